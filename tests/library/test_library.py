@@ -246,6 +246,10 @@ def test_a_chip_made_in_python_is_read_as_its_file(tmp_path):
         (lambda: fc.compare(fc.hardware("h100-sxm")), "^models takes .*, not .* Hardware"),
         (lambda: fc.compare("glm-4.7", on=fc.model("glm-4.7")), "^on takes .*, not .* Model"),
         (lambda: fc.compare("glm-4.7", on=[fc.engine("vllm")]), "^on takes .*, not .* Engine"),
+        (
+            lambda: fc.plan("glm-4.7", tpot=0.025),
+            "^tpot takes text, not .* float; write for example tpot='25ms'$",
+        ),
         (lambda: fc.compare("glm-4.7", chips=1j), "^chips takes a whole number, not .* complex"),
         (lambda: fc.compare("glm-4.7", on=[]), "names nothing"),
         (lambda: fc.compare("glm-4.7", batch=[]), "names no number"),

@@ -1,5 +1,6 @@
 """Values of fields given in Python: text is parsed, other values are checked by their type."""
 
+import re
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
@@ -37,7 +38,13 @@ def from_python(request: type[Request], name: str, value: Any) -> Any:
     setting = declared(request)[name].setting
     if isinstance(value, str) and setting.parser is not None:
         return setting.parser(value)
-    accepted = _taken(name, value, _kinds(request)[name])
+    try:
+        accepted = _taken(name, value, _kinds(request)[name])
+    except InputError as error:
+        example = re.search(r"\be\.g\. ([^\s,;]*[^\s,;.])", setting.help)
+        if example is None:
+            raise
+        raise InputError(f"{error}; write for example {name}={example[1]!r}") from None
     return (
         setting.parser(accepted)
         if setting.parser and isinstance(accepted, (int, float))
