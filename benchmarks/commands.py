@@ -19,8 +19,9 @@ from benchmarks.clock import in_turn, seconds_of_cpu
 from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chosen_layouts import layouts_on_offer
+from fastcalc.core.outcome import site_of
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, engine_for, site_of
+from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.grid.evaluated_points import EvaluatedPoints

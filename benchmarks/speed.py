@@ -7,7 +7,8 @@ from functools import partial
 from benchmarks.peers.answer import OUTPUT, PROMPT, SPAN, rate
 from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import Scenario, engine_for, solve
+from fastcalc.core.outcome import solve
+from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.predict import gather

@@ -25,8 +25,10 @@ from fastcalc.catalogue.schema.claims import Claim
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import lazy_commands, main
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.outcome import Outcome, solve
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
+from fastcalc.core.scenario import Scenario, engine_for
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.shipped import Evidence, shipped

@@ -11,7 +11,8 @@ from benchmarks.clock import run, seconds
 from benchmarks.peers.answer import SPAN
 from benchmarks.peers.install import PEERS, AbsentError, Peer, answer, install
 from benchmarks.table import figure, markdown, ratio
-from fastcalc.core.scenario import Sharding, solve
+from fastcalc.core.outcome import solve
+from fastcalc.core.sharding import Sharding
 
 CASES = {
     "step-1": "decode step, Llama 3.1 8B bf16, 1 H100 SXM, batch 1, 2,048 in and 128 out",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from book import LONG, Book, Words, first, is_even, price, span, speed, table
 from wafers import DENSE, SPREAD, billions
 
+from fastcalc.core.outcome import Outcome, solve
 from fastcalc.core.ratios import independent_ratio
-from fastcalc.core.scenario import Outcome, solve
 from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.written import listed
 

@@ -20,9 +20,10 @@ from book import (
     table,
 )
 
+from fastcalc.core.outcome import solve
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.ratios import independent_ratio
-from fastcalc.core.scenario import Scenario, solve
+from fastcalc.core.scenario import Scenario
 from fastcalc.features.fastmode.lighter_passes import PUBLISHED, drafting, narrowest, speculation
 from fastcalc.features.fastmode.smaller_batches import MEASURED, Curve, curve, engines_of
 from fastcalc.features.fastmode.solve import start_at_speed

@@ -26,8 +26,8 @@ from book import (
     users,
 )
 
+from fastcalc.core.outcome import Outcome, solve
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Outcome, solve
 from fastcalc.features.claims.break_evens import digits
 from fastcalc.features.claims.judge import MEANING
 from fastcalc.features.fastmode import curve as report

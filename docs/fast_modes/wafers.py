@@ -4,7 +4,7 @@ from book import EVEN, LONG, RACK, SHORT, SLOW, Book, Words, counted, first, pri
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.core.estimate import site_power
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.features.claims.catalogue_numbers import number_of
 from fastcalc.grid.largest_batch import cheapest
 from fastcalc.grid.space import Space, chip_counts

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.quantities import Quantity
 from fastcalc.core.chip.working_set import with_raised_limit
-from fastcalc.core.scenario import Location, locate
+from fastcalc.core.outcome import Location, locate
 from fastcalc.formulas.solving import bisect_integers
 
 ASSUMED = "assumption"

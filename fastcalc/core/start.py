@@ -11,10 +11,12 @@ import numpy as np
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.core.chosen_layouts import on_fewer_chips
+from fastcalc.core.outcome import Location, locate
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.practice import usual_layouts
-from fastcalc.core.scenario import Location, Scenario, Sharding, locate
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.start_checks import StartCheck, certain_check, likely_check
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.mentions import option

@@ -19,7 +19,8 @@ from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.placement import Placement, Site
-from fastcalc.core.scenario import Sharding, cache_format
+from fastcalc.core.scenario import cache_format
+from fastcalc.core.sharding import Sharding
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 

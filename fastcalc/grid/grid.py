@@ -14,10 +14,12 @@ import numpy as np
 
 from fastcalc.core.chosen_layouts import chosen_layouts, fewest_chips, open_layouts
 from fastcalc.core.estimate import Estimate
+from fastcalc.core.outcome import Location, layout_notes, site_of, warnings_of
 from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements, Site
-from fastcalc.core.scenario import Location, Scenario, Sharding, layout_notes, site_of, warnings_of
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.stacked import Count, Evaluation, evaluate_all
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.core.verdict import edge_note

@@ -7,9 +7,9 @@ from math import inf
 
 import numpy as np
 
+from fastcalc.core.outcome import Outcome
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement
-from fastcalc.core.scenario import Outcome
 from fastcalc.core.smaller_batch import (
     ROUNDING,
     all_speeds_at_most,

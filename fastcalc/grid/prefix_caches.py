@@ -10,7 +10,8 @@ import numpy as np
 from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.core.chip.tier import MemoryChoice, own_tiers
 from fastcalc.core.estimate import Estimate, evaluate
-from fastcalc.core.scenario import Location, Scenario, locate, site_of
+from fastcalc.core.outcome import Location, locate, site_of
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.request_class import Lengths, RequestClass

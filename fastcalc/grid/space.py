@@ -7,10 +7,12 @@ from math import isnan
 import numpy as np
 
 from fastcalc.core.chosen_layouts import fewest_chips, layouts_on_offer
+from fastcalc.core.outcome import Outcome, site_of, solve
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.placement.practice import MOST_STAGES, copies_run_by_people, run_by_people
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, site_of, solve
+from fastcalc.core.scenario import Scenario, check_traffic
+from fastcalc.core.sharding import Sharding
 
 _WHOLE = 64  # number of chips up to which every number is tried, for chips with whole layers
 

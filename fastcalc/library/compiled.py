@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.estimate import Estimate
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.core.step.component import LIMITERS
 from fastcalc.core.step.pass_work import attention_of
 from fastcalc.core.step.schedule import Schedule

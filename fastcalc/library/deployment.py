@@ -8,8 +8,8 @@ import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.estimate import Estimate
+from fastcalc.core.outcome import Outcome, solve
 from fastcalc.core.placement.placement import Placement
-from fastcalc.core.scenario import Outcome, solve
 from fastcalc.core.step.pass_work import AttentionWork, attention_of
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic

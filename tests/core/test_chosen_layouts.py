@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.practice import copies_run_by_people
-from fastcalc.core.scenario import Sharding
+from fastcalc.core.sharding import Sharding
 from tests.core.test_overflow import records
 from tests.helpers import outcome, run
 from tests.strategies import examples

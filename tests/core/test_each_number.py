@@ -16,7 +16,9 @@ from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine_class import engine_of_class
-from fastcalc.core.scenario import Scenario, Sharding, locate, solve
+from fastcalc.core.outcome import locate, solve
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from tests import strategies

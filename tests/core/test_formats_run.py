@@ -12,7 +12,8 @@ from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.model.workload import workload
-from fastcalc.core.scenario import Scenario, cache_format, engine_for, solve
+from fastcalc.core.outcome import solve
+from fastcalc.core.scenario import Scenario, cache_format, engine_for
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.lighter_passes import narrower

@@ -15,7 +15,7 @@ from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.model.workload import VOCABULARY, WIDTH_RATIO, workload
-from fastcalc.core.scenario import Sharding
+from fastcalc.core.sharding import Sharding
 from fastcalc.errors import InputError
 from tests import made_up
 from tests.helpers import every, outcome, run

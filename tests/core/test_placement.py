@@ -11,6 +11,7 @@ from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import chosen_layouts, open_layouts
 from fastcalc.core.model.workload import workload
+from fastcalc.core.outcome import locate
 from fastcalc.core.placement.fullest_chip import stage_share
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.legal import slots
@@ -21,7 +22,8 @@ from fastcalc.core.placement.practice import (
     run_by_people,
     usual_layouts,
 )
-from fastcalc.core.scenario import Scenario, Sharding, locate
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch

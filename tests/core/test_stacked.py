@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.estimate import OF_TRAFFIC, evaluate
+from fastcalc.core.outcome import site_of
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.scenario import Scenario, engine_for, site_of
+from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.stacked import BLOCK, Evaluation, StackedEstimate, evaluate_all, joined
 from fastcalc.core.step.component import Component
 from fastcalc.core.step.schedule import Schedule

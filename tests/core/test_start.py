@@ -11,9 +11,11 @@ from fastcalc.core.chip.machine import largest_memory
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.chosen_layouts import layouts_on_offer
+from fastcalc.core.outcome import locate
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.placement.practice import copies_run_by_people
-from fastcalc.core.scenario import Scenario, Sharding, locate
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.start import limited, start_location
 from fastcalc.core.start_checks import layouts_that_start, likely_check
 from fastcalc.core.traffic.traffic import Traffic

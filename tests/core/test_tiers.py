@@ -19,9 +19,11 @@ from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.model.kinds import KINDS
+from fastcalc.core.outcome import Outcome, by_layout, locate, solve
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.split import Split, asked_split
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.step.host_use import HOST
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError

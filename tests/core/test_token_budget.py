@@ -11,7 +11,7 @@ import pytest
 import fastcalc
 from fastcalc.catalogue.schema.engines import Parameters
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import locate
+from fastcalc.core.outcome import locate
 from fastcalc.kit.answer.why_so_many import engine_limit
 from fastcalc.mentions import option
 from tests.helpers import every, outcome

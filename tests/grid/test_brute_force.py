@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastcalc.core.outcome import site_of
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import common_heads
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import site_of
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.frontier.search import frontier

@@ -15,9 +15,10 @@ from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.estimate import evaluate
+from fastcalc.core.outcome import solve
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, engine_for, solve
+from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.smaller_batch import (
     all_speeds_at_most,
     cost_multiples,

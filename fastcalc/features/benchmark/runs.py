@@ -7,8 +7,8 @@ import numpy as np
 
 from fastcalc.core import timeline
 from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.outcome import Outcome
 from fastcalc.core.own_rows import Places
-from fastcalc.core.scenario import Outcome
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.timeline import Timeline
 from fastcalc.core.traffic.traffic import Traffic

@@ -9,7 +9,7 @@ from statistics import fmean
 from time import perf_counter, process_time
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.features.benchmark.endpoint import Endpoint, Reply, connected

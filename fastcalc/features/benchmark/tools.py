@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fastcalc.catalogue.schema.models import REPOSITORY
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.features.benchmark.limits import REPETITIONS
 from fastcalc.features.benchmark.runs import BenchmarkRun
 from fastcalc.quoting import ShellText, shell_line

@@ -13,11 +13,13 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chosen_layouts import fewest_chips, open_placements
+from fastcalc.core.outcome import Outcome, site_of, solve_each
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.ratios import Ranged, independent_ratio
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, site_of, solve_each
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.step.component import Step
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError

@@ -7,8 +7,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastcalc.core.outcome import Outcome, chips_by_id, each_warning
 from fastcalc.core.own_rows import is_of, measured_on
-from fastcalc.core.scenario import Outcome, chips_by_id, each_warning
 from fastcalc.features import request_of
 from fastcalc.features.compare.headline import Headline, headline
 from fastcalc.features.compare.headline_words import hints, sentences

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome, chips_by_id
+from fastcalc.core.outcome import Outcome, chips_by_id
 from fastcalc.core.undetermined import undetermined_notes
 from fastcalc.features.compare import headline_words
 from fastcalc.features.compare.headline import headline

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from fastcalc.core.outcome import Outcome
 from fastcalc.core.ratios import Ranged, independent_ratio, is_level
-from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.sequences import grouped
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import point_records

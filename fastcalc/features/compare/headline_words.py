@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from math import lcm
 
+from fastcalc.core.outcome import Outcome
 from fastcalc.core.ratios import Ranged
-from fastcalc.core.scenario import Outcome
 from fastcalc.features.compare.headline import Comparison, Headline, Statement, headline
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.record_tables import output_price, user_speed

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.scenario import Outcome, each_warning
+from fastcalc.core.outcome import Outcome, each_warning
 from fastcalc.core.speed_range import range_note
 from fastcalc.kit.answer.console import Note
 from fastcalc.kit.answer.memories import kept_note, lives, raised_limit

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.core.scenario import Outcome, chips_by_id
+from fastcalc.core.outcome import Outcome, chips_by_id
 from fastcalc.errors import InputError
 from fastcalc.features.compare.answer import CompareAnswer
 from fastcalc.features.compare.explain import answer as explain

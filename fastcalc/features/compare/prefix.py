@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fastcalc.core import timeline
+from fastcalc.core.outcome import Outcome
 from fastcalc.core.placement.placement import Placement
-from fastcalc.core.scenario import Outcome
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.solving import first_changed

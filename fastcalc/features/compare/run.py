@@ -1,6 +1,6 @@
 """``fastcalc compare``: solve the scenarios and build the answer."""
 
-from fastcalc.core.scenario import solve_all
+from fastcalc.core.outcome import solve_all
 from fastcalc.errors import InputError
 from fastcalc.features.compare.answer import CompareAnswer
 from fastcalc.features.compare.request import Compare

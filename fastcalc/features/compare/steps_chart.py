@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.formulas.types import Floats
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.charts.drawing import GREY, Chart, ChartAxis, Panel, Series

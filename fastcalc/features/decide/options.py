@@ -8,7 +8,7 @@ from typing import Any
 
 from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import Outcome, each_warning, solve_all
+from fastcalc.core.outcome import Outcome, each_warning, solve_all
 from fastcalc.errors import InputError
 from fastcalc.features.decide.choice import Contender
 from fastcalc.features.decide.parameters import OF_OPTIONS, OF_TASKS, PARAMETERS, Variable

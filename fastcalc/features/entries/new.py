@@ -8,7 +8,8 @@ from fastcalc.catalogue.json_schema import as_text
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.skeleton import skeleton
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import Scenario, engine_for, solve
+from fastcalc.core.outcome import solve
+from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.entries.request import NewEntry, PrintSchema

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 
-from fastcalc.core.scenario import Outcome, Scenario, each_warning
+from fastcalc.core.outcome import Outcome, each_warning
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.undetermined import prefill_notes
 from fastcalc.features import request_of
 from fastcalc.features.fastmode import factors, sentences

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.grid.largest_batch import Reach
 
 

@@ -6,7 +6,8 @@ from functools import partial
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.selection import selected
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import Scenario, locate, solve
+from fastcalc.core.outcome import locate, solve
+from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode import curve
 from fastcalc.features.fastmode.answer import FastmodeAnswer

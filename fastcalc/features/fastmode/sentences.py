@@ -6,7 +6,7 @@ from math import isnan
 import numpy as np
 
 from fastcalc.core.chip.formats_run import format_notes
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.features.fastmode.factors import factors_of, product
 from fastcalc.features.fastmode.option import MOST_SHOWN, Option
 from fastcalc.features.fastmode.records import rows, trick_cell

@@ -8,7 +8,9 @@ import numpy as np
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chosen_layouts import layouts_on_offer
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, locate, solve
+from fastcalc.core.outcome import Outcome, locate, solve
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.smaller_batch import ROUNDING, speeds
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode import lighter_passes as passes

@@ -10,10 +10,12 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of, engine_of_class
 from fastcalc.core.model.workload import workload
+from fastcalc.core.outcome import Outcome
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import link_domain
 from fastcalc.core.placement.placement import Site
-from fastcalc.core.scenario import Outcome, Scenario, Sharding
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.option import Option, in_order, option_of
 from fastcalc.grid.largest_batch import cheapest_of_each

@@ -9,7 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
+from fastcalc.core.outcome import Outcome, solve
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 

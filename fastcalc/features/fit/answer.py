@@ -8,8 +8,10 @@ from operator import itemgetter
 
 from fastcalc.core.assumed_share import share_assumed
 from fastcalc.core.entry_notes import plugin_notes
+from fastcalc.core.outcome import Location
 from fastcalc.core.placement.cache_size import cache_size
-from fastcalc.core.scenario import Location, Scenario, Sharding
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.start import StartLocation, shorter
 from fastcalc.core.start_checks import GIB
 from fastcalc.core.verdict import VERDICTS

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastcalc.core.scenario import Scenario, locate
+from fastcalc.core.outcome import locate
+from fastcalc.core.scenario import Scenario
 from fastcalc.features.fit.solve import Capacity
 from fastcalc.kit.answer.numbers_as_text import counted
 from fastcalc.kit.charts.drawing import MOST, Chart, Panel, Series, axes

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import shares_memory_with_host, with_gpu_layers, with_usual_cores
 from fastcalc.core.chip.tier import MemoryChoice
-from fastcalc.core.scenario import Location, site_of
+from fastcalc.core.outcome import Location, site_of
 from fastcalc.mentions import option
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fastcalc.core.chip.formats_run import formats_run
 from fastcalc.core.model.workload import workload
-from fastcalc.core.scenario import locate
+from fastcalc.core.outcome import locate
 from fastcalc.core.start import StartLocation, start_location
 from fastcalc.kit.answer.numbers_as_text import size
 from fastcalc.mentions import option

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from fastcalc.core.scenario import Location
+from fastcalc.core.outcome import Location
 from fastcalc.core.start import StartLocation, start_location
 from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.column import Column, TableColumn, values

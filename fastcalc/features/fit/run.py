@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.core.scenario import Scenario, locate_each
+from fastcalc.core.outcome import locate_each
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.start import start_location
 from fastcalc.errors import InputError
 from fastcalc.features.fit.answer import FitAnswer

@@ -9,10 +9,11 @@ import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.chosen_layouts import layout_of, open_layouts
+from fastcalc.core.outcome import Location, site_of
 from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements, Site
-from fastcalc.core.scenario import Location, Scenario, site_of
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.start_checks import StartCheck
 from fastcalc.formulas.solving import bisect_integers, largest_reaching
 from fastcalc.formulas.types import Array, Floats, floats

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.core.outcome import Outcome, each_warning
 from fastcalc.core.own_formats import is_narrowed
 from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
-from fastcalc.core.scenario import Outcome, Scenario, each_warning
+from fastcalc.core.scenario import Scenario
 from fastcalc.features import request_of
 from fastcalc.features.frontier.request import Frontier
 from fastcalc.features.frontier.search import FrontierPoint, edge

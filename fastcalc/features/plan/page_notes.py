@@ -6,8 +6,8 @@ from dataclasses import replace
 from math import inf
 
 from fastcalc.core.defaults_used import power_notes
+from fastcalc.core.outcome import each_warning
 from fastcalc.core.own_formats import own_formats
-from fastcalc.core.scenario import each_warning
 from fastcalc.features.plan import notes as plan_notes
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation, Fleet

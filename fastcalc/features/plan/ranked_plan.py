@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from fastcalc.core.estimate import site_power
-from fastcalc.core.scenario import solve
+from fastcalc.core.outcome import solve
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.random_load import most_requests, random_load
 from fastcalc.features.plan.service import Service

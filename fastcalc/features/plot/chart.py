@@ -6,7 +6,7 @@ from math import nan
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.formulas.types import Floats
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.point_records import Record, compare_records

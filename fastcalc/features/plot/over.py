@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome, solve_all
+from fastcalc.core.outcome import Outcome, solve_all
 from fastcalc.errors import InputError
 from fastcalc.features.plot.chart import FIGURES, Varied, over
 from fastcalc.features.plot.request import Plot

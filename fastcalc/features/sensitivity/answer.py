@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
-from fastcalc.core.scenario import Outcome, each_warning
+from fastcalc.core.outcome import Outcome, each_warning
 from fastcalc.features import request_of
 from fastcalc.features.sensitivity.moved_batch import MovedBatch
 from fastcalc.features.sensitivity.moved_numbers import BEST, COLUMNS, KEYS, NAME, MovedNumber

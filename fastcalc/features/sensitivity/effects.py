@@ -7,7 +7,8 @@ from math import exp, inf, log, nan
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.core.outcome import Outcome, solve
+from fastcalc.core.scenario import Scenario
 from fastcalc.features.sensitivity.crossing import nearest
 from fastcalc.features.sensitivity.figures import (
     FIGURES,

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.core.outcome import Location, Outcome, evaluate_located, locate
 from fastcalc.core.rounds import Answered
-from fastcalc.core.scenario import Location, Outcome, Scenario, evaluate_located, locate
+from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.features.sensitivity.levers import Lever
 from fastcalc.formulas.types import Floats

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.features.sensitivity.effects import Effect
 from fastcalc.features.sensitivity.moved_numbers import MovedNumber, rank
 from fastcalc.features.sensitivity.targets import Goal, Target

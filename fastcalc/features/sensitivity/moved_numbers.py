@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.features.sensitivity.effects import NEARLY, Effect
 from fastcalc.features.sensitivity.figures import FIGURES
 from fastcalc.features.sensitivity.targets import NeededValue

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.units import UNITS
-from fastcalc.core.scenario import Outcome, solve_all
+from fastcalc.core.outcome import Outcome, solve_all
 from fastcalc.errors import InputError
 from fastcalc.features.sensitivity.answer import TABLE, SensitivityAnswer
 from fastcalc.features.sensitivity.effects import effects

@@ -8,7 +8,8 @@ from math import exp, inf, isclose, isfinite, log
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.outcome import Outcome
+from fastcalc.core.scenario import Scenario
 from fastcalc.features.sensitivity.crossing import nearest
 from fastcalc.features.sensitivity.effects import ends_of
 from fastcalc.features.sensitivity.figures import BatchFigure, MovedFigures

@@ -9,8 +9,8 @@ from fastcalc.core.chip.formats_run import widened_by
 from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.chip.reserve import NOTHING
 from fastcalc.core.model.kinds import KINDS
+from fastcalc.core.outcome import Location, Outcome
 from fastcalc.core.placement.split import asked_split
-from fastcalc.core.scenario import Location, Outcome
 from fastcalc.formulas.types import Array
 from fastcalc.grid.evaluated_points import host_use
 from fastcalc.kit.answer.numbers_as_text import WORDS, size, stated_percent, whole_percent

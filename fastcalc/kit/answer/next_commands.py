@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastcalc import mentions
-from fastcalc.core.scenario import Outcome, Sharding
+from fastcalc.core.outcome import Outcome
+from fastcalc.core.sharding import Sharding
 from fastcalc.importers.setup import LAYOUT
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import Request, declared, differing, settings

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.numbers_as_text import parameters, size
 from fastcalc.kit.answer.why_so_many import why

@@ -4,11 +4,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fastcalc.core.model.workload import Workload
+from fastcalc.core.outcome import Location
 from fastcalc.core.placement.cache_size import CacheSize, cache_size
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.placement.split import near_share
-from fastcalc.core.scenario import Location, Scenario
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
 

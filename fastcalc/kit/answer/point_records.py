@@ -10,8 +10,9 @@ import numpy as np
 from fastcalc.catalogue.chip_defaults import defaults_of
 from fastcalc.catalogue.schema import Model
 from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.outcome import Location, Outcome
 from fastcalc.core.overflow import overflows
-from fastcalc.core.scenario import Location, Outcome, Scenario
+from fastcalc.core.scenario import Scenario
 from fastcalc.grid import columns
 from fastcalc.grid.column import values
 from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places

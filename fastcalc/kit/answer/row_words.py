@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from math import isnan, nan
 from typing import Any, Literal, NamedTuple
 
+from fastcalc.core.outcome import Outcome
 from fastcalc.core.ratios import Ranged, cost_range, is_level
-from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import floats
 from fastcalc.kit.answer.numbers_as_text import WORDS, counted, number
 from fastcalc.kit.answer.record_tables import output_price, user_speed

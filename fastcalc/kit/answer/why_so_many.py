@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.chosen_layouts import on_fewer_chips, open_layouts
+from fastcalc.core.outcome import Location
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement, Site
 from fastcalc.core.placement.split import asked_split
-from fastcalc.core.scenario import Location
 from fastcalc.kit.answer.numbers_as_text import counted, size, sizes_apart
 from fastcalc.mentions import option
 

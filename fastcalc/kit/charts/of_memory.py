@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fastcalc.core.model.kinds import KINDS
-from fastcalc.core.scenario import Location
+from fastcalc.core.outcome import Location
 from fastcalc.kit.answer.memories import NAMES, filled
 from fastcalc.kit.answer.numbers_as_text import size, whole_percent
 from fastcalc.kit.charts.drawing import Bar, Chart

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome, chips_by_id
+from fastcalc.core.outcome import Outcome, chips_by_id
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.types import Bools, Floats
 from fastcalc.kit.answer.numbers_as_text import number

@@ -23,8 +23,10 @@ from fastcalc.core.chip.host import memory_choice, with_gpu_layers, with_usual_c
 from fastcalc.core.chip.machine import tier_position
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
+from fastcalc.core.outcome import by_layout
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
-from fastcalc.core.scenario import Scenario, Sharding, by_layout
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.importers.instances import printed_chip, stated_count

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine
 from fastcalc.core.estimate import evaluate
+from fastcalc.core.outcome import Outcome, solve
 from fastcalc.core.placement.placement import Site
-from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.step.component import Component
 from fastcalc.features.compare.explain import explained as parts
 from fastcalc.features.compare.explain.passes import explain

@@ -10,7 +10,7 @@ from html import escape
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import solve
+from fastcalc.core.outcome import solve
 from fastcalc.features.compare.headline import Comparison, headline
 from fastcalc.features.compare.headline_words import sentences
 from fastcalc.features.compare.request import Compare

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
+from fastcalc.core.outcome import solve
+from fastcalc.core.scenario import Scenario, engine_for
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.lighter_passes import PUBLISHED, narrower, needed_drafts

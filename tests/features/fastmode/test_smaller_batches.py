@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from fastcalc.core.estimate import evaluate
+from fastcalc.core.outcome import solve
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.scenario import Scenario, Sharding, solve
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.fastmode.smaller_batches import curve, study, textbook

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from fastcalc.core.chip.tier import MemoryChoice
-from fastcalc.core.scenario import locate
+from fastcalc.core.outcome import locate
 from fastcalc.core.start import start_location
 from fastcalc.features.fit.answer import _heading, _table, _verdict
 from fastcalc.features.fit.records import fit_records

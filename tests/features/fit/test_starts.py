@@ -14,8 +14,10 @@ from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.outcome import locate
 from fastcalc.core.placement.cache_size import cache_size
-from fastcalc.core.scenario import Scenario, Sharding, locate
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.start import start_location
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.compare.explain.memory import memory_equations

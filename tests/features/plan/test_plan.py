@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.chip_defaults import MEDIANS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.outcome import solve
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.practice import usual_layouts
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
+from fastcalc.core.scenario import Scenario, engine_for
+from fastcalc.core.sharding import Sharding
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError

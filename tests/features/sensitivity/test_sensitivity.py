@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import fastcalc as fc
 from fastcalc.catalogue.entry_numbers import entry_numbers, with_value
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import Scenario, solve
+from fastcalc.core.outcome import solve
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.sensitivity.crossing import nearest

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.features.compare.explain.explained import Explained, ExplainedPart, Explanation
 from fastcalc.features.compare.explain.memory import memory_equations
 from fastcalc.features.compare.explain.passes import explain, fitting

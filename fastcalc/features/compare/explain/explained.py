@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from math import isfinite
 from typing import Any, TypeVar
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.core.step.component import Component
 from fastcalc.features.compare.explain.terms import (
     Equation,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fastcalc.core import timeline
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.outcome import Outcome
 from fastcalc.core.step.bound import Bound
 from fastcalc.core.step.component import Step
 from fastcalc.core.step.schedule import Schedule

@@ -6,7 +6,8 @@ from math import ceil
 from fastcalc import __version__
 from fastcalc.catalogue.schema import Model
 from fastcalc.core.chip.reserve import start_rows
-from fastcalc.core.scenario import Scenario, solve
+from fastcalc.core.outcome import solve
+from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.notes import chips_and_price, cut

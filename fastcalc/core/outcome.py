@@ -1,0 +1,395 @@
+"""Placed and evaluated scenarios, each alone or many in few stacks, and notes on them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import TypeVar
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.core.chip.host import WRITTEN
+from fastcalc.core.chip.machine import machine
+from fastcalc.core.chip.tier import MemoryChoice
+from fastcalc.core.chosen_layouts import (
+    Chosen,
+    LayoutQuestion,
+    choose_all,
+    fewest_chips,
+    open_layouts,
+)
+from fastcalc.core.defaults_used import default_notes
+from fastcalc.core.entry_notes import (
+    engine_notes,
+    inherited_notes,
+    instance_notes,
+    limit_notes,
+    model_notes,
+    unpacking_notes,
+)
+from fastcalc.core.estimate import Estimate
+from fastcalc.core.model.workload import published_base
+from fastcalc.core.overflow import overflow_notes, overflows
+from fastcalc.core.own_row_notes import own_notes
+from fastcalc.core.placement.layout import Layout, LayoutError
+from fastcalc.core.placement.legal import domain_notes
+from fastcalc.core.placement.placement import Placement, Site
+from fastcalc.core.placement.practice import practice_notes
+from fastcalc.core.placement.split import Split, memories_used
+from fastcalc.core.scenario import Scenario, check_traffic
+from fastcalc.core.sharding import Sharding
+from fastcalc.core.stacked import Evaluation, evaluate_all
+from fastcalc.core.start_checks import start_notes
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.undetermined import batching_notes, undetermined_notes
+from fastcalc.core.verdict import VERDICTS, edge_note, verdicts
+from fastcalc.errors import InputError
+from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.mentions import option
+
+Solved = TypeVar("Solved")
+
+
+@dataclass(frozen=True, eq=False)
+class Location:
+    """A placed scenario.
+
+    scenario : the request
+    site, placement : the possible layouts, and the chosen one
+    is_default_layout : True if the placement chose the chips
+    """
+
+    scenario: Scenario
+    site: Site
+    placement: Placement
+    is_default_layout: bool
+
+    @property
+    def on_its_layout(self) -> Scenario:
+        """The scenario with its layout requested explicitly, so that its chips never change."""
+        return replace(self.scenario, sharding=Sharding.of(self.placement.layout))
+
+    @property
+    def refused(self) -> str | None:
+        """Reason why the engine does not start with these formats, whatever memory there is."""
+        return self.placement.refused
+
+    @cached_property
+    def split(self) -> Split | None:
+        """Distribution of bytes over memories for each batch; None if all are in one memory."""
+        batches = np.array(self.scenario.batches, dtype=np.float64)
+        return Schedule(self.placement, self.scenario.traffic, batches).split
+
+    @property
+    def where(self) -> str:
+        """Phrase for the memories in use."""
+        return self.placement.where(self.memories)
+
+    @property
+    def memories(self) -> str:
+        """Memories that at least one of the batches uses."""
+        codes, names = memories_used(self.split, self.site.machine.tiers)
+        return names[np.bitwise_or.reduce(np.atleast_1d(codes))]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the smallest batch fits, including tight fits."""
+        return bool(self.placement.edge_max_batch >= min(self.scenario.batches))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the smallest batch fits, one of `VERDICTS`."""
+        return VERDICTS[int(verdicts(self.placement, min(self.scenario.batches)))]
+
+    @cached_property
+    def min_chips(self) -> tuple[int | None, ...]:
+        """Fewest chips that fit each batch; None if no number does. [1]
+
+        Usual layouts and the chosen layout are considered.
+        """
+        batches = np.array(self.scenario.batches, dtype=float)
+        chips_of_layout = np.where(
+            self.placement.max_batch >= batches, self.placement.layout.chips, np.nan
+        )
+        fewest = np.fmin(fewest_chips(self.site, batches), chips_of_layout)
+        return tuple(None if np.isnan(chips) else int(chips) for chips in fewest.tolist())
+
+    @cached_property
+    def roomiest(self) -> Placement:
+        """Layout with the largest capacity on its chips; its own if ranks are given or if equal."""
+        if self.scenario.sharding.names_ranks or not self.placement.edge_batch:
+            return self.placement
+        layouts = open_layouts(self.site, self.placement.layout.chips)
+        largest = np.broadcast_to(self.site.place_all(layouts).max_batch, (len(layouts),))
+        if largest.max() <= self.placement.max_batch:
+            return self.placement
+        return self.site.place(layouts[int(largest.argmax())])
+
+    @property
+    def max_batch(self) -> int:
+        """Sequences that its chips hold safely, in the layout with the largest capacity. [1]"""
+        return int(self.roomiest.max_batch)
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """Price of all chips for an hour, whether in use or idle. [USD/h]"""
+        chip = self.scenario.pricing.per_chip_hour(self.scenario.hardware)
+        return None if chip is None else chip * self.placement.layout.chips
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome(Location):
+    """A placed and evaluated scenario: ``estimate`` has one element per batch."""
+
+    estimate: Estimate
+
+    @cached_property
+    def usd(self) -> tuple[Floats, Floats, Floats] | None:
+        """Price per million input tokens, output tokens, and both; None without a price. [USD]"""
+        price = self.usd_per_hour
+        if price is None:
+            return None
+        return self.estimate.usd(price / self.scenario.pricing.utilization)
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Notes on any of the rows, as sentences."""
+        return self.row_warnings[-1]
+
+    @property
+    def row_warnings(self) -> tuple[list[str], ...]:
+        """Notes on one row: on a batch that serves less than a queue would, and on a tight fit."""
+        over = overflow_notes(self.placement, overflows(self.estimate))
+        edge = [edge_note(self.scenario.engine.id)] if self.estimate.is_at_edge.any() else []
+        of_layout = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
+        all_notes = [*warnings_of(self), *of_layout]
+        return all_notes, [*over, *all_notes], [*edge, *all_notes], [*edge, *over, *all_notes]
+
+
+def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
+    """A model on a chip type, with all memory that the chip can use.
+
+    reserved_tokens : tokens for which a sequence's cache is reserved [1]
+    """
+    work = scenario.work
+    site_machine = machine(scenario.hardware, scenario.engine, work, scenario.memory)
+    if isinstance(reserved_tokens, float):
+        return _site(site_machine, work, reserved_tokens)
+    return Site(site_machine, work, reserved_tokens)
+
+
+_site = lru_cache(maxsize=256)(Site)  # caches its values for each layout over all batches
+
+
+def locate(scenario: Scenario) -> Location:
+    """Place a scenario on the chips and layout chosen for its smallest batch."""
+    return _or_raise(locate_all([scenario]))[0]
+
+
+def locate_each(scenarios: Iterable[Scenario]) -> list[Location]:
+    """Place each batch of several scenarios separately, like `locate`."""
+    alone = (
+        replace(scenario, batches=(batch,)) for scenario in scenarios for batch in scenario.batches
+    )
+    return _or_raise(locate_all(alone))
+
+
+def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
+    """Locate many scenarios like `locate`; a scenario without a layout gets its error.
+
+    If layouts are left open, the throughput of all candidates is evaluated in one stack.
+    """
+    sites = [(scenario, _site_and_layout(scenario)) for scenario in scenarios]
+    layouts = (site[1] for _, site in sites if not isinstance(site, InputError))
+    chosen = iter(choose_all(layout for layout in layouts if isinstance(layout, LayoutQuestion)))
+    located: list[Location | InputError] = []
+    for scenario, site_or_error in sites:
+        if isinstance(site_or_error, InputError):
+            located.append(site_or_error)
+            continue
+        site, layout = site_or_error
+        choice = next(chosen) if isinstance(layout, LayoutQuestion) else layout
+        located.append(
+            choice if isinstance(choice, LayoutError) else _located(scenario, site, choice)
+        )
+    return located
+
+
+def _site_and_layout(scenario: Scenario) -> tuple[Site, Layout | LayoutQuestion] | InputError:
+    """Site of a scenario, and its layout if given, or else the search for the best layout.
+
+    The search considers its smallest batch.
+    """
+    sharding, traffic = scenario.sharding, scenario.traffic
+    try:
+        site = site_of(scenario, traffic.reserved)
+        check_traffic(scenario)
+        if sharding.names_ranks:
+            return site, sharding.layout(site)
+    except InputError as error:
+        return error
+    smallest = np.array([float(min(scenario.batches))])
+    return site, LayoutQuestion(site, sharding.chips, smallest, traffic)
+
+
+def _located(scenario: Scenario, site: Site, chosen: Layout | Chosen) -> Location:
+    layout = chosen.first if isinstance(chosen, Chosen) else chosen
+    sharding = scenario.sharding
+    is_default = not sharding.names_ranks and sharding.chips is None
+    return Location(scenario, site, site.place(layout), is_default)
+
+
+def _or_raise(results: Sequence[Solved | InputError]) -> list[Solved]:
+    """Results if none is an error; otherwise the first error is raised."""
+    for result in results:
+        if isinstance(result, InputError):
+            raise result
+    return [result for result in results if not isinstance(result, InputError)]
+
+
+def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
+    """Scenarios for consecutive batches with the same layout; with ranks, the scenario itself.
+
+    Each batch has the chips and layout that it would have alone.
+    """
+    questions = [(scenario, _question_of_batches(scenario)) for scenario in scenarios]
+    chosen = iter(choose_all(question for _, question in questions if question is not None))
+    split: list[Scenario] = []
+    for scenario, question in questions:
+        if question is None:
+            split.append(scenario)
+            continue
+        (layouts,) = _or_raise([next(chosen)])
+        pairs = zip(scenario.batches, layouts.positions.tolist(), strict=True)
+        runs = (list(run) for _, run in groupby(pairs, key=itemgetter(1)))
+        split += [replace(scenario, batches=tuple(batch for batch, _ in run)) for run in runs]
+    return split
+
+
+def _question_of_batches(scenario: Scenario) -> LayoutQuestion | None:
+    """Search for the layout of each batch; None if only one layout is possible."""
+    sharding, traffic = scenario.sharding, scenario.traffic
+    if sharding.names_ranks or len(scenario.batches) == 1:
+        return None
+    batches = np.array(scenario.batches, dtype=float)
+    return LayoutQuestion(site_of(scenario, traffic.reserved), sharding.chips, batches, traffic)
+
+
+def solve(scenario: Scenario) -> Outcome:
+    """Place and evaluate a scenario."""
+    return solve_all([scenario])[0]
+
+
+def solve_all(scenarios: Iterable[Scenario]) -> list[Outcome]:
+    """Place and evaluate many scenarios, each like `solve`, in few stacks."""
+    return _or_raise(solve_each(scenarios))
+
+
+def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
+    """Solve many scenarios; a scenario without a layout gets its error."""
+    located = locate_all(scenarios)
+    outcomes = iter(
+        evaluate_located(location for location in located if isinstance(location, Location))
+    )
+    return [
+        location if isinstance(location, InputError) else next(outcomes) for location in located
+    ]
+
+
+def evaluate_located(locations: Iterable[Location]) -> list[Outcome]:
+    """Outcomes of scenarios that have been placed."""
+    placed = list(locations)
+    estimates = evaluate_all(
+        Evaluation(
+            location.placement,
+            np.array(location.scenario.batches, dtype=np.float64),
+            location.scenario.traffic,
+        )
+        for location in placed
+    )
+    return [
+        Outcome(
+            location.scenario,
+            location.site,
+            location.placement,
+            location.is_default_layout,
+            estimate,
+        )
+        for location, estimate in zip(placed, estimates, strict=True)
+    ]
+
+
+def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
+    """Notes on a layout, requested or chosen."""
+    is_taken = sharding.chips is not None and not sharding.names_ranks
+    practice = practice_notes(site, layout) if is_taken else []
+    own = own_notes(site.machine, site.work, layout)
+    ranks = [*site.mode_notes(layout), *site.rank_notes(layout)]
+    refused = site.place(layout).refused
+    starts = [refused] if refused else start_notes(site, layout)
+    return [*ranks, *practice, *own, *starts]
+
+
+def each_warning(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """Yield the warnings of several outcomes, each sentence once."""
+    yield from dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
+
+
+def chips_by_id(outcomes: Iterable[Outcome]) -> dict[str, Hardware]:
+    """Chip types of the outcomes, without duplicates, in order."""
+    chips = (outcome.scenario.hardware for outcome in outcomes)
+    return {chip.id: chip for chip in chips}
+
+
+def warnings_of(outcome: Location) -> Iterator[str]:
+    """Yield notes on a placed scenario that do not depend on its layout, as sentences."""
+    scenario = outcome.scenario
+    hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
+    for entry in (hardware, model, engine):
+        yield from entry.what_if.values()
+    yield from inherited_notes(hardware, scenario.pricing)
+    yield from instance_notes(hardware, scenario.pricing)
+    yield from domain_notes(hardware)
+    yield from _host_notes(hardware, scenario.memory)
+    yield from engine_notes(hardware, engine, is_borrowed=scenario.engine_is_borrowed)
+    if outcome.usd_per_hour is None:
+        terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
+        only_terms = f" (only {', '.join(terms)})" if terms and scenario.pricing.offer else ""
+        yield (
+            f"{hardware.id} has no {scenario.pricing.name} price{only_terms}, so $ are empty; give "
+            f"one with {option('price', f'{hardware.id}=USD')}"
+        )
+    if scenario.ignores_ranks:
+        yield (
+            f"{hardware.id} pipelines whole layers: {option('tp')}, {option('ep')} and "
+            f"{option('dp')} do not apply to it"
+        )
+    if engine.is_bound:
+        yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
+    if scenario.weights is not None and scenario.weights == published_base(model):
+        yield (
+            f"{scenario.weights} stands for what {model.id} is published in, "
+            f"{model.own_formats.text}: no checkpoint has all matrices in {scenario.weights}"
+        )
+    yield from default_notes(hardware, scenario.memory.host, outcome.placement, scenario.pricing)
+    yield from undetermined_notes(outcome.placement.machine)
+    if max(scenario.batches) > 1:
+        yield from batching_notes(outcome.placement.machine)
+    yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
+    yield from model_notes(outcome.placement)
+    yield from unpacking_notes(outcome.placement)
+    yield from limit_notes(outcome.placement, max(scenario.batches))
+
+
+def _host_notes(hardware: Hardware, memory: MemoryChoice) -> Iterator[str]:
+    """Yield the assumptions about a host, and whether the chip's link limits the host's link."""
+    host, chip_link = memory.host, hardware.links.fastest
+    if host is None:
+        return
+    yield from host.what_if.values()
+    yield from [memory.note] if memory.note else []
+    tiers = host.memory if host.id == WRITTEN else ()
+    if chip_link and any(tier.link and tier.link.si > chip_link.si for tier in tiers):
+        yield f"the link to the host is limited to the {chip_link.text} of {hardware.id}'s own"
