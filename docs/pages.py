@@ -81,8 +81,8 @@ is the percentage of measurements inside the 80% range. MoE stands for mixture-o
 
 - **Sources never used for fitting**: {aside:,} measurements from {aside_sources} sources, median
 error {aside_median:.2f}x, 90% within {aside_most:.2f}x, {aside_share:.0f}% in range.
-- **Cross-validation on all others**: {points:,} measurements from {sources} sources, median error
-{median:.2f}x, 90% within {most:.2f}x, {share:.0f}% in range. {unseen:,} are predicted by fits
+- **Cross-validation on the other sources**: {points:,} measurements from {sources} sources, median
+error {median:.2f}x, 90% within {most:.2f}x, {share:.0f}% in range. {unseen:,} are predicted by fits
 without their publisher. The other {seen} are from SRAM machines, whose engines are fitted on them.
 
 The table shows sources never used for fitting, by the number of fitted publishers that measured the
@@ -96,17 +96,19 @@ your own measurements.
 """
 TRUST = """We compare predictions with published measurements on {measured} of the {entries} chips.
 An error of 1.2x means that a prediction is 1.2 times too fast or too slow. *In range* is the
-percentage of measurements inside the 80% range; the ideal is 80%.
+percentage of measurements inside the 80% range; the ideal is 80%. A source is one publication, such
+as an article or a benchmark site.
 
 {tests}
 
-- Cross-validation predicts each source with constants fitted to data from other publishers.
+- Cross-validation predicts each source with constants fitted to the measurements of other
+publishers.
 - The blind test used measurements collected after the fit. Too few of them were in range, so the
-[ranges](docs/method.md#ranges) have since been widened. The wider ranges have had no blind test.
+[ranges](docs/method.md#ranges) have since been widened, without another blind test so far.
 - {faster} faster than the hardware bound.
 - {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). Their engines were
 fitted to the same measurements, so expect larger errors on other SRAM machines.
-- With part of the weights in host memory, the median error of {host} further measurements is
+- {host} further measurements with weights offloaded to host memory have a median error of
 {host_median:.2f}x.
 
 Cross-validation results for classes with at least {few} measurements follow. *Decode* is speed per
@@ -347,7 +349,7 @@ def _tests(scores: dict[str, Any]) -> str:
     """The table of the three tests of predictions."""
     names = (
         "sources never used for fitting",
-        "cross-validation on all others",
+        "cross-validation on the other sources",
         "blind test of November 2026",
     )
     prefixes = ("points", "sources", "median", "most", "share")

@@ -72,14 +72,14 @@ def test_it_prints_what_it_shows(command, expected, folder, capsys, monkeypatch)
         expected, lines = expected[:-1], lines[: len(expected) - 1]
     assert lines == expected
     if command.startswith("fastcalc plan") and "--emit" not in command:
-        assert len(lines) <= (_MIX_LINES if "--traffic" in command else _PLAN_LINES)
+        assert len(lines) <= _PLAN_LINES
         asked = [*shlex.split(command)[1:], "--format", "json"]
         document = run_once(*asked, capsys=capsys, monkeypatch=monkeypatch).out
         check_plan(command, json.loads(document))
 
 
-_PLAN_LINES, _MIX_LINES = 24, 30
-"""Lines of the first screen of a plan, and of one with a table of classes."""
+_PLAN_LINES = 24
+"""Lines of the first screen of a plan."""
 
 
 @pytest.mark.parametrize("command", sweep(RECIPES, is_slow))
@@ -200,7 +200,9 @@ def test_no_number_of_the_prose_is_written_by_hand(page):
 def test_the_table_of_trust_adds_up(capsys, monkeypatch):
     """The README has the counts that ``validate`` scores, and names the SRAM machines."""
     said = words(README)
-    rows = r"\| (?:sources never used for fitting|cross-validation on all others) \| ([\d,]+)"
+    rows = (
+        r"\| (?:sources never used for fitting|cross-validation on the other sources) \| ([\d,]+)"
+    )
     aside, whole = re.findall(rows, said)
     seen, points = re.search(
         r"(\d+) of the ([\d,]+) measurements are from SRAM machines", said
