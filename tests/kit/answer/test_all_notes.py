@@ -19,7 +19,7 @@ NOTES = [
     ),
     (
         ("measure", "qwen3-8b", *H100[1:], *MEASURE),
-        ["--tool sglang|guidellm|aiperf|llama-bench prints", "--url http://localhost:8000 lets fastcalc run"],
+        ["--tool sglang|guidellm|aiperf prints", "--url http://localhost:8000 lets fastcalc run"],
         ["Runs are chosen by the expected mean width of the ranges"],
     ),
     (
