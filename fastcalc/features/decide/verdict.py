@@ -62,10 +62,10 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
         return sentence
     first = decision.winner
-    others = "the others are" if len(offered) > 2 else "the other is"
+    others = "others" if len(offered) > 2 else "other"
     turns = [
-        f" {flip.winner} wins if {first.name} is right in fewer than {percent(flip.value)} of "
-        f"steps and {others} always right."
+        f" {flip.winner} wins if {first.name}'s accuracy is below {percent(flip.value)} ({others}: "
+        "100%)."
         for flip in flips
         if first is not None
         and flip.parameter == f"{first.name}.accuracy"
@@ -94,7 +94,7 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
         # A ratio to zero is not defined.
         ratio = worth[name] / leading if leading else math.inf
         takes = "" if followers else f"{_TAKES[decision.objective]} "
-        against = f"{takes}{number(ratio)} times {comparison}"
+        against = f"{takes}{number(ratio)} times{'' if followers else f' {comparison}'}"
         followers.append(f"{name} {against if math.isfinite(ratio) else 'cannot be compared'}")
     return f"{sentence}{'; ' if followers else ''}{', '.join(followers)}."
 

@@ -62,7 +62,7 @@ FAST, SLOW = row("fast", 10.0), row("slow", 25.0)
     "rows,changes,sentence",
     [
         ([FAST, SLOW], {}, "fast takes the least user time, 10.0 s per successful run; slow takes 2.50 times as long."),
-        ([FAST, SLOW, row("slower", 100.0)], {}, "fast takes the least user time, 10.0 s per successful run; slow takes 2.50 times as long, slower 10.0 times as long."),
+        ([FAST, SLOW, row("slower", 100.0)], {}, "fast takes the least user time, 10.0 s per successful run; slow takes 2.50 times as long, slower 10.0 times."),
         ([FAST], {}, "fast takes the least user time, 10.0 s per successful run."),
         ([row("a", 0.5), row("b", 1.0)], {"objective": "cost"}, "a is cheapest, at $0.50 per successful run; b costs 2.00 times as much."),
         ([row("a", 0.5), row("b", 1.0)], {"objective": "total"}, "a is cheapest with the user's time, at $0.50 per successful run; b costs 2.00 times as much."),
@@ -153,7 +153,7 @@ def test_cached_input_without_a_price_of_its_own(changes, is_named):
     "flips,end",
     [
         ([], ""),
-        ([("fast.accuracy", 0.7, "slow", False)], " slow wins if fast is right in fewer than 70.0% of steps and the other is always right."),
+        ([("fast.accuracy", 0.7, "slow", False)], " slow wins if fast's accuracy is below 70.0% (other: 100%)."),
         ([("fast.accuracy", 0.7, "slow", True)], ""),
         ([("slow.accuracy", 0.7, "slow", False)], ""),
         ([("fast.accuracy", 0.99999, "slow", False)], ""),
