@@ -179,7 +179,7 @@ def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traf
 
 
 def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError]:
-    """Layouts of many deployments, like `chosen_layouts`, with their throughput in one stack.
+    """Choose layouts for many deployments like `chosen_layouts`, in one stack.
 
     An element is an error if its number of chips has no layout.
     """

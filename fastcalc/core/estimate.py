@@ -84,7 +84,7 @@ OF_TRAFFIC = (
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Speed, latency and price of a placed model, one array element per batch.
+    """How fast and how expensive a placed model is, one array element per batch.
 
     Values are valid if `fits` is True. Each is computed when it is read.
 
@@ -315,7 +315,7 @@ class Estimate:
         )
 
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Price per million input tokens, per million output tokens, and of both together. [USD]
+        """Price per million tokens: input, output, and both together. [USD]
 
         usd_per_hour : price of the whole deployment for an hour of use [USD/h]
         """

@@ -182,7 +182,7 @@ class RandomLoad:
         slots: int,
         rate: float,
     ) -> "RandomLoad":
-        """Load of a placement by some request classes, each with its fraction of all requests."""
+        """Load that some request classes put on a placement, each with its fraction of requests."""
         mix = replace(Mix.of(classes, speculation), is_random=True)
         return cls(Schedule(placement, mix, np.arange(1.0, slots + 1.0)), rate)
 

@@ -61,7 +61,7 @@ class Quote:
 
     @property
     def commitment_months(self) -> int | None:
-        """Length of the commitment of a reserved offer. [months]"""
+        """Months for which a reserved offer commits. [months]"""
         return self.offer.commitment_months if self.offer else None
 
     @property
@@ -111,7 +111,7 @@ class Pricing:
         return self.quote(hardware).usd_per_hour
 
     def quote(self, hardware: Hardware) -> Quote:
-        """Price of an hour of one chip and its provenance."""
+        """What one chip costs per hour, with the provenance of the price."""
         if hardware.id in self.user_prices:
             return Quote(self.user_prices[hardware.id], "given")
         price, price_of = hardware.chip_price, self._stated_by(hardware)

@@ -77,7 +77,7 @@ def speed_range(
     is_offloaded: bool,
     streams: ArrayLike = 1.0,
 ) -> tuple[Floats, Floats] | None:
-    """Factors below and above the expected speed that contain 80% of speeds; None for the bound.
+    """Find the factors around the expected speed that contain 80% of speeds, if any.
 
     Nobody has published how a machine with a region per layer decodes several sequences. At the
     upper limit of its range they are pipelined, one in each region; at the lower they alternate.

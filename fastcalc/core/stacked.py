@@ -46,7 +46,7 @@ class Evaluation(NamedTuple):
 def evaluate_all(
     evaluations: Iterable[Evaluation], together: Sequence[Count] = ()
 ) -> list[Estimate]:
-    """Estimates of many placements, each equal to `evaluate`, in few stacks.
+    """Evaluate many placements like `evaluate`, in few stacks.
 
     Some cases are evaluated separately: hardware bounds, deployments with their own measurements or
     with explicitly placed bytes, and wafers whose bytes may be placed in several memories.
@@ -285,7 +285,7 @@ class _Deployments:
         self.counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
 
     def passes(self) -> Schedule:
-        """Joined passes of all deployments; catalogue entries are from the first."""
+        """Join the passes of all deployments; catalogue entries are from the first."""
         members = self.members
         first = members[0].placement
         machine = replace(
@@ -365,7 +365,7 @@ class _Deployments:
         return self._joined(traffics)
 
     def bound_terms(self) -> BoundTerms:
-        """Joined layout terms of the bounds of all deployments."""
+        """Join the layout terms that all deployments' bounds need."""
         of_each = [
             bound_terms(passes.machine, passes.placement.work, passes.placement.layout)
             for passes in self.members

@@ -140,7 +140,7 @@ class StartLocation(Location):
 
     @cached_property
     def joint_remedies(self) -> list[list[StartRemedy]]:
-        """Pairs of changes that start it on its chips; empty if a single change does.
+        """Find pairs of changes that start it on its chips; empty if a single change does.
 
         They are the pair that costs the service least, and a larger share of memory with shorter
         sequences. A change that leaves few sequences does not count.

@@ -98,7 +98,7 @@ class Deployment:
         raise self._unfit
 
     def assumed(self, layout: Layout, reason: str, choices: int) -> str | None:
-        """Phrase on the assumed ranks of a layout; None if its source states all of them.
+        """Say which ranks of a layout are assumed; None if its source states all of them.
 
         reason, choices : reason for the choice, and the number of choices [1]
         """

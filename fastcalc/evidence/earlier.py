@@ -33,7 +33,7 @@ class ChipChange:
 
 
 def factors_in(path: Path) -> dict[str, float]:
-    """Error factor of each measurement by id, from the output of ``validate --format csv``."""
+    """Read each measurement's error factor from the output of ``validate --format csv``."""
     factors: dict[str, float] = {}
     with rows_of(path) as rows:
         iterator = iter(rows)

@@ -32,7 +32,7 @@ class Measured:
 
 
 def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
-    """Text of an engine file with its fitted values, its ranges and the data of the fit."""
+    """Rewrite an engine file with its fitted values, its ranges and the data of the fit."""
     values = {
         (node.group, node.name): (node, float(value))
         for node, value in zip(calibration.family.nodes, calibration.values, strict=True)

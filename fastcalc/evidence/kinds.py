@@ -44,7 +44,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Times of measurements as sums of passes, and their lower bounds. [s]
+    """Computes a measurement's time as a sum of passes, and its lower bound. [s]
 
     tokens, batch : tokens of all chips in that time, and sequences decoded together [1]
     at_once : sequences of a static batch that fit in memory; the others wait for the next wave [1]
@@ -58,7 +58,7 @@ class Recipe:
 
     @cached_property
     def seconds(self) -> Array:
-        """Expected times with the parameters of the engine file, for the choice of a layout. [s]"""
+        """Expected times with the engine file's parameters, used to choose a layout. [s]"""
         passes = self.timeline.passes
         terms = (times * passes.expected(work).seconds for work, times in self.timeline.works())
         return self.timeline.overhead + sum(terms)

@@ -44,7 +44,7 @@ def noted(notes: str) -> dict[str, float]:
 
 @dataclass(slots=True)  # not frozen, which would take a second for 100,000 measurements
 class Point:
-    """One published measurement or one of the user's; the columns of the CSV, and its line.
+    """One measurement, published or the user's: the columns of the CSV, and its line.
 
     hardware, model, engine : ids in the catalogue; empty if the engine is not stated
     chips, tp, ep, pp, dp : ``chips = tp x pp x dp / ranks of a chip``; ``ep`` overlays them. None

@@ -110,7 +110,7 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
 def wrong_layout(
     numbers: Mapping[str, float | None], ranks_a_chip: Callable[[], int | None]
 ) -> dict[str, str]:
-    """Faults of a layout, by column: the product of the ranks must match the chips.
+    """Report faults of a layout by column: the ranks' product must match the chips.
 
     ranks_a_chip : returns the ranks of a chip, None if its file is unknown [1]
     """

@@ -122,7 +122,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Content of a file: valid measurements, up to `MOST_FAULTS` faults, and a count of the others.
+    """What a file contains: measurements, up to `MOST_FAULTS` faults, and a count of others.
 
     skipped : measurements that are not used, although they are not faults
     """
@@ -171,7 +171,7 @@ def read_points(path: Path) -> Points:
 def points_in(
     file: str, lines: Iterable[str], ranks_of: Callable[[str], int | None] = no_file
 ) -> Points:
-    """Content of the lines of a CSV.
+    """Read measurements from the lines of a CSV.
 
     ranks_of : returns the ranks of a chip by its name, None if its file is unknown [1]
     """

@@ -52,7 +52,7 @@ SHORT_CHAT = 256.0  # assumed mean context of a single stream without stated len
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Measurements of one layout and one kind, predicted by a rule of `RATES`.
+    """Measurements with one layout and one kind, predicted by a rule of `RATES`.
 
     typical : speed on the median of the possible layouts, relative to the chosen one [1]
     """
@@ -80,7 +80,7 @@ class Batch:
 
     @property
     def tokens(self) -> Floats:
-        """Tokens that, divided by the time, give the rate of each measurement; 1 for times."""
+        """Count the tokens that, over the time, give each measured rate; 1 for times."""
         recipe, metrics = self.recipe, np.array([point.metric for point in self.points])
         among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
         among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)
@@ -191,7 +191,7 @@ def batches_of(
     skipped: dict[int, str],
     max_points: int = MANY,
 ) -> Iterator[Batch]:
-    """Batches of similar measurements of limited size; deployments that do not fit are noted."""
+    """Group similar measurements into batches of limited size, and note those that do not fit."""
     for group in groups:
         try:
             placements = group.deployment.placements(group.longest)

@@ -49,7 +49,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A family of engines and the measurements of the fit."""
+    """Fits a family of engines to measurements."""
 
     family: Values
     rows: StackedPoints
@@ -99,7 +99,7 @@ class Fit:
         return parameters
 
     def residuals(self, logs: Floats) -> Floats:
-        """Logarithm of expected over measured time of every point."""
+        """Logarithm of expected over measured time, for every point."""
         expected = self.rows.seconds(self.software(logs))
         return np.asarray(np.log(expected / self.rows.measured), dtype=float)
 
@@ -139,7 +139,7 @@ class Fit:
         return lowest, np.where(is_share, np.minimum(highest, 0.0), highest)
 
     def weights(self, is_used: Bools) -> Floats:
-        """Weight of every measurement, at most 1; a source weighs the square root of its rows."""
+        """Weigh every measurement, at most 1; a source weighs the square root of its rows."""
         sources, inverse, counts = np.unique(
             self.rows.sources[is_used], return_inverse=True, return_counts=True
         )
@@ -198,7 +198,7 @@ class Fit:
         return np.asarray(np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))))
 
     def left_out(self, is_used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
-        """Residual of every used measurement in a fit without those of the same label."""
+        """Predict every used measurement by a fit without those of the same label."""
         residuals, near = np.zeros(len(self.rows.points)), self.solve(is_used)
         for label in np.unique(labels[is_used]):
             of_label = labels == label

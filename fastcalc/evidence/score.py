@@ -119,7 +119,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Group:
-    """Prediction errors of a group of measurements, such as ``class:datacenter``.
+    """How far predictions are off in a group of measurements, such as ``class:datacenter``.
 
     bias, coverage : median of expected over measured rates, and share of measurements in the range
     bound_beaten : measurements above the bound
@@ -195,7 +195,7 @@ def _as_measured(rows: StackedPoints) -> Floats:
 
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
-    """Scores of all measurements and of every group."""
+    """Score all measurements, and every group."""
     if not predictions:
         return []
     alike: dict[tuple[object, ...], tuple[dict[str, str], array[int]]] = {}

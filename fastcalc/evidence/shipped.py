@@ -18,7 +18,7 @@ FOLDS = 10
 
 
 def number_of(publisher: str) -> int:
-    """SHA-256 of a publisher's name as a number, which fixes the role of its measurements."""
+    """Turn a publisher's name into a number (SHA-256) that fixes its measurements' role."""
     return int.from_bytes(sha256(publisher.encode()).digest())
 
 

@@ -114,7 +114,7 @@ def learned(
     unseen: Sequence[bool],
     behind: Sequence[int],
 ) -> RangeWidths:
-    """Widths of ranges that contain 80% of the measurements from similar sources.
+    """Learn the range widths that contain 80% of the measurements from similar sources.
 
     Every category of prediction has a width below and one above; a tenth of its measurements lie
     beyond each. Most measurements were used in model selection, so their errors are smaller than

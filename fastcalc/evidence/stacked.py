@@ -97,7 +97,7 @@ class StackedPoints:
 
 
 def rows_of(batches: Sequence[Batch]) -> StackedPoints:
-    """Batches of measurements as one stack of numbers."""
+    """Stack batches of measurements into one array of numbers."""
     points = [point for batch in batches for point in batch.points]
     is_time = np.array([point.is_time for point in points], dtype=bool)
     values = np.array([point.value for point in points], dtype=float)

@@ -112,7 +112,7 @@ class StartLog:
 
     @property
     def engine(self) -> str:
-        """Engine of fastcalc that matches the start-up of this release."""
+        """Find the engine entry that matches this release."""
         release = self._release
         if self.program != VLLM or not release:
             return self.program

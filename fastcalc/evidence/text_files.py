@@ -80,7 +80,7 @@ def text_in(file: str, stream: BufferedReader) -> Text:
 
 
 def decoded(file: str, raw: bytes, first: int = 1) -> str:
-    """Text of some lines of a file; raises NoTextError if it is not UTF-8.
+    """Decode some lines of a file; raises NoTextError if they are not UTF-8.
 
     first : number of the first line
     """

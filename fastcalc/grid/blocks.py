@@ -20,7 +20,7 @@ Made = TypeVar("Made")
 
 
 def keep_freed_memory() -> None:
-    """Let the allocator of glibc keep freed memory, instead of requesting it again and again.
+    """Let glibc's allocator keep freed memory, instead of requesting it again and again.
 
     Its threshold rises to the size of a freed mapped block, up to 32 MiB (mallopt(3),
     M_MMAP_THRESHOLD). Otherwise, pages of each new array take three times as long as arithmetic.

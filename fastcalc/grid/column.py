@@ -15,7 +15,7 @@ def _nothing(_: object) -> None:
 
 @dataclass(frozen=True)
 class Column(Generic[Source]):
-    """A column of records and of the tables that show the records, or of tables alone.
+    """A column of records, of the tables that show them, or of tables alone.
 
     key, unit, meaning : name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``;
         description

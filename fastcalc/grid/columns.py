@@ -426,7 +426,7 @@ def undetermined_keys(machine: Machine, *, is_alone: bool = True) -> list[str]:
 
 
 def uncertain_amounts(scenario: Scenario) -> list[str]:
-    """Keys of amounts that depend on an uncertain price of a chip-hour."""
+    """List the amounts that depend on an uncertain chip price."""
     return _resting_on("price") if scenario.quote.is_uncertain else []
 
 

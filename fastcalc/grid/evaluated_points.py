@@ -115,7 +115,7 @@ class EvaluatedPoints:
         return self.estimate.usd_of_output(price / self.scenario.pricing.utilization)
 
     def near(self, kind: str) -> ArrayLike:
-        """Share of a category of bytes that is placed in the fastest memory. [1]"""
+        """Fraction of a category that the fastest memory holds. [1]"""
         return near_share(self.placement.machine, self.estimate.passes.split, kind)
 
     @property

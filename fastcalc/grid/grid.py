@@ -36,7 +36,7 @@ _OPEN = 16  # usual number of candidate layouts
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """All combinations of layouts, request types and batches of one deployment.
+    """Combines all layouts, request types and batches of one deployment.
 
     scenario : the deployment; its own batches and sharding are ignored
     layouts : empty for the best layout of each batch on the given or on the fewest chips
@@ -164,7 +164,7 @@ def _placed(grid: Grid) -> _PlacedGrid:
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:
-    """Columns that broadcast to the shape of a grid or of a block; text columns take time."""
+    """Compute columns that broadcast to the shape of a grid or block; text columns take time."""
     return values(columns, solved(grid))
 
 

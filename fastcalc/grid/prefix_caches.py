@@ -84,7 +84,7 @@ class CachedDeployment:
 
     @cached_property
     def bytes_per_token(self) -> float:
-        """Cache of a token of a mean prompt, over all chips that hold it. [byte]"""
+        """Bytes that a token of a mean prompt caches, over all chips that hold it. [byte]"""
         prompt, placement = self.lengths.mean(self.lengths.prompt), self.location.placement
         layout = placement.layout
         return float(placement.cache_on_chip(prompt)) / prompt * layout.chips / layout.dp

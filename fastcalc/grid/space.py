@@ -37,7 +37,7 @@ class Space:
         return None if isnan(fewest) else int(fewest)
 
     def layouts(self, *chips: int) -> list[Layout]:
-        """Usual layouts of one copy of the weights that hold a sequence.
+        """List the usual layouts with one weight copy that hold a sequence.
 
         If none is usual, the smallest legal layout that does, with any number of stages.
         """
@@ -61,7 +61,7 @@ class Space:
         )
 
     def cuts(self, chips: int) -> list[Layout]:
-        """Usual layouts of a given number of chips that hold a sequence, including copies."""
+        """List the usual layouts on some chips that hold a sequence, including copies."""
         return self.holding([*copies_run_by_people(self.site, chips)])
 
     def holding(self, layouts: list[Layout]) -> list[Layout]:
@@ -77,7 +77,7 @@ class Space:
 
 
 def chip_counts(fewest: int, largest: int) -> list[int]:
-    """Powers of two between a minimum and a maximum number of chips, and both of these. [1]
+    """List the powers of two between two chip counts, and both counts. [1]
 
     >>> chip_counts(3, 20)
     [3, 4, 8, 16, 20]

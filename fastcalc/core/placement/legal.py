@@ -45,7 +45,7 @@ AMD Instinct, three cables of a Mac (their files in ``hardware/``)."""
 
 @once
 def link_domain(hardware: Hardware) -> int:
-    """Number of chips that the fast link joins; 1 without one. [1]"""
+    """Count the chips that the fast link joins; 1 without one. [1]"""
     link = completed(hardware).links.scale_up
     return floor(link.domain.si) if link and link.domain else 1
 

@@ -197,7 +197,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return largest if np.ndim(largest) else int(largest)
 
     def used_fraction(self, batch: ArrayLike) -> Array:
-        """Share of memory that a batch fills on the fullest chip; above 1 does not fit.
+        """Fraction of memory that a batch fills on the fullest chip; above 1 does not fit.
 
         If some categories have an explicit memory, the memory left for caches also counts. If
         layers are distributed over memories, it is the share of the fullest memory.

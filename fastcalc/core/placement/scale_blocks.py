@@ -17,7 +17,7 @@ from fastcalc.core.model.workload import Workload
 
 @once
 def dense_blocks(machine: Machine, work: Workload) -> int:
-    """Number of blocks that tensor-parallel ranks must divide; 0 if any number is allowed. [1]
+    """Count the blocks that tensor-parallel ranks must divide; 0 if any is allowed. [1]
 
     It covers networks that every token uses, including shared experts.
     """
@@ -30,7 +30,7 @@ def dense_blocks(machine: Machine, work: Workload) -> int:
 
 @once
 def expert_blocks(machine: Machine, work: Workload) -> int:
-    """Number of blocks that ranks sharing one expert must divide; 0 if any is allowed. [1]"""
+    """Count the blocks that ranks sharing an expert must divide; 0 if any is allowed. [1]"""
     side = _side(machine.engine, work.model, work.weights.experts.format)
     networks = [block.ffn for block in work.model.blocks]
     widths = [ffn.width for ffn in networks if isinstance(ffn, MixtureOfExperts)]

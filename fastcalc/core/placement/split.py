@@ -34,7 +34,7 @@ def summed(fractions: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Arra
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Share of each category of bytes in each memory.
+    """How much of each category each memory holds.
 
     tiers : the memories, the fastest first
     chips : chips of the deployment, some of which share a memory [1]
@@ -131,7 +131,7 @@ class Costs:
 def least_extra(
     options: Sequence[Costs], sizes: Mapping[str, ArrayLike], rooms: Sequence[ArrayLike]
 ) -> Array:
-    """Lower bound of the extra time of a pass for bytes outside its first memory. [s]
+    """Bound the extra time that bytes outside a pass's first memory take. [s]
 
     Bytes that do not fit in a memory and those before it go at least one memory farther. Each such
     move is assigned to the bytes with the least extra time, which bounds its cost from below.
@@ -181,7 +181,7 @@ def _lightest(
 
 
 def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
-    """Share of a category of bytes in the chip's fastest memory. [1]
+    """Fraction of a category that the chip's fastest memory holds. [1]
 
     split : distribution of the bytes; None if all are in the only memory
     group : one of `KINDS`

@@ -45,7 +45,7 @@ class Bound:
 
     @cached_property
     def limiter(self) -> Ints:
-        """Index of the largest time: memory, compute, link."""
+        """Find which time is the largest: memory, compute or link."""
         return largest_of((self.work.memory_time, self.work.compute_time, self.work.link_time))
 
     def as_step(self) -> Step:
@@ -79,7 +79,7 @@ class Memories(NamedTuple):
 
 
 class BoundTerms(NamedTuple):
-    """Layout terms of the bound of a pass: numbers, or columns over layouts.
+    """How a layout enters the bound of a pass: numbers, or columns over layouts.
 
     read : weights that a token reads, including the minimum number of experts [byte]
     stages : sequential pipeline stages, each with its own memories [1]
@@ -153,7 +153,7 @@ def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTer
 
 
 def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
-    """Bound of a step on all chips of a layout.
+    """Bound a step on all chips of a layout.
 
     rows : sequences and prompt tokens of the *whole deployment*; arrays broadcast
 

@@ -124,7 +124,7 @@ def _dense(work: PassWork, rates: Reached) -> Component:
 
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
-    """Share of the routed weights that the tokens of a pass read. [1]"""
+    """Fraction of the routed weights that the tokens of a pass read. [1]"""
     routing = work.routing
     if is_nothing(routing.layers):
         return 1.0

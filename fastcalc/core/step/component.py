@@ -171,6 +171,6 @@ class Step:
 
     @cached_property
     def limiter(self) -> Ints:
-        """Index into `LIMITERS` of the resource that takes most of the step."""
+        """Find which of `LIMITERS` takes most of the step."""
         components = [component.by_limiter() for component in self.components]
         return largest_of([total_of(times) for times in zip(*components, strict=True)])

@@ -101,7 +101,7 @@ class OpenPass:
         return layer_seconds(self.work, chip, software, known_parts, split)
 
     def least_seconds(self, sizes: dict[str, Array]) -> Array:
-        """Lower bound of its time for any placement of its bytes. [s]
+        """Bound its time from below, wherever its bytes are. [s]
 
         sizes : bytes of each category on the fullest chip [byte]
         """

@@ -84,7 +84,7 @@ class AttentionWork:
 
 
 def attention_of(placement: AnyPlacement, traffic: Traffic) -> AttentionWork:
-    """Attention work of the tokens of some traffic, cached for one layout and one length."""
+    """Compute what attention takes for some traffic, cached for one layout and length."""
     return _attention(topology_of(placement.machine), placement.work, placement.layout, traffic)
 
 

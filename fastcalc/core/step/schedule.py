@@ -92,7 +92,7 @@ class Schedule:
         self.in_flight = np.minimum(np.maximum(batch / layout.dp, 1.0), most)
 
     def joined_by(self, traffic: Traffic) -> "Schedule":
-        """Same passes for a request of one class that joins requests of all classes.
+        """Adapt the passes to a request of one class that joins requests of all classes.
 
         traffic : the mix of all classes, with the prompts of that class
         """
@@ -131,7 +131,7 @@ class Schedule:
 
     @property
     def prompts_in_turn(self) -> Array:
-        """Prompts of a batch of requests that are prefilled one after another. [1]"""
+        """Count the prompts in a batch of requests that are prefilled one after another. [1]"""
         return self._in_turn(self.prefilling_replicas)
 
     @property
@@ -180,7 +180,7 @@ class Schedule:
         return self._count(self._rows(self.streams, self.expert_sequences, self.lump, replicas))
 
     def first_work(self) -> PassWork:
-        """Work of a pass that prefills a chunk of one request's prompt while others decode."""
+        """Compute the work of a pass that prefills one request's chunk while others decode."""
         prompt = self.traffic.computed_prompt / self.chunks
         return self._count(
             self._rows(
@@ -231,7 +231,7 @@ class Schedule:
         return self.search_split() if self.find_split is None else self.find_split()
 
     def search_split(self) -> Split | None:
-        """Search for the distribution of bytes that minimizes the time of the passes."""
+        """Search for the byte placement that minimizes the time of the passes."""
         if self.has_one_memory or (
             self.is_all_near and not any(open_pass.gains for open_pass in self._placed_for)
         ):
@@ -301,7 +301,7 @@ class Schedule:
         )
 
     def bound(self, prompt: ArrayLike = 0.0, *, decode: ArrayLike | None = None) -> Bound:
-        """Bound of a pass of the whole deployment.
+        """Bound a pass of the whole deployment.
 
         With speculation, at least the tokens that are kept must be computed.
         """
@@ -415,7 +415,7 @@ class Schedule:
         return (self.decode if name == DECODE else self.first).seconds
 
     def works(self, name: str) -> list[tuple[PassWork, ArrayLike]]:
-        """Work of a pass as the sum of other works."""
+        """Add up the work of several passes."""
         if name == PROMPTS:
             return [(self.mixed_work(), 1.0), (self.decode_work(), -1.0)]
         if name == PREFILL:

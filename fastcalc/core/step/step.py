@@ -39,7 +39,7 @@ STAGE_WAIT = "stage wait"
 
 
 class KnownParts(NamedTuple):
-    """Parts of a pass that do not depend on the placement of its bytes.
+    """Parts of a pass that are known before its bytes are placed.
 
     parts : reads and products of the chip, all in its first memory
     overheads : floors, messages and overhead per sequence

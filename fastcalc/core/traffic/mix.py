@@ -20,7 +20,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Mix(Traffic):
-    """Traffic of several request classes: the fields of `Traffic` hold means over requests.
+    """Mixes several request classes: the fields of `Traffic` hold means over requests.
 
     The context is the mean over tokens.
 

@@ -26,7 +26,7 @@ _SMALL = 1e-150  # probability of leaving a state below which it is treated as z
 
 @dataclass(frozen=True, eq=False)
 class PrefillQueue:
-    """Queue of prompt tokens of one lane.
+    """Queues the prompt tokens of one lane.
 
     rate : arrival rate of requests [1/s]
     share, tokens : for each request type, its share and prompt tokens to compute [1]

@@ -38,7 +38,7 @@ class Lengths:
 
     @classmethod
     def together(cls, classes: "Sequence[RequestClass]") -> "Lengths":
-        """Lengths of the requests of all classes."""
+        """Combine the lengths of all classes' requests."""
         fraction = np.concatenate(
             [request_class.share * request_class.lengths.share for request_class in classes]
         )

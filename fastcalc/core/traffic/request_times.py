@@ -49,7 +49,7 @@ class RequestTimes:
         return self.first_means + self.further * self.expected_tpot
 
     def ttft(self, probability: float) -> float:
-        """Percentile of TTFT: the value that a given share of requests does not exceed. [s]"""
+        """TTFT that a given share of requests does not exceed. [s]"""
         return self.first.quantile(probability) * self.slowness
 
     def tpot(self, probability: float) -> float:

@@ -75,7 +75,7 @@ class SharedPrefixes:
 
     @property
     def tokens(self) -> float:
-        """Size of a cache that finds the rarest prefix in 99% of its requests. [1]"""
+        """Tokens that a cache needs to hit the rarest prefix in 99% of its requests. [1]"""
         time = np.log(100.0) / self.rates.min()
         tokens = self.sizes @ -np.expm1(-self.rates * time) + self._passing * time
         return float(tokens)

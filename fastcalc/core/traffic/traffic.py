@@ -138,7 +138,7 @@ class Traffic:
 
     @property
     def longest_each(self) -> Array:
-        """Final number of tokens of a sequence. [1]"""
+        """Tokens that a sequence has at its end. [1]"""
         return np.maximum(self.prompt + self.output, self.context)
 
     @property

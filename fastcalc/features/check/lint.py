@@ -48,7 +48,7 @@ class Report:
         return self.policy.is_strict
 
     def count(self, severity: str) -> int:
-        """Number of faults of a severity."""
+        """Count the faults of a severity."""
         return sum(1 for fault in self.faults if fault.severity == severity)
 
     @property

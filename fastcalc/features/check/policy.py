@@ -62,7 +62,7 @@ _MOST_BYTES = 20_000_000
 
 
 def signature(rule: str, file: Path, message: str) -> tuple[str, str, str]:
-    """Key that identifies a fault independently of its line number and of the path as typed."""
+    """Identify a fault independently of its line number and of the path as typed."""
     return rule, os.path.realpath(file), message
 
 

@@ -177,7 +177,7 @@ def host_key(sheet: Sheet) -> str:
 
 @once
 def tiers(sheet: Sheet) -> list[MemoryParts]:
-    """Memories of a chip in the order of the file."""
+    """List a chip's memories in the order of the file."""
     generations = ("hbm2e", "hbm3e", *tables()["hbm"], *tables()["gddr"])
     memories = []
     for index in range(len(sheet.items("memory"))):

@@ -215,7 +215,7 @@ class Judged:
 
     @property
     def depends(self) -> Depends | None:
-        """Category of files that could change the numbers; None without numbers."""
+        """Which files could change the numbers; None without numbers."""
         if self.check is None:
             return None
         categories = {name.partition("/")[0] for name in self.files}

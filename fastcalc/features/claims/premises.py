@@ -48,7 +48,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class Explored:
-    """Break-even values of a check over the plausible ranges of its inputs.
+    """Where a check breaks even over the plausible ranges of its inputs.
 
     jointly : inputs that change the outcome only together, at the bounds of their ranges
     """

@@ -83,7 +83,7 @@ class Registered:
         }
 
     def compute(self, inputs: dict[str, Any], *, is_full: bool) -> Finding:
-        """Numbers of the test for inputs by name; ``is_full`` adds tables and other numbers."""
+        """Run the test on inputs by name; ``is_full`` adds tables and other numbers."""
         arguments = {
             name: {key: inputs[key] for key in group} for name, group in self.groups.items()
         }

@@ -23,7 +23,7 @@ SHIPPED = "claims.yaml"
 
 
 def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
-    """Claims of a file, or the shipped ones, with their positions; raises InputError on faults."""
+    """Read a file's claims, or the shipped ones, with positions; raises InputError on faults."""
     document = read(path or shipped_folder("evidence") / SHIPPED)
     book, faults = validate(document, Claims)
     if book is None:

@@ -40,14 +40,14 @@ def with_chips(
 
 
 def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Floats) -> Finding:
-    """Ratio of the bills at two pairs of input and output prices. [1]"""
+    """Compare the bills at two pairs of input and output prices. [1]"""
     tokens = np.array([prompt, output]) / 1e6
     first, second = float(tokens @ prices), float(tokens @ other_prices)
     return finding(first / second, ("first", first, "USD"), ("second", second, "USD"))
 
 
 def interaction(*, tokens: Floats, speeds: Floats, lead: float) -> Array:
-    """Ratio of the gain of a fast mode on a short answer to the gain on a long one. [1]"""
+    """Compare what a fast mode gains on a short answer and on a long one. [1]"""
     time = tasks.turn_time(wait=0.0, lead=lead, tokens=tokens[:, None], speed=speeds)
     gain = time[:, 0] / time[:, 1]
     return floats(gain[0] / gain[1])
@@ -75,7 +75,7 @@ def _limit(name: str, count: ArrayLike) -> None:
 
 
 def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
-    """Bandwidth of a memory, with the bandwidth of the on-chip network to compare. [byte/s]"""
+    """Compare a memory's bandwidth with that of the on-chip network. [byte/s]"""
     return finding(memory, ("fabric", fabric / 1e15, "PB/s"))
 
 
@@ -156,7 +156,7 @@ def sessions_for_bill(
 
 
 def success_slope(*, accuracy: float, steps: float) -> Array:
-    """Relative increase of success per relative increase of accuracy. [1]"""
+    """Compute how much success rises, in percent, if accuracy rises by 1%. [1]"""
     change = 1e-6
     right = tasks.chain_success(accuracy=np.array([1.0, 1.0 + change]) * accuracy, steps=steps)
     return floats(np.log(right[1] / right[0]) / np.log1p(change))
@@ -217,7 +217,7 @@ def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) 
 def system_prices(
     *, wafer: float, wafer_memory: float, server: float, server_memory: float
 ) -> Finding:
-    """Ratio of the prices per byte of a wafer system and a server. [1]"""
+    """Compare what a wafer system and a server cost per byte. [1]"""
     wafer_price, server_price = wafer / wafer_memory, server / server_memory
     return finding(
         wafer_price / server_price,

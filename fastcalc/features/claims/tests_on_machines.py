@@ -242,7 +242,7 @@ class Alone(NamedTuple):
 def rate_ratio(
     quantity: Literal["total", "speed"], *, catalogue: Catalogue, served: Alone
 ) -> Array:
-    """Ratio of total throughput, or speed per user, at the smaller and the larger batch. [1]"""
+    """Compare total throughput, or speed per user, at the smaller and the larger batch. [1]"""
     first, last = (getattr(evaluated.estimate, quantity)[0] for evaluated in served.ends(catalogue))
     return floats(first / last)
 
@@ -260,7 +260,7 @@ def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
 
 
 def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
-    """Ratio of the TTFT gain of a smaller batch to its gain in time per output token. [1]"""
+    """Compare how much a smaller batch improves TTFT and time per output token. [1]"""
     small, large = (evaluated.estimate for evaluated in served.ends(catalogue))
     first, later = large.ttft[0] / small.ttft[0], large.tpot[0] / small.tpot[0]
     sooner = ("first token sooner by", first, "times"), ("other tokens sooner by", later, "times")
@@ -306,7 +306,7 @@ class DeployedModels(NamedTuple):
 def reading_over_computing(
     *, catalogue: Catalogue, deployed: DeployedModels, batch: float, prompt: float
 ) -> Finding:
-    """Ratio of memory time to compute time of a decode step. [1]"""
+    """Compare how long a decode step reads memory and how long it computes. [1]"""
     times = [
         [
             float(sum(np.sum(getattr(component, resource)) for component in step.components))
@@ -439,7 +439,7 @@ def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: f
 def naive_reached(
     *, catalogue: Catalogue, model: str, on: str, billions: float, bytes_each: float
 ) -> Finding:
-    """Ratio of the expected speed of a model to bandwidth / weight bytes. [1]"""
+    """Compare a model's expected speed with bandwidth / weight bytes. [1]"""
     speed = float(outcome(catalogue, Place(model, on), np.array([1.0])).estimate.speed[0])
     naive = naive_speed(catalogue=catalogue, on=on, billions=billions, bytes_each=bytes_each)
     return finding(speed / naive.values, (f"expected speed of {model} on {on}", speed, "tokens/s"))

@@ -23,7 +23,7 @@ _MOST_PRICED = 2
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ratio of one figure of two rows at the same batch."""
+    """Compares one figure of two rows at the same batch."""
 
     figure: Figure
     over: TableRow
@@ -68,7 +68,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Headline:
-    """Headline of the comparison of one model.
+    """What the headline says of one model.
 
     model, smallest_batch, tried : model, batch and chips to name if nothing fits
     fastest : fastest of all rows that fit; None if none fits
@@ -105,7 +105,7 @@ class Headline:
 
 
 def headline(outcomes: Sequence[Outcome]) -> Headline:
-    """Headline of the rows of one model."""
+    """Find what one model's headline says."""
     rows = [
         TableRow(record, outcome) for outcome in outcomes for record in point_records([outcome])
     ]

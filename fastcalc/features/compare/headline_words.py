@@ -26,7 +26,7 @@ _LINE = 100
 
 
 def sentences(stated: Headline) -> list[str]:
-    """Headline of the comparison of one model: speed and price, on two lines for several chips."""
+    """Write a model's headline: speed and price, on two lines for several chips."""
     stated_sentences = [*filter(None, (speed(stated), cost(stated)))]
     return stated_sentences if stated.has_rivals else [" ".join(stated_sentences)]
 

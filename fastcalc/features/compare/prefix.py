@@ -17,7 +17,7 @@ _TRIED = 512  # lengths tried at once
 
 @dataclass(frozen=True)
 class PrefixCache:
-    """Cost of the cached part of a prompt.
+    """What the cached part of a prompt costs.
 
     loading, computing : TTFT that each adds, for a request without others [s]
     breaks_even : shortest prompt, with the same cached fraction, for which loading is faster [1]

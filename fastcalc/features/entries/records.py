@@ -110,7 +110,7 @@ def _prices(chip: Hardware) -> Record:
 
 
 def model_record(model: Model, weights: str | None = None, kv: str | None = None) -> Record:
-    """Size of a model and costs per token; null if its shape is not published."""
+    """Describe a model's size and costs per token; null if its shape is not published."""
     work = workload(model, weights, kv)
     prompt = work.flops_per_token - 2.0 * work.weights.head.parameters
     attention: float | None = float(work.attention_flops(1.0))
@@ -177,7 +177,7 @@ def cautions(entries: Iterable[CatalogueEntry]) -> list[str]:
 
 
 def quantities(entry: Hardware | Engine) -> dict[str, Quantity]:
-    """Every quantity of an entry by its path, as used with ``--set``, in file order."""
+    """List every quantity of an entry by its ``--set`` path, in file order."""
     numbers = numbers_of(entry)
     return {path: number for _, path, number, _ in numbers if isinstance(number, Quantity)}
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def run_list(request: ListEntries) -> ListAnswer:
-    """Entries of a kind; the answer is no if a broken file was omitted."""
+    """List the entries of a kind; the answer is no if a broken file was omitted."""
     entry_type = cast(Kind, readers.choice(request.entries, "list", tuple(SCHEMAS)))
     catalogue = loading.catalogue(request)
     load = _loaders(catalogue)[entry_type]

@@ -86,7 +86,7 @@ class ModelOnChip:
         return self.on_layouts
 
     def octaves(self) -> tuple[list[Layout], Evaluation] | None:
-        """Layouts that fit the scenario, with batches up to the largest of each, if any."""
+        """Find the layouts that fit the scenario, with batches up to the largest of each."""
         if self.in_fewest_bits:
             narrowed = narrowest(self.scenario)
             if not narrowed:

@@ -138,7 +138,7 @@ class CurveAnswer(Answer):
     study: Study
 
     def page(self, screen: Screen) -> list[Part]:
-        """Page with the cost multiples, the chart of floors, and all notes."""
+        """Print the cost multiples, the chart of floors, and all notes."""
         study, scenario = self.study, self.study.engines[0].space.scenario
         heading = (
             f"{scenario.model.asked_name} on {many(study.chips, 'chip')}: cost of "
@@ -221,7 +221,7 @@ def name(curve: Curve) -> str:
 
 
 def rows(study: Study) -> list[int]:
-    """Positions of the batches in the table: powers of two and the largest."""
+    """Choose the batches of the table: powers of two and the largest."""
     starts = study.engines[0].starts
     reached = np.flatnonzero(np.any([curve.batch > 0 for curve in study.engines], axis=0))
     first = int(reached[0]) if len(reached) else len(starts) - 1
@@ -231,7 +231,7 @@ def rows(study: Study) -> list[int]:
 
 
 def columns(study: Study, cost: float) -> list[TableColumn]:
-    """Columns of a table whose rows are indices of starting batches."""
+    """Make the columns of a table whose rows are starting batches."""
     first = study.engines[0]
     shown = [
         numbers("users at|the start", partial(_start_cell, first)),

@@ -33,7 +33,7 @@ MOST_DRAFTS = 8  # largest number for which the needed acceptance rate is report
 
 
 def fewer_bits(base: Base) -> list[Option]:
-    """Options in each narrower format of weights, cache or both, on today's chip type."""
+    """Try each narrower format of weights, cache or both, on today's chip type."""
     options = base.options(
         ("fewer-bits", words, scenario) for words, scenario in narrower(base.scenario)
     )

@@ -86,7 +86,7 @@ def no_option_reaches(solution: SpeedupOptions) -> str:
 
 
 def first_way(solution: SpeedupOptions) -> list[str]:
-    """Factors, step time and throughput of the first option in the headline, if any."""
+    """Explain the headline's first option: factors, step time and throughput, if any."""
     choice = solution.leading[0] if solution.leading else None
     if choice is None or choice.outcome is None:
         return []
@@ -137,7 +137,7 @@ def tried(solution: SpeedupOptions) -> str:
 
 
 def law_of_batches(solution: SpeedupOptions) -> str:
-    """Relation of cost multiple, speed-up and batch ratio, in numbers if a smaller batch works."""
+    """Relate cost multiple, speed-up and batch ratio, in numbers if a smaller batch works."""
     law = "on the same hardware, cost multiple x speed-up = batch ratio"
     smaller = next(choice for choice in solution.options if choice.trick == "smaller-batch")
     if smaller.outcome is None:

@@ -47,7 +47,7 @@ class Curve:
 
     @property
     def multiple(self) -> Floats:
-        """Cost of an output token at the end over the cost at the start; nan if never reached."""
+        """Cost per output token at the end over the start; nan if never reached."""
         return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
 
     def ends(self, cost: float = np.inf) -> tuple[int, int] | None:
@@ -132,7 +132,7 @@ MEASURED = ("vllm", "tensorrt-llm")  # shown if fitted on the chip, as is the lo
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Cost of a speed-up by a smaller batch on some chips of one type.
+    """What a speed-up by a smaller batch costs on one chip type.
 
     engines, floors : curves in native and narrowest formats, and of a textbook step with each of
         `FLOORS`

@@ -175,7 +175,7 @@ class Base:
         return [candidate for _, candidate in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
-        """Layouts for a machine, a model and formats, up to a reasonable number of chips.
+        """List the layouts for a machine, model and formats, up to a reasonable chip count.
 
         On today's chip type they include today's layout, if the model supports it, and layouts
         with more chips.
@@ -242,7 +242,7 @@ class Base:
 
 
 def most_chips(today: Outcome) -> int:
-    """Largest number of chips of today's type that is tried. [1]"""
+    """Largest number of today's chips that is tried. [1]"""
     return max(MORE * today.placement.layout.chips, link_domain(today.scenario.hardware))
 
 

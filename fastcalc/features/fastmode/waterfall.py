@@ -48,7 +48,7 @@ class Factor:
 
     @property
     def cost_multiple(self) -> float | None:
-        """Ratio of cost per output token after the step to before; None without a price. [1]"""
+        """Cost per output token after the change over before; None without a price. [1]"""
         if self.before.usd is None or self.after.usd is None:
             return None
         return float(self.after.usd[1][0] / self.before.usd[1][0])

@@ -199,7 +199,7 @@ class FitAnswer(Answer):
 
 
 def why_or_stop(location: StartLocation) -> str:
-    """Reason for the number of chips, or the error that stops the server, with remedies."""
+    """Say why it takes this many chips, or which error stops the server, with remedies."""
     if location.verdict == "fits":
         return why(location)
     line, remedies = location.stop_line, location.remedies

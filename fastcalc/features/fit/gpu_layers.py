@@ -12,7 +12,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True)
 class MostOnCard:
-    """Largest part of a model on a card with which a server starts; a host holds the rest.
+    """How much of a model fits on a card that starts; a host holds the rest.
 
     chip, host : names of the card and of the host
     setting : ``n_gpu_layers``, the largest that starts, or ``n_cpu_moe``, the smallest
@@ -51,7 +51,7 @@ class MostOnCard:
 
 
 def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
-    """Largest part of a model on the card at the smallest batch; None if it does not apply.
+    """Find how much of a model fits on the card at the smallest batch, if that applies.
 
     It applies if the request shares layers or experts with a host, or if llama.cpp does not start
     on a card with a host.

@@ -99,7 +99,7 @@ class Capacity:
         return float(np.max(floats(self.site.machine.max_sequences) * self._stack.dp))
 
     def context(self, users: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Longest sequence, in tokens, that fits for each number of users; 0 if none. [1]
+        """Find the longest sequence that fits for each number of users; 0 if none. [1]
 
         users : users of the whole deployment [1]
         reserves : ratio of the engine's reserve to its expected reserve [1]

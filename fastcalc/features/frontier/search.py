@@ -103,7 +103,7 @@ def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
 
 
 def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> float:
-    """Highest speed up to which the layouts of one run are cheaper than those of the next. [1/s]
+    """Find the speed up to which one run's layouts are cheaper than the next run's. [1/s]
 
     Searches all whole batches between those that were tried, so that the speed at which one chip
     replaces another on the frontier is exact.

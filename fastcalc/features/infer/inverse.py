@@ -49,7 +49,7 @@ COMBINATIONS: tuple[Combination, ...] = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Services of one combination of techniques that are consistent with the published numbers.
+    """Services with one combination of techniques that match the published numbers.
 
     values : sampled numbers of each service, by the names of the box
     weights : fraction of the box that each service represents [1]
@@ -219,7 +219,7 @@ def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
 def invert(
     published: SoldTiers, chip_kinds: ChipArrays, *, tolerance: float, points: int
 ) -> Inverse:
-    """Services within a factor of ``1 + tolerance`` of the published numbers."""
+    """Find the services within a factor of ``1 + tolerance`` of the published numbers."""
     generator = np.random.default_rng(SEED)
     consistent: dict[Combination, list[tuple[Values, Floats]]] = {
         combination: [] for combination in COMBINATIONS

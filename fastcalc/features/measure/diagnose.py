@@ -35,7 +35,7 @@ from fastcalc.written import listed, many
 
 
 def run(request: Diagnose) -> DiagnosisAnswer | StoppedAnswer:
-    """Diagnosis of a deployment from measurements, its start-up log, or both."""
+    """Diagnose a deployment from measurements, its start-up log, or both."""
     catalogue = loading.catalogue(request)
     if request.path is None and request.log is None:
         raise InputError(

@@ -57,7 +57,7 @@ _FURTHEST = 8.0  # largest slowdown on the axis
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DiagnosisAnswer(Answer):
-    """Diagnosis of a deployment from measurements, its start-up log, or both.
+    """Diagnoses a deployment from measurements, its start-up log, or both.
 
     left_aside : sentences on measurements that are not used
     ranks : ranks of the deployment, if only the log states them

@@ -19,7 +19,7 @@ from fastcalc.mentions import option
 
 
 def run(request: Validate) -> ValidationAnswer:
-    """Scores of predictions; the answer is no if the median error is too large."""
+    """Score predictions; the answer is no if the median error is too large."""
     limit = request.max_median_factor
     if limit is not None and not limit >= 1.0:
         raise InputError(

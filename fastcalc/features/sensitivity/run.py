@@ -63,7 +63,7 @@ _MOST_BATCHES = 12
 
 
 def run(request: Sensitivity) -> Answer:
-    """Effects of parameters at each batch; the answer is no if nothing reaches a target."""
+    """Vary every parameter at each batch; the answer is no if nothing reaches a target."""
     aim = None if request.target is None else target(request.target)
     reading: list[str] = []
     outcomes = _outcomes(request, reading)

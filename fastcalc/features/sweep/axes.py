@@ -124,7 +124,7 @@ class Axes:
 
 
 def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
-    """Grids of some axes, and the number of points skipped for each reason.
+    """Build grids from axes, and count the points skipped for each reason.
 
     Every combination is either a point or counted once as skipped. Raises InputError if a format
     is unknown or there are too many deployments.

@@ -151,7 +151,7 @@ class Combinations:
         return sum(grid.size for grid in self.grids)
 
     def changed(self, scenario: Scenario) -> Columns:
-        """Columns of the listed what-ifs, with the values of a scenario."""
+        """Make columns of the listed what-ifs, with the values of a scenario."""
         columns: Columns = {
             key: nan if type_ is float else CodedColumn(np.int64(0), (None,))
             for key, type_ in self.changes.keys.items()

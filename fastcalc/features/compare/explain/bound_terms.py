@@ -113,7 +113,7 @@ class BoundContext:
         self.picked = number(self.work.active_experts) / (self.work.experts or 1.0)
 
     def memories(self, tier: Tier) -> Term:
-        """Number of memories of a tier in the deployment: chips may share one. [1]"""
+        """Count the memories in a tier of the deployment; chips may share one. [1]"""
         chips = self.layout.chips
         return number(np.round(chips * tier.share(chips)))
 

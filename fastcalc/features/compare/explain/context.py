@@ -70,7 +70,7 @@ class PassContext:
         return tuple(reached)
 
     def near(self, kind: str) -> Term:
-        """Fraction of a category of bytes that the chip reads from its first memory. [1]"""
+        """Fraction of a category that the chip reads from its first memory. [1]"""
         return number(scalar(self.offloaded.near.of(kind)) if self.offloaded else 1.0)
 
     def here(self, group: str) -> Term:
@@ -86,12 +86,12 @@ class PassContext:
         return number(sum(scalar(fraction) for tier, fraction in tiers if tier.where == "chip"))
 
     def message(self) -> Term:
-        """Activation bytes of all tokens of a replica. [byte]"""
+        """Bytes of activations that all tokens of a replica send. [byte]"""
         tokens = self.decoded + self.pass_work.prompt
         return tokens * self.hidden * number(ACTIVATION_BYTES, "B")
 
     def reached(self, group: str) -> Term:
-        """Effective rate of products with a category of bytes. [FLOP/s]"""
+        """Rate at which products with a category run. [FLOP/s]"""
         product = self.chip.products.of(group)
         peak = self.numbers.peak(product.peak, kernel=self.numbers.kernel(group))
         fraction = self.numbers.setting("compute_fraction") * peak

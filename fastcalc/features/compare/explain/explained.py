@@ -95,7 +95,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One explained row of a comparison: a decode step and the prefill of a prompt."""
+    """Explains one row of a comparison: a decode step and the prefill of a prompt."""
 
     outcome: Outcome
     batch: int

@@ -76,7 +76,7 @@ class Numbers:
         return kernels.get(self.work.formats.of(group).id)
 
     def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
-        """Data-sheet dense peak with the given value, of the chip or of a memory's host. [FLOP/s]
+        """Find the data-sheet peak of the given value, on the chip or a host. [FLOP/s]
 
         kernel : kernel that computes at this rate although the stored format has a higher one
         """
@@ -103,7 +103,7 @@ class Numbers:
         return number(value, "s")
 
     def parameters(self, *components: str) -> Term:
-        """Number of parameters in some groups of weights. [1]"""
+        """Count the parameters in some weight groups. [1]"""
         return total(
             self.counted(
                 self.work.weights.of(component).parameters, f"parameters: {_WEIGHTS[component]}"
@@ -112,7 +112,7 @@ class Numbers:
         )
 
     def stored(self, kind: str) -> Term:
-        """Bytes of a category of weights: each group times its bytes per parameter. [byte]"""
+        """Bytes that a weight category stores: each group times its bytes per parameter. [byte]"""
         return total(
             self.parameters(component) * number(self.work.weights.of(component).format.bytes, "B")
             for component in _PARTS[kind]

@@ -71,7 +71,7 @@ class Belief:
 
 
 def parts_of(*terms: SlowdownTerm) -> list[int]:
-    """Indices of the parts of some terms."""
+    """Find the parts that belong to some causes."""
     return [index for index, (term, _) in enumerate(PARTS) if term in terms]
 
 
@@ -83,7 +83,7 @@ def tested(slowdowns: Slowdowns) -> list[int]:
 
 
 def believe(slowdowns: Slowdowns) -> Belief:
-    """Posterior probabilities of slowdowns of the tested parts."""
+    """Compute how probable each tested slowdown is after the measurements."""
     indices = tested(slowdowns)
     prior = {index: _prior_of(PARTS[index][1]) for index in indices}
     logs = {index: slowdowns.at(index, GRID) for index in indices}

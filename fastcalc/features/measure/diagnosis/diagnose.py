@@ -134,7 +134,7 @@ class Diagnosis:
 
     @cached_property
     def slower(self) -> Floats:
-        """Slowdown of each measurement by the named causes: low, median, high. [1]"""
+        """How much the named causes slow each measurement down: low, median, high. [1]"""
         positions, slowdowns = set(parts_of(*self.named)), self.belief.slowdowns
         logs, weights = [], []
         for probability, hypothesis in zip(

@@ -59,7 +59,7 @@ class Slowdowns:
 
 
 def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdowns:
-    """Effect of each part on the measurements of some batches.
+    """Compute how each part of a step slows the measurements down.
 
     has_room : whether memory for requests is known to be as large as predicted
     """
