@@ -72,3 +72,9 @@ def test_other_commands_say_who_takes_several_values():
         fc.compare("llama-3.1-8b", on="h100-sxm", set={"cores": "64,128"})
     with pytest.raises(fc.InputError, match="set cores has 2 values"):
         fc.compare("llama-3.1-8b", on="h100-sxm", set={"cores": [64, 128]})
+
+
+def test_a_list_of_nothing_stays_as_it_is_typed():
+    assert [listed_values(text) for text in ("", ",", "a", "2,1,2", "1..3")] == [
+        [""], [","], ["a"], ["2", "1"], ["1", "2", "3"]
+    ]  # fmt: skip

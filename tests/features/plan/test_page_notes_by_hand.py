@@ -1,0 +1,189 @@
+"""Notes of a plan's page from made-up fleets: costs, idle chips, nodes and limits."""
+
+from dataclasses import dataclass
+from math import inf
+from types import SimpleNamespace
+
+import pytest
+
+from fastcalc.features.plan import page_notes, records
+from fastcalc.formulas.money import HOURS_PER_MONTH
+from tests import made_up
+from tests.helpers import every
+
+
+def pool(chip="a", *, chips=8, usd=100.0, node_chips=1, classes=("x",)):
+    plan = SimpleNamespace(
+        scenario=SimpleNamespace(hardware=SimpleNamespace(id=chip)), usd_per_month=usd, node_chips=node_chips
+    )  # fmt: skip
+    return SimpleNamespace(plan=plan, chips=chips, classes=classes, decision=None)
+
+
+def part(*pools, owned=None, one_chip=None, each=None, shared=None, left=0, chips=8, usd=100.0):
+    return SimpleNamespace(
+        pools=pools, plans=[one.plan for one in pools], owned=owned, is_owned=owned is not None,
+        chips=chips, chips_left=left, usd_per_month=usd,
+        sharing=SimpleNamespace(on_one_chip=one_chip, one_each=each, shared_by_all=shared),
+    )  # fmt: skip
+
+
+def fleet(*parts, **facts):
+    return SimpleNamespace(allocations=parts, **facts)
+
+
+def test_pools_in_the_same_nodes_are_named():
+    shared = part(pool("a", node_chips=8), pool("b", node_chips=8), pool("a", node_chips=8))
+    other = part(pool("a", node_chips=8), pool("c"), pool("c"))
+    assert [*page_notes.shared_nodes(fleet(other, shared))] == [
+        "replicas of pools 4 and 6 share nodes of a"
+    ]
+    assert [*page_notes.shared_nodes(fleet(part(pool("a", node_chips=2), pool("a"))))] == []
+
+
+@every("left,chips,said", [(3, 1200, ["Idle: 3 of 1,200 a"]), (0, 8, [])])
+def test_idle_chips_are_told(left, chips, said):
+    owned = SimpleNamespace(hardware=SimpleNamespace(id="a"))
+    assert [
+        *page_notes.idle_chips(fleet(part(pool(), owned=owned, left=left, chips=chips)))
+    ] == said
+    assert [*page_notes.idle_chips(fleet(part(pool(), left=left)))] == []
+    assert [*page_notes.idle_chips(fleet(part(owned=owned, left=left)))] == []
+
+
+def test_what_one_chip_type_would_cost():
+    two = (pool("b", usd=90.0), pool("b", usd=60.0))
+    (text,) = page_notes.one_chip_type(fleet(part(pool(), one_chip=two), part(pool())))
+    assert text == "with one chip type, b: 16 chips, $150 per month, $50.0 (50%) more"
+    unpriced = (pool("b", usd=None), pool("b", usd=60.0))
+    (text,) = page_notes.one_chip_type(fleet(part(pool(), one_chip=unpriced)))
+    assert text == "with one chip type, b: 16 chips"
+    (text,) = page_notes.one_chip_type(fleet(part(pool(), one_chip=two, usd=None)))
+    assert text == "with one chip type, b: 16 chips, $150 per month"
+
+
+TWO, ONE = (pool("a", chips=4), pool("b", chips=4)), (pool("c", chips=6, classes=("x", "y")),)
+
+
+@every(
+    "parts,models,said",
+    [
+        ([part(*TWO)], 1, []),
+        ([part(*TWO, each=TWO, shared=ONE)], 1, ["one pool for all classes would need 6 chips, $100 per month"]),
+        ([part(*TWO, each=TWO)], 1, ["no replica meets the limits of all classes together"]),
+        ([part(*TWO, each=TWO)], 2, []),
+        ([part(*ONE, each=TWO)], 1, ["a pool for each class would need 8 chips, $200 per month (a and b)"]),
+        ([part(*ONE, each=(pool("a", chips=3, usd=40.0), pool("a", chips=3, usd=60.0)))], 1,
+         ["a pool for each class would cost the same"]),
+        ([part(*TWO), part(*TWO, each=TWO)], 1, ["rented: no replica meets the limits of all classes together"]),
+        ([part(*TWO), part(*TWO, each=TWO, owned=1)], 1, ["owned: no replica meets the limits of all classes together"]),
+        ([part(pool(), each=(pool(),))], 1, []),
+    ],
+)  # fmt: skip
+def test_what_other_groupings_would_cost(parts, models, said):
+    assert [*page_notes.other_sharings(fleet(*parts), ["m"] * models)] == said
+
+
+@every(
+    "sustained,power,unit,said",
+    [
+        (12.0, inf, 8, ["with one more node (8 a): 12.0 requests/s (+2.00)"]),
+        (12.0, inf, 1, ["with one more a: 12.0 requests/s (+2.00)"]),
+        (10.0, inf, 1, ["with one more a: 10.0 requests/s (+0)"]),
+        (10.0, 5e3, 1, []), (10.5, 5e3, 1, ["with one more a: 10.5 requests/s (+0.500)"]),
+    ],
+)  # fmt: skip
+def test_what_one_more_node_would_add(sustained, power, unit, said):
+    owned = SimpleNamespace(hardware=SimpleNamespace(id="a"), unit=lambda _: unit)
+    made = fleet(owned=[owned], requests=10.0, service=SimpleNamespace(power=power))
+    assert [*page_notes.next_nodes(made, {"a": sustained})] == said
+
+
+@every(
+    "kinds,rate,serves,verb",
+    [
+        ([8], 5.0, True, "serve"), ([1], 5.0, True, "serves"), ([8], 5.0, False, "sustain"),
+        ([8], None, True, "sustain"), ([1], None, True, "sustains"), ([1, 1], None, True, "sustain"),
+    ],
+)  # fmt: skip
+def test_owned_chips_serve_a_rate_or_sustain_one(kinds, rate, serves, verb):
+    made = fleet(
+        part(owned=1), service=SimpleNamespace(rate=rate), serves_all=serves,
+        owned=[SimpleNamespace(chips=chips) for chips in kinds],
+    )  # fmt: skip
+    assert page_notes.sustain_verb(made) == verb
+    made.allocations = (part(owned=1), part())
+    assert page_notes.sustain_verb(made).startswith("sustain")
+
+
+@every("usd,said", [([1000.0, 500.0], ["owning all these chips costs $1,500 per month"]), ([1000.0], []), ([1000.0, None], [])])  # fmt: skip
+def test_all_owned_chips_cost_together(usd, said):
+    made = SimpleNamespace(owned=[SimpleNamespace(usd_per_month=one) for one in usd])
+    assert [*page_notes.owning_all(made)] == said
+
+
+@every("usd,said", [(None, ""), (1500.0, " ($1,500 in all)")])
+def test_a_fleet_costs_in_all(usd, said):
+    assert page_notes.in_all(SimpleNamespace(usd_per_month=usd)) == said
+
+
+@every(
+    "per_hour,chips,tokens,said",
+    [
+        # 2 x $1.80 an hour are $0.001 a second: of 100 tokens/s, $10 a million.
+        (1.8, 2, 100.0, f"owning all 2 h costs ${3.6 * HOURS_PER_MONTH:,.0f} per month, $10.0/Mtok (input and output); at the price set"),
+        (1.8, 1, 0.0, f"owning the h costs ${1.8 * HOURS_PER_MONTH:,.0f} per month; at the price set"),
+        (None, 1, 0.0, "no purchase price is known for h, so owning it has no price; "),
+    ],
+)  # fmt: skip
+def test_what_owned_chips_cost(per_hour, chips, tokens, said):
+    hardware = SimpleNamespace(id="h", chip_price=SimpleNamespace(purchase=None))
+    pricing = SimpleNamespace(per_chip_hour=lambda _: per_hour, user_prices={"h": 1.8})
+    plan = SimpleNamespace(scenario=SimpleNamespace(hardware=hardware, pricing=pricing))
+    assert page_notes.owning(plan, chips, tokens).startswith(said)
+
+
+def test_a_chip_without_power_has_a_price_to_buy():
+    chip = made_up.chip(price={"purchase": "30000 USD"})
+    pricing = SimpleNamespace(per_chip_hour=lambda _: None)
+    plan = SimpleNamespace(scenario=SimpleNamespace(hardware=chip, pricing=pricing))
+    assert page_notes.owning(plan, 1, 0.0).startswith(
+        "no power is known for made-up-chip ($30,000 per chip to buy), so owning it has no price"
+    )
+
+
+def test_classes_over_a_limit_are_named():
+    kind = SimpleNamespace(name="chat", ttft=0.5, tpot=0.02)
+    served = [
+        SimpleNamespace(pool=2, request_class=kind, share=0.99, over={"ttft": 0.75, "tpot": 0.03}.get),
+        SimpleNamespace(pool=3, request_class=kind, share=None, over=lambda _: None),
+    ]  # fmt: skip
+    assert [*page_notes.over_limits(served)] == [
+        "pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms",
+        "pool 2, chat: TPOT is 30.0 ms at p99, over its limit of 20.0 ms; the mean TPOT at full batch is within it",
+    ]
+
+
+@every("ttft,share,seconds,said", [(inf, 0.99, [0.4, 0.75], "p99 TTFT is 750 ms"), (inf, 0.95, [1.0], "p95 TTFT is 1.00 s"), (2.0, 0.99, [1.0], None), (inf, None, [1.0], None)])  # fmt: skip
+def test_without_a_limit_the_ttft_is_told(ttft, share, seconds, said):
+    pools = [(None, SimpleNamespace(plan=SimpleNamespace(values={"ttft": one}))) for one in seconds]
+    service = SimpleNamespace(ttft=ttft, claimed_share=share)
+    planned = SimpleNamespace(fleet=SimpleNamespace(service=service), pools=pools)
+    found = [*page_notes.unlimited_ttft(planned)]
+    assert len(found) == (said is not None)
+    assert all(text.endswith(f": {said}") for text in found)
+
+
+@dataclass(frozen=True)
+class Service:
+    deviations: float
+
+
+@every("deviations,chance,percent", [(0.0, 0.25, 25.0), (1.0, 0.25, None), (0.0, None, None)])
+def test_the_chance_of_keeping_limits_is_a_percentage(monkeypatch, deviations, chance, percent):
+    monkeypatch.setattr(records, "_first", lambda plan, service, _: (plan, service.deviations))
+    odds = None if chance is None else SimpleNamespace(chance=chance, confident="plan")
+    decision = SimpleNamespace(service=Service(deviations))
+    record = records._odds(SimpleNamespace(decision=decision, odds=odds), None)
+    assert record["limits_hold_percent"] == (percent if percent is None else pytest.approx(percent))
+    confident = "plan" if percent else None
+    assert record["plan_at_90_percent_confidence"] == (confident, records.CONFIDENT_DEVIATIONS)
