@@ -25,8 +25,9 @@ from fastcalc.features.claims.run import read_claims
 from fastcalc.features.measure import validate as show_validate
 from fastcalc.features.measure.request import Validate
 from fastcalc.features.measure.validation import ValidationAnswer
-from fastcalc.kit.answer.console import Screen, render
+from fastcalc.kit.answer.console import render
 from fastcalc.kit.answer.numbers_as_text import number, parameters
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import declared
 from fastcalc.mentions import as_flags, flag
 from fastcalc.written import to_markdown

@@ -17,10 +17,11 @@ from fastcalc.formulas.types import Array
 from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer import console, record_tables
 from fastcalc.kit.answer.answer import Answer
-from fastcalc.kit.answer.console import Notes, sentence
 from fastcalc.kit.answer.output import whole
+from fastcalc.kit.answer.parts import HeadlineCase, Notes, Part, Title, sentence
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.respond import screen, write
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import phrases
 from fastcalc.kit.request.groups import Output
 from fastcalc.kit.request.readers import choice
@@ -255,13 +256,13 @@ class Table(Sequence[Record]):
         if not blocks:
             return (self.notes or [""])[0], []
         titles = [
-            f"{block.name}: {block.sentence}" if isinstance(block, console.Title) else block
+            f"{block.name}: {block.sentence}" if isinstance(block, Title) else block
             for block in blocks
-            if isinstance(block, (console.Title, str))
+            if isinstance(block, (Title, str))
         ]
         lines = [line for block in blocks if isinstance(block, Notes) for line in block.lines]
         key = [as_arguments(line) for line in lines if line.startswith("key: ")]
-        cases = [block for block in blocks if isinstance(block, console.HeadlineCase)]
+        cases = [block for block in blocks if isinstance(block, HeadlineCase)]
         return as_arguments("; ".join([next(filter(None, titles), ""), *cases])), key
 
 
@@ -290,7 +291,7 @@ class SlicedAnswer(Answer):
         """Of the whole."""
         return self.all_keys
 
-    def page(self, screen: console.Screen) -> list[console.Part]:
+    def page(self, screen: Screen) -> list[Part]:
         """Page with only the table."""
         return [record_tables.table(self.columns, self.chosen, screen.width)]
 

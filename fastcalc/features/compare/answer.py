@@ -18,16 +18,6 @@ from fastcalc.grid.column import TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import point_records, record_tables
 from fastcalc.kit.answer.answer import Answer
-from fastcalc.kit.answer.console import (
-    Note,
-    Notes,
-    Part,
-    Remark,
-    Screen,
-    TextTable,
-    Title,
-    sentence,
-)
 from fastcalc.kit.answer.next_commands import follow_up, report_on, rows_kept
 from fastcalc.kit.answer.numbers_as_text import dollars
 from fastcalc.kit.answer.outcome_lines import (
@@ -37,9 +27,11 @@ from fastcalc.kit.answer.outcome_lines import (
     heading_in_full,
     key_of_bound,
 )
+from fastcalc.kit.answer.parts import Note, Notes, Part, Remark, TextTable, Title, sentence
 from fastcalc.kit.answer.point_records import Record, compare_records
 from fastcalc.kit.answer.prices import other_prices, price_line, prices
 from fastcalc.kit.answer.row_words import TIED
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.answer.why_so_many import why
 from fastcalc.kit.request.fields import phrases
 from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue, names_typed

@@ -8,10 +8,10 @@ from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.outcome import Outcome, each_warning
 from fastcalc.core.speed_range import range_note
-from fastcalc.kit.answer.console import Note
 from fastcalc.kit.answer.memories import kept_note, lives, raised_limit
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.outcome_lines import no_place
+from fastcalc.kit.answer.parts import Note
 from fastcalc.kit.answer.point_records import drafters, models_of
 from fastcalc.mentions import option
 from fastcalc.written import listed, many

@@ -13,8 +13,8 @@ from fastcalc.features.compare.notes import remarks
 from fastcalc.grid.column import TableColumn
 from fastcalc.grid.columns import COLUMNS, pick
 from fastcalc.kit.answer import outcome_lines, record_tables
-from fastcalc.kit.answer.console import TextTable
 from fastcalc.kit.answer.numbers_as_text import capital, number
+from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.prices import basis_of, hours_used, price_line, provenance
 from fastcalc.kit.page.filled_page import (

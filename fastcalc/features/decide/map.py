@@ -4,8 +4,8 @@ from string import ascii_uppercase
 
 from fastcalc.features.decide.choice import Choice, WinnerMap
 from fastcalc.features.decide.parameters import PARAMETERS
-from fastcalc.kit.answer.console import TextTable
 from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record, plainly
 
 _VALUES = {"total": "usd", "cost": "usd", "time": "s", "window": "minus_tokens"}

@@ -8,8 +8,8 @@ from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.features.fastmode.waterfall import Factor, waterfall
 from fastcalc.grid.column import Column, TableColumn, values
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Notes, Part, Title
 from fastcalc.kit.answer.numbers_as_text import dollars, number
+from fastcalc.kit.answer.parts import Notes, Part, Title
 from fastcalc.kit.answer.point_records import Record, plainly
 from fastcalc.written import many
 

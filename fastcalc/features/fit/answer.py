@@ -24,7 +24,6 @@ from fastcalc.grid.column import Column, TableColumn, key_figure
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
-from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, between_blank_lines
 from fastcalc.kit.answer.memories import KEY, LETTERS, bar, filled, kept_note, raised_limit
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import (
@@ -35,8 +34,10 @@ from fastcalc.kit.answer.numbers_as_text import (
     size,
     whole_percent,
 )
+from fastcalc.kit.answer.parts import Note, Part, TextTable
 from fastcalc.kit.answer.point_records import Record, named_chips
 from fastcalc.kit.answer.record_tables import numbers, words
+from fastcalc.kit.answer.screen import Screen, between_blank_lines
 from fastcalc.kit.answer.why_so_many import why
 from fastcalc.kit.request.fields import phrases
 from fastcalc.kit.request.loading import DEFAULT_MODELS

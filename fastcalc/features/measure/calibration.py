@@ -10,8 +10,8 @@ from fastcalc.evidence.validate import Validation
 from fastcalc.features.measure import validation
 from fastcalc.grid.column import key_figure
 from fastcalc.kit.answer import own_rows, record_tables
-from fastcalc.kit.answer.console import Notes, Part, sentence
 from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.parts import Notes, Part, sentence
 from fastcalc.kit.answer.record_tables import numbers, words
 from fastcalc.mentions import flag
 from fastcalc.written import many

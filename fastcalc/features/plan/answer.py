@@ -22,10 +22,11 @@ from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Charts
 from fastcalc.kit.answer.commands import compare_command
-from fastcalc.kit.answer.console import HeadlineCase, Part, Screen, TextTable, Title
 from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.parts import HeadlineCase, Part, TextTable, Title
 from fastcalc.kit.answer.point_records import Record, plainly
 from fastcalc.kit.answer.prices import price_line
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import option
 from fastcalc.written import listed
 

@@ -13,8 +13,8 @@ from fastcalc.features.plan.servers.programs import bench_command
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.tipping_points import TippingPoint
 from fastcalc.features.plan.verdict import Verdict
-from fastcalc.kit.answer.console import Note
 from fastcalc.kit.answer.numbers_as_text import rounded_down, rounded_up, whole_percent
+from fastcalc.kit.answer.parts import Note
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
 from fastcalc.written import listed, many

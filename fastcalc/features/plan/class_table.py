@@ -13,8 +13,8 @@ from fastcalc.features.plan.random_load import percentile_record, random_load
 from fastcalc.features.plan.sharing import Pools
 from fastcalc.grid.column import Column, TableColumn
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import TextTable
 from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record, plain
 
 OVER = "^"

@@ -18,7 +18,6 @@ from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, tpot_
 from fastcalc.features.plan.refusal import FIELDS, MOST_NAMED, unknown_chips, why_lost
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
-from fastcalc.kit.answer.console import Note
 from fastcalc.kit.answer.numbers_as_text import (
     dollars,
     number,
@@ -27,6 +26,7 @@ from fastcalc.kit.answer.numbers_as_text import (
     size,
     whole_percent,
 )
+from fastcalc.kit.answer.parts import Note
 from fastcalc.kit.answer.prices import prices_of
 from fastcalc.kit.answer.record_tables import marked
 from fastcalc.mentions import option

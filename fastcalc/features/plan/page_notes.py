@@ -31,8 +31,8 @@ from fastcalc.features.plan.sharing import Pools, ReplicaPool
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.grid.grid import Grid
-from fastcalc.kit.answer.console import Note
 from fastcalc.kit.answer.numbers_as_text import dollars, number
+from fastcalc.kit.answer.parts import Note
 from fastcalc.kit.answer.prices import basis_of
 from fastcalc.mentions import option
 from fastcalc.written import listed, many

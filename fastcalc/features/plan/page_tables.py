@@ -17,9 +17,10 @@ from fastcalc.features.plan.service import Service
 from fastcalc.grid.column import Column, TableColumn, key_figure
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Screen, TextTable
 from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.written import many
 
 

@@ -15,11 +15,12 @@ from fastcalc.grid.column import TableColumn, values
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import outcome_lines, record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
-from fastcalc.kit.answer.console import Note, Part, Screen
 from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.answer.next_commands import follow_up
+from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record, assumptions, plainly
 from fastcalc.kit.answer.prices import price_line, prices
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag, option
 from fastcalc.written import listed, many

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fastcalc.grid.column import TableColumn
-from fastcalc.kit.answer import console, record_tables
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.parts import Note, Part, TextTable
 from fastcalc.kit.answer.point_records import Record
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import Request, Setting, by_premise, settings
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class Answer:
         """Settings of the request that affect the numbers."""
         return settings(self.request)
 
-    def body(self, screen: console.Screen) -> Iterable[console.Part]:  # noqa: ARG002
+    def body(self, screen: Screen) -> Iterable[Part]:  # noqa: ARG002
         """Headlines, headings and tables of the page; empty if there is no page."""
         return ()
 
@@ -61,7 +63,7 @@ class Answer:
         """Key to the columns of the page's tables; `page` adds the meaning of marks."""
         return ""
 
-    def notes(self) -> Iterable[console.Note]:
+    def notes(self) -> Iterable[Note]:
         """Notes under the page, each with its weight."""
         return ()
 
@@ -69,17 +71,17 @@ class Answer:
         """Suggested next command."""
         return None
 
-    def page(self, screen: console.Screen) -> Sequence[console.Part]:
+    def page(self, screen: Screen) -> Sequence[Part]:
         """Body, key, notes (a few, or all if requested) and the suggested next command."""
         body = [*self.body(screen)]
         if not body:
             return []
-        tables = [block for block in body if isinstance(block, console.TextTable)]
+        tables = [block for block in body if isinstance(block, TextTable)]
         key = record_tables.with_mark(self.key(), *tables, marks=self.marks)
         notes, command = [*self.notes()], self.next_command()
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
 
-    def text(self, screen: console.Screen) -> str | None:  # noqa: ARG002
+    def text(self, screen: Screen) -> str | None:  # noqa: ARG002
         """Page of an answer that is plain text, such as a script; None if the page has parts."""
         return None
 

@@ -10,12 +10,13 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from unicodedata import east_asian_width
 
-from fastcalc.mentions import as_flags, option
+from fastcalc.kit.answer.parts import Listing, Notes, Part, Remark, TextTable, Title
+from fastcalc.mentions import as_flags
 from fastcalc.written import Clean
 from fastcalc.written import line as one_line
 
@@ -33,9 +34,6 @@ _FIRST_CLAUSE = re.compile(r".*?[;.](?= )|.*", re.DOTALL)
 _DOES_NOT_FIT = re.compile(r" *(needs|fits on|no place)\b")
 """Cells that explain why the key figure of their row is missing."""
 
-_PLAIN_WORD = re.compile(r"([a-z]+)('s)?,? ")
-"""First word of a sentence that is not an id."""
-
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")
 """Space between a number and its unit, where a line must not break."""
 
@@ -46,190 +44,6 @@ Wording = Callable[[str], str]
 
 Line = list[tuple[str, str]]
 """Pieces of one line: text and rich style."""
-
-
-@dataclass(frozen=True)
-class Title:
-    """A name, and a sentence about it that may take several lines.
-
-    answer : the first words of the sentence, printed in bold like the name
-    """
-
-    name: str
-    sentence: str
-    answer: str = ""
-
-
-class Remark(str):
-    """A sentence under a heading, printed as plain text."""
-
-    __slots__ = ()
-
-
-class HeadlineCase(Remark):
-    """Case that a headline applies to, on separate lines: model, requests and limits."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """Table of text.
-
-    headings : column headings, each with the same number of lines
-    left : left-aligned columns
-    gap : spaces between columns
-    key_figures : columns of the most important number, in bold
-    """
-
-    headings: Sequence[tuple[str, ...]]
-    rows: Sequence[Sequence[str]]
-    left: Sequence[int] = ()
-    gap: int = 2
-    key_figures: Sequence[int] = ()
-
-
-def sentence(text: str, ids: Collection[str] = ()) -> str:
-    """A text with a capital letter, unless it begins with an id or a flag, and a full stop.
-
-    A first word with a digit, a hyphen, a dot or a colon may be an id.
-
-    ids : ids that may consist of letters only
-
-    >>> sentence("prices differ"), sentence("h100-sxm needs 4 chips"), sentence("acme: 4 chips?")
-    ('Prices differ.', 'h100-sxm needs 4 chips.', 'acme: 4 chips?')
-    >>> sentence("acme, p99: 4 ms", {"acme"})
-    'acme, p99: 4 ms.'
-    """
-    first = _PLAIN_WORD.match(text)
-    is_plain = first is not None and first[1] not in ids
-    return (text[:1].upper() + text[1:] if is_plain else text) + "." * (text[-1:] not in ".?!")
-
-
-@dataclass(frozen=True)
-class Notes:
-    """Lines under a table, and the suggested next command."""
-
-    lines: Sequence[str] = field(default_factory=list)
-    next_command: str | None = None
-
-
-@dataclass(frozen=True)
-class Note:
-    """A sentence under a table.
-
-    weight : priority on the first screen, largest first; 0: shown only with all notes
-    is_hint : whether it states or summarizes what only the first screen omits
-    is_of_rows : whether it counts rows that only a wide screen prints
-    written : the text before it became a sentence
-    """
-
-    text: str
-    weight: int = 1
-    is_hint: bool = False
-    is_of_rows: bool = False
-    written: str = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Write the text as a sentence."""
-        object.__setattr__(self, "written", self.text)
-        object.__setattr__(self, "text", sentence(self.text))
-
-
-@dataclass(frozen=True)
-class Listing:
-    """Indented lines; continuation lines are indented further."""
-
-    lines: Sequence[str]
-
-
-Part = str | Title | TextTable | Notes | Listing
-
-_MOST_NOTES = 4
-"""Number of notes on a first screen."""
-
-_SCREEN_LINES = 24
-"""Lines of a first screen: the default height of a terminal. [1]"""
-
-
-@dataclass(frozen=True)
-class Screen:
-    """Screen that a page is laid out for.
-
-    width, lines : characters per line, and lines of a first screen [1]
-    wide, notes : whether to print all columns, and all notes
-    ids : ids of entries, which keep their form at the beginning of a note
-    """
-
-    width: int
-    wide: bool = False
-    notes: bool = False
-    lines: int = _SCREEN_LINES
-    ids: Collection[str] = ()
-
-    def sentences(self, notes: Iterable[Note]) -> list[str]:
-        """Texts of notes, each once."""
-        return list(dict.fromkeys(sentence(note.written, self.ids) for note in notes))
-
-    def with_notes(
-        self,
-        body: Sequence["Part"],
-        key: str,
-        notes: Sequence[Note],
-        next_command: str | None,
-        *,
-        fills_one_screen: bool,
-    ) -> list["Part"]:
-        """Page with its key, its most important notes (or all) and the suggested next command.
-
-        fills_one_screen : whether to print only as many notes as fit one screen, at least one
-        """
-        first = sorted((note for note in notes if note.weight), key=lambda note: -note.weight)
-        short_notes = self.sentences(first)
-        lasting = (note for note in notes if not (note.is_hint or (note.is_of_rows and self.wide)))
-        all_notes = self.sentences(lasting)
-
-        def page(count: int) -> list[Part]:
-            return [*body, self.under_table(key, short_notes[:count], all_notes, next_command)]
-
-        return on_one_screen(page, self) if fills_one_screen else page(_MOST_NOTES)
-
-    def under_table(
-        self,
-        key: str,
-        short_notes: Sequence[str],
-        all_notes: Sequence[str],
-        next_command: str | None,
-    ) -> Notes:
-        """Key of a table, its short notes (or all notes) and the suggested next command."""
-        if self.wide or self.notes:
-            return Notes([*filter(None, [key]), *all_notes], next_command)
-        shown = short_notes[:_MOST_NOTES]
-        noun = "note" if len(all_notes) == 1 else "notes"
-        count = f"{option('notes')} prints {len(all_notes)} {noun}; " * (
-            not set(all_notes) <= set(shown)
-        )
-        hidden = f"{count}{option('wide')} prints all columns and rows."
-        return Notes([key, *shown, hidden], next_command)
-
-
-def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
-    """Parts of all groups, with a blank line between groups."""
-    for index, group in enumerate(groups):
-        yield from [""] * bool(index)
-        yield from group
-
-
-def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
-    """Page with as many short notes as fit one screen, or one if it is too long without any.
-
-    page : makes the page with a given number of short notes
-    """
-    for count in range(_MOST_NOTES, -1, -1):
-        laid_out = page(count)
-        if screen.wide or screen.notes or height(laid_out, screen.width) <= screen.lines:
-            return laid_out
-    return page(1)
 
 
 def height(blocks: Iterable[Part], width: int) -> int:

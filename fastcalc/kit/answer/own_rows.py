@@ -12,7 +12,7 @@ from fastcalc.core.own_rows import interpolated
 from fastcalc.formulas.sequences import evenly
 from fastcalc.grid.column import key_figure
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Notes, Part
+from fastcalc.kit.answer.parts import Notes, Part
 from fastcalc.kit.answer.record_tables import numbers, words
 from fastcalc.kit.charts.drawing import Chart
 from fastcalc.kit.charts.of_measurements import before_and_after

@@ -8,8 +8,8 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.outcome import Outcome, chips_by_id
 from fastcalc.core.pricing import Pricing, Quote
 from fastcalc.core.scenario import Scenario
-from fastcalc.kit.answer.console import Remark
 from fastcalc.kit.answer.numbers_as_text import stated_percent
+from fastcalc.kit.answer.parts import Remark
 from fastcalc.kit.answer.record_tables import marked
 from fastcalc.written import first_few, listed
 

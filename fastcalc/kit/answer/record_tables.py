@@ -7,8 +7,8 @@ from typing import Any
 
 from fastcalc.core.placement.layout import Layout
 from fastcalc.grid.column import Column, TableColumn
-from fastcalc.kit.answer.console import TextTable
 from fastcalc.kit.answer.numbers_as_text import dollars, number, percent
+from fastcalc.kit.answer.parts import TextTable
 from fastcalc.written import csv_cell, to_markdown
 
 Row = Mapping[str, str]

@@ -10,7 +10,9 @@ from fastcalc.kit.answer import console, output, record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Wording
 from fastcalc.kit.answer.envelope import envelope
+from fastcalc.kit.answer.parts import Part
 from fastcalc.kit.answer.point_records import SCHEMA
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import Request, declared, phrases
 from fastcalc.kit.request.groups import Output, OutputFile, OwnFolders
 from fastcalc.kit.request.loading import catalogue
@@ -21,7 +23,7 @@ from fastcalc.written import ReadingNote, json_text, to_csv
 
 def page(
     request: OutputFile,
-    parts: Callable[[console.Screen], Iterable[console.Part]],
+    parts: Callable[[Screen], Iterable[Part]],
     wording: Wording = as_flags,
 ) -> None:
     """Write the parts of a page, laid out for its screen."""
@@ -30,10 +32,10 @@ def page(
     output.write(text, request.out)
 
 
-def screen(request: Request) -> console.Screen:
+def screen(request: Request) -> Screen:
     """Screen that a page is laid out for; it has all notes if the command has no flag for them."""
     wide, notes = request.values.get("wide", False), request.values.get("notes", True)
-    return console.Screen(console.output_width(), wide, notes, ids=_ids(request))
+    return Screen(console.output_width(), wide, notes, ids=_ids(request))
 
 
 def _ids(request: Request) -> frozenset[str]:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fastcalc.formulas.types import Floats
-from fastcalc.kit.answer.console import sentence
+from fastcalc.kit.answer.parts import sentence
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#C26A9B", "#BF8400", "#3E9AD6", "#8A7A00", "#777777")
 """Palette of Okabe and Ito, distinguishable with every kind of colour blindness. The lighter

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 
 from fastcalc.formulas.sequences import grouped
-from fastcalc.kit.answer.console import Notes, Part, TextTable
 from fastcalc.kit.answer.memories import LETTERS, NAMES, bar
+from fastcalc.kit.answer.parts import Notes, Part, TextTable
 from fastcalc.kit.charts.drawing import Chart, ChartAxis, Panel, Series, written
 from fastcalc.kit.charts.tornado import swing_table
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fastcalc.kit.answer.console import TextTable
+from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.charts.drawing import Swing
 
 LESS, MORE = "10% less of it", "10% more of it"

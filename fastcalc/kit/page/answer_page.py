@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import chain
 
-from fastcalc.kit.answer.console import Listing, Notes, Part, TextTable, Title
+from fastcalc.kit.answer.parts import Listing, Notes, Part, TextTable, Title
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.charts.drawing import Chart
 from fastcalc.kit.page.filled_page import FILTER, Page, all_of, as_html, drawn, filled, listed

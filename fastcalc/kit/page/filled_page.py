@@ -12,9 +12,10 @@ from string import Template
 from typing import Any
 
 from fastcalc import __version__
-from fastcalc.kit.answer.console import Listing, Notes, Part, TextTable, Title, worded
+from fastcalc.kit.answer.console import worded
 from fastcalc.kit.answer.envelope import today
 from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.parts import Listing, Notes, Part, TextTable, Title
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.sheets import leaves
 from fastcalc.kit.charts.drawing import COLOURS, DARK, Chart

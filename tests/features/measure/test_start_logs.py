@@ -11,7 +11,8 @@ from fastcalc.evidence.start_log import StartLog
 from fastcalc.evidence.validate import validate
 from fastcalc.features.measure.diagnosis.terms import HOST, NEWER_RELEASE, RUNNING
 from fastcalc.importers.start_log import read_start
-from fastcalc.kit.answer.console import Screen, render
+from fastcalc.kit.answer.console import render
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import command
 from tests.features.measure.test_diagnose import ENTRIES, FAULTS, LARGE, SMALL, file_of, measured
 from tests.helpers import ROOT, every, run

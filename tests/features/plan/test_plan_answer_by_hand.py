@@ -26,7 +26,7 @@ from fastcalc.features.plan.page_tables import columns, hidden_columns, rows_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import TextTable
+from fastcalc.kit.answer.parts import TextTable
 from fastcalc.mentions import as_flags
 from tests.features.plan.test_plan_sentences import (  # fmt: skip
     API,

@@ -29,7 +29,7 @@ from fastcalc.features.plan.regret import Measurement, Regret
 from fastcalc.features.plan.service import Service, Tariff
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.features.plan.tipping_points import TippingPoint
-from fastcalc.kit.answer.console import sentence
+from fastcalc.kit.answer.parts import sentence
 from fastcalc.mentions import as_flags
 from tests import made_up
 from tests.helpers import every

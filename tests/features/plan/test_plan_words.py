@@ -36,8 +36,9 @@ from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.commands import Typed, compare_command
-from fastcalc.kit.answer.console import Screen, TextTable, sentence
 from fastcalc.kit.answer.numbers_as_text import dollars, number
+from fastcalc.kit.answer.parts import TextTable, sentence
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
 from tests.helpers import every, outcome, run_once, thorough, words
 

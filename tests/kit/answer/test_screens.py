@@ -14,7 +14,8 @@ from fastcalc.core.estimate import evaluate
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.grid.column import key_figure
 from fastcalc.kit.answer import console
-from fastcalc.kit.answer.console import Remark, TextTable, Title, render
+from fastcalc.kit.answer.console import render
+from fastcalc.kit.answer.parts import Remark, TextTable, Title
 from fastcalc.kit.answer.record_tables import tables, words
 from tests import made_up
 from tests.helpers import run_once, sweep

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.kit.answer.console import TextTable, render
+from fastcalc.kit.answer.console import render
+from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.record_tables import OPTIONAL, numbers, tables
 from fastcalc.kit.answer.record_tables import words as text_column
 from tests.helpers import ROOT, run_once, sweep, words

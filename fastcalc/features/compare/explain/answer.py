@@ -11,9 +11,9 @@ from fastcalc.features.compare.explain.memory import memory_equations
 from fastcalc.features.compare.explain.passes import explain, fitting
 from fastcalc.features.compare.explain.terms import Equation, Number, Origin, origins_of
 from fastcalc.grid.columns import undetermined_keys
-from fastcalc.kit.answer import console
 from fastcalc.kit.answer.memories import kept_note
 from fastcalc.kit.answer.numbers_as_text import number, prefixed
+from fastcalc.kit.answer.parts import Listing, Notes, Part, TextTable
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.kit.answer.record_tables import marked
 from fastcalc.mentions import option
@@ -40,9 +40,9 @@ _HOW_TO_READ = (
 )
 
 
-def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
+def explanation_parts(outcomes: Sequence[Outcome]) -> list[Part]:
     """Parts of a page that explain at most `_MOST` rows of each outcome."""
-    blocks: list[console.Part] = [console.Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
+    blocks: list[Part] = [Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
     for outcome in outcomes:
         memory = memory_equations(outcome.placement)
         origins = dict.fromkeys(origins_of(memory))
@@ -64,13 +64,13 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
     return blocks
 
 
-def _memory_parts(outcome: Outcome, memory: Sequence[Equation]) -> Iterable[console.Part]:
+def _memory_parts(outcome: Outcome, memory: Sequence[Equation]) -> Iterable[Part]:
     scenario, layout = outcome.scenario, outcome.placement.layout
     names = f"{scenario.model.id} on {scenario.hardware.id}, {scenario.engine.id}"
     chips = "its chip" if layout.chips == 1 else f"each of {layout.chips:,} chips ({layout})"
     yield f"{names}: memory of {chips}"
-    yield console.Listing([_line(equation) for equation in memory])
-    yield console.Notes([kept_note(outcome)])
+    yield Listing([_line(equation) for equation in memory])
+    yield Notes([kept_note(outcome)])
 
 
 def spread(batches: Sequence[int]) -> list[int]:
@@ -86,7 +86,7 @@ def spread(batches: Sequence[int]) -> list[int]:
     return list(dict.fromkeys(nearest))
 
 
-def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[console.Part]:
+def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[Part]:
     scenario = row.outcome.scenario
     setup = (
         f"{scenario.model.id} on {scenario.hardware.id}, {scenario.engine.id}, batch {row.batch:,}"
@@ -100,21 +100,21 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[console.P
     yield f"{setup}: {forward_pass.name} of {listed(contents)}"
     total_row = ["together", "", "", "", "", _seconds(forward_pass.seconds), "100%"]
     rows = [*(_table_row(forward_pass, component) for component in forward_pass.parts), total_row]
-    yield console.TextTable(_HEADINGS, rows, left=(0,), key_figures=(5,))
+    yield TextTable(_HEADINGS, rows, left=(0,), key_figures=(5,))
     if forward_pass.idle:
-        yield console.Notes([f"no time in: {', '.join(forward_pass.idle)}"])
+        yield Notes([f"no time in: {', '.join(forward_pass.idle)}"])
     if forward_pass.rates:
         yield "rates reached"
-        yield console.Listing([_line(equation) for equation in forward_pass.rates])
+        yield Listing([_line(equation) for equation in forward_pass.rates])
     for component in forward_pass.parts:
         yield f"{component.component.name}: {component.meaning}"
-        yield console.Listing([_line(equation) for equation in component.equations])
+        yield Listing([_line(equation) for equation in component.equations])
     yield f"together, and the {_ANSWERS[forward_pass.answer.name]}"
     # In milliseconds, with as many digits as the comparison prints.
     answer, machine = forward_pass.answer, row.outcome.placement.machine
     is_unsure = answer.name.lower() + "_ms" in undetermined_keys(machine)
     compared = marked(number(answer.result.value * 1e3), is_unsure=is_unsure) + " ms"
-    yield console.Listing([_line(forward_pass.total), _line(answer, compared)])
+    yield Listing([_line(forward_pass.total), _line(answer, compared)])
 
 
 def _plural(value: float, noun: str) -> str:
@@ -171,7 +171,7 @@ def _seconds(value: float) -> str:
     return f"{value / 1e-9:.{_DIGITS}g} ns"
 
 
-def _sources(outcome: Outcome, origins: Sequence[Origin]) -> list[console.Part]:
+def _sources(outcome: Outcome, origins: Sequence[Origin]) -> list[Part]:
     if not origins:
         return []
     scenario = outcome.scenario
@@ -185,7 +185,7 @@ def _sources(outcome: Outcome, origins: Sequence[Origin]) -> list[console.Part]:
                 figures.append("parameters, layers, caches and FLOPs counted from its shape")
             lines.append(f"{owner}: {', '.join(figures)}: {source}")
     title = f"sources of the numbers of {scenario.model.id} on {scenario.hardware.id}"
-    return [title, console.Notes(lines), ""]
+    return [title, Notes(lines), ""]
 
 
 # -- records ----------------------------------------------------------------------------

@@ -1,0 +1,95 @@
+"""Screen that a page is laid out for, and the notes that fit it."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from fastcalc.kit.answer.console import height
+from fastcalc.kit.answer.parts import Note, Notes, Part, sentence
+from fastcalc.mentions import option
+
+_MOST_NOTES = 4
+"""Number of notes on a first screen."""
+
+
+_SCREEN_LINES = 24
+"""Lines of a first screen: the default height of a terminal. [1]"""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Screen that a page is laid out for.
+
+    width, lines : characters per line, and lines of a first screen [1]
+    wide, notes : whether to print all columns, and all notes
+    ids : ids of entries, which keep their form at the beginning of a note
+    """
+
+    width: int
+    wide: bool = False
+    notes: bool = False
+    lines: int = _SCREEN_LINES
+    ids: Collection[str] = ()
+
+    def sentences(self, notes: Iterable[Note]) -> list[str]:
+        """Texts of notes, each once."""
+        return list(dict.fromkeys(sentence(note.written, self.ids) for note in notes))
+
+    def with_notes(
+        self,
+        body: Sequence["Part"],
+        key: str,
+        notes: Sequence[Note],
+        next_command: str | None,
+        *,
+        fills_one_screen: bool,
+    ) -> list["Part"]:
+        """Page with its key, its most important notes (or all) and the suggested next command.
+
+        fills_one_screen : whether to print only as many notes as fit one screen, at least one
+        """
+        first = sorted((note for note in notes if note.weight), key=lambda note: -note.weight)
+        short_notes = self.sentences(first)
+        lasting = (note for note in notes if not (note.is_hint or (note.is_of_rows and self.wide)))
+        all_notes = self.sentences(lasting)
+
+        def page(count: int) -> list[Part]:
+            return [*body, self.under_table(key, short_notes[:count], all_notes, next_command)]
+
+        return on_one_screen(page, self) if fills_one_screen else page(_MOST_NOTES)
+
+    def under_table(
+        self,
+        key: str,
+        short_notes: Sequence[str],
+        all_notes: Sequence[str],
+        next_command: str | None,
+    ) -> Notes:
+        """Key of a table, its short notes (or all notes) and the suggested next command."""
+        if self.wide or self.notes:
+            return Notes([*filter(None, [key]), *all_notes], next_command)
+        shown = short_notes[:_MOST_NOTES]
+        noun = "note" if len(all_notes) == 1 else "notes"
+        count = f"{option('notes')} prints {len(all_notes)} {noun}; " * (
+            not set(all_notes) <= set(shown)
+        )
+        hidden = f"{count}{option('wide')} prints all columns and rows."
+        return Notes([key, *shown, hidden], next_command)
+
+
+def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
+    """Parts of all groups, with a blank line between groups."""
+    for index, group in enumerate(groups):
+        yield from [""] * bool(index)
+        yield from group
+
+
+def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
+    """Page with as many short notes as fit one screen, or one if it is too long without any.
+
+    page : makes the page with a given number of short notes
+    """
+    for count in range(_MOST_NOTES, -1, -1):
+        laid_out = page(count)
+        if screen.wide or screen.notes or height(laid_out, screen.width) <= screen.lines:
+            return laid_out
+    return page(1)
