@@ -130,14 +130,14 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z0-9+.]+", plain)) - _NOISE
 
 
-_TUNED = re.compile(r"-(?:instruct|chat|it|hf|base|gguf)(?=-|$)")
+_TUNED = re.compile(r"-(?:instruct|chat|it|hf|base|reasoning|gguf)(?=-|$)")
 _STORED = re.compile(
     r"[-_.](?:bf16|fp16|fp8|fp4|nvfp4|nvfp4a16|mxfp4|w-mxfp4-a-fp8|int4|int8|awq|gptq|w\da\d+|g\d+"
     r"|dynamic|block|quantized|quantized\.\w+|autoround|unsloth|bnb|[2-8]bit|gs\d+|dwq|mlx|kv|qat"
-    r"|exl[23]|\d(?:\.\d+)?bpw)(?:-v\d|-preview)?$"
+    r"|exl[23]|mtp|text|\d(?:\.\d+)?bpw)(?:-v\d|-preview)?$"
 )
 _PLAIN = re.compile(r"[\w.: -]{1,100}", re.ASCII)
-_VERSION = re.compile(r"-(?:v\d(?:[._]\d)?|1m)$")
+_VERSION = re.compile(r"-(?:v\d(?:[._]\d)?|1m|\d{4})$")
 _GGUF = re.compile(
     r"(?:[-_.]\d{5}-of-\d{5})?[-.]gguf$|[-_.](?:ud-)?(?:(?:iq|tq|q)\d\w*|bf16|f16|f32|mxfp4(?:_moe)?)$"
 )
@@ -268,6 +268,15 @@ _CHECKPOINTS = {
         for name in ("", "meta-")
         for tuned in ("", "-instruct")
     },
+    # Their cards: Base and Reasoning in BF16, Instruct in FP8.
+    **{
+        f"{owner}ministral-3-{size}-{tuned}-2512": "bf16"
+        for owner in ("", "mistralai/")
+        for size in ("3b", "8b", "14b")
+        for tuned in ("base", "reasoning")
+    },
+    # huggingface.co/levara/Devstral-Small-2-24B-TextOnly-FP8: "Native FP8 weights".
+    "mistralai/devstral-small-2-24b-instruct-2512": "fp8",
     # github.com/noonghunna/club-3090, BENCHMARKS.md: "NVFP4 FFN + FP8 attention" of the first.
     "nvidia/qwen3.6-27b-nvfp4": "nvfp4+attention=fp8",
     "nvidia/qwen3.6-35b-a3b-nvfp4": "nvfp4+attention=bf16",
