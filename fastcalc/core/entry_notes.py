@@ -117,5 +117,18 @@ def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
     """
     limit = float(np.min(placement.engine_batch)) / placement.layout.dp
     if batch / placement.layout.dp > limit:
-        name = placement.machine.engine.id
-        yield f"a batch beyond {limit:,.0f} sequences per replica exceeds {name}'s limit"
+        name, setting = placement.machine.engine.id, option(limiting_setting(placement))
+        yield (
+            f"a batch beyond {limit:,.0f} sequences per replica exceeds {name}'s limit; {setting} "
+            "changes that"
+        )
+
+
+def limiting_setting(placement: Placement) -> str:
+    """Field that changes the engine's limit of concurrent sequences."""
+    machine = placement.machine
+    limit = float(np.min(machine.max_sequences))
+    if np.min(placement.engine_batch) < np.floor(limit) * placement.layout.dp:
+        return "max_model_len"  # all sequences share a context
+    is_of_budget = limit == float(np.min(machine.software.prompt_chunk))
+    return "max_num_batched_tokens" if is_of_budget else "max_num_seqs"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.chosen_layouts import on_fewer_chips, open_layouts
+from fastcalc.core.entry_notes import limiting_setting
 from fastcalc.core.outcome import Location
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement, Site
@@ -175,14 +176,10 @@ def engine_limit(location: Location) -> str:
     """Sentence on the engine's limit of concurrent sequences, and the setting that changes it."""
     placement, engine = location.placement, location.scenario.engine.id
     limit, shared = float(placement.machine.max_sequences), placement.machine.shared_context
-    if float(placement.engine_batch) < np.floor(limit) * placement.layout.dp:
-        return (
-            f"{engine} divides {shared:,.0f} tokens of context among the sequences of a replica; "
-            f"{option('max_model_len')} changes that"
-        )
-    is_of_budget = limit == float(placement.machine.software.prompt_chunk)
-    setting = option("max_num_batched_tokens" if is_of_budget else "max_num_seqs")
-    return (
-        f"{engine} runs at most {limit:,.0f} sequences per replica and queues "
-        f"the rest; {setting} changes that"
+    setting = limiting_setting(placement)
+    does = (
+        f"divides {shared:,.0f} tokens of context among the sequences of a replica"
+        if setting == "max_model_len"
+        else f"runs at most {limit:,.0f} sequences per replica and queues the rest"
     )
+    return f"{engine} {does}; {option(setting)} changes that"

@@ -75,7 +75,10 @@ def test_users_are_as_many_as_the_context_holds(fit):
 def test_compare_names_the_limit_of_the_context(capsys, monkeypatch):
     asked = ("compare", *FIT[1:], "--batch", "8", "--chips", "1", "--notes")
     said = words(run_once(*asked, capsys=capsys, monkeypatch=monkeypatch).out)
-    assert "A batch beyond 4 sequences per replica exceeds llama-cpp's limit" in said
+    assert (
+        "A batch beyond 4 sequences per replica exceeds llama-cpp's limit; --max-model-len changes that"
+        in said
+    )
 
 
 def test_a_batch_above_the_slots_names_the_slots(capsys, monkeypatch):
