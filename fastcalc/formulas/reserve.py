@@ -48,7 +48,7 @@ def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> 
 
 
 def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
-    r"""Estimate the peak memory that a step needs besides weights and caches. [byte]
+    r"""Estimate the peak memory that a step needs on top of weights and caches. [byte]
 
     .. math:: A = \max(S, F)
 

@@ -35,19 +35,16 @@ def headline(solution: SpeedupOptions) -> str:
     on_same_chips, on_others = solution.on_same_chips, solution.on_another_machine
     chip = solution.today.scenario.hardware.id
     if on_same_chips is None:
-        way = "".join(_way(solution, choice) for choice in solution.leading)
+        other_chips = "".join(_cost(solution, choice) for choice in solution.leading)
         nothing = f"Nothing on {chip} reaches {target}."
         if solution.reaches_on_same_chips:
-            nothing = (
-                f"On {chip}, {target} needs quantization or another model, and both change the "
-                "answers."
-            )
-        return f"{nothing} Other hardware reaches it {way}."
-    way = _way(solution, on_same_chips, f" on {chip}")
+            nothing = f"On {chip}, only quantization or another model reaches {target}."
+        return f"{nothing} Other hardware reaches it {other_chips}."
+    sentence = f"{target} is reached {_cost(solution, on_same_chips, f' on {chip}')}"
     if on_others:
-        other_way = _way(solution, on_others).replace("x today's cost (80% range ", "x (")
-        return f"{target} is reached {way}, and {other_way}."
-    return f"{target} is reached {way}."
+        other_cost = _cost(solution, on_others).replace("x today's cost (80% range ", "x (")
+        return f"{sentence}, and {other_cost}."
+    return f"{sentence}."
 
 
 def today(solution: SpeedupOptions) -> str:
@@ -63,7 +60,7 @@ def today(solution: SpeedupOptions) -> str:
     )
 
 
-def _way(solution: SpeedupOptions, best: Option, on: str = "") -> str:
+def _cost(solution: SpeedupOptions, best: Option, on: str = "") -> str:
     """Cost of an option with its range, and its technique or the chip or model that it uses."""
     _, record = rows(solution, [best])
     name, change = trick_cell(record), f" ({best.change})" if best.change else ""

@@ -96,6 +96,7 @@ class SensitivityAnswer(Answer):
         moving = {row.path for row in self.rows if row.moves}
         idle = list(dict.fromkeys(row.path for row in self.rows if row.path not in moving))
         cannot = f"cannot {_IMPROVE[self.goals[0].target.figure]}" if self.goals else ""
+        yield from (Note(pair, weight=3) for pair in (one.pair() for one in self.batches) if pair)
         if idle:
             reason = f"Not shown, because they {cannot}" if cannot else "Without effect here"
             yield Note(f"{reason}: {', '.join(idle)}", weight=0)

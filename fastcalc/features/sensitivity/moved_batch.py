@@ -14,6 +14,9 @@ from fastcalc.kit.answer.point_records import compare_records
 from fastcalc.kit.answer.row_words import TableRow, alone
 from fastcalc.written import listed
 
+_RANKS = (("Of chip and engine,", "most"), ("Next,", "most"))
+"""Words around the parameters with the largest effects."""
+
 _WORTH = 0.05
 """Elasticity from which a sentence names a parameter. [1]"""
 
@@ -54,10 +57,10 @@ class MovedBatch:
         """State the parameters of chip and engine with the largest effects."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"{'Raising' if row.elasticity > 0 else 'Cutting'} {row.name} (now "
-            f"{row.text(row.value)}) by 1% raises speed by {number(abs(row.elasticity), 2)}%, the "
-            f"{rank_name} effect of chip and engine."
-            for rank_name, row in zip(("largest", "second largest"), worth, strict=False)
+            f"{start} {'raising' if row.elasticity > 0 else 'cutting'} {row.name} (now "
+            f"{row.text(row.value)}) by 1% helps {most}: speed "
+            f"+{number(abs(row.elasticity), 2)}%."
+            for (start, most), row in zip(_RANKS, worth, strict=False)
         ]
 
     def buys_nothing(self) -> list[str]:
@@ -74,7 +77,7 @@ class MovedBatch:
                 yield row
 
     def _reaching(self, goal: Goal) -> str:
-        """Name the single parameters that reach a target, and the pair with the smallest change."""
+        """Name the single parameters that reach a target."""
         wanted = _in_words(goal.target)
         if all(row.factor == 1.0 for row in self.rows):
             return f"{wanted} is already reached."
@@ -83,18 +86,24 @@ class MovedBatch:
             for row in sorted(self.rows, key=_distance)
             if row.effect.lever.file != "model" and row.needed is not None
         ]
-        sentence = f"No single number of chip or engine reaches {wanted}."
         if reaching:
-            sentence = f"{wanted} needs {listed(reaching[:3], 'or')}."
-        if goal.pair is None:
-            return sentence
-        pair = [
+            return f"{wanted} is reached with {listed(reaching[:3], 'or')}."
+        return f"No single number of chip or engine reaches {wanted}."
+
+    def pair(self) -> str:
+        """The smallest change of two numbers that reaches the target, if any."""
+        is_reached = all(row.factor == 1.0 for row in self.rows)
+        if self.goal is None or self.goal.pair is None or is_reached:
+            return ""
+        pair = self.goal.pair
+        changes = [
             f"{in_words(lever.number.path)} of {of_kind(value, lever.number.kind)}"
-            for lever, value in zip(goal.pair.levers, goal.pair.values, strict=True)
+            for lever, value in zip(pair.levers, pair.values, strict=True)
         ]
-        times = number(goal.pair.factor)
         return (
-            f"{sentence} Smallest change of two numbers: {listed(pair)}, each {times} times better."
+            f"at batch {self.goal.scenario.batches[0]:,}, the smallest change of two numbers that "
+            f"reaches {_in_words(self.goal.target)} is {listed(changes)}, each "
+            f"{number(pair.factor)} times better"
         )
 
 

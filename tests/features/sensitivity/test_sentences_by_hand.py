@@ -42,11 +42,8 @@ def test_the_two_largest_levers_of_chip_and_engine_are_named():
         row("c", elasticity=0.3),
     ]  # fmt: skip
     first, second = batch(*rows).buys()
-    effect = "by 1% raises speed by"
-    assert first == f"Raising a (now 1 u) {effect} 0.50%, the largest effect of chip and engine."
-    assert second == (
-        f"Cutting b (now 1 u) {effect} 0.050%, the second largest effect of chip and engine."
-    )
+    assert first == "Of chip and engine, raising a (now 1 u) by 1% helps most: speed +0.50%."
+    assert second == "Next, cutting b (now 1 u) by 1% helps most: speed +0.050%."
     # 0.049% are not worth a sentence, and what fits nowhere has no effect.
     assert batch(row("a", elasticity=0.049), row("b", elasticity=nan)).buys() == []
 
@@ -73,7 +70,7 @@ TARGET = Target("speed", 200.0)
 
 
 def goal(pair=None):
-    return SimpleNamespace(target=TARGET, pair=pair)
+    return SimpleNamespace(target=TARGET, pair=pair, scenario=SimpleNamespace(batches=(8,)))
 
 
 def lever(path, kind):
@@ -89,7 +86,7 @@ def lever(path, kind):
         # The nearest first, whether more or less of it is needed; three at most.
         (
             [row("a", needed=4.0, factor=4.0), row("b", needed=0.5, factor=0.5), row("c", needed=3.0, factor=3.0), row("d", needed=9.0, factor=9.0)],
-            "200 tokens/s needs b of 0.5 u (now 1 u), c of 3 u (now 1 u) or a of 4 u (now 1 u).",
+            "200 tokens/s is reached with b of 0.5 u (now 1 u), c of 3 u (now 1 u) or a of 4 u (now 1 u).",
         ),
     ],
 )  # fmt: skip
@@ -100,10 +97,15 @@ def test_how_a_target_is_reached(rows, sentence):
 def test_the_smallest_change_of_two_numbers_is_told():
     levers = lever("cores", "number"), lever("memory[0].bandwidth", "bandwidth")
     pair = SimpleNamespace(levers=levers, values=(264.0, 5e12), factor=1.5)
-    said = batch(row("a"), goal=goal(pair)).headline()
-    assert said.startswith("Today. No single number of chip or engine reaches 200 tokens/s. ")
-    assert "Smallest change of two numbers: " in said
-    assert said.endswith(" of 5 TB/s, each 1.50 times better.")
+    assert batch(row("a"), goal=goal(pair)).headline() == (
+        "Today. No single number of chip or engine reaches 200 tokens/s."
+    )
+    said = batch(row("a"), goal=goal(pair)).pair()
+    assert said.startswith(
+        "at batch 8, the smallest change of two numbers that reaches 200 tokens/s "
+    )
+    assert said.endswith(" of 5 TB/s, each 1.50 times better")
+    assert batch(row("a", factor=1.0), goal=goal(pair)).pair() == ""
 
 
 def test_rows_without_effect_are_not_shown_and_with_a_target_the_nearest_comes_first():
@@ -119,7 +121,7 @@ def test_rows_without_effect_are_not_shown_and_with_a_target_the_nearest_comes_f
 
 
 def test_without_a_target_the_largest_lever_stands_in_the_headline():
-    assert batch(row("a")).headline().startswith("Today. Raising a (now 1 u) by 1% raises ")
+    assert batch(row("a")).headline().startswith("Today. Of chip and engine, raising a (now 1 u) ")
     assert batch(row("a", elasticity=0.0)).headline() == "Today."
 
 
