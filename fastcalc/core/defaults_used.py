@@ -32,8 +32,8 @@ def default_notes(
         notes += power_notes(hardware)
     if placement.machine.hardware.cores is None and _limits_cores(placement):
         notes.append(
-            f"{hardware.id}: no limit per core is applied, as that of "
-            f"{placement.machine.engine.id} is for cores of GPUs, not of kind {hardware.kind}"
+            f"{hardware.id}: no limit per core (compute, bandwidth) is applied, because engine "
+            f"{placement.machine.engine.id} has one only for cores of GPUs"
         )
     return notes
 
@@ -41,8 +41,8 @@ def default_notes(
 def default_note(entry: Hardware, default: Default) -> str:
     """Note on the default that replaces a missing number, and how to state it."""
     return (
-        f"{MEDIANS[default.row].name} of {entry.id} is not stated: assumed "
-        f"{default.quantity.text}, {default.basis}; set it with "
+        f"{MEDIANS[default.row].name} of {entry.id} is not stated, so {default.quantity.text} is "
+        f"assumed ({default.basis}); set it with "
         f"{option('set', f'{entry.id}:{default.path}=VALUE')}"
     )
 

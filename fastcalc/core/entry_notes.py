@@ -62,7 +62,7 @@ def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> It
     wider = "" if is_fitted_kind(engine, hardware) else ", its range is wider"
     yield (
         f"{hardware.id}: {engine.id}{title} was not fitted on {hardware.architecture or 'it'}: "
-        f"its floors are other chips'{wider}"
+        f"its fixed overheads are those of other chips{wider}"
     )
 
 

@@ -358,8 +358,8 @@ def warnings_of(outcome: Location) -> Iterator[str]:
         terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
         only_terms = f" (only {', '.join(terms)})" if terms and scenario.pricing.offer else ""
         yield (
-            f"{hardware.id} has no {scenario.pricing.name} price{only_terms}, so $ are empty; give "
-            f"one with {option('price', f'{hardware.id}=USD')}"
+            f"{hardware.id} has no {scenario.pricing.name} price{only_terms}, so costs are empty; "
+            f"give one with {option('price', f'{hardware.id}=USD')}"
         )
     if scenario.ignores_ranks:
         yield (

@@ -110,7 +110,7 @@ def test_a_chip_without_the_kind_says_so_and_has_no_price(fastcalc):
     asked = ("compare", "llama-3.1-8b", "--on", "l4", "--offer", "on-demand", "--batch", "1")
     ran = fastcalc(*asked)
     assert "Price per chip-hour" not in ran.out
-    assert "l4 has no on-demand price (only survey), so $ are empty" in words(ran.out)
+    assert "l4 has no on-demand price (only survey), so costs are empty" in words(ran.out)
     (record,) = json.loads(fastcalc(*asked, "--format", "json").out)["records"]
     assert record["usd_per_mtok_output"] is record["usd_per_chip_hour"] is None
     assert record["price_terms"] is None

@@ -1224,7 +1224,7 @@ def test_regions_that_read_their_host_stream_it():
         found = outcome(TEN_GB, spatial(memory("SRAM", size, "1 TB/s")), engine=ADDS, memory=asked)
         (record,) = compare_records([found])
         assert record["host_use"] == use
-        assert any("streams over the link" in line for line in lives(found)) == (use is not None)
+        assert any("streamed over the link" in line for line in lives(found)) == (use is not None)
 
 
 def test_rows_say_what_is_near_and_what_a_token_takes_in_traffic():
@@ -1276,7 +1276,7 @@ def test_nothing_is_near_where_everything_is_asked_to_live_farther(use):
         assert record["dense_near_fraction"] == record["kv_near_fraction"] == 0.0
     (says,) = lives(found)
     assert "DRAM holds 100% of dense weights" in says
-    assert ("the link" if use == "stream" else "cores multiply") in says
+    assert ("the link" if use == "stream" else "host's cores") in says
 
 
 def test_a_row_that_does_not_fit_has_nothing_near():
@@ -1329,13 +1329,13 @@ def test_the_first_screen_says_what_lives_on_a_host_and_what_becomes_of_it(capsy
     said = notes("--host", "dram=96GiB@80GB/s,link=250GB/s", "--engine", "vllm")
     (lying,) = (line for line in said if "DRAM holds" in line)
     assert re.match(r"rtx-4090: at batch 1 DRAM holds 7\d% of experts.*; at batch 8 DRAM", lying)
-    assert "streams over the link" in lying
+    assert "streamed over the link" in lying
     assert f"{capped}." in said
     assert any(dropped in line and "compute=" in line for line in said)
     said = notes("--host", "dram=96GiB@80GB/s,link=32GB/s")  # llama.cpp multiplies there
     assert any("cores are taken to multiply at 3 TFLOP/s" in line for line in said)
     said = notes("--host", "dram=96GiB@80GB/s,link=32GB/s,compute=1TFLOP/s")
-    assert any("the host's cores multiply it" in line for line in said)
+    assert any("multiplied by the host's cores" in line for line in said)
     assert capped not in said
     assert not any(dropped in line for line in said)
     said = notes("--host", "dram=96GiB@80GB/s,link=25GB/s", "--host-use", "stream")

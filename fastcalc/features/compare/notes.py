@@ -119,7 +119,7 @@ def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield (
         "speeds and output prices cover decode only; input prices cover the additional prefill "
         "time. Served tokens and joules include prefill. Joules include the chip's share of host "
-        f"and site power (for a whole box: box x {SITE_FACTOR})"
+        f"and site power (for a whole server: its power x {SITE_FACTOR})"
     )
     chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
     yield from (note for chip in chips.values() for note in power_notes(chip))

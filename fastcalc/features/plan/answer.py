@@ -256,12 +256,16 @@ class PlanAnswer(PlannedFleet):
         return screen.with_notes(body, key, notes, command, fills_one_screen=True)
 
     def _above_tables(self) -> Iterator[Part]:
-        """Headline, and prices per chip-hour."""
+        """Headline, and prices per chip-hour: of a mix on owned and rented chips, of the rented."""
         yield headline(self)
         yield HeadlineCase(load_line(self))
         break_even = ""
         if self.is_of_one_class and not self.is_of_fleet:
             break_even = plan_notes.break_even(self.decision)
-        rented = [pool.plan for allocation, pool in self.pools if not allocation.is_owned]
-        scenarios = [scenario for plan in rented for scenario in plan.scenarios]
-        yield from price_line(scenarios or self.scenarios, break_even)
+        rented = [
+            scenario
+            for allocation, pool in self.pools
+            if not (self.is_of_one_class or allocation.is_owned)
+            for scenario in pool.plan.scenarios
+        ]
+        yield from price_line(rented or self.scenarios, break_even)

@@ -38,7 +38,6 @@ _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
 _AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
 _MAYBE = {"usd": "may be cheaper", "watts": "may need less power", "chips": "may need fewer chips"}
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT"}
-_UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _FULL = 0.9
 """Utilization above which a replica without a queueing model is worth a note. [1]"""
 
@@ -184,7 +183,8 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     note = f"{chip.id} per month: {', '.join(bills)}"
     on_demand, reserved = hours["on-demand"], hours["reserved"]
     if on_demand and reserved:
-        note += f"; reserving pays above {whole_percent(reserved / on_demand)} utilization"
+        busy = whole_percent(reserved / on_demand)
+        note += f"; reserving is cheaper for chips in use more than {busy} of the time"
     yield note
 
 
@@ -234,13 +234,13 @@ def _others(decision: Decision) -> Iterator[str]:
         gain = f"at {whole_percent(near.cost / chosen.cost)} of the {_unit(service)}"
         if service.is_fleet:
             gain = f"sustaining {number(near.requests)} requests/s"
-        yield f"near miss (within {NEAR:g} times the limits) {gain}: {_miss(near)}"
+        yield f"near miss (no limit exceeded {NEAR:g} times) {gain}: {_miss(near)}"
     if decision.closest:
         closest = sorted(decision.closest.values(), key=lambda plan: max(plan.misses.values()))
         names = (
             f"{plan.scenario.hardware.id} {_times(max(plan.misses.values()))}" for plan in closest
         )
-        yield f"chips that miss the limits, and by how many times: {', '.join(names)}"
+        yield f"chips that exceed a limit, with the ratio to it: {', '.join(names)}"
     yield f"best of {decision.candidates:,} deployments: {', '.join(why_lost(decision))}"
 
 
@@ -385,6 +385,6 @@ def chips_and_price(plan: Plan, service: Service) -> str:
 
 
 def _unit(service: Service) -> str:
-    a_token = {"usd": "$ per token", "watts": "joules per token"}
-    word = _UNITS[service.objective]
+    a_token = {"usd": "cost per token", "watts": "energy per token"}
+    word = _AMOUNTS[service.objective]
     return word if service.rate is not None else a_token.get(service.objective, word)

@@ -107,7 +107,7 @@ def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
         together = owned[chip].unit(fleet.service)
         node = f"node ({together} {chip})" if together > 1 else chip
         more = number(sustained - fleet.requests)
-        yield f"with one more {node}: {number(sustained)} requests/s (+{more})"
+        yield f"one more {node} would raise this to {number(sustained)} requests/s (+{more})"
 
 
 def idle_chips(fleet: Fleet) -> Iterator[str]:
@@ -169,7 +169,7 @@ def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
     last = fleet.allocations[-1]
     sharing, pools = last.sharing, last.pools
     label = "owned" if last.is_owned else "rented"
-    part = "" if len(fleet.allocations) == 1 else f"{label}: "
+    part = "" if len(fleet.allocations) == 1 else f"on {label} chips, "
     if sharing.one_each is None or len(pools[0].classes) == len(pools) == 1:
         return
     if len(pools) > 1 and sharing.shared_by_all is not None:

@@ -169,14 +169,12 @@ def service_notes(service: Service) -> Iterable[str]:
     waits = ""
     if service.share is not None:
         level = f"p{service.share * 100:g}"
-        waits = (
-            f"; its TTFT is the sum of the {level} waits of both queues, its TPOT is at full batch"
-        )
+        waits = f". TTFT is the sum of the {level} waits of both queues, and TPOT is at full batch"
     yield (
         "disaggregated prefill: separate replicas prefill one prompt at a time and send its KV "
         f"cache over the scale-out network{waits}"
     )
-    yield f"lower precision may reduce quality ({option('weights')} and {option('kv')} set it)"
+    yield f"quantization may reduce quality; {option('weights')} and {option('kv')} set the formats"
 
 
 def _arrivals(service: Service) -> str:

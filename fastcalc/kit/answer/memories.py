@@ -31,8 +31,8 @@ NAMES = dict(
 
 _HOW = {
     None: "",
-    "stream": "; it streams over the link",
-    "compute": "; the host's cores multiply it",
+    "stream": ", streamed over the link to the chip",
+    "compute": ", multiplied by the host's cores",
 }
 LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 

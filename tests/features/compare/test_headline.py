@@ -806,12 +806,12 @@ def test_what_fits_nowhere_says_why_in_every_command(fastcalc, tmp_path):
 
 def test_a_chip_that_no_engine_was_fitted_on_says_whose_floors_it_has(fastcalc):
     """No measured row is of Turing; vllm is what a datacenter GPU runs where none is named."""
-    note = "t4: vllm{} was not fitted on turing: its floors are other chips'"
+    note = "t4: vllm{} was not fitted on turing: its fixed overheads are those of other chips"
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "t4", "--batch", "1").out)
     assert note.format(", the default of class datacenter,") in text
     assert "its range is wider" not in text
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "tpu-v5e", "--batch", "1").out)
-    assert "was not fitted on tpu-v5: its floors are other chips'" in text
+    assert "was not fitted on tpu-v5: its fixed overheads are those of other chips" in text
     assert "its range is wider" not in text  # other publishers measured TPUs
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "t4", "--engine", "sglang").out)
     assert "t4: sglang was not fitted on turing" in text

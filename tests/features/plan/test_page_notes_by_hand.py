@@ -74,8 +74,8 @@ TWO, ONE = (pool("a", chips=4), pool("b", chips=4)), (pool("c", chips=6, classes
         ([part(*ONE, each=TWO)], 1, ["a pool for each class would need 8 chips, $200 per month (a and b)"]),
         ([part(*ONE, each=(pool("a", chips=3, usd=40.0), pool("a", chips=3, usd=60.0)))], 1,
          ["a pool for each class would cost the same"]),
-        ([part(*TWO), part(*TWO, each=TWO)], 1, ["rented: no replica meets the limits of all classes together"]),
-        ([part(*TWO), part(*TWO, each=TWO, owned=1)], 1, ["owned: no replica meets the limits of all classes together"]),
+        ([part(*TWO), part(*TWO, each=TWO)], 1, ["on rented chips, no replica meets the limits of all classes together"]),
+        ([part(*TWO), part(*TWO, each=TWO, owned=1)], 1, ["on owned chips, no replica meets the limits of all classes together"]),
         ([part(pool(), each=(pool(),))], 1, []),
     ],
 )  # fmt: skip
@@ -86,10 +86,10 @@ def test_what_other_groupings_would_cost(parts, models, said):
 @every(
     "sustained,power,unit,said",
     [
-        (12.0, inf, 8, ["with one more node (8 a): 12.0 requests/s (+2.00)"]),
-        (12.0, inf, 1, ["with one more a: 12.0 requests/s (+2.00)"]),
-        (10.0, inf, 1, ["with one more a: 10.0 requests/s (+0)"]),
-        (10.0, 5e3, 1, []), (10.5, 5e3, 1, ["with one more a: 10.5 requests/s (+0.500)"]),
+        (12.0, inf, 8, ["one more node (8 a) would raise this to 12.0 requests/s (+2.00)"]),
+        (12.0, inf, 1, ["one more a would raise this to 12.0 requests/s (+2.00)"]),
+        (10.0, inf, 1, ["one more a would raise this to 10.0 requests/s (+0)"]),
+        (10.0, 5e3, 1, []), (10.5, 5e3, 1, ["one more a would raise this to 10.5 requests/s (+0.500)"]),
     ],
 )  # fmt: skip
 def test_what_one_more_node_would_add(sustained, power, unit, said):

@@ -343,7 +343,7 @@ def said(sentences):
          ["no replica meets the limits of all classes together",
           "a pool for each class would cost the same"]),
         ([pool(classes=TWO)], [pool(), pool()], None, True,
-         ["owned: a pool for each class would need 4 chips, $10,512 per month (made-up-chip)"]),
+         ["on owned chips, a pool for each class would need 4 chips, $10,512 per month (made-up-chip)"]),
     ],
 )  # fmt: skip
 def test_what_other_sharings_would_take(pools, one_each, shared, owns, sentences):
@@ -375,7 +375,7 @@ def test_what_the_next_node_would_sustain():
     kinds = [OWN, replace(OWN, hardware=in_nodes)]
     made = answer(part(pool(), kind=OWN, chips=8), kinds=kinds)
     assert said(next_nodes(made.fleet, {"made-up-chip": 3.5})) == [
-        "with one more made-up-chip: 3.50 requests/s (+1.50)"
+        "one more made-up-chip would raise this to 3.50 requests/s (+1.50)"
     ]
 
 

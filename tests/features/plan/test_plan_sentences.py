@@ -271,8 +271,8 @@ def test_reserving_pays_above_the_ratio_of_both_prices():
     of_two = plan(made_up.clocked(price=price), values={"chips": 2.0})
     said = told(notes.ways_to_pay(of_two))
     assert said == (
-        "made-up-chip per month: on-demand $5,840, spot $1,460, reserved $4,380; reserving pays "
-        "above 75% utilization"
+        "made-up-chip per month: on-demand $5,840, spot $1,460, reserved $4,380; reserving is cheaper "
+        "for chips in use more than 75% of the time"
     )
     given = plan(made_up.clocked(price=price), pricing=Pricing(user_prices={"made-up-chip": 9.0}))
     assert told(notes.ways_to_pay(given)) == said
@@ -366,7 +366,7 @@ def test_percentiles_in_words():
         "x, p99 with Poisson arrivals: TTFT 4,000 ms, TPOT 25.0 ms, end-to-end latency 4.00 s"
     )
     assert as_flags(in_words(loaded(is_known=False), "x")) == (
-        "x: percentiles are upper estimates, as utilization is 90.0%, above 85% and 1.23% of the "
+        "x: percentiles are upper estimates, because utilization is 90.0%, above 85% and 1.23% of the "
         "requests queue for a slot, above 0.5%; --load 0.8 or less avoids that"
     )
 
@@ -398,12 +398,12 @@ def miss(chip=None, **misses):
 @every(
     "service,gain",
     [
-        (SERVICE, "at 50% of the $: {near}"),
-        (replace(SERVICE, rate=None), "at 50% of the $ per token: {near}"),
-        (replace(SERVICE, objective="watts"), "at 50% of the W: {near}"),
+        (SERVICE, "at 50% of the cost: {near}"),
+        (replace(SERVICE, rate=None), "at 50% of the cost per token: {near}"),
+        (replace(SERVICE, objective="watts"), "at 50% of the power: {near}"),
         (
             replace(SERVICE, objective="watts", rate=None),
-            "at 50% of the joules per token: {near}",
+            "at 50% of the energy per token: {near}",
         ),
         (replace(SERVICE, objective="chips", rate=None), "at 50% of the chips: {near}"),
         (replace(SERVICE, is_fleet=True), "sustaining 20.0 requests/s: {near}"),
@@ -413,7 +413,7 @@ def test_a_near_miss_says_what_it_gains(service, gain):
     found = decision(plan(), service=service, near=miss(ttft=1.5, tpot=1.0))
     near = "made-up-chip, 2 x 1 chip, batch 10, 2 chips in total; TTFT is 1.50 times its limit"
     said = [*notes._others(found)]
-    assert f"near miss (within 2 times the limits) {gain.format(near=near)}" in said
+    assert f"near miss (no limit exceeded 2 times) {gain.format(near=near)}" in said
     for cost in (10.0, 11.0):  # no less than the plan
         dear = replace(found, near=replace(miss(ttft=1.5), cost=cost))
         assert not [text for text in notes._others(dear) if text.startswith("near miss")]
@@ -457,7 +457,7 @@ def test_chips_that_miss_stand_in_order_of_their_largest_miss():
     )
     chips, lost = notes._others(found)
     assert chips == (
-        "chips that miss the limits, and by how many times: second-chip 2.50, made-up-chip 3.00"
+        "chips that exceed a limit, with the ratio to it: second-chip 2.50, made-up-chip 3.00"
     )
     assert lost == (
         "best of 1,234 deployments: 1,000 do not fit in memory, 7 exceed the TTFT limit"
