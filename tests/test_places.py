@@ -336,6 +336,12 @@ def test_an_engine_is_not_read_as_a_model(fastcalc, tmp_path):
     assert "not of hardware: it goes with MODEL" in fastcalc("compare", "--on", model).err
 
 
+def test_a_misspelled_key_of_a_what_if_is_not_a_second_one(fastcalc):
+    """The file gives the bandwidth, which the what-if was to replace."""
+    asked = ("compare", "--on", "h100-sxm", "--set", "memory.HBM3.bandwith=5TB/s")
+    assert "unknown key 'bandwith' in memory[0]; did you mean 'bandwidth'?" in fastcalc(*asked).err
+
+
 def test_damaged_json_is_not_a_csv(fastcalc, tmp_path):
     path = tmp_path / "run.json"
     path.write_text('"duration": 1,\n"completed": 2}')

@@ -189,10 +189,11 @@ def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
 def _hint_of_key(document: Document, path: Path_, schema: type[BaseModel]) -> str:
     """Suggestion for an unknown key, as the end of a sentence."""
     parent, meant = path[:-1], _key_meant(document, path, schema)
-    if meant is not None and (*parent, meant) in document.keys:
+    given = document.keys if path in document.keys else ()  # a what-if replaces given values
+    if meant is not None and (*parent, meant) in given:
         return f"; '{meant}' is given, too: take one of them out"
     likely = [meant] if meant else _near(shown(path[-1]), schema)
-    near = next((name for name in likely if (*parent, name) not in document.keys), None)
+    near = next((name for name in likely if (*parent, name) not in given), None)
     return f"; did you mean '{near}'?" if near else ""
 
 

@@ -110,7 +110,10 @@ def _too_large(location: Location) -> str:
     if is_alone and needed.total > of_joined:
         joined = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
         return f"{needed.text} does not fit {joined}, and the file states no link to more chips"
-    total, usable = sizes_apart(of_chip.total, _left(placement, 1.0))
+    layer, left = placement.work.largest_layer_bytes, _left(placement, 1.0)
+    if placement.machine.is_spatial and layer > left:
+        return f"a layer of {size(layer)} exceeds the {size(left)} usable per chip"
+    total, usable = sizes_apart(of_chip.total, left)
     if chips == 1:
         return f"{total}{of_chip.details} does not fit ({usable} usable per chip)"
     return f"each of {chips} chips needs {total}{of_chip.details}, more than the {usable} usable"

@@ -168,3 +168,10 @@ def test_no_search_is_next_for_a_draft_model_that_it_would_leave_out(capsys, mon
     )
     assert "next: fastcalc plan llama-3.1-70b" in alone
     assert "next: " not in drafted
+
+
+def test_a_layer_larger_than_a_wafer_is_the_reason(capsys, monkeypatch):
+    """5.03 TB in 120 layers are 41.9 GB each; nine tenths of 44 GB of SRAM are usable."""
+    ran = run_once("fit", "frontier-5t", "--on", "wse-3", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 1
+    assert "wse-3: a layer of 41.9 GB exceeds the 39.6 GB usable per chip." in ran.out
