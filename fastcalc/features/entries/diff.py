@@ -145,4 +145,6 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, Quantity):
         return value.text
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return f"{value:,.0f}"
     return number(value, 4) if _si(value) is not None else str(value)

@@ -203,6 +203,8 @@ def test_diff(fastcalc, tmp_path):
     assert re.search(r"peak bf16 .* =\n", table)
     models = fastcalc("diff", "llama-3.1-8b", "llama-3.1-70b", "--format", "csv")
     assert "total parameters,8.030e" in models.out or "total parameters," in models.out
+    layers = fastcalc("diff", "llama-3.1-8b", "llama-3.1-70b").out
+    assert re.search(r"layers +32 +80 +2\.50\n", layers)
     assert "compare two of the same category" in fastcalc("diff", "h100-sxm", "vllm").err
     assert fastcalc("diff", "h100-sxm", "nothing-like-it").code == 2
     own = tmp_path / "h100-sxm.yaml"
