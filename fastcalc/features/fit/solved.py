@@ -180,7 +180,9 @@ def _sentence(solutions: Sequence[Solution]) -> str:
         )
         subject = f"One user of {model} with {tokens}" if unknown == "users" else users
         is_plural = unknown == "context" and batches != [1]
-        if any(solution.edge for solution in solutions):
+        if edge := max(solution.edge for solution in solutions):
+            if unknown == "users" and edge > 1:
+                subject, is_plural = f"Up to {edge:,} users of {model} with {tokens}", True
             verb = "fit" if is_plural else "fits"
             return f"{subject} {verb} on {chips} only tightly: if the engine reserves its minimum."
         return f"{subject} {'do' if is_plural else 'does'} not fit on {chips}."

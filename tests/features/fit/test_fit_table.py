@@ -155,9 +155,14 @@ ASKED = "with 200 tokens"
             f"One user of made-up-model {ASKED} does not fit on one a.",
         ),
         (
-            [solved("users", 0, "memory", edge=3)],
+            [solved("users", 0, "memory", edge=1)],
             f"One user of made-up-model {ASKED} fits on one a only tightly: if the engine reserves "
             "its minimum.",
+        ),
+        (
+            [solved("users", 0, "memory"), solved("users", 0, "memory", edge=3, chip="b")],
+            f"Up to 3 users of made-up-model {ASKED} fit on one a or one b only tightly: if the "
+            "engine reserves its minimum.",
         ),
         (
             [solved("context", 0, "memory"), solved("context", 0, "memory", chip="b")],
