@@ -185,7 +185,7 @@ def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
 
 
 def _position(members: list[Json], word: str) -> int:
-    """Index of a list item with a name or index; the list's length if there is none."""
+    """Find the index of a list item with a name or index; the list's length if there is none."""
     names = [
         str(member.get("name")).lower() if isinstance(member, dict) else None for member in members
     ]

@@ -68,7 +68,7 @@ def opened_again(path: Path, limit: int) -> BufferedReader:
 
 
 def why_unreadable(error: OSError | ValueError) -> str:
-    """Reason why a file cannot be read, as the end of a sentence."""
+    """Say why a file cannot be read, as the end of a sentence."""
     reason = error.strerror if isinstance(error, OSError) else None
     return (reason or str(error)).lower()
 

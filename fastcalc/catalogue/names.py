@@ -93,7 +93,7 @@ class Names:
         return [*self.user_folders.get(entry_type, ()), shipped_folder(entry_type)]
 
     def names(self, kind: Kind) -> list[str]:
-        """All ids of a kind, sorted, without opening a file."""
+        """List all ids of a kind, sorted, without opening a file."""
         return sorted({path.stem for folder in self.folders(kind) for path in files_in(folder)})
 
     def mentioning(self, entry_type: Kind, words: Iterable[str]) -> list[str]:
@@ -126,7 +126,7 @@ class Names:
         return lambda name: name if name in ids else by_alias.get(name.lower())
 
     def known(self, entry_type: Kind) -> frozenset[str]:
-        """All ids and aliases of a kind in lower case."""
+        """List all ids and aliases of a kind in lower case."""
         return frozenset((*map(str.lower, self.names(entry_type)), *self._by_alias(entry_type)))
 
     def find(self, name: str, entry_type: Kind) -> Path:
@@ -208,7 +208,7 @@ class Names:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Entries of a folder, sorted; pipes are skipped, because reading one would block."""
+    """List the entries of a folder, sorted; pipes are skipped, because reading one would block."""
     return [path for path, _ in _listed(folder)]
 
 

@@ -40,7 +40,7 @@ def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
 
 
 def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, ChipName]:
-    """Names of single entries or files, by id: without names for several chips."""
+    """List the names of single entries or files, by id: without names for several chips."""
     return {
         entries.hardware(name).id: name
         for name in names

@@ -44,7 +44,7 @@ class StandIn:
 
 @cache
 def services() -> dict[str, StandIn]:
-    """All services by id."""
+    """List all services by id."""
     data: dict[str, Any] = {**read(shipped_folder("evidence") / "stand_ins.yaml").mapping()}
     by_id = {}
     for name, written in data["services"].items():

@@ -155,7 +155,7 @@ class Catalogue(Names):
             raise InputError(f"{option('out')} {file}: {reason}; {hint}")
 
     def engine_files(self) -> list[Engine]:
-        """All engines as in their files, without inherited values."""
+        """List all engines as in their files, without inherited values."""
         engines = []
         for document in (read(self.find(name, "engines")) for name in self.names("engines")):
             words = {

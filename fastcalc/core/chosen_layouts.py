@@ -203,7 +203,7 @@ def _choices_or_error(question: LayoutQuestion) -> "list[_Choice] | LayoutError"
 def _chosen(
     question: LayoutQuestion, choices: "Sequence[_Choice]", estimates: Iterator[Estimate]
 ) -> Chosen:
-    """Layouts of a question's batches; a single chip if none holds a batch.
+    """List the layouts of a question's batches; a single chip if none holds a batch.
 
     estimates : of the candidate layouts, in order
     """
@@ -315,7 +315,7 @@ def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choic
 
 
 def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
-    """Fewest chips that fit each batch in a usual layout; nan if none do. [1]
+    """Find the fewest chips that fit each batch in a usual layout; nan if none do. [1]
 
     Each copy of the weights adds the same batch. If no usual layout holds a model, this is the
     fewest chips of the default legal layouts.

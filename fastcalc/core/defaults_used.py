@@ -39,7 +39,7 @@ def default_notes(
 
 
 def default_note(entry: Hardware, default: Default) -> str:
-    """Note on the default that replaces a missing number, and how to state it."""
+    """Write a note on the default that replaces a missing number, and how to state it."""
     return (
         f"{MEDIANS[default.row].name} of {entry.id} is not stated, so {default.quantity.text} is "
         f"assumed ({default.basis}); set it with "

@@ -299,7 +299,7 @@ def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
 
 
 def evaluate_located(locations: Iterable[Location]) -> list[Outcome]:
-    """Outcomes of scenarios that have been placed."""
+    """List the outcomes of scenarios that have been placed."""
     placed = list(locations)
     estimates = evaluate_all(
         Evaluation(

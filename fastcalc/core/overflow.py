@@ -49,7 +49,7 @@ def overflow_notes(placement: AnyPlacement, is_over: Bools) -> list[str]:
 
 
 def overflow_note(host: str, near: float) -> str:
-    """Note on a batch that spills into host memory at a loss.
+    """Write a note on a batch that spills into host memory at a loss.
 
     near : sequences that the chips hold without host memory [1]
     """

@@ -41,7 +41,7 @@ def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[s
 
 
 def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
-    """Number of measurements that change a prediction, their dates, and the size of the change.
+    """Count the measurements that change a prediction, their dates, and the size of the change.
 
     elsewhere : layouts of other measurements, in words
     """

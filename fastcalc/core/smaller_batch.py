@@ -70,7 +70,7 @@ def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
 
 
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
-    """Largest batch whose expected speed reaches each target speed; 0 for none. [1]
+    """Find the largest batch whose expected speed reaches each target speed; 0 for none. [1]
 
     speed : target tokens per second for every user, at most one dimension [1/s]
     """

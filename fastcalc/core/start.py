@@ -213,7 +213,7 @@ def _starts(scenario: Scenario) -> bool:
 
 
 def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Largest integer of a range that starts; None if the smallest does not."""
+    """Find the largest integer of a range that starts; None if the smallest does not."""
     if high < low or not starts(low):
         return None
     while low < high:
@@ -237,7 +237,7 @@ def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
 
 
 def shorter(location: StartLocation) -> StartRemedy | None:
-    """Longest sequences with which it starts, if a length was requested."""
+    """Find the longest sequences with which it starts, if a length was requested."""
     scenario = location.on_its_layout
     longest = scenario.memory.longest
     if not longest:
@@ -282,7 +282,7 @@ def _smaller_share(location: StartLocation) -> StartRemedy | None:
 
 
 def more_chips(location: StartLocation) -> StartRemedy | None:
-    """Fewest additional chips that start it, in a usual layout.
+    """Find the fewest additional chips that start it, in a usual layout.
 
     If ranks are stated, one of them is raised, because additional chips would hold copies.
     """

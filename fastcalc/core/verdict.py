@@ -20,7 +20,7 @@ def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
 
 
 def edge_note(engine: str) -> str:
-    """Note on a batch with a tight fit."""
+    """Write a note on a batch with a tight fit."""
     return (
         f"tight fit: works only if {engine} reserves less memory than its maximum; plan uses "
         "layouts that fit at the maximum"

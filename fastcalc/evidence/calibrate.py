@@ -107,7 +107,7 @@ _DEPENDS = 0.05
 
 
 def publishers_of(fit: Fit, logs: Floats, evidence: Evidence) -> list[int]:
-    """Number of publishers with a measurement whose predicted time depends on each value. [1]"""
+    """Count the publishers with a measurement whose predicted time depends on each value. [1]"""
     publishers = np.array([evidence.publisher(point) for point in fit.rows.points])
     depends = np.abs(fit.jacobian(logs)) >= _DEPENDS
     return [len(np.unique(publishers[column])) for column in depends.T]

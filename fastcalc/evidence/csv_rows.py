@@ -84,7 +84,7 @@ class CsvRows:
 
 @contextmanager
 def rows_of(path: Path) -> Iterator[CsvRows]:
-    """Rows of a file; the first unreadable row raises InputError."""
+    """List the rows of a file; the first unreadable row raises InputError."""
     with opened(path) as stream:
         try:
             yield CsvRows(str(path), lines_of(str(path), stream), refuse)

@@ -82,7 +82,7 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
 
 
 def _fitted_on(engine: Engine, calibration: Calibration) -> str | None:
-    """Sentence on the measurements of a fit; None if there are none."""
+    """Write a sentence on the measurements of a fit; None if there are none."""
     family = calibration.family
     is_first = engine.id == family.nodes[0].engine
     parent = family.engines[engine.extends] if engine.extends else None
@@ -122,7 +122,7 @@ def in_unit(written: Quantity, value: float) -> str:
 
 
 def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measured) -> str:
-    """Text of a user's engine file.
+    """Format a user's engine file.
 
     engine : engine that it extends, with the measured deployments
     fit : fit of its values, if there are enough runs

@@ -31,7 +31,7 @@ class MovableValues:
     positions: dict[tuple[str, str], int]
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:  # noqa: ARG002
-        """Position of the node that determines a value for a chip."""
+        """Find the position of the node that determines a value for a chip."""
         return self.positions.get((name, hardware.architecture or ""))
 
 

@@ -63,7 +63,7 @@ class ParameterFamily:
         return {(node.engine, node.group, node.name): i for i, node in enumerate(self.nodes)}
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Position of the node that determines a value for a chip under an engine."""
+        """Find the position of the node that determines a value for a chip under an engine."""
         for ancestor in self.chain(engine):
             for group in (*reversed(hardware.groups), ""):
                 parameters = ancestor.architectures.get(group) if group else ancestor.parameters

@@ -84,7 +84,7 @@ def _not_a_number(name: str, text: str) -> str:
 
 
 def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
-    """Faults of the text cells, by column.
+    """Find the faults of the text cells, by column.
 
     >>> wrong_words(dict(id="1", hardware="h1", model="", metric="tpot_s", value="1", notes=""))
     {'model': "model is empty; 'fastcalc list models' names the models"}

@@ -44,7 +44,7 @@ class Values(Protocol):
         """All values, each after the one it overrides."""
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Position of the value for a chip under an engine; None if it has none."""
+        """Find the position of the value for a chip under an engine; None if it has none."""
 
 
 @dataclass(frozen=True, eq=False)

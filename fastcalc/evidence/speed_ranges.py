@@ -31,7 +31,7 @@ def publishers_behind(
     publisher: Callable[[Point], str],
     among: Sequence[Prediction] | None = None,
 ) -> list[int]:
-    """Number of other publishers that measured the same chip, engine and phase. [1]
+    """Count the other publishers that measured the same chip, engine and phase. [1]
 
     publisher : function that returns the publisher of a measurement
     among : predictions of the measurements to count; None for the same ones
@@ -55,7 +55,7 @@ def _others(
     cell: Callable[[Prediction], tuple[str, str, str]],
     among: Sequence[Prediction] | None = None,
 ) -> list[int]:
-    """Number of other publishers with measurements in the same cell. [1]"""
+    """Count the other publishers with measurements in the same cell. [1]"""
     behind = defaultdict[tuple[str, str, str], set[str]](set)
     for prediction in predictions if among is None else among:
         behind[cell(prediction)].add(publisher(prediction.point))
@@ -187,7 +187,7 @@ def _name(prediction: Prediction, behind: int) -> str:
 
 
 def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools) -> float:
-    """Ratio of the range width of some measurements to that of the others, 1 to 3. [1]"""
+    """Divide the range width of some measurements by that of the others, 1 to 3. [1]"""
     if not chosen.any() or chosen.all():
         return 1.0
     wide, usual = (

@@ -156,7 +156,7 @@ def _distinct(results: Sequence[Any]) -> tuple[Operations, list[Operand]]:
 
 
 def _in_order(results: Sequence[Any]) -> list[Recorded]:
-    """All numbers needed for the results, operands first."""
+    """List all numbers needed for the results, operands first."""
     nodes: dict[int, Recorded] = {}
     pending = [result for result in results if isinstance(result, Recorded)]
     while pending:

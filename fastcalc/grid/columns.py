@@ -466,7 +466,7 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
 
 
 def flat(column: Any, shape: tuple[int, ...]) -> Array:
-    """Values of a column that broadcasts to a shape, as a flat sequence."""
+    """List the values of a column that broadcasts to a shape, as a flat sequence."""
     if isinstance(column, CodedColumn):
         words = np.empty(len(column.words), dtype=object)
         words[:] = column.words

@@ -118,7 +118,7 @@ def cheapest_of_each(
 def _cheapest(
     space: Space, candidates: list[Layout], usd_at_least: Floats, speed: float, below: float
 ) -> Reach:
-    """Cheapest point among layouts that hold a sequence.
+    """Find the cheapest point among layouts that hold a sequence.
 
     usd_at_least : minimum cost per million tokens of each, at one dollar per chip-hour [USD]
     """
@@ -163,7 +163,7 @@ def least_usd(
 def _closest(
     placement: Placement, traffic: Traffic, speed: float, below: float
 ) -> tuple[float, int]:
-    """Highest throughput at a target speed and its batch, or 0, as closely as needed.
+    """Find the highest throughput at a target speed and its batch, or 0, as closely as needed.
 
     It is at the largest batch that reaches the speed, except for pipelines that one or two more
     sequences leave uneven. Replicas have equal numbers of sequences, or at most one each. Batches

@@ -65,7 +65,7 @@ class Space:
         return self.holding([*copies_run_by_people(self.site, chips)])
 
     def holding(self, layouts: list[Layout]) -> list[Layout]:
-        """Layouts that hold a sequence."""
+        """List the layouts that hold a sequence."""
         if not layouts:
             return []
         holds = np.broadcast_to(self.site.place_all(layouts).max_batch >= 1, (len(layouts),))

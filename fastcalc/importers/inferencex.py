@@ -71,7 +71,7 @@ def shown_image(record: Record) -> str:
 
 
 def _layout(record: Record) -> tuple[int | None, dict[str, int | None]]:
-    """Number of GPUs for the rate per GPU, and the layout of the decode GPUs."""
+    """Count the GPUs for the rate per GPU, and the layout of the decode GPUs."""
     is_multinode = record.data.get("is_multinode") is True
     is_row = "decode_tp" in record.data
     prefix = "decode_" if is_multinode or is_row else ""

@@ -57,7 +57,7 @@ _COUNTED = re.compile(r"(\d{1,4})\s*[xX*]\s*(.+)|(.+?)(?:\s+[xX]|\s*[*:])\s*(\d{
 
 
 def stated_count(text: str) -> int | None:
-    """Number of chips of an instance type or a counted name; None if not stated. [1]
+    """Count the chips of an instance type or a counted name; None if not stated. [1]
 
     >>> stated_count("8xh100"), stated_count("a3-highgpu-8g"), stated_count("mi300x")
     (8, 8, None)

@@ -168,7 +168,7 @@ def _mappings(text: str, file: str) -> Iterator[Record]:
 
 
 def alongside(file: str, name: str) -> list[Record]:
-    """Records of a file in the folder of another; empty if it cannot be read."""
+    """Read the records of a file in the folder of another; empty if it cannot be read."""
     path = Path(file).with_name(name)
     try:
         if not path.is_file():

@@ -362,7 +362,7 @@ def accepted_tokens(record: Record, key: str) -> float | None:
 
 
 def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
-    """Columns of machine and model: stated by the file, completed by the user."""
+    """List the columns of machine and model: stated by the file, completed by the user."""
     names, called = options.names, run.called
     texts = {name: str(value) for name, value in run.stated.items()}
     chip, known_as = texts.get("hardware", ""), (texts.get("model", ""), *run.names)

@@ -38,7 +38,7 @@ def engine_named(server: str) -> str:
 
 
 def columns(layout: Mapping[str, int | None], **words: str) -> dict[str, Any]:
-    """Columns of a `Point` for model and machine."""
+    """List the columns of a `Point` for model and machine."""
     return {**words, **layout, "id": "", "url": "", "measured_by": ""}
 
 

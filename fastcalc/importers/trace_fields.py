@@ -127,7 +127,7 @@ def ask_for_unit(field: str, rate: float) -> str:
 
 
 def arrivals_words(count: int, seconds: float, rate: float) -> str:
-    """Phrase on the number of requests, their time span and their rate.
+    """Write a phrase on the number of requests, their time span and their rate.
 
     >>> arrivals_words(40, 20.094, 1.941), arrivals_words(1_429_737, 5.27e6, 0.271)
     ('40 requests in 20.1 s, 1.94 per second', '1,429,737 requests in 61 days, 0.271 per second')

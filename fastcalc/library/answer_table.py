@@ -102,7 +102,7 @@ class Table(Sequence[Record]):
         return {key: dictionary[key].unit for key in self.keys if key in dictionary}
 
     def column(self, key: str) -> Array:
-        """Values of one key as an array.
+        """List the values of one key as an array.
 
         Cheaper than `records` for comparisons, which can compute a single column. The dtype is
         bool, integer for counts (float if one is missing), float for other numbers, or object for
@@ -292,7 +292,7 @@ class SlicedAnswer(Answer):
         return self.all_keys
 
     def page(self, screen: Screen) -> list[Part]:
-        """Page with only the table."""
+        """Make a page with only the table."""
         return [record_tables.table(self.columns, self.chosen, screen.width)]
 
     def records(self) -> Sequence[Record]:

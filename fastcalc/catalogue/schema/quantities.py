@@ -104,7 +104,7 @@ class NamedEntry(Entry):
         return self._bases
 
     def changed(self, **keys: Any) -> Self:
-        """Copy with some keys replaced, which are no longer inherited."""
+        """Make a copy with some keys replaced, which are no longer inherited."""
         changed = super().changed(**keys)
         changed._what_if, changed._bases = self._what_if, self._bases
         changed._inherited = {key: base for key, base in self._inherited.items() if key not in keys}
@@ -117,7 +117,7 @@ class NamedEntry(Entry):
         return copy
 
     def supposing(self, what_if: Mapping[str, str]) -> Self:
-        """Copy with a user's values instead of the file's own."""
+        """Make a copy with a user's values instead of the file's own."""
         copy = self.model_copy()
         copy._what_if = what_if
         return copy

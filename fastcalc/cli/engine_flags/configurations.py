@@ -71,7 +71,7 @@ def _json(text: str, flag: str) -> Mapping[str, Any]:
 
 
 def read_lengths(line: Words) -> None:
-    """Longest sequence allowed by rope scaling or by an override of the configuration."""
+    """Find the longest sequence allowed by rope scaling or by an override of the configuration."""
     for name, text in line.taken_pairs(*ROPE, *MODEL_OVERRIDES):
         if name in ROPE and not text.startswith("{"):
             continue  # llama.cpp names a type, and only warns of lengths beyond the model's
@@ -87,7 +87,7 @@ def read_lengths(line: Words) -> None:
 
 
 def _scaled(rope: Mapping[str, Any], stated: float, longest: str) -> int:
-    """Longest sequence with a rope scaling; 0 if it is unknown. [1]
+    """Find the longest sequence with a rope scaling; 0 if it is unknown. [1]
 
     vLLM multiplies the positions of a model by the factor of linear and dynamic scalings. Those of
     YaRN are scaled in a configuration, or else are its original ones times the factor.

@@ -143,7 +143,7 @@ def _key_fraction(line: Words) -> float:
 
 
 def _read_overrides(line: Words) -> None:
-    """Number of layers whose routed experts are moved to the host by tensor overrides.
+    """Count the layers whose routed experts are moved to the host by tensor overrides.
 
     A layer counts with the share of its three expert matrices that are on the host.
     """
@@ -242,7 +242,7 @@ def _check_shares(text: str, parts: list[str]) -> None:
 
 
 def _named_count(line: Words) -> str:
-    """Number of cards in the name of a chip, as in 2xrtx-3090; "" if there is none."""
+    """Count the cards in the name of a chip, as in 2xrtx-3090; "" if there is none."""
     from fastcalc.importers.instances import stated_count
 
     return str(stated_count(line.value("--on")) or "")

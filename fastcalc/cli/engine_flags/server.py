@@ -215,7 +215,7 @@ def _has_experts(model: "Model") -> bool:
 
 
 def _left_to_server(line: Words) -> Iterator[str]:
-    """Note on the default context length of a server other than vLLM.
+    """Write a note on the default context length of a server other than vLLM.
 
     Such a server starts even if the model's longest sequence does not fit
     (sgl-project/sglang#4048); llama.cpp's shortens its default context to fit, except ``-c 0``.

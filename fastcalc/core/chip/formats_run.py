@@ -36,7 +36,7 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
 
 @once
 def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str | None:
-    """Reason why an engine does not start with a model's weights or cache on a chip, or None."""
+    """Say why an engine does not start with a model's weights or cache on a chip, or None."""
     rows = [row for row in engine.refused if row.is_on(hardware)]
     formats, runs = work.formats, formats_run(engine, hardware)
     weights, caches = [row.weights for row in rows], [row.caches for row in rows]

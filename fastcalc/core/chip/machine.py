@@ -421,7 +421,7 @@ def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
 def tier_position(
     hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = option("place")
 ) -> int:
-    """Index of a memory, given by its name or by a location such as ``host``.
+    """Find the index of a memory, given by its name or by a location such as ``host``.
 
     name : case is ignored
     flag : the flag that named it

@@ -100,7 +100,7 @@ def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...
 
 
 def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> tuple[Split, Array]:
-    """Best of some fills and the previous fill for each batch, and its time. [s]
+    """Find the best of some fills and the previous fill for each batch, and its time. [s]
 
     before, seconds_before : the previous fill, and the time of the passes with it [s]
     fills, spent : candidate fills along a first dimension, and the time of the passes with each [s]

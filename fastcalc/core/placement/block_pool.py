@@ -64,7 +64,7 @@ class BlockPool:
         return self.block_bytes if self.padded_bytes is None else self.padded_bytes
 
     def blocks(self, available: float) -> int:
-        """Number of blocks in a given amount of memory. [1]
+        """Count the blocks in a given amount of memory. [1]
 
         available : memory of a rank for caches [byte]
         """

@@ -104,7 +104,7 @@ def _with_draft(pool: BlockPool, token: float) -> BlockPool:
 def _layer_caches(
     work: Workload, tp: int, drafted: float, draft: Workload | None
 ) -> dict[LayerCache, int]:
-    """Number of layers with each cache type on a rank; draft layers count as attention layers.
+    """Count the layers with each cache type on a rank; draft layers count as attention layers.
 
     A draft model counts as the number of attention layers with as many bytes per token.
 

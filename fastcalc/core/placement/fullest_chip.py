@@ -212,5 +212,5 @@ def _in_layers(
 
 @once_a_layout
 def weights_per_chip(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
-    """All weights on the fullest chip. [byte]"""
+    """Bytes of all weights on the fullest chip. [byte]"""
     return floats(sum(stored_weights(machine, work, layout).values()))

@@ -322,7 +322,7 @@ class LegalLayouts:
         )
 
     def padded_heads(self, tp: int) -> int:
-        """Number of heads that pad the last ranks of a tensor-parallel group. [1]"""
+        """Count the heads that pad the last ranks of a tensor-parallel group. [1]"""
         return -common_heads(self.work) % tp
 
     def mode_notes(self, layout: Layout) -> list[str]:

@@ -314,7 +314,7 @@ class Site(LegalLayouts):
         return Placements(self.machine, self.work, stack, self.reserved_tokens)
 
     def smallest(self, batch: float) -> Placement | None:
-        """Smallest default placement that holds a batch, or None."""
+        """Find the smallest default placement that holds a batch, or None."""
         held = np.atleast_1d(self.place_all(self.default_layouts).certain_batch)
         holds = np.broadcast_to(held >= batch, (len(self.default_layouts),))
         first = int(holds.argmax())
@@ -384,7 +384,7 @@ class Site(LegalLayouts):
         return self.machine.usable(chips, reserve.above * reserve.on(chips, chips, 0).total)
 
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
-        """Number of chips whose memories at given indices hold a number of bytes. [1]"""
+        """Count the chips whose memories at given indices hold a number of bytes. [1]"""
 
         def usable(chips: float) -> float:
             usable_bytes = self._usable(chips)

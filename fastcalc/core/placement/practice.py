@@ -137,7 +137,7 @@ def is_power_of_two(ranks: int) -> bool:
 
 @lru_cache(maxsize=512)
 def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
-    """Largest usual numbers of ranks in one link domain, and in one of its hosts. [1]"""
+    """Find the largest usual numbers of ranks in one link domain, and in one of its hosts. [1]"""
     legal = LegalLayouts(machine, work)
     experts, groups = int(work.stored_experts), legal.doubled_groups
     widths = []
@@ -161,7 +161,7 @@ def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def practice_notes(legal: LegalLayouts, layout: Layout) -> list[str]:
-    """Note on a layout that the user did not ask for and that is not usual."""
+    """Write a note on a layout that the user did not ask for and that is not usual."""
     if layout in copies_run_by_people(legal, layout.chips):
         return []
     chips, chip, name = layout.chips, legal.machine.hardware.id, str(layout)

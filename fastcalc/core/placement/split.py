@@ -26,7 +26,7 @@ def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
 
 
 def summed(fractions: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Array:
-    """Sum of amounts, weighted by shares."""
+    """Add up amounts, weighted by shares."""
     return floats(
         sum(fraction * amount for fraction, amount in zip(fractions, amounts, strict=True))
     )
@@ -63,7 +63,7 @@ class Split:
         return floats(self.turns_in_layers(tier, layers) + self.shares["head"][tier])
 
     def turns_in_layers(self, tier: int, layers: ArrayLike) -> Array:
-        """Number of switches for layers: one for all layers that are wholly in this memory. [1]"""
+        """Count the switches for layers: one for all layers that are wholly in this memory. [1]"""
         turns = self.in_layers(tier) * layers
         if not self.has_whole_layers:
             return floats(turns)
@@ -164,7 +164,7 @@ def _least_extra(
 def _lightest(
     seconds: Sequence[ArrayLike], kind_bytes: Sequence[ArrayLike], moved: ArrayLike
 ) -> Array:
-    """Shortest time to move a number of bytes. [s]
+    """Find the shortest time to move a number of bytes. [s]
 
     seconds, kind_bytes : extra time of each category if all of it moves [s], and its bytes [byte]
     moved : bytes that move [byte]

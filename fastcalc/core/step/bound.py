@@ -225,7 +225,7 @@ def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[Arra
 
 
 def _memories(machine: Machine, layout: AnyLayout, stages: ArrayLike) -> Memories:
-    """All memories of a deployment as seen by one of its stages."""
+    """List all memories of a deployment as seen by one of its stages."""
     chips = floats(layout.chips)
     capacities = [chips * tier.share(chips) * tier.capacity for tier in machine.tiers]
     bandwidths = [_bandwidth(tier, chips, stages) for tier in machine.tiers]

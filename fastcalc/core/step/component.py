@@ -105,7 +105,7 @@ def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
 
 
 def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
-    """Sum of several times in order, without scalar zeros. [s]"""
+    """Add up several times in order, without scalar zeros. [s]"""
     total: ArrayLike = 0.0
     for term in terms:
         if not is_nothing(term):

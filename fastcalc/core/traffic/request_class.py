@@ -31,7 +31,7 @@ class Lengths:
     def independent(
         cls, prompts: tuple[Floats, Floats], outputs: tuple[Floats, Floats]
     ) -> "Lengths":
-        """All combinations of prompts and outputs, each given as shares and lengths."""
+        """List all combinations of prompts and outputs, each given as shares and lengths."""
         fraction = np.outer(prompts[0], outputs[0])
         prompt, output = np.broadcast_arrays(prompts[1][:, np.newaxis], outputs[1])
         return cls(fraction.ravel(), prompt.ravel(), output.ravel())

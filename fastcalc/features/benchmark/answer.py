@@ -256,7 +256,7 @@ class MeasureAnswer(Answer):
         )
 
     def key(self) -> str:
-        """Legend of the ranges."""
+        """Explain the ranges."""
         after = (
             ""
             if self.measured
@@ -268,7 +268,7 @@ class MeasureAnswer(Answer):
         return f"key: 80% range: four of five measurements should fall inside{after}"
 
     def notes(self) -> Iterator[Note]:
-        """Notes on other tools, on the selection of runs, and on its limits."""
+        """Yield notes on other tools, on the selection of runs, and on its limits."""
         if not self.measured:
             program = self.deployment.now.scenario.engine.program
             others = [name for name in TOOLS if name != self.tool and measures(name, program)]

@@ -223,7 +223,7 @@ def _points(run: ServedRun, server: BenchmarkedServer) -> list[Point]:
 
 
 def _rows_before(file: Path, entries: Catalogue) -> str:
-    """Text of an existing file of measurements; raises InputError for other files."""
+    """Format an existing file of measurements; raises InputError for other files."""
     if not file.parent.is_dir():
         raise InputError(f"{option('results')} {file}: there is no folder {file.parent}")
     if not file.exists():

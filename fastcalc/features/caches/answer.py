@@ -63,7 +63,7 @@ class CachesAnswer(Answer):
         )
 
     def key(self) -> str:
-        """Legend: when a tier pays off."""
+        """Explain when a tier pays off."""
         return _KEY
 
     def notes(self) -> Iterator[Note]:
@@ -93,11 +93,11 @@ class CachesAnswer(Answer):
         return [record for deployment in self.deployments for record in deployment.records()]
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """All tiers, with the chips of their deployment."""
+        """List all tiers, with the chips of their deployment."""
         return SHOWN, self.records()
 
     def warnings(self) -> Sequence[str]:
-        """Reasons why chips have no answer."""
+        """Say why chips have no answer."""
         return self.refused
 
     @property

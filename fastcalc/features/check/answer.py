@@ -52,7 +52,7 @@ def summary(report: Report) -> str:
 
 
 def _skipped(report: Report) -> str:
-    """Number of skipped files, with the first of their names."""
+    """Count the skipped files, and name the first ones."""
     files = [line(file) for file in report.skipped]
     if not files:
         return ""

@@ -20,7 +20,7 @@ _CLOCKS = {"ghz": 1e9, "mhz": 1e6}
 
 @once
 def prints(number: WrittenNumber) -> list[float]:
-    """Values of a number that its printed text can mean. [SI]
+    """List the values of a number that its printed text can mean. [SI]
 
     Numbers without a unit are read in the value's own unit, or in SI units if their order of
     magnitude matches, because tables put units in their headers.

@@ -92,7 +92,7 @@ def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
 
 
 def baseline_of(path: Path, folder: Path) -> Counter[tuple[str, str, str]]:
-    """Faults in a file written by ``fastcalc check --format json``.
+    """Find the faults in a file written by ``fastcalc check --format json``.
 
     folder : folder in which that command ran; paths in the file are relative to it
     """

@@ -56,7 +56,7 @@ _LONGEST = 400
 
 
 def values(printed: str, dimension: str) -> list[float]:
-    """All numbers with a unit of the given dimension in a text. [SI]
+    """List all numbers with a unit of the given dimension in a text. [SI]
 
     The unit may follow its number, or precede a row of numbers as in the header of a table.
 
@@ -98,7 +98,7 @@ def _scale(prefix: str, dimension: str) -> float:
 
 
 def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
-    """All separate numbers in a text, ignoring units.
+    """List all separate numbers in a text, ignoring units.
 
     >>> plain_numbers("core_count: 132 of 5th gen, 0.74")
     [132.0, 0.74]

@@ -26,7 +26,7 @@ def row(table: str, *keys: str) -> dict[str, Any]:
 
 
 def band(table: str, *keys: str) -> tuple[float, float]:
-    """Smallest and largest plausible value in a table, for the first key that it has."""
+    """Find the smallest and largest plausible value in a table, for the first key that it has."""
     low, high = row(table, *keys)["band"]
     return low, high
 
@@ -68,7 +68,7 @@ class Core:
 
 
 def fastest_link(sheet: Sheet) -> float | None:
-    """Fastest link that a chip can have in one direction, if known. [1e9 byte/s]"""
+    """Find the fastest link that a chip can have in one direction, if known. [1e9 byte/s]"""
     core, domain = core_of(sheet), sheet.si("links.scale_up.domain")
     if "pcie" in sheet.word("name") and domain != 2:  # two may be joined by a bridge
         return 32.0 if (sheet.year or 2100) <= 2021 else 64.0

@@ -142,7 +142,7 @@ class ClaimsAnswer(Answer):
                 yield Note(text, weight=0)
 
     def key(self) -> str:
-        """Legend of the verdicts."""
+        """Explain the verdicts."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
         return f"key: {'; '.join(meanings)}"
@@ -245,7 +245,7 @@ class ClaimsAnswer(Answer):
         return cells | {"parts": texts, "premises": premises}
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """All claims as one table."""
+        """List all claims as one table."""
         return COLUMNS, self.judged
 
     def details(self) -> Record:

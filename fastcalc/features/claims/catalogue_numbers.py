@@ -28,7 +28,7 @@ class CatalogueNumber(NamedTuple):
 
 
 def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
-    """Number of an entry ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``. [SI]
+    """Look up a number of an entry ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``. [SI]
 
     Fields of hardware are for example ``memory.bandwidth`` (of the fastest memory), ``peak.fp16``
     or ``area``; engines have their parameters, and models the `MODEL_FIELDS`.

@@ -276,7 +276,7 @@ def _judged(
 
 
 def _place(document: Document | None, claim: str, *steps: str | int) -> str:
-    """Position of a field of a claim in its file, or the claim's id without a file."""
+    """Find the position of a field of a claim in its file, or the claim's id without a file."""
     if document is None:
         return claim
     ids = [inside(record, "id") for record in document.items("claims")]
@@ -396,7 +396,7 @@ class _Trial:
         return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
 
     def _criteria(self, expected: Floats) -> int:
-        """Number of criteria formed by the expected values. [1]"""
+        """Count the criteria formed by the expected values. [1]"""
         return expected.size // (2 if self.check.comparison == "between" else 1)
 
     def _computed(self, moved: Moved) -> Floats:

@@ -92,7 +92,7 @@ def outcome_over(
 
 
 def _corners(premises: Mapping[str, Input]) -> list[Moved]:
-    """All combinations of stated values and range bounds of the inputs, starting as stated."""
+    """List all combinations of stated values and range bounds of the inputs, starting as stated."""
     choices = [
         [{}, *({name: value} for value in premise.ends or premise.others)]
         for name, premise in premises.items()
@@ -189,7 +189,7 @@ def _flips(
 
 @cache
 def _looks(low: float, high: float, *, is_count: bool) -> list[float]:
-    """Values of a range at which the outcome is evaluated first."""
+    """List the values of a range at which the outcome is evaluated first."""
     space = np.geomspace if low > 0.0 and high / low >= _WIDE else np.linspace
     values = space(low, high, _LOOKS)
     return list(np.unique(np.round(values)).tolist() if is_count else values.tolist())

@@ -67,7 +67,7 @@ class Case:
         return f"{self.chips:g} {self.machine.hardware.id}, {served}"
 
     def largest(self, software: EngineParameters) -> int:
-        """Largest batch that fits. [1]"""
+        """Find the largest batch that fits. [1]"""
         usable = self.chips * self.machine.tier.capacity * software.memory_fraction
         cache = float(self.work.cache_bytes(self.context))
         weights = self.work.weight_bytes

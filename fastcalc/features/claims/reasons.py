@@ -26,7 +26,7 @@ _UNREACHED = "out of reach"
 
 
 def reason(judged: Judged) -> str:
-    """Reason for a verdict, with its numbers.
+    """Give the reason for a verdict, with its numbers.
 
     A claim writes ``{value}`` for the numbers of its check, ``{expected}`` for the stated value,
     ``{low}`` and ``{high}`` for the range over all assumptions, ``{part[LABEL]}`` for another

@@ -17,7 +17,7 @@ MOST = 100_000
 def chips_holding(
     *, parameters: ArrayLike, bytes_each: ArrayLike, capacity: ArrayLike, reserve: ArrayLike
 ) -> Array:
-    """Number of chips whose memory holds the weights and a reserve. [1]"""
+    """Count the chips whose memory holds the weights and a reserve. [1]"""
     return chips_for_capacity(
         needed=np.asarray(parameters) * bytes_each,
         usable_per_chip=np.asarray(capacity) * (1.0 - np.asarray(reserve)),
@@ -138,7 +138,7 @@ def sessions_for_bill(
     speed: ArrayLike,
     hours: ArrayLike,
 ) -> Finding:
-    """Number of continuously writing sessions that cost a month's bill at an API price. [1]
+    """Count the continuously writing sessions that cost a month's bill at an API price. [1]
 
     >>> usage = sessions_for_bill(subscriptions=500, multiple=2, price=10, speed=50, hours=100)
     >>> float(usage.values)  # 100 million tokens; a session writes 18 million in 100 h

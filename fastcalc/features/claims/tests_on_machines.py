@@ -118,7 +118,7 @@ def _holds(site: Site, chips: int, batch: float) -> bool:
 
 @once
 def _scenario(catalogue: Catalogue, deployment: Place, batches: tuple[float, ...]) -> Scenario:
-    """Scenario of a place; the identical object is returned each time."""
+    """Make the scenario of a place; the identical object is returned each time."""
     if not all(int(count) in LIMITS["chips"] for count in (*batches, deployment.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(deployment.on)
@@ -144,7 +144,7 @@ def _requested(
     request: tuple[int | None, str | None, str | None, str, float, float],
     batches: tuple[int, ...],
 ) -> Scenario:
-    """Scenario of a model on a number of chips, with formats, price basis and traffic."""
+    """Make the scenario of a model on a number of chips, with formats, price basis and traffic."""
     chips, weights, cache, basis, prompt, context = request
     return Scenario(
         hardware=chip,
@@ -212,7 +212,7 @@ def _at(ranged: Ranged, end: str) -> float:
 
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
-    """Number of chips on which each model is placed for one stream. [1]"""
+    """Count the chips on which each model is placed for one stream. [1]"""
     outcomes = _outcomes(catalogue, models, on, weights, None)
     return np.array([evaluated.placement.layout.chips for evaluated in outcomes], dtype=float)
 
@@ -446,7 +446,7 @@ def naive_reached(
 
 
 def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
-    """Ratio of the batch at which 16-bit products become compute-bound to some batches. [1]"""
+    """Divide the batch at which 16-bit products become compute-bound by some batches. [1]"""
     critical = []
     for name in (on, other):
         bandwidth, peak = _bandwidth_and_peak(catalogue, name)

@@ -122,7 +122,7 @@ class CompareAnswer(Answer):
             yield table
 
     def key(self) -> str:
-        """Legend of the columns of the first screen."""
+        """Explain the columns of the first screen."""
         tied = any(
             statement is not None and statement.is_level
             for stated, _ in self.by_model
@@ -135,7 +135,7 @@ class CompareAnswer(Answer):
         return "; ".join(words)
 
     def notes(self) -> Iterator[Note]:
-        """Notes on prices, on reading the numbers, and on their assumptions."""
+        """Yield notes on prices, on reading the numbers, and on their assumptions."""
         named = [scenario for stated, _ in self.by_model for scenario in stated.priced]
         hinted = [hint for stated, _ in self.by_model for hint in hints(stated)]
         yield from map(Note, dict.fromkeys(hinted))

@@ -149,7 +149,7 @@ def _are_level(leader: TableRow, row: TableRow, figure: Figure) -> bool:
 
 
 def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
-    """Fastest row, next to the fastest of the other chips, at its batch if possible.
+    """Find the fastest row, next to the fastest of the other chips, at its batch if possible.
 
     Of rows that print the same speed, it is the row with the highest lower bound, and then the row
     whose batch is the best for the next chip.
@@ -171,7 +171,7 @@ def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
 
 
 def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
-    """All rows that print the highest speed, the largest batch last.
+    """List all rows that print the highest speed, the largest batch last.
 
     If a publication determines the speed of some of them, only these.
     """
@@ -194,7 +194,7 @@ def _cheapest_row(rows: Iterable[TableRow]) -> TableRow:
 
 
 def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | None:
-    """Cheapest row of a single chip, if it is clearly cheaper than the fastest row."""
+    """Find the cheapest row of a single chip, if it is clearly cheaper than the fastest row."""
     if fastest.price is None:
         return None
     cheapest = _cheapest_row(rows)
@@ -202,7 +202,7 @@ def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | 
 
 
 def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> Statement | None:
-    """Cheapest row of each chip, and a ratio of two chips at the same batch.
+    """Find the cheapest row of each chip, and a ratio of two chips at the same batch.
 
     The cheapest chip is compared with the fastest, or else with the next cheapest.
     """

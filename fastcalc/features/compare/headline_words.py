@@ -60,7 +60,7 @@ def _equal_numbers(stated: Headline) -> str:
 
 
 def _equal_count(counts: Iterable[int]) -> int:
-    """Smallest multiple of the smaller counts that is at least the largest count. [1]
+    """Find the smallest multiple of the smaller counts that is at least the largest count. [1]
 
     >>> _equal_count([19, 8]), _equal_count([4, 1]), _equal_count([16, 4, 8])
     (24, 4, 16)
@@ -100,7 +100,7 @@ def _left_out(stated: Headline) -> str:
 
 
 def _needs(chip: str, needed: Mapping[int, int]) -> str:
-    """Number of chips for the smallest batch, and for the largest if it needs more."""
+    """Count the chips for the smallest batch, and for the largest if it needs more."""
     smallest, largest = min(needed), max(needed)
     words = f"{needed[smallest]:,} {chip} at batch {smallest:,}"
     more = f" and {needed[largest]:,} at batch {largest:,}"

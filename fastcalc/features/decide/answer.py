@@ -139,7 +139,7 @@ class DecideAnswer(Answer):
         return [*body, Notes(lines, self.next_command())]
 
     def notes(self) -> Iterator[Note]:
-        """Notes on the assumptions of the numbers, and on what they omit."""
+        """Yield notes on the assumptions of the numbers, and on what they omit."""
         on_numbers = (
             ["the window includes the round trip, TTFT and the stream"]
             if self.decision.objective == "window"
@@ -244,7 +244,7 @@ class DecideAnswer(Answer):
         return {"decide": self.services_chart}
 
     def services_chart(self) -> "Chart":
-        """Chart of time per success against price, for each option."""
+        """Draw time per success against price, for each option."""
         from fastcalc.features.decide.chart import services
 
         return services(self.decision)

@@ -237,7 +237,7 @@ class Choice:
             return is_same | ((ratio.low < ratio.high) & is_level(ratio))
 
     def winners(self, changes: Changes | None = None) -> Ints:
-        """Index of the winner; -1 if none ever succeeds.
+        """Find the index of the winner; -1 if none ever succeeds.
 
         If options tie, the best by the other figure wins. If both are equal, the winner without
         changes is kept, or else the first option.
@@ -303,7 +303,7 @@ class Choice:
         return numbers
 
     def _along(self, name: str, values: Floats) -> Ints:
-        """Indices of the winners along a parameter."""
+        """Find the indices of the winners along a parameter."""
         return np.broadcast_to(self.winners({name: values}), values.shape)
 
     def _between(self, name: str, same: float, changed: float) -> tuple[float, float]:

@@ -46,7 +46,7 @@ def checked(value: float, parameter: Variable, where: str) -> float:
 
 
 def parsed(request: Decide, catalogue: Catalogue) -> tuple[list[Contender], list[str], list[str]]:
-    """All options in the order typed, with remarks and warnings."""
+    """List all options in the order typed, with remarks and warnings."""
     contenders: list[Contender] = []
     notes: list[str] = []
     warnings: list[str] = []

@@ -122,7 +122,7 @@ class Row:
 
 
 def rows(decision: Choice) -> list[Row]:
-    """Rows of all options; options that route are omitted for a window."""
+    """List the rows of all options; options that route are omitted for a window."""
     options = [
         option for option in decision.options if decision.objective != "window" or not option.routes
     ]
@@ -130,7 +130,7 @@ def rows(decision: Choice) -> list[Row]:
 
 
 def scenarios_of(contenders: Iterable[Contender | None]) -> list[Scenario]:
-    """Scenarios of options whose price was computed from chips."""
+    """List the scenarios of options whose price was computed from chips."""
     return [option.scenario for option in contenders if option and option.scenario]
 
 

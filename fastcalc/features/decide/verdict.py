@@ -103,7 +103,7 @@ _TAKES = {"time": "takes", "cost": "costs", "total": "costs"}
 
 
 def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
-    """Sentence that an option wins, and the comparison word for the other options."""
+    """Write a sentence that an option wins, and the comparison word for the other options."""
     if decision.objective == "time":
         amount = f"{seconds(leading)} per successful run"
         return f"{name} takes the least user time, {amount}", "as long"

@@ -160,7 +160,7 @@ class EntryAnswer(Answer):
         yield from self.entry.notes
 
     def notes(self) -> Iterator[Note]:
-        """All notes of the answer."""
+        """List all notes of the answer."""
         return map(Note, self.remarks())
 
     def next_command(self) -> str | None:
@@ -309,7 +309,7 @@ class ModelAnswer(EntryAnswer):
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
-    """Table of text columns, with the second column as the key figure."""
+    """Make a table of text columns, with the second column as the key figure."""
     return TextTable(
         [(heading,) for heading in headings], rows, range(len(headings)), key_figures=(1,)
     )

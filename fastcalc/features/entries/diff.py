@@ -53,7 +53,7 @@ class DiffAnswer(Answer):
         yield ""
 
     def notes(self) -> Iterator[Note]:
-        """Legend of the ratio."""
+        """Explain the ratio."""
         yield Note(f"ratio: {self.right.id} / {self.left.id}; =: the same")
 
     def next_command(self) -> str | None:
@@ -62,7 +62,7 @@ class DiffAnswer(Answer):
         return question_on(self.request, names, [self.left, self.right])
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """Values of both entries, and the ratio."""
+        """List the values of both entries, and the ratio."""
         return _COLUMNS, self.records()
 
     def records(self) -> list[Record]:
@@ -92,7 +92,7 @@ class DiffAnswer(Answer):
 
 
 def _names(entry: CatalogueEntry) -> dict[str, str]:
-    """Names of fields in the usual terms, if they differ from the keys."""
+    """List the names of fields in the usual terms, if they differ from the keys."""
     if not isinstance(entry, Hardware):
         return {}
     named = {_field(path): in_words(_of_rank(path)) for path in quantities(entry)}

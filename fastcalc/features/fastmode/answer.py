@@ -80,7 +80,7 @@ class FastmodeAnswer(Answer):
         return sorted(choices, key=lambda choice: choice not in solution.same_answers)
 
     def _outcomes(self, options: Sequence[Option]) -> list[Outcome]:
-        """Outcomes of today's point and of some options."""
+        """List the outcomes of today's point and of some options."""
         return [self.solution.today, *(choice.outcome for choice in options if choice.outcome)]
 
     def _named(self) -> list[Scenario]:
@@ -111,13 +111,13 @@ class FastmodeAnswer(Answer):
             yield from factors.parts(waterfall, screen.width)
 
     def key(self) -> str:
-        """Legend of rows and the star."""
+        """Explain rows and the star."""
         same_answers = self.solution.same_answers
         changing = any(choice.outcome and choice not in same_answers for choice in self._shown)
         return "; ".join([_KEY, *[_STAR] * changing])
 
     def notes(self) -> Iterator[Note]:
-        """Notes on the assumptions behind the table."""
+        """Yield notes on the assumptions behind the table."""
         solution, outcomes = self.solution, self._outcomes(self._shown)
         for line in sentences.first_way(solution):
             yield Note(line, weight=0)
@@ -188,7 +188,7 @@ class FastmodeAnswer(Answer):
             yield {**record, "compare": repeat_command}
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[Record]]:
-        """Options of the table with all columns."""
+        """List the options of the table with all columns."""
         return TABLE, rows(self.solution, self._shown)
 
     def premises(self) -> Record:

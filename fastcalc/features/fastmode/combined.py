@@ -215,7 +215,7 @@ def _ways(base: Base) -> list[_Way]:
 
 
 def combinations(base: Base) -> list[Option]:
-    """Cheapest combination of two, three and four techniques.
+    """Find the cheapest combination of two, three and four techniques.
 
     Also the cheapest that keeps today's model, and the cheapest that keeps its formats as well.
     """
@@ -242,7 +242,7 @@ def combinations(base: Base) -> list[Option]:
 
 
 def _cheapest(base: Base, choices: list[_Way]) -> Option | None:
-    """Cheapest of some candidates, which are ordered by the lower bound of their cost."""
+    """Find the cheapest of some candidates, which are ordered by the lower bound of their cost."""
     lowest, option, hopes = inf, None, list[tuple[float, bool, int]]()
     for index, bound in enumerate(chain((choice.usd for choice in choices), [inf])):
         # Candidates with the lowest cost bounds are searched first.
@@ -289,7 +289,7 @@ def _search(base: Base, choice: _Way, below: float) -> tuple[float, Option] | No
 
 
 def nearest(base: Base) -> tuple[float, str]:
-    """Highest single-user speed over all combinations, and the combination. [1/s]"""
+    """Find the highest single-user speed over all combinations, and the combination. [1/s]"""
     highest, how = 0.0, ""
     for choice in sorted(_ways(base), key=lambda choice: -choice.fastest):
         if choice.fastest <= highest:

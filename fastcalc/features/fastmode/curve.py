@@ -153,7 +153,7 @@ class CurveAnswer(Answer):
         return [Title(scenario.hardware.id, heading), shown, "", *drawn, "", under]
 
     def notes(self) -> Iterator[Note]:
-        """Notes on the batches that reach the cost multiple, and on the assumptions."""
+        """Yield notes on the batches that reach the cost multiple, and on the assumptions."""
         study, cost = self.study, self.request.cost
         machine = study.engines[0].space.site.machine
         yield from (Note(where(curve, cost)) for curve in study.engines)
@@ -273,7 +273,7 @@ def _marked(curve: Curve, text: str) -> str:
 
 
 def floors_needed(study: Study, cost: float) -> list[float | None]:
-    """Largest floor at which each start stays within a cost multiple, or None. [ms]"""
+    """Find the largest floor at which each start stays within a cost multiple, or None. [ms]"""
     return [
         max(
             (1e3 * curve.floor for curve in study.floors if curve.multiple[at] <= cost),
@@ -284,7 +284,7 @@ def floors_needed(study: Study, cost: float) -> list[float | None]:
 
 
 def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]:
-    """Chart of starting batches against floors, marking those within a cost multiple."""
+    """Draw starting batches against floors, marking those within a cost multiple."""
     inside: list[tuple[float, float]] = []
     above: list[tuple[float, float]] = []
     for curve in study.floors:

@@ -50,7 +50,7 @@ class Trial:
         return _ratio(self.today, self.point, "batch")
 
     def ratio(self, key: str) -> float | None:
-        """Ratio of a number to today's; None if either is unknown."""
+        """Divide a number by today's; None if either is unknown."""
         return _ratio(self.point, self.today, key)
 
     @cached_property

@@ -217,7 +217,7 @@ def _shape(shape: SmallerShape) -> str:
 
 
 def formats(outcome: Outcome) -> list[str]:
-    """Note on formats if the chip's units decide which are supported, not the engine."""
+    """Write a note on formats if the chip's units decide which are supported, not the engine."""
     scenario, model = outcome.scenario, outcome.scenario.model
     chosen_formats = {scenario.weights, scenario.kv} - {None, model.weight_format, model.kv_format}
     return format_notes(scenario.engine, scenario.hardware, *sorted(filter(None, chosen_formats)))

@@ -51,7 +51,7 @@ class Curve:
         return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
 
     def ends(self, cost: float = np.inf) -> tuple[int, int] | None:
-        """Smallest and largest starting batch whose cost multiple is within a limit.
+        """Find the smallest and largest starting batch whose cost multiple is within a limit.
 
         Integers, also searched between neighbouring starts; None if there are none. [1]
         """

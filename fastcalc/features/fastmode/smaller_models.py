@@ -48,7 +48,7 @@ def thinner_layers(base: Base) -> SmallerShape | None:
 
 
 def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
-    """Largest of some shapes, in ascending order, that reaches the speed."""
+    """Find the largest of some shapes, in ascending order, that reaches the speed."""
     served = replace(base.scenario, batches=(base.batch,), sharding=Sharding.of(base.layout))
 
     def speed(model: Model) -> float:

@@ -91,7 +91,7 @@ class SpeedupOptions:
 def fastmode(
     today: Scenario, speed: float, catalogue: Catalogue, smaller: Sequence[str] | None = None
 ) -> SpeedupOptions:
-    """Options of every technique for a given speed per user. [1/s]
+    """List the options of every technique for a given speed per user. [1/s]
 
     Today's scenario has one batch and keeps its chips, in the layout that serves the batch fastest
     unless ranks are given. Other models come from the same family, or are named in the request.
@@ -127,7 +127,7 @@ def fastmode(
 
 
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
-    """Smallest deployment that gives each user a speed [1/s], at the largest such batch.
+    """Find the smallest deployment that gives each user a speed [1/s], at the largest such batch.
 
     The scenario's number of chips is kept if given. None if no common layout reaches the speed.
     """

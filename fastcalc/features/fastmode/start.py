@@ -186,7 +186,7 @@ class Base:
         return self._deployments[site]
 
     def _layouts_of(self, space: Space) -> list[Layout]:
-        """Layouts of a machine, a model and formats, which several searches use."""
+        """List the layouts of a machine, a model and formats, which several searches use."""
         fewest = space.fewest_chips
         if fewest is None:
             return []
@@ -208,7 +208,7 @@ class Base:
         return [layout for layout in layouts if layout != self.layout]
 
     def beyond_today(self, space: Space) -> list[Layout]:
-        """Layouts of more chips than today, up to eight times as many or a link domain."""
+        """List the layouts of more chips than today, up to eight times as many or a link domain."""
         today = self.layout.chips
         max_chips = most_chips(self.today)
         return [layout for layout in space.up_to(max_chips) if layout.chips > today]
@@ -242,7 +242,7 @@ class Base:
 
 
 def most_chips(today: Outcome) -> int:
-    """Largest number of today's chips that is tried. [1]"""
+    """Find the largest number of today's chips that is tried. [1]"""
     return max(MORE * today.placement.layout.chips, link_domain(today.scenario.hardware))
 
 

@@ -120,11 +120,11 @@ class FitAnswer(Answer):
             yield record_tables.table(_SHOWN, fit_records(members), screen.width)
 
     def key(self) -> str:
-        """Legend of the largest batch and of the bars."""
+        """Explain the largest batch and the bars."""
         return _KEY + _KEY_OF_EDGE * any(location.verdict == "edge" for location in self.locations)
 
     def notes(self) -> Iterator[Note]:
-        """Notes on the number of chips, and on the engine's memory reserve."""
+        """Yield notes on the number of chips, and on the engine's memory reserve."""
         labelled_locations = [
             (f"{' '.join(_what(location))} on " * (len(self._groups) > 1), location)
             for location in self.locations
@@ -364,7 +364,7 @@ def _with_roomiest(members: Sequence[StartLocation]) -> Iterator[StartLocation]:
 
 
 def _what_it_needs(location: Location, min_chips: int | None) -> str:
-    """Number of chips needed if the model does not fit, or that its server does not start."""
+    """Say how many chips are needed if the model does not fit, or that its server does not start."""
     if location.refused or min_chips == location.placement.layout.chips:
         return "does not start"
     return f"needs {min_chips:,} chips" if min_chips else "no place"

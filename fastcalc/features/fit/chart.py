@@ -18,7 +18,7 @@ OCTAVES = 10
 
 
 def context(scenarios: Sequence[Scenario]) -> Chart:
-    """Longest context against users, with a line for each chip, model and formats.
+    """Find the longest context against users, with a line for each chip, model and formats.
 
     scenarios : scenarios; each line uses the number of chips of its smallest batch
     """

@@ -29,7 +29,7 @@ def fitting_quantization(location: StartLocation) -> StartLocation | None:
 
 
 def quantized_note(quantized: StartLocation) -> str:
-    """Sentence on quantized weights that fit, with their size and the chips."""
+    """Write a sentence on quantized weights that fit, with their size and the chips."""
     chip, work = quantized.scenario.hardware.id, quantized.placement.work
     chips = many(quantized.placement.layout.chips, "chip")
     weights = f"quantized weights of {size(float(work.weight_bytes))}"

@@ -75,7 +75,7 @@ def _with_batch(request: FitMemory) -> FitMemory:
 
 
 def _scenarios(request: FitMemory, notes: list[str]) -> list[Scenario]:
-    """Scenarios of each model in each pair of formats on each chip."""
+    """Make the scenario of each model in each pair of formats on each chip."""
     all_scenarios = [
         scenario
         for weight, cache in format_pairs(request)

@@ -109,7 +109,7 @@ class Capacity:
         return floats(largest_reaching(users_at, floats(users), 0, int(self.longest) + 1))
 
     def solved(self, unknown: Unknown) -> tuple[int, int]:
-        """Largest value that fits at the engine's maximum reserve, and at its minimum. [1]
+        """Find the largest value that fits at the engine's maximum reserve, and at its minimum. [1]
 
         unknown : quantity to solve for, at the scenario's smallest batch or its prompt and output
         """
@@ -118,7 +118,7 @@ class Capacity:
         return certain, edge
 
     def _held(self, unknown: Unknown, reserves: float) -> int:
-        """Largest value that fits and with which a server starts. [1]"""
+        """Find the largest value that fits and with which a server starts. [1]"""
         if unknown == "users":
             longest = int(self.scenario.traffic.longest)
             users = float(self.users(np.array([longest]), reserves)[0])

@@ -91,12 +91,12 @@ class SolvedAnswer(FitAnswer):
         )
 
     def key(self) -> str:
-        """Legend of the solution and of tight fits."""
+        """Explain the solution and tight fits."""
         is_open = not all(location.scenario.sharding.names_ranks for location in self.locations)
         return f"key: {_KEYS[self.solutions[0].unknown]}{_KEY}{_KEY_OF_LAYOUT * is_open}"
 
     def notes(self) -> Iterator[Note]:
-        """Notes on limits, on the start-up log of the engine, and on its memory reserve."""
+        """Yield notes on limits, on the start-up log of the engine, and on its memory reserve."""
         limits = dict.fromkeys(filter(None, map(_limit_note, self.solutions)))
         starts = list[str]()
         for solution, location in zip(self.solutions, self.locations, strict=True):
@@ -127,7 +127,7 @@ class SolvedAnswer(FitAnswer):
         return _records(self.solutions)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """All locations of all models."""
+        """List all locations of all models."""
         return [*pick("model"), *self._columns(wide=True)], self.records()
 
     @property
@@ -208,7 +208,7 @@ def _formats(solution: Solution) -> str:
 
 
 def _replicas(solution: Solution) -> str:
-    """Number of replicas that share the users, in parentheses, if there are several."""
+    """Count the replicas that share the users, in parentheses, if there are several."""
     layout = solution.location.placement.layout
     if layout.dp == 1 or solution.unknown == "context":
         return ""

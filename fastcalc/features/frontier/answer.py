@@ -109,11 +109,11 @@ class FrontierAnswer(Answer):
         yield record_tables.table(columns(records, wide=screen.wide), records, screen.width)
 
     def key(self) -> str:
-        """Legend of rows and columns."""
+        """Explain rows and columns."""
         return _KEY + outcome_lines.key_of_bound(self._outcomes)
 
     def notes(self) -> Iterator[Note]:
-        """Notes on the search, the prices, and the points."""
+        """Yield notes on the search, the prices, and the points."""
         shown, count = len(self._few), len(self.points)
         if shown < count:
             yield Note(
@@ -127,7 +127,7 @@ class FrontierAnswer(Answer):
         yield from map(Note, self.warnings())
 
     def warnings(self) -> Iterator[str]:
-        """Reasons why chips have no point, and warnings about the points."""
+        """Say why chips have no point, and warn about the points."""
         yield from self.refused
         yield from each_warning(self._outcomes)
 
@@ -142,7 +142,7 @@ class FrontierAnswer(Answer):
         return _records(self.points)
 
     def table(self) -> tuple[list[TableColumn], list[Record]]:
-        """All points, in the columns of the first screen."""
+        """List all points, in the columns of the first screen."""
         rows = _rows(self.points)
         return columns(rows), rows
 
@@ -172,7 +172,7 @@ def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
 
 
 def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColumn]:
-    """Columns of the table; formats only if they differ or lower the precision."""
+    """List the columns of the table; formats only if they differ or lower the precision."""
     several = len(set(map(_formats, records))) > 1
     several = several or any(record["is_narrowed"] for record in records)
     all_columns = [replace(column, drop_priority=0) for column in _EVERY] if wide else _COLUMNS

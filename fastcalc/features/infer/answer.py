@@ -98,7 +98,7 @@ def _volume(combination: Combination) -> str:
 
 
 def _samples(combination: Combination) -> str:
-    """Number of samples behind a row, marked if too few."""
+    """Count the samples behind a row, marked if too few."""
     return f"{combination.points:,}{f' {_FEW}' * combination.is_rough}"
 
 
@@ -121,7 +121,7 @@ _HEADINGS = {
 
 
 def _ends_of(side: Side) -> Iterator[Column[Combination]]:
-    """Columns of a number; the table shows its band in the column of the lower bound."""
+    """List the columns of a number; the table shows its band in the column of the lower bound."""
     heading, drop_priority = _HEADINGS.get(side.name, (("", ""), 0))
     for key, meaning in _ENDS.items():
         yield Column(
@@ -394,7 +394,7 @@ class InferAnswer(Answer):
         return [plainly(values(COLUMNS, combination)) for combination in self.combinations]
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """All combinations."""
+        """List all combinations."""
         return _TABLE, self.combinations
 
     def details(self) -> Record:

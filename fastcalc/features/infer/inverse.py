@@ -70,7 +70,7 @@ class Region:
         return len(self.weights) > 0
 
     def ends(self, name: str) -> tuple[float, float]:
-        """Smallest and largest value of a number."""
+        """Find the smallest and largest value of a number."""
         return float(self.values[name].min()), float(self.values[name].max())
 
     def band(self, name: str) -> tuple[float, float]:

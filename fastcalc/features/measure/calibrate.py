@@ -83,7 +83,7 @@ class RowsAnswer(Answer):
 
 
 def drawn(request: Calibrate) -> RowsAnswer:
-    """Chart of a file's rows, predicted by the unchanged engine and with the other rows."""
+    """Draw a file's rows, predicted by the unchanged engine and with the other rows."""
     if request.path is None:
         raise InputError("give a file of measurements: fastcalc plot calibrate my-runs.csv")
     catalogue, base, measured = _measured(request, request.path)

@@ -90,7 +90,7 @@ _UNFITTED = (
 
 
 def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
-    """Sentences on the fit of an engine's values."""
+    """Write sentences on the fit of an engine's values."""
     tested = "all measurements are from one source, so no other source tests the fit; trust it less"
     if fit.left_out is not None:
         tested = f"held-out sources: {_scored(fit.left_out)}"

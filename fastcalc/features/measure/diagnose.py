@@ -150,7 +150,7 @@ def _start_of_points(
 
 
 def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
-    """Sentences on contradictions between the measurements and the start-up log.
+    """Write sentences on contradictions between the measurements and the start-up log.
 
     The measurements are used as stated.
     """

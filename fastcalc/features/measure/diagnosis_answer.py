@@ -145,7 +145,7 @@ class DiagnosisAnswer(Answer):
         return [*page, Notes([*lines, *self.left_aside], self.next_command())]
 
     def _key(self) -> str:
-        """Legend of the times and marks in the picture."""
+        """Explain the times and marks in the picture."""
         named = ["the causes named above"] * any(finding.is_named for finding in self._findings)
         explained = ["the logged settings"] * bool(self.start) + named
         meaning = f"with {listed(explained)}" if explained else "the same, as no cause is named"
@@ -217,7 +217,7 @@ class DiagnosisAnswer(Answer):
         return {"diagnose": self.slowdown_chart} if self.diagnosis else {}
 
     def slowdown_chart(self) -> "Chart":
-        """Chart of predicted / measured speeds."""
+        """Draw predicted / measured speeds."""
         from fastcalc.features.measure.diagnosis_chart import slowdowns
 
         assert self.diagnosis

@@ -78,7 +78,7 @@ def logged(start: Start) -> str:
 
 
 def unnamed(diagnosis: Diagnosis) -> str:
-    """Sentences on the probability of terms that are not named, and on untested terms."""
+    """Write sentences on the probability of terms that are not named, and on untested terms."""
     within = diagnosis.terms_within_named
     others = [finding for finding in diagnosis.findings if not finding.is_named]
     likely = [

@@ -66,7 +66,7 @@ class StoppedAnswer(Answer):
             yield Listing(changes)
 
     def notes(self) -> Iterator[Note]:
-        """Notes on the expected memory, or on how to have it computed."""
+        """Yield notes on the expected memory, or on how to have it computed."""
         if self.location is None:
             yield Note(f"with {option('hardware', 'CHIP')} other changes are computed as well")
             return

@@ -149,7 +149,7 @@ class ValidationAnswer(Answer):
         )
 
     def key(self) -> str:
-        """Legend: error factor and bias."""
+        """Explain error factor and bias."""
         return _KEY
 
     def notes(self) -> Iterator[Note]:
@@ -251,7 +251,7 @@ _SAME = 0.005
 
 
 def _changes(changes: Sequence[ChipChange] | None, *, is_whole: bool) -> list[str]:
-    """Sentences on chips whose error has changed since the baseline."""
+    """Write sentences on chips whose error has changed since the baseline."""
     if changes is None:
         return []
     worse = [changed(change) for change in changes if change.worse > _SAME]
@@ -322,7 +322,7 @@ def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
 
 
 def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
-    """Note on measurements whose speculative acceptance was inferred from their chunks."""
+    """Write a note on measurements whose speculative acceptance was inferred from their chunks."""
     points = [prediction.point for prediction in predictions]
     points = [point for point in points if point.is_speculation_inferred]
     tokens = [point.tokens_per_pass for point in points if point.tokens_per_pass]
@@ -336,7 +336,7 @@ def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
 
 
 def _weak(validation: Validation, fewest_sources: int) -> str:
-    """Sentences on classes with too few sources and on classes with large errors."""
+    """Write sentences on classes with too few sources and on classes with large errors."""
     classes = [group for group in validation.groups if group.name.startswith("part:")]
     poorly_sourced = [group for group in classes if group.sources < fewest_sources]
     far = [group for group in classes if group not in poorly_sourced and group.p90_factor > FAR_OFF]

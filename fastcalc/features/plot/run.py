@@ -73,7 +73,7 @@ def _saved(chart: Chart, request: Plot, ending: str) -> "Figure":
 
 
 def _missing(answer: Answer) -> list[str]:
-    """Reasons why there is no chart."""
+    """Say why there is no chart."""
     no_room = f"nothing fits its chips: raise {option('chips')}"
     return [*answer.reasons] or [no_room]
 

@@ -76,7 +76,7 @@ class SensitivityAnswer(Answer):
         return int(bool(self.goals) and not any(goal.is_reached for goal in self.goals))
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Sentences on the main effects and a table, for each batch."""
+        """Write sentences on the main effects and a table, for each batch."""
         columns, _ = self.table()
         for index, batch in enumerate(self.batches):
             yield batch.headline()
@@ -88,7 +88,7 @@ class SensitivityAnswer(Answer):
             yield record_tables.table([*columns, *_WIDE * screen.wide], shown, screen.width)
 
     def key(self) -> str:
-        """Legend of the columns."""
+        """Explain the columns."""
         return _TARGET_KEY if self.goals else _KEY
 
     def notes(self) -> Iterator[Note]:

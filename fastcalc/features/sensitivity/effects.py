@@ -159,7 +159,7 @@ def _slope(ratio: Answers, distance: float) -> Answers:
 
 
 def ends_of(lever: Lever) -> tuple[float, float]:
-    """Smallest and largest valid value."""
+    """Find the smallest and largest valid value."""
     limit = lever.number.limit
     return (0.0 if limit.zero else limit.minimum), limit.maximum
 

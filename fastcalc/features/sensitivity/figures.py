@@ -32,7 +32,7 @@ class Answers(NamedTuple):
     largest_batch: Floats
 
     def over(self, base: "Answers") -> "Answers":
-        """Ratio of each figure to the base. [1]"""
+        """Divide each figure by the base. [1]"""
         return Answers(*(figure / other for figure, other in zip(self, base, strict=True)))
 
 
@@ -40,7 +40,7 @@ FIGURES = Answers._fields
 
 
 def answers_of(outcome: Outcome) -> Answers:
-    """All figures of an outcome."""
+    """List all figures of an outcome."""
     return Answers(*(figure_of(outcome, figure) for figure in FIGURES))
 
 
@@ -81,7 +81,7 @@ class MovedFigures:
         self._located: dict[Moves, Location | None] = {}
 
     def answers(self, lever: Lever, value: float) -> Answers | None:
-        """All figures with another value of a parameter; None if the value is invalid."""
+        """List all figures with another value of a parameter; None if the value is invalid."""
         figures = self._figures(frozenset({(lever, value)}), FIGURES)
         return None if figures is None else Answers(**figures)
 

@@ -139,7 +139,7 @@ def _printed_effect(row: MovedNumber) -> tuple[float, ...]:
 
 
 def _in_words(target: Target) -> str:
-    """Text of a target."""
+    """Format a target."""
     if target.figure == "speed":
         return f"{number(target.value)} tokens/s"
     if target.figure == "ttft":

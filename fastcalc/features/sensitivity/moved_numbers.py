@@ -101,7 +101,7 @@ class MovedNumber:
         return float(getattr(self.effect.elasticity, figure)[self.place])
 
     def text(self, value: float | None) -> str:
-        """Text of a value with its unit."""
+        """Format a value with its unit."""
         return "-" if value is None else of_kind(value, self.effect.lever.number.kind)
 
     def path_cell(self) -> str:
@@ -134,7 +134,7 @@ class MovedNumber:
         return "0" if abs(change) < 5e-5 else f"{100.0 * change:+.2g}%"
 
     def reach_cell(self) -> str:
-        """Ratio of the highest possible speed to the present speed."""
+        """Divide the highest possible speed by the present speed."""
         return "-" if not isfinite(self.reach) else f"{number(self.reach, 3)}x"
 
     def enough_cell(self) -> str:
@@ -146,7 +146,7 @@ class MovedNumber:
         return self.text(self.needed)
 
     def factor_cell(self) -> str:
-        """Ratio of the needed value to the present one."""
+        """Divide the needed value by the present one."""
         if self.factor is None:
             return "-"
         return f"{number(self.factor)}x" if self.factor else "0"

@@ -113,7 +113,7 @@ def _too_large(outcome: Outcome) -> list[str]:
 
 
 def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:
-    """Outcomes of the models on the single requested chip."""
+    """List the outcomes of the models on the single requested chip."""
     chips = readers.names(request.on, option("on"))
     if len(chips) > 1 or chips == ["all"]:
         raise InputError(

@@ -100,7 +100,7 @@ class Goal:
 
 
 def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None) -> dict[int, Goal]:
-    """Values of each parameter that reach a target, for each batch that fits.
+    """List the values of each parameter that reach a target, for each batch that fits.
 
     The searches for single parameters run in parallel, so that scenarios are evaluated together.
 

@@ -39,7 +39,7 @@ class Ranks:
     dp: tuple[int, ...] | None = None
 
     def count(self, hardware: Hardware, *, is_alone: bool) -> int:
-        """Number of combinations for a chip, not counting those left to the placement. [1]"""
+        """Count the combinations for a chip, not counting those left to the placement. [1]"""
         ranks = self._placed_on(hardware, is_alone)
         return (
             0
@@ -48,7 +48,7 @@ class Ranks:
         )
 
     def on(self, hardware: Hardware, *, is_alone: bool) -> list[Sharding]:
-        """All combinations for a chip, each as from `Sharding.on`."""
+        """List all combinations for a chip, each as from `Sharding.on`."""
         lists = vars(self._placed_on(hardware, is_alone)).values()
         combinations = product(*(ranks or (None,) for ranks in lists))
         return [Sharding(*ranks).on(hardware, is_alone=is_alone) for ranks in combinations]
@@ -92,7 +92,7 @@ class Axes:
         return all(chip.execution == "spatial" for chip, _, _ in self.chips)
 
     def requests(self, model: Model) -> OpenRequests:
-        """All request shapes that a model and its engine accept."""
+        """List all request shapes that a model and its engine accept."""
         return OpenRequests(
             prompts=np.array(self.prompts, dtype=float),
             outputs=np.array(self.outputs, dtype=float),
@@ -101,7 +101,7 @@ class Axes:
         )
 
     def too_long(self, model: Model) -> str:
-        """Reason why a model skips requests that are too long for it."""
+        """Say why a model skips requests that are too long for it."""
         if 0.0 < self.memory.longest < (model.max_context or inf):
             return f"more than the {self.memory.longest:,.0f} tokens of the engine's max_model_len"
         return f"a context beyond the maximum of {model.id}"

@@ -77,7 +77,7 @@ class Fields:
         return None
 
     def layers(self) -> int:
-        """Number of layers."""
+        """Count the layers."""
         count = self.count("num_hidden_layers", "num_layers", "n_layer")
         if count > MOST_LAYERS:
             raise self.refuse(f"num_hidden_layers {count} is out of range: at most {MOST_LAYERS}")
@@ -166,7 +166,7 @@ class Fields:
         self.assumed.setdefault(name, str(value))
 
     def notes(self) -> list[str]:
-        """All remarks, starting with one sentence on the assumptions."""
+        """List all remarks, starting with one sentence on the assumptions."""
         if not self.assumed:
             return list(self.remarks)
         values = ", ".join(f"{name} {value}" for name, value in self.assumed.items())

@@ -259,7 +259,7 @@ class ModulePatterns:
 
 
 def _runs(name: str) -> Iterable[tuple[str, ...]]:
-    """All contiguous runs of components of a dotted name."""
+    """List all contiguous runs of components of a dotted name."""
     pieces = tuple(name.split("."))
     for start in range(len(pieces)):
         for end in range(start + 1, len(pieces) + 1):

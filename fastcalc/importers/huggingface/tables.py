@@ -72,7 +72,7 @@ def _streams(fields: Fields) -> int:
 
 
 def gemma3n_extras(fields: Fields) -> dict[str, int]:
-    """Tables of Gemma 3n, and the projections to and from its residual streams. [1]"""
+    """Count the tables of Gemma 3n, and the projections to and from its residual streams. [1]"""
     hidden, streams = fields.count("hidden_size"), _streams(fields)
     found = lookups(fields)
     projections = 2 * (streams - 1) * hidden * hidden

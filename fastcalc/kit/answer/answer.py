@@ -103,7 +103,7 @@ class Answer:
         return ()
 
     def column(self, key: str) -> list[Any] | None:  # noqa: ARG002
-        """Values of one key, if they can be computed without making all records."""
+        """List the values of one key, if they can be computed without making all records."""
         return None
 
     def cells(self, record: Record) -> Record:

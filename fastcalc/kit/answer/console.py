@@ -47,7 +47,7 @@ Line = list[tuple[str, str]]
 
 
 def height(blocks: Iterable[Part], width: int) -> int:
-    """Number of lines of a page. [1]"""
+    """Count the lines of a page. [1]"""
     return sum(1 for block in blocks for _ in _lines(worded(block, as_flags), width))
 
 

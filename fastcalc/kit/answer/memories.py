@@ -107,7 +107,7 @@ def lives(outcome: Outcome) -> Iterator[str]:
 
 
 def raised_limit(location: Location) -> str | None:
-    """Note on how many Macs suffice with a raised memory limit, if that is fewer."""
+    """Write a note on how many Macs suffice with a raised memory limit, if that is fewer."""
     chips = chips_with_raised_limit(location)
     if chips is None:
         return None
@@ -121,7 +121,7 @@ def raised_limit(location: Location) -> str | None:
 
 
 def kept_note(location: Location) -> str:
-    """Note on the memory that an engine fills and reserves, its start-ups and its kernels.
+    """Write a note on the memory that an engine fills and reserves, its start-ups and its kernels.
 
     location : a placed scenario, which may not fit
     """

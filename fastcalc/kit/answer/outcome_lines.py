@@ -38,7 +38,7 @@ OUTCOME_COLUMNS = pick(
 
 
 def no_place(outcome: Outcome) -> str | None:
-    """Reason why the smallest batch fits on no number of chips; None if it fits."""
+    """Say why the smallest batch fits on no number of chips; None if it fits."""
     if outcome.estimate.fits.any() or outcome.min_chips[0] is not None:
         return None
     return outcome.refused or f"{outcome.scenario.hardware.id}: {why(outcome)}"

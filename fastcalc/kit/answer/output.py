@@ -278,7 +278,7 @@ def discard(number: int) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Reason why a file or stream cannot be used, as part of a sentence."""
+    """Say why a file or stream cannot be used, as part of a sentence."""
     return (error.strerror or str(error)).lower()
 
 

@@ -83,7 +83,7 @@ class _OutcomeRecords:
         self._columns: dict[str, list[Any]] = {}
 
     def column(self, key: str) -> list[Any]:
-        """Values of a column, one per batch."""
+        """List the values of a column, one per batch."""
         if key not in self._columns:
             cells = columns.flat(_BY_KEY[key].of(self._points), self._shape).tolist()
             if key in columns.NEEDS_FIT:
@@ -112,7 +112,7 @@ def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
 
 
 def compare_column(outcomes: Iterable[Outcome], key: str) -> list[Any]:
-    """Values of one key in the records of outcomes; other keys are not computed."""
+    """List the values of one key in the records of outcomes; other keys are not computed."""
     return [record[key] for record in point_records(outcomes)]
 
 

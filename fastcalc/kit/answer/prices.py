@@ -82,7 +82,7 @@ def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
 
 
 def hours_used(pricing: Pricing) -> str:
-    """Phrase on the utilization of paid hours."""
+    """Write a phrase on the utilization of paid hours."""
     return f"{stated_percent(pricing.utilization)} utilization of paid hours"
 
 

@@ -103,7 +103,7 @@ def key_of_mark(*tables: TextTable) -> list[str]:
 
 
 def with_mark(key: str, *tables: TextTable, marks: Mapping[str, str] | None = None) -> str:
-    """Legend of the printed tables: explains each mark that appears in at least one of them.
+    """Explain each mark that appears in at least one of the printed tables.
 
     marks : meaning of further marks at the end of cells
     """

@@ -85,7 +85,7 @@ def near_one(value: float) -> str:
 
 
 def alone(row: TableRow, *, is_priced: bool = True) -> str:
-    """Sentence on the only chip: speed per user, price and limiting resource."""
+    """Write a sentence on the only chip: speed per user, price and limiting resource."""
     low, high = map(float, row.speed[1:])
     within = "range undetermined" if isnan(low) else f"80% range {number(low)} to {number(high)}"
     pause = "" if row.chips in WORDS else ","

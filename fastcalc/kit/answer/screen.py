@@ -84,7 +84,7 @@ def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
 
 
 def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
-    """Page with as many short notes as fit one screen, or one if it is too long without any.
+    """Make a page with as many short notes as fit one screen, or one if it is too long without any.
 
     page : makes the page with a given number of short notes
     """

@@ -97,7 +97,7 @@ def why(location: Location) -> str:
 
 
 def _too_large(location: Location) -> str:
-    """Phrase on why a batch does not fit even with the engine's smallest reserve."""
+    """Write a phrase on why a batch does not fit even with the engine's smallest reserve."""
     placement, batch, site = location.placement, min(location.scenario.batches), location.site
     chips, needed = placement.layout.chips, _of_all(site, batch)
     layouts = site.default_layouts if location.is_default_layout else [placement.layout]
@@ -120,7 +120,7 @@ def _too_large(location: Location) -> str:
 
 
 def _why_not_fewer(location: Location) -> str:
-    """Phrase on why the chosen layout does not use fewer chips."""
+    """Write a phrase on why the chosen layout does not use fewer chips."""
     placement, batch, site = location.placement, min(location.scenario.batches), location.site
     chips, usable = placement.layout.chips, float(sum(placement.usable))
     capacity, by_layers = site.chips_needed(batch)

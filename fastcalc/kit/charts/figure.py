@@ -240,7 +240,7 @@ def figure(chart: Chart, look: Look | None = None) -> "Figure":
 
 
 def _entries(chart: Chart) -> list[tuple[str, int, str]]:
-    """Entries of the key: segments of bars, lines of several plots, or regions of maps."""
+    """List the entries of the key: segments of bars, lines of several plots, or regions of maps."""
     if chart.bars:
         return list(
             dict.fromkeys((name, at, "area") for bar in chart.bars for name, at, _ in bar.parts)

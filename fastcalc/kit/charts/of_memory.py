@@ -13,7 +13,7 @@ from fastcalc.written import listed
 
 
 def memory(locations: Sequence[Location]) -> Chart:
-    """Chart of the contents of each memory of a chip, for each placed scenario that fits."""
+    """Draw the contents of each memory of a chip, for each placed scenario that fits."""
     bars = [
         Bar(
             f"{location.scenario.hardware.id} {name}",
@@ -51,7 +51,7 @@ def memory(locations: Sequence[Location]) -> Chart:
 
 
 def _fullest(bars: Sequence[Bar]) -> str:
-    """Sentence on the fullest and the least full memory."""
+    """Write a sentence on the fullest and the least full memory."""
     ordered = sorted(bars, key=lambda bar: -sum(fraction for *_, fraction in bar.parts))
     ends = [f"{bar.name} is filled to {bar.says}" for bar in (*ordered[:1], *ordered[1:][-1:])]
     return f"Fullest: {'; least full: '.join(ends)}." if ends else ""

@@ -80,7 +80,7 @@ def of_speeds(
     base: int,
     notes: Sequence[str],
 ) -> Chart:
-    """Chart of speeds over a logarithmic axis; bounds far above the speeds are omitted."""
+    """Draw speeds over a logarithmic axis; bounds far above the speeds are omitted."""
     by_panel = {name: list(map(_as_drawn, lines)) for name, lines in by_panel.items()}
     series = [line for lines in by_panel.values() for line in lines]
     top = max(
@@ -137,12 +137,12 @@ PRICE = "$/Mtok output, at the expected speed"
 
 
 def from_to(values: Floats) -> str:
-    """Smallest and largest of some values, as text."""
+    """Find the smallest and largest of some values, as text."""
     return " to ".join(dict.fromkeys(number(float(end), 2) for end in (values.min(), values.max())))
 
 
 def subject(chips: Iterable[str]) -> str:
-    """Names of chips for a sentence; many chips are counted."""
+    """List the names of chips for a sentence; many chips are counted."""
     names = list(dict.fromkeys(chips))
     return listed(names) if len(names) <= FEW else f"these {len(names)} chips"
 

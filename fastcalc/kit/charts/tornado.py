@@ -11,7 +11,7 @@ _NARROWEST = 6
 
 
 def reach_of(swings: Sequence[Swing]) -> float:
-    """Largest change in either direction. [1]"""
+    """Find the largest change in either direction. [1]"""
     return max((swing.width for swing in swings), default=1.0) or 1.0
 
 

@@ -111,7 +111,7 @@ class Like:
 def like(
     request: Request, path: Path, entries: Catalogue, engines: Iterable[tuple[Engine, bool]]
 ) -> Like:
-    """Rows of a file for the engines of a request, borrowed or not."""
+    """List the rows of a file for the engines of a request, borrowed or not."""
     from fastcalc.evidence.own_rows import own_rows  # most commands read no rows
 
     measured = _measured(request, path, entries)
@@ -169,7 +169,7 @@ def _of(scenario: Scenario) -> list[OwnDeployment]:
 
 
 def _differs(measured: OwnDeployment, compared: Sequence[Scenario]) -> str:
-    """Phrase on how a measured deployment differs from the requested ones."""
+    """Write a phrase on how a measured deployment differs from the requested ones."""
     chips = {scenario.hardware.id for scenario in compared}
     if measured.hardware not in chips:
         return f"of another chip ({measured.hardware})"

@@ -64,7 +64,7 @@ DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
 def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
-    """Scenarios of each model on each chip, in the order typed.
+    """Make the scenario of each model on each chip, in the order typed.
 
     notes : list to which notes on the scenarios are added
     """

@@ -87,7 +87,7 @@ def _stored(text: str, model: Model) -> str | None:
 
 
 def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterator[str]:
-    """Notes on the assumed format if the name does not state one."""
+    """Yield notes on the assumed format if the name does not state one."""
     other = f"{option('weights')} sets another format"
     stated = checkpoint_format(text)
     if stated is None:

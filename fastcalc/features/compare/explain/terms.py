@@ -173,7 +173,7 @@ def _called(name: str, value: float, terms: tuple[Term, ...]) -> Term:
 
 
 def largest(*terms: Term) -> Term:
-    """Largest of some terms."""
+    """Find the largest of some terms."""
     return terms[0] if len(terms) == 1 else _called("max", max(t.value for t in terms), terms)
 
 

@@ -214,7 +214,7 @@ def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
 
 
 def _least_rows(context: PassContext) -> Term:
-    """Smallest number of rows in a tile of a matrix product. [1]"""
+    """Find the smallest number of rows in a tile of a matrix product. [1]"""
     tile = context.numbers.setting("minimum_rows")
     unpacked = scalar(context.chip.products.dense.is_unpacked)
     if not unpacked or tile.value <= PACKED_ROWS:

@@ -76,7 +76,7 @@ def parts_of(*terms: SlowdownTerm) -> list[int]:
 
 
 def tested(slowdowns: Slowdowns) -> list[int]:
-    """Indices of the parts whose slowdown would be visible in the measurements."""
+    """Find the indices of the parts whose slowdown would be visible in the measurements."""
     tenfold = np.log([10.0])
     indices = range(len(PARTS))
     return [index for index in indices if np.max(slowdowns.at(index, tenfold)) > SEEN]

@@ -262,7 +262,7 @@ def _plausible(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
 
 
 def _refused(prediction: Prediction) -> str | None:
-    """Reason why a measurement is implausible: too fast, or too slow for its unit."""
+    """Say why a measurement is implausible: too fast, or too slow for its unit."""
     if prediction.is_implausible:
         return f"{prediction.point.value:g} is {TOO_SLOW}"
     if not prediction.beats_bound:

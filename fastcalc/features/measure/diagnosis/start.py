@@ -245,7 +245,7 @@ class Start:
         return replace(self.scenario, engine=self.scenario.engine.limited(limits))
 
     def _ratio(self, setting: str, quantity: str, batch: int) -> float:
-        """Ratio of a batch's time with a setting to the time without it. [1]"""
+        """Divide a batch's time with a setting by the time without it. [1]"""
         now, before = (
             getattr(solve(replace(self._limited(without), batches=(batch,))).estimate, quantity)[0]
             for without in ((), (setting,))
