@@ -62,9 +62,9 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
         return sentence
     first = decision.winner
-    others = "others" if len(offered) > 2 else "other"
+    noun = "others" if len(offered) > 2 else "other"
     turns = [
-        f" {flip.winner} wins if {first.name}'s accuracy is below {percent(flip.value)} ({others}: "
+        f" {flip.winner} wins if {first.name}'s accuracy is below {percent(flip.value)} ({noun}: "
         "100%)."
         for flip in flips
         if first is not None

@@ -364,7 +364,7 @@ def _with_roomiest(members: Sequence[StartLocation]) -> Iterator[StartLocation]:
 
 
 def _what_it_needs(location: Location, min_chips: int | None) -> str:
-    """Say how many chips are needed if the model does not fit, or that its server does not start."""
+    """Say how many chips a model that does not fit needs, or that its server does not start."""
     if location.refused or min_chips == location.placement.layout.chips:
         return "does not start"
     return f"needs {min_chips:,} chips" if min_chips else "no place"

@@ -80,17 +80,17 @@ def logged(start: Start) -> str:
 def unnamed(diagnosis: Diagnosis) -> str:
     """Write sentences on the probability of terms that are not named, and on untested terms."""
     within = diagnosis.terms_within_named
-    others = [finding for finding in diagnosis.findings if not finding.is_named]
+    not_named = [finding for finding in diagnosis.findings if not finding.is_named]
     likely = [
         f"{f.term.name}{' alone' * (f.term in within)} {whole_percent(f.probability)}"
-        for f in others
+        for f in not_named
         if f.is_tested
     ]
-    has_room = diagnosis.has_room and any(f.term is RUNNING and not f.is_tested for f in others)
+    has_room = diagnosis.has_room and any(f.term is RUNNING and not f.is_tested for f in not_named)
     excluded = {RUNNING} if has_room else set[SlowdownTerm]()
     if all((one.point.chips or one.point.tp or 1) == 1 for one in diagnosis.predictions):
         excluded.add(LINKS)
-    untested = [f.term.name for f in others if not f.is_tested and f.term not in excluded]
+    untested = [f.term.name for f in not_named if not f.is_tested and f.term not in excluded]
     sentences = [f"Other causes (several may hold): {', '.join(likely)}"] if likely else []
     if untested:
         sentences += [f"no measurement tests {listed(untested, 'or')}"]

@@ -96,9 +96,9 @@ def _effect(figures: MovedFigures, base: Answers, lever: Lever) -> Effect | None
     """Effect of a parameter, without its saturation value."""
     scenario, each = figures.scenario, figures.answered.each
     steps = [partial(_step, figures, base, lever, factor) for factor in (MORE, 1.0 / MORE)]
-    others = partial(_local_slope, figures, base, lever), partial(_ends, figures, lever)
+    slope_and_ends = partial(_local_slope, figures, base, lever), partial(_ends, figures, lever)
     # Their figures are evaluated in one round.
-    each([*steps, *(() if lever.file == "model" else others)])
+    each([*steps, *(() if lever.file == "model" else slope_and_ends)])
     raised, lowered = (step() for step in steps)
     over_step, void = _nothing(scenario), np.full(base.speed.shape, nan)
     if raised.value is not None:
