@@ -314,7 +314,7 @@ def _cells(outcome: Outcome) -> Iterator[record_tables.Row]:
     """Yield the cells of each batch; batches that do not fit share a row."""
     layout = outcome.placement.layout
     lives = " ".join(filter(None, (outcome.memories, str(layout))))
-    label = f"{layout.chips} x {outcome.scenario.hardware.id}"
+    label = f"{layout.chips:,} x {outcome.scenario.hardware.id}"
     for fits, group in groupby(
         point_records.point_records([outcome]), lambda record: bool(record["fits"])
     ):

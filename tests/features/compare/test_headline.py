@@ -804,6 +804,14 @@ def test_what_fits_nowhere_says_why_in_every_command(fastcalc, tmp_path):
     assert "not drawn: apple-m5" in words(fastcalc("plot", "price", *request).out)
 
 
+def test_thousands_of_chips_are_written_alike_in_headline_and_table(fastcalc):
+    out = fastcalc(
+        "compare", "llama-3.1-8b", "--on", "l4", "--chips", "1024", "--batch", "1024"
+    ).out
+    assert "1,024 l4 give" in words(out)
+    assert "\n1,024 x l4" in out
+
+
 def test_a_chip_that_no_engine_was_fitted_on_says_whose_floors_it_has(fastcalc):
     """No measured row is of Turing; vllm is what a datacenter GPU runs where none is named."""
     note = "t4: vllm{} was not fitted on turing: its fixed overheads are those of other chips"
