@@ -241,16 +241,14 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
     names = [None] if request.engine is None else readers.names(request.engine, option("engine"))
     implied = loading.implied_engine(request, request.weights, entries, request.models)
     engines = [loading.engines_of(entries, chips, name, implied=implied) for name in names]
-    entries.refuse_idle_changes(
-        "engines", [engine for per_chip in engines for engine, _ in per_chip]
-    )
+    tried = [engine for per_chip in engines for engine, _ in per_chip]
+    entries.refuse_idle_changes("engines", tried)
     pairs = [
         (chip, *engine)
         for chip, *choices in zip(chips, *engines, strict=True)
         for engine in choices
     ]
-    tokens = LIMITS["tokens"]
-    models = loading.models_of(entries, request.models, notes)
+    models, tokens = loading.models_of(entries, request.models, notes), LIMITS["tokens"]
     return Axes(
         models=models,
         drafts={
