@@ -179,3 +179,35 @@ def test_layers_have_every_key(family, data, order, kinds):
 def test_layers_that_are_refused(family, data, sentence):
     with pytest.raises(InputError, match=sentence):
         read(family, data)
+
+
+# Numbers that may be nothing: a family, its fields, and the number.
+FROM_ZERO = [
+    ("qwen3_moe", MOE, "shared_expert_intermediate_size"), ("granite_swa", MOE, "shared_expert_intermediate_size"),
+    ("nemotron_h", {**MOE, "hybrid_override_pattern": "E"}, "n_shared_experts"),
+    ("nemotron_h", {**MOE, "hybrid_override_pattern": "E"}, "moe_shared_expert_intermediate_size"),
+    ("ernie4_5_moe", MOE, "moe_num_shared_experts"), ("ernie4_5_moe", MOE, "moe_layer_start_index"),
+    ("minimax_m3", {**MOE, "dense_intermediate_size": 64}, "shared_intermediate_size"), ("step3p5", MOE, "share_expert_dim"),
+    ("laguna", MOE, "shared_expert_intermediate_size"), ("cohere2_moe", MOE, "num_shared_experts"),
+    ("afmoe", MOE, "num_dense_layers"), ("aria_text", MOE, "moe_num_shared_experts"),
+    ("deepseek_v3", MOE, "qk_rope_head_dim"), ("deepseek_v3", MOE, "n_shared_experts"),
+    ("deepseek_v3", MOE, "first_k_dense_replace"), ("qwen3_moe", MOE, "first_k_dense_replace"),
+    ("qwen2", {"use_sliding_window": True, "sliding_window": 128}, "max_window_layers"),
+    ("glm_moe_dsa", {**MOE, **OF_MLA, "index_topk_freq": 2}, "index_skip_topk_offset"),
+    ("jamba", MOE, "attn_layer_offset"), ("jamba", MOE, "expert_layer_offset"),
+    ("granitemoehybrid", {"layer_types": ["attention"] * 8, **HEADS_OF_MAMBA}, "shared_intermediate_size"),
+    ("granitemoehybrid", {"layer_types": ["attention"] * 8, **HEADS_OF_MAMBA, "num_experts_per_tok": 1}, "num_local_experts"),
+    ("lfm2_moe", {**MOE, "full_attn_idxs": []}, "num_dense_layers"),
+    ("gemma3n_text", {}, "hidden_size_per_layer_input"), ("gemma3n_text", {}, "num_kv_shared_layers"),
+    ("longcat_flash", {**MOE, **OF_MLA, "ffn_hidden_size": 64}, "zero_expert_num"),
+    ("inkling_text", {**MOE, "sliding_window_size": 128, "local_layer_ids": [1]}, "n_shared_experts"),
+    ("inkling_text", {**MOE, "sliding_window_size": 128, "local_layer_ids": [1]}, "dense_mlp_idx"),
+]  # fmt: skip
+
+
+@every("family,data,field", FROM_ZERO)
+def test_what_may_be_nothing_is_never_less(family, data, field):
+    assert read(family, {**data, field: 0})
+    assert read(family, {**data, field: 1})
+    with pytest.raises(InputError, match=f"{field} -1 is out of range: between 0 and"):
+        read(family, {**data, field: -1})
