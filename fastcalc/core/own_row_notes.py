@@ -52,7 +52,7 @@ def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
     speeds = dict.fromkeys(f"{1.0 / end:.2f}" for end in (slower.max(), slower.min()))
     return (
         f"{chip}, {measured[0].layout}: speeds and ranges are corrected by {rows} {noun} of "
-        f"{measured[0].file}{f', measured up to {date}' * bool(date)}; at "
+        f"{measured[0].file}{f', measured up to {date}' * bool(date)}. At "
         f"{'these rows' if rows > 1 else 'this row'}, the speed is {' to '.join(speeds)} times "
         f"and the 80% range {np.exp(np.mean(np.log(widths))):.2f} times that of the engine alone"
         + f"; its rows for {elsewhere} do not apply"

@@ -57,8 +57,8 @@ _FEW = 10
 
 _TRIED = (
     f"Tried: common layouts of one replica on up to {option('max_chips')} chips, at batches of "
-    "powers of two, the largest, and every batch where the best chip changes; compare evaluates "
-    f"other layouts with {option('tp')}, {option('pp')}, {option('ep')} and {option('dp')}"
+    "powers of two, the largest, and every batch where the best chip changes. With "
+    f"{option('tp')}, {option('pp')}, {option('ep')} and {option('dp')}, compare evaluates others"
 )
 _KEY = (
     "key: rows: layouts and batches that no other beats in both speed and price; 80% range: four "

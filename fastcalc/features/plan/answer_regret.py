@@ -178,8 +178,8 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
     has_vllm = best.plan.scenario.hardware.kind in ("gpu", "npu", "soc", "tpu")
     yield Note(
         f"to measure {chip}: start {server if has_vllm else 'its server'}, run "
-        f"'{bench_command(best.plan, verdict.model)}', and pass its file with {option('like')}; "
-        f"predicted speed is then within {whole_percent(best.error - 1.0)}; {best.minutes} minutes "
+        f"'{bench_command(best.plan, verdict.model)}', and pass its file with {option('like')}. "
+        f"Predicted speed is then within {whole_percent(best.error - 1.0)}. {best.minutes} minutes "
         f"cover loading the weights and {BATCHES} batches",
         weight=0,
     )

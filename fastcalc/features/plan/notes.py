@@ -234,7 +234,7 @@ def _others(decision: Decision) -> Iterator[str]:
         gain = f"at {whole_percent(near.cost / chosen.cost)} of the {_unit(service)}"
         if service.is_fleet:
             gain = f"sustaining {number(near.requests)} requests/s"
-        yield f"near miss (no limit exceeded {NEAR:g} times) {gain}: {_miss(near)}"
+        yield f"near miss (below {NEAR:g} times each limit) {gain}: {_miss(near)}"
     if decision.closest:
         closest = sorted(decision.closest.values(), key=lambda plan: max(plan.misses.values()))
         names = (
@@ -331,7 +331,7 @@ def crossing_note(plan: Plan, command: str | None) -> str:
     return (
         f"prefill on {taking.hardware.id}: TTFT includes {number(plan.kv_transfer_s * 1e3)} ms "
         f"for the KV-cache transfer of {cache} over the slower link (less if sent layer by "
-        f"layer); '{command}' shows prefill speed"
+        f"layer). '{command}' shows prefill speed"
     )
 
 

@@ -152,7 +152,7 @@ def _kept(location: Location) -> str:
         (float(np.asarray(memory.graphs)), "for CUDA graphs"),
     )
     purposes = [(size(value), purpose) for value, purpose in terms if value]
-    terms_text = f": {listed([' '.join(pair) for pair in purposes])}"
+    terms_text = f". It needs {listed([' '.join(pair) for pair in purposes])}"
     if len(purposes) == 1:
         terms_text = f" {purposes[0][1]}"
     total, stated = (

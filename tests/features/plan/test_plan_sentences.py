@@ -413,7 +413,7 @@ def test_a_near_miss_says_what_it_gains(service, gain):
     found = decision(plan(), service=service, near=miss(ttft=1.5, tpot=1.0))
     near = "made-up-chip, 2 x 1 chip, batch 10, 2 chips in total; TTFT is 1.50 times its limit"
     said = [*notes._others(found)]
-    assert f"near miss (no limit exceeded 2 times) {gain.format(near=near)}" in said
+    assert f"near miss (below 2 times each limit) {gain.format(near=near)}" in said
     for cost in (10.0, 11.0):  # no less than the plan
         dear = replace(found, near=replace(miss(ttft=1.5), cost=cost))
         assert not [text for text in notes._others(dear) if text.startswith("near miss")]
@@ -550,7 +550,7 @@ def test_the_transfer_of_a_cache_to_other_chips():
     apart = plan(prefill_scenario=deployed(SECOND), kv_transfer_s=0.0125)
     assert notes.crossing_note(apart, "fastcalc compare x") == (
         "prefill on second-chip: TTFT includes 12.5 ms for the KV-cache transfer of 1 kB over the "
-        "slower link (less if sent layer by layer); 'fastcalc compare x' shows prefill speed"
+        "slower link (less if sent layer by layer). 'fastcalc compare x' shows prefill speed"
     )
 
 
@@ -854,7 +854,7 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
             f"{OVERSPEND} $1,200 per month on average, compared with the best of 2 chips at true "
             "speeds, and $400 after that benchmark; with other chips: second-chip $2,300."
         )
-        assert "predicted speed is then within 25%; 15 minutes cover" in how.text
+        assert "Predicted speed is then within 25%. 15 minutes cover" in how.text
         assert "loading the weights and 4 batches" in how.text
 
 
