@@ -1,6 +1,7 @@
 """Notes on the files behind an answer: inherited values and missing values."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -108,6 +109,18 @@ def _bytes_of(group: str, *, is_of_all: bool) -> str:
     if group == "kv":
         return "KV cache"
     return "weights" if is_of_all else "experts"
+
+
+def no_price_note(hardware: Hardware, pricing: Pricing) -> str:
+    """Sentence on a chip without the requested type of price, and on what sets one."""
+    terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
+    only_terms = f" (only {', '.join(terms)})" if terms and pricing.offer else ""
+    remedy = f"give one with {option('price', f'{hardware.id}=USD')}"
+    owned = replace(pricing, basis="tco")
+    if pricing.offer is None and owned.per_chip_hour(hardware) is not None:
+        remedy += f", or use its ownership cost with {option('price_basis', 'tco')}"
+    missing = "ownership cost" if pricing.basis == "tco" else f"{pricing.name} price{only_terms}"
+    return f"{hardware.id} has no {missing}, so costs are empty; {remedy}"
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:

@@ -27,6 +27,7 @@ from fastcalc.core.entry_notes import (
     instance_notes,
     limit_notes,
     model_notes,
+    no_price_note,
     unpacking_notes,
 )
 from fastcalc.core.estimate import Estimate
@@ -355,12 +356,7 @@ def warnings_of(outcome: Location) -> Iterator[str]:
     yield from _host_notes(hardware, scenario.memory)
     yield from engine_notes(hardware, engine, is_borrowed=scenario.engine_is_borrowed)
     if outcome.usd_per_hour is None:
-        terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
-        only_terms = f" (only {', '.join(terms)})" if terms and scenario.pricing.offer else ""
-        yield (
-            f"{hardware.id} has no {scenario.pricing.name} price{only_terms}, so costs are empty; "
-            f"give one with {option('price', f'{hardware.id}=USD')}"
-        )
+        yield no_price_note(hardware, scenario.pricing)
     if scenario.ignores_ranks:
         yield (
             f"{hardware.id} pipelines whole layers: {option('tp')}, {option('ep')} and "

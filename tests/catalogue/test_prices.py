@@ -106,6 +106,17 @@ def test_what_only_single_owners_rent_is_a_marketplaces():
     assert {offer["terms"] for offer in vast} == {"marketplace"}
 
 
+def test_a_chip_that_is_sold_but_not_rented_is_offered_its_ownership_cost(fastcalc):
+    """DGX Sparks are sold, not rented; no power of an M3 Ultra is known."""
+    asked = ("compare", "llama-3.1-8b", "--on", "gb10,apple-m3-ultra-80", "--batch", "1")
+    said = words(fastcalc(*asked).out)
+    assert "--price gb10=USD, or use its ownership cost with --price-basis tco" in said
+    assert "--price apple-m3-ultra-80=USD, or" not in said
+    owned = words(fastcalc(*asked, "--price-basis", "tco").out)
+    assert "gb10 has no" not in owned
+    assert "apple-m3-ultra-80 has no ownership cost, so costs are empty" in owned
+
+
 def test_a_chip_without_the_kind_says_so_and_has_no_price(fastcalc):
     asked = ("compare", "llama-3.1-8b", "--on", "l4", "--offer", "on-demand", "--batch", "1")
     ran = fastcalc(*asked)
