@@ -50,7 +50,7 @@ class Covering:
         executed by an import counts for the lines that name it.
         """
         place = mutant.file, mutant.lines
-        direct = self._executing(*place) or self._importing(*place, set())
+        direct = self._executing(*place) or self._calling(mutant) or self._importing(*place, set())
         files = {test.partition("::")[0] for test in direct}
         related = {test for test in self._seconds if test.partition("::")[0] in files}
         chosen: dict[str, float] = {}
@@ -78,15 +78,55 @@ class Covering:
         here = range(lines[0], lines[1] + 1)
         return {test for line in here for test in self._lines[file].get(line, ()) if test}
 
+    def _calling(self, mutant: Mutant) -> set[str]:
+        """Return the tests that execute the line of a mutant if that is in a ``lambda``."""
+        before = (self._root / mutant.file).read_bytes()[: mutant.start]
+        line = before.count(b"\n") + 1
+        functions = (node for node in ast.walk(self._trees[mutant.file])
+                     if isinstance(node, ast.Lambda))  # fmt: skip
+        if not any(one.lineno <= line <= (one.end_lineno or 0) for one in functions):
+            return set()
+        return {test for test in self._lines[mutant.file].get(line, ()) if test}
+
     def _importing(self, file: str, lines: tuple[int, int], seen: set[str]) -> set[str]:
         """Return the tests that execute a line which names what is computed on import."""
         tests = set()
         for name in _bound(self._trees[file], lines) - seen:
             seen.add(name)
             for user, statement in self._uses.get(name, ()):
+                if user != file and not self._is_imported(file, user):
+                    continue  # another file's variable of the same name
                 where = (statement.lineno, statement.end_lineno or statement.lineno)
                 tests |= self._executing(user, where) or self._importing(user, where, seen)
         return tests
+
+    def _is_imported(self, file: str, user: str) -> bool:
+        """Tell whether a file names another in an import: the module, or what is in it."""
+        module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        return not {module, *self._parents(module)}.isdisjoint(self._imports[user])
+
+    @staticmethod
+    def _parents(module: str) -> list[str]:
+        """Return the package, from which a module or a name that it passes on is imported."""
+        return [module.rpartition(".")[0]] if "." in module else []
+
+    @cached_property
+    def _imports(self) -> dict[str, set[str]]:
+        """The modules that each file imports, or from which it does."""
+        return {
+            file: {
+                name
+                for node in ast.walk(tree)
+                for name in (
+                    [alias.name for alias in node.names]
+                    if isinstance(node, ast.Import)
+                    else [node.module or ""]
+                    if isinstance(node, ast.ImportFrom)
+                    else []
+                )
+            }
+            for file, tree in self._trees.items()
+        }
 
     @cached_property
     def _trees(self) -> dict[str, ast.Module]:

@@ -211,6 +211,22 @@ def test_what_an_import_executes_is_seen_by_the_tests_of_the_lines_that_name_it(
     assert seen["sums.py zero: return 0 -> return None"] == [adds, zeros]
 
 
+def test_the_lambda_and_the_module_of_a_name_are_those_of_the_mutant(tmp_path):
+    """A lambda is executed where it is called; a name of another file is another variable."""
+    (tmp_path / "a.py").write_text("LIMIT = 2\nTWICE = [\n    lambda x: x * 3,\n]\n")
+    (tmp_path / "b.py").write_text("from a import LIMIT\ndef within(x):\n    return x < LIMIT\n")
+    (tmp_path / "c.py").write_text("LIMIT = 5\ndef beyond(x):\n    return x > LIMIT\n")
+    lines = {
+        "a.py": {3: ["tests/test_a.py::calls"]},
+        "b.py": {3: ["tests/test_b.py::within"]},
+        "c.py": {3: ["tests/test_c.py::beyond"]},
+    }
+    tests = Covering(tmp_path, lines, {one: 0.1 for of in lines.values() for one in of[3]})
+    seen = {one.key: [*tests.tests(one)] for one in mutants_of(tmp_path, "a.py")}
+    assert seen["a.py -: x * 3 -> (x / 3)"] == ["tests/test_a.py::calls"]
+    assert seen["a.py -: 2 -> (2 + 1)"] == ["tests/test_b.py::within"]
+
+
 def test_one_case_of_each_test_runs_before_further_ones():
     found = covering.first_cases_first(["a[1]", "a[2]", "b", "a[3]", "c[x[1]]", "c[y]"])
     assert found == ["a[1]", "b", "c[x[1]]", "a[2]", "c[y]", "a[3]"]
