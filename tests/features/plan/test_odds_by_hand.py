@@ -100,3 +100,107 @@ def test_there_are_no_odds_without_a_limit_a_rate_or_grids(changes, grids):
         service=replace(SERVICE, **changes), plans=[a_plan(1.0)], expected=None
     )
     assert odds.odds_of(decision, grids) is None
+
+
+@every(
+    "costs,prefill,holds",
+    [([100.0], None, True), ([100.0 * (1 + 1e-10), 1.0], None, True), ([101.0, 1.0], None, False), ([], None, False), ([100.0], "layout", True)],
+)  # fmt: skip
+def test_slower_chips_hold_the_limits_if_they_cost_no_more(costs, prefill, holds, monkeypatch):
+    asked = []
+
+    def decide(grids, service, *, shown, prompt_pools, is_held):
+        asked.append((grids, service, shown, prompt_pools, is_held))
+        return SimpleNamespace(plans=[a_plan(cost) for cost in costs])
+
+    def variant(scenario, *, is_disaggregated):
+        return (scenario, is_disaggregated)
+
+    def part(*, layouts, batches):
+        return ("part", layouts, batches.tolist())
+
+    monkeypatch.setattr(odds, "decide", decide)
+    monkeypatch.setattr(odds, "variant_of", variant)
+    grids = [SimpleNamespace(scenario=name, part=part) for name in ("other", "own")]
+    plan = SimpleNamespace(
+        cost=100.0, variant=("own", prefill is not None), layout="l", batch=8.0, prefill_layout=prefill
+    )  # fmt: skip
+    held = odds._holds_by_search(plan, SimpleNamespace(service=SERVICE), grids)
+    assert held(1.5) is holds
+    ((found, slower, *others),) = asked
+    assert (slower.deviations, slower.utilization) == (1.5, 1.0)
+    assert found == ([grids[1]] if prefill else [("part", ("l",), [8.0])])
+    assert others == [0, None if prefill else (), False]
+
+
+@every("limit", [0.5, 1.0, 2.0, 99.0, -1.0])
+def test_the_chance_is_that_of_the_slowest_speed_that_holds(limit, monkeypatch):
+    monkeypatch.setattr(odds, "_holds_by_search", lambda *_: lambda at: at <= limit)
+    monkeypatch.setattr(odds, "_of_larger_batches", lambda *_: iter(()))
+    at = min(max(limit, 0.0), odds._MOST)
+    found = NormalDist().inv_cdf(odds._chance(None, SimpleNamespace(service=SERVICE), []))
+    assert at - odds._MOST / 2**odds._HALVINGS - 1e-9 <= found <= at + 1e-9
+
+
+@every("utilization,is_met,chance", [(0.99, True, 1.0), (1.0, True, 0.5), (0.99, False, 0.5)])
+def test_with_percentiles_the_queue_is_below_full_utilization(
+    utilization, is_met, chance, monkeypatch
+):
+    """Of two numbers of slots either may hold."""
+    monkeypatch.setattr(odds, "_holds_by_search", lambda *_: None)
+
+    def limits(busy, met):
+        return SimpleNamespace(
+            slowed=lambda _: SimpleNamespace(load=SimpleNamespace(utilization=busy), are_met=met)
+        )
+
+    slower = SimpleNamespace(slowed=lambda at: SimpleNamespace(slowness=1.0 + at))
+    plan = SimpleNamespace(replica=SimpleNamespace(estimate=slower))
+    pairs = [(plan, limits(1.5, True)), (plan, limits(utilization, is_met))]
+    monkeypatch.setattr(odds, "_of_larger_batches", lambda *_: iter(pairs))
+    found = odds._chance(None, SimpleNamespace(service=SERVICE), [])
+    assert found == pytest.approx(
+        NormalDist().cdf(odds._MOST) if chance == 1.0 else chance, abs=2e-3
+    )
+
+
+@every(
+    "slow,held,best,asked",
+    [
+        # The second costs less at slow speeds; the third more than that at expected ones.
+        ({"a": 25.0, "b": 22.0}, {}, "b", [["a"], ["b"]]),
+        ({"a": 12.0}, {}, "a", [["a"]]),
+        ({"a": 35.0, "b": 32.0, "c": 31.0}, {}, "c", [["a"], ["b", "c"]]),
+        # Percentiles raise what the second costs.
+        ({"a": 25.0, "b": 22.0}, {"b": 26.0}, "a", [["a"], ["b"]]),
+        ({"a": 25.0}, {"a": 40.0}, None, [["a"], ["b"], ["c"]]),
+    ],
+)  # fmt: skip
+def test_chips_are_tried_at_slow_speeds_while_they_may_lead(slow, held, best, asked, monkeypatch):
+    tried = []
+
+    def decide_each(questions):
+        chips = [chip for chip, _ in questions]
+        tried.append(chips)
+        return [
+            SimpleNamespace(plans=[SimpleNamespace(cost=slow[chip], chip=chip)] if chip in slow else [])
+            for chip in chips
+        ]  # fmt: skip
+
+    def hold_limits(decision, _):
+        for plan in decision.plans:
+            plan.cost = held.get(plan.chip, plan.cost)
+
+    monkeypatch.setattr(odds, "decide_each", decide_each)
+    monkeypatch.setattr(odds, "hold_limits", hold_limits)
+    plans = [
+        SimpleNamespace(cost=cost, scenario=SimpleNamespace(hardware=SimpleNamespace(id=chip)))
+        for chip, cost in (("a", 10.0), ("b", 20.0), ("c", 30.0))
+    ]
+    decision = SimpleNamespace(
+        service=SERVICE, of_each_chip=plans, may_lead=lambda _: True,
+        grids_to_lead=lambda _, chip: chip,
+    )  # fmt: skip
+    found = odds._confident_plan(decision, [])
+    assert (found and found.chip) == (best or "a")
+    assert tried == asked
