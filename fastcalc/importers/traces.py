@@ -290,10 +290,8 @@ def _refusal(location: _Place, key: str, expected: str) -> InputError:
 def _tokens(record: dict[str, Json], key: str, location: _Place) -> float:
     value = record.get(key)
     if key not in record:
-        keys = ", ".join(shown(name, 20) for name in list(record)[:4]) or "none"
-        raise InputError(
-            f"{location[0]}:{location[1]}:1: {key} is missing; its keys begin with {keys}"
-        )
+        keys = ", ".join(shown(name, 20) for name in list(record)[:4]) or "no key"
+        raise InputError(f"{location[0]}:{location[1]}:1: {key} is missing; the line has {keys}")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _refusal(location, key, "a whole number of tokens")
     if value != value or not 0 <= value <= _MOST_TOKENS or value != int(value):

@@ -158,7 +158,8 @@ def test_azures_csv_is_a_trace(tmp_path):
         ('{"input_length": "5", "output_length": 1}\n', ":1:2", "input_length is not a whole"),
         ('{"input_length": 5, "output_length": NaN}\n', ":1:21", "output_length is not a whole"),
         ('{"input_length": 5, "output_length": 1e308}\n', ":1:21", "output_length is not a whole"),
-        ('{"a": 1}\n{"input', ":1:1", "input_length is missing"),
+        ('{"a": 1}\n{"input', ":1:1", "input_length is missing; the line has a"),
+        ("{}", ":1:1", "input_length is missing; the line has no key"),
         ("[1]\n", ":1:1", "not a mapping"),
         ("{\n", ":1:", "not a line of JSON"),
         (
