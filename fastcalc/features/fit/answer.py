@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from fastcalc.core.assumed_share import share_assumed
 from fastcalc.core.entry_notes import plugin_notes
@@ -75,6 +75,9 @@ _KEY = (
 )
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum memory, b if its minimum"
 
+MOST_LISTED = 4
+"""Most chips listed in a headline; of more, the smallest and the largest are named. [1]"""
+
 _IN_HEADING = "kv speculate engine"
 """Fields that the heading always shows, or that have no effect here."""
 
@@ -111,7 +114,8 @@ class FitAnswer(Answer):
 
     def _parts(self, members: Sequence[StartLocation], screen: Screen) -> Iterator[Part]:
         shown = [*_with_roomiest(members)]
-        yield " ".join([_verdict(members), *_assumed(members)])
+        is_short = len(_at_smallest_batch(members)) <= MOST_LISTED
+        yield " ".join([_verdict(members), *(_assumed(members) if is_short else ())])
         yield ""
         yield _heading(members, phrases(self.settings, without=_IN_HEADING))
         yield _table(shown, fit_records(shown), screen.width)
@@ -131,6 +135,9 @@ class FitAnswer(Answer):
         ]
         for of, location in labelled_locations:
             yield Note(f"{of}{location.scenario.hardware.id}: {why_or_stop(location)}")
+        for members in self._groups:
+            is_long = len(_at_smallest_batch(members)) > MOST_LISTED
+            yield from map(Note, _assumed(members) if is_long else ())
         for scenario in self.scenarios:
             yield from map(Note, plugin_notes(scenario.hardware, scenario.engine))
         alone = self.locations[0]
@@ -393,11 +400,13 @@ def _heading(members: Sequence[Location], phrases: Sequence[str]) -> str:
 
 def _verdict(members: Sequence[StartLocation]) -> str:
     model = members[0].scenario.model.asked_name
-    batch = min(location.scenario.batches[0] for location in members)
-    at_batch = [location for location in members if location.scenario.batches[0] == batch]
+    at_batch = _at_smallest_batch(members)
+    batch = at_batch[0].scenario.batches[0]
     fitting, edge, unfit = (
         [location for location in at_batch if location.verdict == verdict] for verdict in VERDICTS
     )
+    if len(at_batch) > MOST_LISTED:
+        return _verdict_on_many(f"{model} fits at batch {batch:,}", fitting, edge, len(at_batch))
     clauses, largest = [], ""
     if fitting:
         batches = [
@@ -417,6 +426,24 @@ def _verdict(members: Sequence[StartLocation]) -> str:
     (verb, chips), *others = clauses
     further = "".join(f"; it {verb} {chips}" for verb, chips in others)
     return f"{model} {verb} at batch {batch:,} {chips}{further}.{largest}"
+
+
+def _at_smallest_batch(members: Sequence[StartLocation]) -> list[StartLocation]:
+    batch = min(location.scenario.batches[0] for location in members)
+    return [location for location in members if location.scenario.batches[0] == batch]
+
+
+def _verdict_on_many(
+    fits: str, fitting: Sequence[Location], edge: Sequence[Location], tried: int
+) -> str:
+    """Sentences that count chips, and name those with the smallest and the largest batch."""
+    tightly = f", and tightly on {len(edge):,}" if edge else ""
+    counts = f"{fits} on {len(fitting):,} of {tried:,} chip types{tightly}."
+    if not fitting:
+        return counts
+    ends = [choice(fitting, key=attrgetter("max_batch")) for choice in (min, max)]
+    batches = " to ".join(f"{location.max_batch:,} on {named_chips(location)}" for location in ends)
+    return f"{counts} The largest batch is from {batches}."
 
 
 def _where_unfit(location: Location) -> str:
@@ -443,10 +470,9 @@ def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         )
 
 
-def _assumed(members: Sequence[Location]) -> Iterator[str]:
+def _assumed(members: Sequence[StartLocation]) -> Iterator[str]:
     """State for which chips the number depends on an assumed usable fraction of memory."""
-    batch = min(location.scenario.batches[0] for location in members)
-    for location in (one for one in members if one.scenario.batches[0] == batch):
+    for location in _at_smallest_batch(members):
         flips, limit = share_assumed(location), raised_limit(location)
         if started := _started_share(location):
             yield started

@@ -5,7 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from math import inf
 
-from fastcalc.features.fit.answer import FitAnswer, follow_up_of, start_note, why_or_stop
+from fastcalc.features.fit.answer import (
+    MOST_LISTED,
+    FitAnswer,
+    follow_up_of,
+    start_note,
+    why_or_stop,
+)
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.column import Column, TableColumn
@@ -19,9 +25,6 @@ from fastcalc.kit.answer.screen import Screen, between_blank_lines
 from fastcalc.kit.answer.why_so_many import engine_limit
 from fastcalc.mentions import option
 from fastcalc.written import listed
-
-_LISTED = 4
-"""Most chips listed in a sentence; of more, the smallest and the largest are named. [1]"""
 
 _SHORT = 2
 """Rows of which the lines that an engine prints are shown unasked. [1]"""
@@ -192,7 +195,7 @@ def _sentence(solutions: Sequence[Solution]) -> str:
         + _formats(solution) * (len(formats) > 1)
         for solution in holding
     ]
-    if len(holding) > _LISTED:
+    if len(holding) > MOST_LISTED:
         order = sorted(range(len(holding)), key=lambda at: holding[at].certain)
         amounts = [f"from {amounts[order[0]]} to {amounts[order[-1]]}"]
     if unknown == "users":

@@ -83,6 +83,17 @@ def test_each_row_has_the_largest_batch_of_its_own_layout(capsys, monkeypatch):
     assert f"The largest batch is {roomiest[2]}." in said
 
 
+def test_the_headline_counts_more_than_four_chips():
+    """1 to 5 GB hold 400 to 2,400 users; 0.1 GB does not hold 0.2 GB of weights."""
+    sizes = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
+    locations = placed(*(scenario(4, chip=chip, gigabytes=size) for chip, size in sizes.items()))
+    locations += placed(scenario(4, chip="f", model=LARGE))
+    assert _verdict(locations) == (
+        "made-up-model fits at batch 4 on 5 of 6 chip types. The largest batch is from 400 on one a "
+        "to 2,400 on one e."
+    )
+
+
 @every("width,letters", [(200, 40), (100, 40), (60, 10), (20, 10)])
 def test_bars_have_the_room_that_is_left(width, letters):
     """The other columns of 5, 7, 5, 7, 6 and 8 letters with 2 blanks each leave 10 of 60."""
