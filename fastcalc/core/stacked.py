@@ -108,17 +108,23 @@ def _joined(records: Sequence[Any], counts: Sequence[int], axes: int) -> Any:
         columns = (_joined(column, counts, axes) for column in members)
         return replace(first, **dict(zip(names, columns, strict=True)))
     if np.ndarray in set(map(type, records)):
-        rows = [_rows_of(number, count) for number, count in zip(records, counts, strict=True)]
-        return np.concatenate(rows).reshape(-1, *(1,) * axes)
+        return column_of(records, counts).reshape(-1, *(1,) * axes)
     if records.count(first) == len(records):
         return first
     return np.repeat(np.asarray(records, float), counts).reshape(-1, *(1,) * axes)
 
 
-def _rows_of(number: ArrayLike, count: int) -> Floats:
-    """A number for each row, repeated if it is a scalar."""
-    numbers = floats(number).reshape(-1)
-    return numbers if numbers.size == count else np.repeat(numbers, count)
+def column_of(numbers: Sequence[ArrayLike], counts: Sequence[int]) -> Floats:
+    """One column with the rows of all records; a scalar is repeated for each row of its record.
+
+    counts : number of rows of each record [1]
+    """
+    column, first = np.empty(sum(counts)), 0
+    for number, count in zip(numbers, counts, strict=True):
+        rows = number.reshape(-1) if isinstance(number, np.ndarray) else number
+        column[first : first + count] = rows
+        first += count
+    return column
 
 
 def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
@@ -332,9 +338,8 @@ class _Deployments:
         return {kind: self._points([size[kind] for size in sizes]) for kind in sizes[0]}
 
     def _layouts(self) -> Layouts:
-        def stacked(axes: Iterable[ArrayLike]) -> Ints:
-            rows = [_rows_of(ranks, count) for ranks, count in zip(axes, self.counts, strict=True)]
-            return np.concatenate(rows).astype(int)[:, np.newaxis]
+        def stacked(axes: Sequence[ArrayLike]) -> Ints:
+            return column_of(axes, self.counts).astype(int)[:, np.newaxis]
 
         layouts: list[AnyLayout] = [passes.placement.layout for passes in self.members]
         ranks = ((layout.tp, layout.pp, layout.ep, layout.dp) for layout in layouts)

@@ -13,7 +13,7 @@ from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployment, PointDeployments, UnpredictableError
 from fastcalc.evidence.kinds import RATES, Columns, Recipe, room
-from fastcalc.evidence.point import METRICS, TIMES, Point
+from fastcalc.evidence.point import METRICS, Point
 from fastcalc.formulas.types import Bools, Floats, floats
 
 KINDS = (
@@ -84,7 +84,8 @@ class Batch:
         recipe, metrics = self.recipe, np.array([point.metric for point in self.points])
         among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
         among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)
-        return np.where(np.isin(metrics, TIMES), 1.0, recipe.tokens / among)
+        is_time = np.array([point.is_time for point in self.points])
+        return np.where(is_time, 1.0, recipe.tokens / among)
 
 
 def rule_of(point: Point) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastcalc.core.chip.machine import Chip, EngineParameters
-from fastcalc.core.stacked import joined
+from fastcalc.core.stacked import column_of, joined
 from fastcalc.core.step.component import Step
 from fastcalc.core.step.pass_work import PassWork
 from fastcalc.core.step.spatial import spatial_pass
@@ -16,7 +16,7 @@ from fastcalc.core.step.step import expected_step
 from fastcalc.evidence.deployments import Deployment
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch
-from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
+from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,10 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
     is_time = np.array([point.is_time for point in points], dtype=bool)
     values = np.array([point.value for point in points], dtype=float)
 
+    counts = [len(batch.points) for batch in batches]
+
     def stacked(numbers: Callable[[Batch], ArrayLike]) -> Floats:
-        columns = [np.broadcast_to(numbers(batch), (len(batch.points),)) for batch in batches]
-        return floats(np.concatenate(columns) if columns else np.zeros(0))
+        return column_of([numbers(batch) for batch in batches], counts)
 
     tokens = stacked(lambda batch: batch.tokens)
     return StackedPoints(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Attention, Block, CompressedAttention, LinearAttention
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.workload import Workload
@@ -51,6 +52,7 @@ class _Paging(NamedTuple):
     draft: Workload | None
 
 
+@once
 def _paging(machine: Machine, work: Workload) -> _Paging | None:
     """Settings of an engine that shares pages; None if it shares none."""
     block = float(np.max(machine.software.block_size))
