@@ -17,14 +17,14 @@ ENTRIES = Catalogue()
 GIB = 2.0**30
 
 
-def pool(model, *, tp=1, kv="bf16", states=1.0, drafted=0.0):
+def pool(model, *, tp=1, pp=1, kv="bf16", states=1.0, drafted=0.0):
     """The pool of a model of the catalogue under vLLM."""
     entry = ENTRIES.model(model) if isinstance(model, str) else model
     work = workload(entry, None, kv)
     memory = replace(OWN_MEMORY, drafted=drafted)
     site = machine(ENTRIES.hardware("h100-sxm"), ENTRIES.engine("vllm"), work, memory)
     software = replace(site.software, state_blocks=states)
-    return block_pool(replace(site, software=software), work, tp, 1)
+    return block_pool(replace(site, software=software), work, tp, pp)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,18 @@ def test_states_of_each_sequence_take_a_block():
     assert made.has_states
     assert made.blocks(939 * 784 * 4096 * 16) == 939
     assert float(made.reserved(1)) == 1 + 3  # three groups of sixteen layers with states
+
+
+def test_the_last_stage_has_all_draft_layers():
+    """Of 16 layers of a table, 16 / 2, and one more with a draft layer on the last of two stages.
+
+    DeepSeek V3 has 61 layers and one of a draft: 31 and 30 with that one.
+    """
+    whole = pool("qwen3.6-27b", drafted=1.0)
+    assert pool("qwen3.6-27b", pp=2, drafted=1.0).block_bytes / whole.block_bytes == 9 / 17
+    layer = pool("deepseek-r1").block_bytes / 61
+    assert pool("deepseek-r1", pp=2, drafted=1.0).block_bytes == 31 * layer
+    assert pool("deepseek-r1", pp=4, drafted=1.0).block_bytes == 16 * layer
 
 
 def test_compressors_keep_states_of_all_tokens_in_flight():

@@ -10,6 +10,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.block_pool import BlockGroup, BlockPool, LayerCache
 from fastcalc.core.placement.cache_blocks import (
+    _draft_layers,
     _grouped,
     _layer_caches,
     _Paging,
@@ -31,14 +32,16 @@ def of_rank(per_token):
 
 
 # A draft with caches of 5,000 B takes two more layers of 4,096 B, on each of two ranks, too.
-@every("ranks,draft,layers", [(1, None, 32), (1, 4096, 33), (1, 4097, 34), (1, 5000, 34), (2, 5000, 34)])  # fmt: skip
+@every("ranks,draft,layers", [(1, None, 0), (1, 4096, 1), (1, 4097, 2), (1, 5000, 2), (2, 5000, 2)])
 def test_a_draft_model_counts_as_layers(ranks, draft, layers):
-    found = _layer_caches(LLAMA, ranks, 3.0, draft and of_rank(draft))
-    assert found == {LayerCache(4096 / ranks): layers}
+    paging = _Paging(16.0, 3.0, 1.0, 1, draft and of_rank(draft))
+    assert _layer_caches(LLAMA, ranks, 3.0) == {LayerCache(4096 / ranks): 32}
+    assert _draft_layers(LLAMA, 4096 / ranks, ranks, paging) == layers
 
 
-# Of 32 layers and two of a draft, each of two stages has 16 layers and the last the draft's two.
-@every("stages,draft,layers", [(1, 5000, 34), (2, 5000, 18), (3, 5000, 13), (2, None, 16), (3, None, 11)])  # fmt: skip
+# Of 32 layers and two of a draft, each of two stages has 16 layers and the last the draft's two;
+# of three stages, the last has 10 and those two.
+@every("stages,draft,layers", [(1, 5000, 34), (2, 5000, 18), (3, 5000, 12), (2, None, 16), (3, None, 11)])  # fmt: skip
 def test_the_last_stage_has_all_layers_of_a_draft_model(stages, draft, layers):
     paging = _Paging(16.0, 0.0, 1.0, 1, draft and of_rank(draft))
     pool = _pool.__wrapped__(LLAMA, (1, stages), paging)
@@ -60,30 +63,29 @@ STATES = LayerCache(0.0, state=5000.0)
 
 
 @every(
-    "layers,stages,latent,page,tables",
+    "layers,latent,size,page,tables",
     [
         # Pages are 16 tokens of 200 B, or 32 of 100 B; five layers are two groups of up to three.
-        ({FULL: 3, WIDE: 5}, 1, False, 3 * 3200, [(1, 32), (2, 16)]),
-        ({FULL: 3, WIDE: 5}, 2, False, 2 * 3200, [(1, 32), (2, 16)]),
+        ({FULL: 3, WIDE: 5}, False, 3, 3200, [(1, 32), (2, 16)]),
         # Up to 1.5 times as many layers are one group.
-        ({FULL: 3, WIDE: 4}, 1, False, 4 * 3200, [(1, 32), (1, 16)]),
+        ({FULL: 3, WIDE: 4}, False, 4, 3200, [(1, 32), (1, 16)]),
         # 150 B times 16 tokens do not divide a page: their blocks are padded.
-        ({LayerCache(150.0): 3, WIDE: 3}, 1, False, 3 * 3200, [(1, 16), (1, 16)]),
+        ({LayerCache(150.0): 3, WIDE: 3}, False, 3, 3200, [(1, 16), (1, 16)]),
         # 5,000 B of states are 50 tokens, thus 64, or 128 with latent attention.
-        ({FULL: 3, STATES: 9}, 1, False, 3 * 6400, [(1, 64), (3, 64)]),
-        ({FULL: 3, STATES: 9}, 1, True, 3 * 12800, [(1, 128), (3, 128)]),
+        ({FULL: 3, STATES: 9}, False, 3, 6400, [(1, 64), (3, 64)]),
+        ({FULL: 3, STATES: 9}, True, 3, 12800, [(1, 128), (3, 128)]),
     ],
 )
-def test_groups_of_layers_share_pages(layers, stages, latent, page, tables):
-    pool = _grouped(layers, 16.0, stages, 2.0, is_latent=latent)
-    assert pool.block_bytes == page
+def test_groups_of_layers_share_pages(layers, latent, size, page, tables):
+    pool, group = _grouped(layers, 16.0, 2.0, is_latent=latent)
+    assert (group, pool.block_bytes) == (size, size * page)
     assert [(group.tables, group.tokens) for group in pool.groups] == tables
     assert [group.layer for group in pool.groups] == list(layers)
     assert pool.has_states is (STATES in layers)
 
 
 def test_states_alone_share_no_pages():
-    assert _grouped({STATES: 9}, 16.0, 1, 2.0, is_latent=False) is None
+    assert _grouped({STATES: 9}, 16.0, 2.0, is_latent=False) == (None, 9)
 
 
 @every("available,blocks", [(2999.0, 2), (3000.0, 3), (999.0, 0), (-1.0, 0), (-5000.0, 0)])

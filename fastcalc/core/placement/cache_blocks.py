@@ -71,18 +71,30 @@ def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool 
     if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
         pool = compressed_pool(work, pp)
         return _with_draft(pool, _token_bytes(draft, tp)) if pool and draft else pool
-    layers = _layer_caches(work, tp, drafted, draft)
+    layers = _layer_caches(work, tp, drafted)
     if not layers:
         return None
-    if all(not layer.state and layer.window == inf for layer in layers) or len(layers) == 1:
-        page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
-        block_count = sum(layers.values())
-        first = next(iter(layers))
-        # The last stage has all layers of a separate draft (vllm/v1/worker/gpu_model_runner.py).
-        drafting = ceil(_token_bytes(draft, tp) / max(layers).token) if draft else 0
-        fraction = (ceil((block_count - drafting) / pp) + drafting) / block_count
-        return BlockPool(page * fraction, (BlockGroup(first, 1, block),), state_blocks)
-    return _grouped(layers, block, pp, state_blocks, is_latent=work.latent_layers > 0)
+    full = max(layers)
+    drafting = _draft_layers(work, full.token, tp, paging)
+    layers[full] += drafting
+    pool, size = _one_group(layers, block, state_blocks), sum(layers.values())
+    if pool is None:
+        pool, size = _grouped(layers, block, state_blocks, is_latent=work.latent_layers > 0)
+        drafting = ceil(drafting / ceil(layers[full] / size))
+    if pool is None:
+        return None
+    fraction = _on_last_stage(size - drafting, drafting, pp) / size
+    return replace(pool, block_bytes=pool.block_bytes * fraction)
+
+
+def _one_group(
+    layers: dict[LayerCache, int], block: float, state_blocks: float
+) -> BlockPool | None:
+    """Put all layers into one table of blocks; None unless all can share it."""
+    if len(layers) > 1 and any(layer.state or layer.window < inf for layer in layers):
+        return None
+    page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
+    return BlockPool(page, (BlockGroup(next(iter(layers)), 1, block),), state_blocks)
 
 
 def _token_bytes(draft: Workload, tp: int) -> float:
@@ -103,12 +115,8 @@ def _with_draft(pool: BlockPool, token: float) -> BlockPool:
     return replace(pool, groups=(*pool.groups, caches))
 
 
-def _layer_caches(
-    work: Workload, tp: int, drafted: float, draft: Workload | None
-) -> dict[LayerCache, int]:
-    """Count the layers with each cache type on a rank; draft layers count as attention layers.
-
-    A draft model counts as the number of attention layers with as many bytes per token.
+def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, int]:
+    """Count the layers with each cache type on a rank, without draft layers.
 
     drafted : draft tokens per pass, whose convolution inputs are kept as well [1]
     """
@@ -116,12 +124,30 @@ def _layer_caches(
     for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
         for cache in _caches_of(block, layer, tp, drafted):
             counts[cache] = counts.get(cache, 0) + int(count)
-    full = max((cache for cache in counts if cache.token), default=None)
-    if full and draft:
-        counts[full] += ceil(_token_bytes(draft, tp) / full.token)
-    elif full and drafted and work.model.mtp:
-        counts[full] += work.model.mtp.layers
     return counts
+
+
+def _draft_layers(work: Workload, token: float, tp: int, paging: _Paging) -> int:
+    """Count the attention layers whose caches take as much as those of the draft. [1]
+
+    token : cache of one token in such a layer [byte]
+    """
+    if not token:
+        return 0
+    if paging.draft:
+        return ceil(_token_bytes(paging.draft, tp) / token)
+    return work.model.mtp.layers if paging.drafted and work.model.mtp else 0
+
+
+def _on_last_stage(layers: int, drafting: int, pp: int) -> int:
+    """Count the layers of the fullest stage; the last one has all draft layers. [1]
+
+    The last stage gets no remainder, as vLLM divides them (get_pp_indices in vllm/distributed/utils.py).
+
+    >>> _on_last_stage(61, 1, 2), _on_last_stage(64, 4, 4), _on_last_stage(61, 3, 1)
+    (31, 20, 64)
+    """
+    return max(ceil(layers / pp), layers // pp + drafting)
 
 
 def _caches_of(block: Block, layer: Workload, tp: int, drafted: float) -> Iterator[LayerCache]:
@@ -141,23 +167,26 @@ def _caches_of(block: Block, layer: Workload, tp: int, drafted: float) -> Iterat
 
 
 def _grouped(
-    layers: dict[LayerCache, int], block: float, pp: int, state_blocks: float, *, is_latent: bool
-) -> BlockPool | None:
-    """Block tables with an equal number of layers each and one page size."""
+    layers: dict[LayerCache, int], block: float, state_blocks: float, *, is_latent: bool
+) -> tuple[BlockPool | None, int]:
+    """Block tables with an equal number of layers each, which is also returned, and one page size.
+
+    None if no layer keeps tokens.
+    """
     tokens = [layer.token for layer in layers if layer.token]
     state = max(layer.state for layer in layers)
+    size = int(group_layers(fewest=min(layers.values()), most=max(layers.values())))
     if not tokens:
-        return None
+        return None, size
     if state:
         alignment = max(block, _LATENT_ALIGNMENT) if is_latent else block
         block = float(state_block_tokens(state=state, token=max(tokens), alignment=alignment))
     page = block * max(tokens)
-    size = int(group_layers(fewest=min(layers.values()), most=max(layers.values())))
     groups = tuple(
         BlockGroup(layer, ceil(count / size), _tokens_of_page(layer, page, block))
         for layer, count in layers.items()
     )
-    return BlockPool(ceil(size / pp) * page, groups, state_blocks)
+    return BlockPool(size * page, groups, state_blocks), size
 
 
 def _tokens_of_page(layer: LayerCache, page: float, block: float) -> float:
