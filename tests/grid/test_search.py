@@ -133,10 +133,11 @@ def test_a_wafer_whose_price_no_longer_falls_is_on_the_frontier_once():
 
 
 def test_chips_on_which_a_server_may_start_are_on_a_frontier_of_no_more():
-    """DeepSeek-V4-Flash on four L40S starts if vLLM reserves little, on more it surely does."""
-    tight = scenario("deepseek-v4-flash", "l40s", pricing=Pricing(user_prices={"l40s": 1.0}))
-    assert {point.outcome.placement.layout.chips for point in frontier([tight], max_chips=4)} == {4}
-    assert 4 not in {layout.chips for layout in Space(tight).layouts(4, 6, 8)}
+    """gpt-oss-120b on two A100 of 40 GB starts if vLLM reserves little, on more it surely does."""
+    chip = "a100-sxm-40gb"
+    tight = scenario("gpt-oss-120b", chip, pricing=Pricing(user_prices={chip: 1.0}))
+    assert {point.outcome.placement.layout.chips for point in frontier([tight], max_chips=2)} == {2}
+    assert 2 not in {layout.chips for layout in Space(tight).layouts(2, 4, 8)}
 
 
 def test_chip_counts_hold_both_ends():
