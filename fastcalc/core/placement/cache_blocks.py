@@ -142,7 +142,7 @@ def _draft_layers(work: Workload, token: float, tp: int, paging: _Paging) -> int
 def _on_last_stage(layers: int, drafting: int, pp: int) -> int:
     """Count the layers of the fullest stage; the last one has all draft layers. [1]
 
-    The last stage gets no remainder, as vLLM divides them (get_pp_indices in vllm/distributed/utils.py).
+    The last stage gets no remainder (vLLM, get_pp_indices in vllm/distributed/utils.py).
 
     >>> _on_last_stage(61, 1, 2), _on_last_stage(64, 4, 4), _on_last_stage(61, 3, 1)
     (31, 20, 64)
