@@ -22,9 +22,10 @@ from fastcalc.features.plan.people import (  # fmt: skip
     people_of,
     solve_closed_loop,
 )
+from fastcalc.features.plan.replica_options import ReplicaOption
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
-from tests.helpers import every
+from tests.helpers import every, read_or_refusal
 
 USERS = People(count=100.0, active=0.5, think=30.0, per_minute=1.0, peak=2.0)
 """100 at the busiest time: half of them, twice."""
@@ -54,6 +55,28 @@ def test_how_often_users_ask():
 def test_habits_that_are_not_stated_are_one(asked, expected):
     request = FindPlans(model="m", on="c", users=500.0, **asked)
     assert people_of(request) == People(500.0, *expected)
+
+
+@every(
+    "asked,said",
+    [
+        ({"users": None, "think": "30s"}, "--think needs --users 500; give that too"),
+        ({"users": None, "peak_multiplier": 2.0}, "--peak-multiplier needs --users 500; give that too"),
+        ({"users": None}, None),
+        ({"rate": "5/s", "think": "30s"}, "--users and --rate both say how many requests arrive; give one"),
+        ({}, "--users needs one of --think 30s, "),
+        ({"think": "30s", "requests_per_active_user_per_min": 2.0}, "--users needs one of --think 30s, "),
+        ({"think": "30s", "users": 0.0}, "--users 0 is not a whole number from 1 to 1,000,000; write for example 500"),
+        ({"requests_per_active_user_per_min": 0.0},
+         "--requests-per-active-user-per-min 0 is not a number from 1e-12 to 1e+09; write for example 2"),
+        ({"think": "30s", "peak_multiplier": 0.5}, "--peak-multiplier 0.5 is not a number from 1 to 100; write for example 2"),
+        ({"think": "30s", "active_fraction": 1.5}, "--active-fraction 1.5 is not a share above 0 to 1; write for example 0.5"),
+    ],
+)  # fmt: skip
+def test_users_that_are_refused(asked, said):
+    request = FindPlans(model="m", on="c", **{"users": 500.0, **asked})
+    found = read_or_refusal(people_of, request)
+    assert found is None if said is None else found.startswith(said)
 
 
 @dataclass(frozen=True)
@@ -405,3 +428,7 @@ def test_owned_chips_are_filled_in_their_order():
     assert _scaled(fleet, 5.0) == [(parts[0], 1.0), (parts[1], 0.5)]
     assert _scaled(fleet, 8.0) == [(parts[0], 1.0), (parts[1], 1.0), (parts[2], 0.5)]
     assert _scaled(fleet, 2.0) == [(parts[0], pytest.approx(2 / 3))]
+
+
+def test_an_option_is_checked_by_percentiles_alone():
+    assert not ReplicaOption(None, 1.0, 1.0, 8, 1.0).is_checked
