@@ -146,6 +146,7 @@ def test_exclusions_name_rows_that_exist_once():
         ("second_score.csv", 280, 15, (1.28, 2.29, 62)),
         ("third_score.csv", 342, 28, (1.21, 2.07, 79)),
         ("fourth_score.csv", 637, 34, (1.20, 1.97, 70)),
+        ("fifth_score.csv", 229, 9, (1.24, 1.63, 84)),
     ],
 )
 def test_scores_of_unseen_sources_are_what_the_documents_say(file, points, sources, scores):
