@@ -178,16 +178,17 @@ def _sentence(solutions: Sequence[Solution]) -> str:
     users = f"{listed([f'{batch:,}' for batch in batches])} user{'s' * (batches != [1])} of {model}"
     holding = [solution for solution in solutions if solution.certain]
     if not holding:
-        chips = listed(
-            list(dict.fromkeys(named_chips(solution.location) for solution in solutions)), "or"
-        )
+        tight = [solution for solution in solutions if solution.edge]
+        named = (named_chips(solution.location) for solution in tight or solutions)
+        chips = listed([*dict.fromkeys(named)], "or")
         subject = f"One user of {model} with {tokens}" if unknown == "users" else users
         is_plural = unknown == "context" and batches != [1]
         if edge := max(solution.edge for solution in solutions):
             if unknown == "users" and edge > 1:
                 subject, is_plural = f"Up to {edge:,} users of {model} with {tokens}", True
             verb = "fit" if is_plural else "fits"
-            return f"{subject} {verb} on {chips} only tightly: if the engine reserves its minimum."
+            tightly = "only tightly: if the engine reserves its minimum memory"
+            return f"{subject} {verb} on {chips} {tightly}."
         return f"{subject} {'do' if is_plural else 'does'} not fit on {chips}."
     formats = {_formats(solution) for solution in solutions}
     amounts = [

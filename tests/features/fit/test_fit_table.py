@@ -168,12 +168,12 @@ ASKED = "with 200 tokens"
         (
             [solved("users", 0, "memory", edge=1)],
             f"One user of made-up-model {ASKED} fits on one a only tightly: if the engine reserves "
-            "its minimum.",
+            "its minimum memory.",
         ),
         (
             [solved("users", 0, "memory"), solved("users", 0, "memory", edge=3, chip="b")],
-            f"Up to 3 users of made-up-model {ASKED} fit on one a or one b only tightly: if the "
-            "engine reserves its minimum.",
+            f"Up to 3 users of made-up-model {ASKED} fit on one b only tightly: if the "
+            "engine reserves its minimum memory.",
         ),
         (
             [solved("context", 0, "memory"), solved("context", 0, "memory", chip="b")],
@@ -182,7 +182,7 @@ ASKED = "with 200 tokens"
         (
             [solved("context", 0, "memory", edge=9)],
             "4 users of made-up-model fit on one a only tightly: if the engine reserves its "
-            "minimum.",
+            "minimum memory.",
         ),
         (
             [solved("users", 400, "memory"), solved("users", 800, "memory", kv="fp8")],
