@@ -20,7 +20,7 @@ ALIASES = [
         ("compare KIMI-k2.6 --on b200 --wide", " Kimi-K2.6 (same shape as Kimi K2.5): "),
         ("fit kimi-k2.6 --on b200", "kimi-k2.6 fits at batch 1 on four b200"),
         ("fit kimi-k2.6 --on b200 --solve users", "kimi-k2.6 with 2,000 tokens per user: "),
-        ("frontier kimi-k2.6 --on b200 --max-chips 8", "kimi-k2.6: "),
+        ("frontier kimi-k2.6 --on b200 --max-chips 8", " Kimi-K2.6 (same shape as Kimi K2.5): "),
         thorough(
             "fastmode kimi-k2.6 --on b200 --batch 8 --speedup 2",
             "kimi-k2.6 (int4-g32) on 4 b200 gives each of 8 users ",

@@ -245,7 +245,9 @@ def test_a_speculated_run_is_not_believed_as_a_plain_one(
     server = ("--hardware", "h100-sxm", "--tp", "2")
     scored = run("validate", speculated, *server, **fixtures)
     assert scored.code == 0
-    assert "3 points of speculated runs, 3 tokens per chunk" in " ".join(scored.out.split())
+    assert "3 measurements used speculative decoding: 3 tokens per chunk" in " ".join(
+        scored.out.split()
+    )
     why = "none of its rows can be used: a run with speculative"
     asked = ("compare", "gpt-oss-120b", "--on", "h100-sxm", "--tp", "2", "--like", speculated)
     for command in (("calibrate", speculated, *server), asked):
