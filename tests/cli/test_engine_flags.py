@@ -261,6 +261,15 @@ def test_the_longest_sequence_with_rope_scaling(flag, value, longest):
     assert ("sequences of up to" in " ".join(notes)) is bool(longest)
 
 
+def test_every_key_of_a_rope_scaling_is_read_and_others_of_a_configuration_are_named():
+    said = "sequences of up to 131,072 tokens"
+    assert translated(["fit", "qwen3-8b", "--rope-scaling", YARN])[1] == [f"--rope-scaling: {said}"]
+    overrides = f'{{"rope_parameters":{YARN},"a":1,"b":2}}'
+    assert translated(["fit", "qwen3-8b", "--hf-overrides", overrides])[1] == [
+        f"--hf-overrides: {said}", "--hf-overrides: ignored a, b"
+    ]  # fmt: skip
+
+
 def test_a_configuration_that_is_no_json_is_refused():
     with pytest.raises(InputError, match="--hf-overrides x: give JSON in quotes"):
         translated(["fit", "qwen3-8b", "--hf-overrides", "x"])
