@@ -174,12 +174,14 @@ def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
             return slower.plans[0]
         if slower is None:
             if number not in decided:
-                least = min((cost for cost, _, known, _ in waiting if known), default=inf)
-                others = [other for cost, other, known, _ in waiting if not known and cost < least]
-                together = [number, *(others if decided else ())]
-                chips = (plans[each].scenario.hardware.id for each in together)
-                asked = ((decision.grids_to_lead(grids, chip), surely) for chip in chips)
-                decided |= zip(together, decide_each(asked), strict=True)
+                lowest = min((cost for cost, _, slower, _ in waiting if slower), default=inf)
+                cheaper = [
+                    index for cost, index, slower, _ in waiting if not slower and cost < lowest
+                ]
+                indices = [number, *(cheaper if decided else ())]
+                chips = (plans[index].scenario.hardware.id for index in indices)
+                searches = ((decision.grids_to_lead(grids, chip), surely) for chip in chips)
+                decided |= zip(indices, decide_each(searches), strict=True)
             slower = decided[number]
         else:
             hold_limits(slower, 0)

@@ -46,7 +46,7 @@ def in_all(fleet: Fleet) -> str:
 
 def sustain_verb(fleet: Fleet) -> str:
     """Verb for the owned chips: they serve all of a given rate, or sustain a highest rate."""
-    is_all = fleet.service.rate is not None and all(one.is_owned for one in fleet.allocations)
+    is_all = fleet.service.rate is not None and all(part.is_owned for part in fleet.allocations)
     verb = "serve" if is_all and fleet.serves_all else "sustain"
     return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
 
@@ -104,10 +104,10 @@ def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
     for chip, sustained in grown.items():
         if sustained <= fleet.requests and fleet.service.power < inf:  # which the limit stops
             continue
-        together = owned[chip].unit(fleet.service)
-        node = f"node ({together} {chip})" if together > 1 else chip
-        more = number(sustained - fleet.requests)
-        yield f"one more {node} would raise this to {number(sustained)} requests/s (+{more})"
+        unit = owned[chip].unit(fleet.service)
+        node = f"node ({unit} {chip})" if unit > 1 else chip
+        growth = number(sustained - fleet.requests)
+        yield f"one more {node} would raise this to {number(sustained)} requests/s (+{growth})"
 
 
 def idle_chips(fleet: Fleet) -> Iterator[str]:
@@ -142,8 +142,8 @@ def one_chip_type(fleet: Fleet) -> Iterator[str]:
         usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
         cheapest = allocation.usd_per_month
         if usd is not None and cheapest:
-            more = usd - cheapest
-            text += f", ${dollars(more)} ({more / cheapest:.0%}) more"
+            premium = usd - cheapest
+            text += f", ${dollars(premium)} ({premium / cheapest:.0%}) more"
         yield text
 
 

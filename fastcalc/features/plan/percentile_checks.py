@@ -116,11 +116,11 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
     if chosen is not None and is_exact and chosen.order <= scored.order(index):
         return chosen
-    tried = _batches(scored, index, checks)
-    best = _best_held(chosen, _held(*tried[-1], checks))
+    places = _batches(scored, index, checks)
+    best = _best_held(chosen, _held(*places[-1], checks))
     if service.rate is None or held_limits(plan_of(scored, index), service) is None:
         return best
-    batches = [_Batch(*place) for place in tried]
+    batches = [_Batch(*place) for place in places]
     fewest = int(min(each.scored.replicas[each.index] for each in batches))
     most = best.replicas if best else min(_most_replicas(scored, index, checks.most), 2.0 * fewest)
     for is_known in (True, False):

@@ -241,8 +241,8 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
     names = [None] if request.engine is None else readers.names(request.engine, option("engine"))
     implied = loading.implied_engine(request, request.weights, entries, request.models)
     engines = [loading.engines_of(entries, chips, name, implied=implied) for name in names]
-    tried = [engine for per_chip in engines for engine, _ in per_chip]
-    entries.refuse_idle_changes("engines", tried)
+    engines_used = [engine for per_chip in engines for engine, _ in per_chip]
+    entries.refuse_idle_changes("engines", engines_used)
     pairs = [
         (chip, *engine)
         for chip, *choices in zip(chips, *engines, strict=True)
