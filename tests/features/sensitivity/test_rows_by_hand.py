@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from fastcalc.features.sensitivity import answer
 from fastcalc.features.sensitivity.moved_numbers import MovedNumber
 from tests.helpers import every
 
@@ -125,3 +126,20 @@ def test_an_assumed_median_has_a_star():
     assert row().path_cell() == "memory[0].bandwidth"
     assert row(is_default=True).name_cell() == f"{row().name} *"
     assert row().value_cell() == "1 TB/s"
+
+
+def test_a_first_screen_has_twelve_rows_of_each_batch(monkeypatch):
+    for name in ("price_line", "phrases"):
+        monkeypatch.setattr(answer, name, lambda _: [])
+    monkeypatch.setattr(answer.outcome_lines, "heading", lambda *_: "heading")
+    monkeypatch.setattr(
+        answer.record_tables, "table", lambda columns, rows, _: (len(rows), "wide" in columns)
+    )
+    monkeypatch.setattr(answer, "_WIDE", ["wide"])
+    outcome = SimpleNamespace(scenario=None)
+    batch = SimpleNamespace(headline=lambda: "headline", outcome=outcome, shown=list(range(13)))
+    made = SimpleNamespace(batches=[batch, batch], settings=(), table=lambda: (["name"], []))
+    for wide, rows in ((False, 12), (True, 13)):
+        body = [*answer.SensitivityAnswer.body(made, SimpleNamespace(wide=wide, width=80))]
+        table = (rows, wide)
+        assert body == ["headline", "", "heading", table, "headline", "", table]
