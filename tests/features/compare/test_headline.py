@@ -801,7 +801,7 @@ def test_what_fits_nowhere_says_why_in_every_command(fastcalc, tmp_path):
         page.read_text(encoding="utf-8"),
     ):
         assert why in words(text)
-    assert "not drawn: apple-m5" in words(fastcalc("plot", "price", *request).out)
+    assert "Not drawn: apple-m5" in words(fastcalc("plot", "price", *request).out)
 
 
 def test_thousands_of_chips_are_written_alike_in_headline_and_table(fastcalc):
