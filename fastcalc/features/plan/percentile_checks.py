@@ -283,9 +283,7 @@ def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
             continue
         limits = held_limits(replace(plan_of(scored, index), replicas=1.0), scored.service)
         if limits is not None and limits.are_limited:
-            if highest and not limits.at(highest).are_met:  # nor at any higher rate
-                continue
-            rate = limits.highest_rate(rate)
+            rate = limits.highest_rate(rate, highest)
         highest = max(highest, rate)
     return highest
 

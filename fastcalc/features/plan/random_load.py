@@ -236,9 +236,14 @@ class HeldLimits:
         """
         return HeldLimits(self.load.slowed(slowness), self.classes, self.part)
 
-    def highest_rate(self, max_rate: float) -> float:
-        """Highest rate per replica, up to a maximum, within the limits; 0 for none. [1/s]"""
+    def highest_rate(self, max_rate: float, above: float = 0.0) -> float:
+        """Highest rate per replica, up to a maximum, within the limits; 0 for none. [1/s]
+
+        above : rate that it must exceed, for a search among several replicas [1/s]
+        """
         max_rate = min(max_rate, MOST_BUSY * self.load.capacity)
+        if above and (max_rate <= above or not self.at(above).are_met):
+            return 0.0
         if self.at(max_rate).are_met:
             return max_rate
         return last_positive(

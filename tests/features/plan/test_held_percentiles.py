@@ -434,6 +434,27 @@ def test_the_highest_rate_of_a_replica_is_where_percentiles_hold(within, most, m
     assert limits.highest_rate(max_rate) == pytest.approx(highest, abs=max_rate / 500)
 
 
+# Limits are met up to 4 requests/s, and at most 8.5 of a capacity of 10 are tried.
+@every(
+    "above,max_rate,tried,highest",
+    [(3.9, 8.0, [3.9], 4.0), (4.1, 8.0, [4.1], 0.0), (2.0, 1.9, [], 0.0), (9.0, 50.0, [], 0.0)],
+)
+def test_a_rate_that_exceeds_no_other_takes_one_evaluation(
+    within, monkeypatch, above, max_rate, tried, highest
+):
+    rates = []
+
+    def at(self, rate):
+        rates.append(rate)
+        return self.load.at(rate).limits()
+
+    monkeypatch.setattr(HeldLimits, "at", at)
+    found = within.highest_rate(max_rate, above)
+    assert found == pytest.approx(highest, abs=max_rate / 500)
+    assert rates[:1] == tried
+    assert found or len(rates) == len(tried)
+
+
 @every(
     "limits,ratio",
     [
