@@ -696,6 +696,7 @@ def test_attention_over_a_latent_cache_multiplies_at_16_bits(share, saved):
     users = by_label["batch at the slow speed"]
     attention = users * 61 * 128 * 2 * (576 + 512) * 65536 / (72 * 2.5e15 * share)
     matrices = users * 2 * (37.55e9 - 129280 * 7168) / (72 * 5.0e15 * share)
+    assert by_label["floor, slow speed"] == pytest.approx(61 * 0.060, rel=1e-4)
     computing = by_label["compute, slow speed"]
     assert computing == pytest.approx(1e3 * (attention + matrices), rel=0.005)
 

@@ -139,6 +139,8 @@ def test_a_pocket_calculator_redoes_every_line(fastcalc, args):
             assert is_redone(*sides), (name, sides, worked_out(sides[0]))
             redone += 1
     assert redone >= 20
+    if args[0] == "gpt-oss-120b" and "--engine" not in args and args[2].startswith("h100"):
+        assert "  read rate = " in ran.out  # which narrow slices of experts lower
 
 
 @pytest.mark.parametrize(

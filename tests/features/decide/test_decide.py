@@ -5,6 +5,7 @@ import io
 import json
 import math
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from fastcalc.features.decide.choice import Choice, Contender
 from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.request import Decide
 from fastcalc.features.decide.run import _shared, _window
-from tests.helpers import every, run, words
+from tests.helpers import every, read_or_refusal, run, words
 from tests.strategies import examples
 
 SHARES = st.floats(0.01, 1.0)
@@ -287,6 +288,16 @@ def test_amdahl(decided, fastcalc):
     text = words(fastcalc("slow=speed=100", *asked[2:], "--notes").out)
     assert "tools take 50% of a run: doubling the token speed makes it 1.33 times as fast" in text
     assert "no speed more than 2.00" in text
+
+
+@every("window,said", [(0.0, "--window-ms 0 is not "), (None, None), (450.0, 0.45)])
+def test_a_window_has_a_length(window, said):
+    found = read_or_refusal(_window, SimpleNamespace(window_ms=window))
+    if isinstance(said, str):
+        assert found.startswith(said)
+        assert found.endswith("; write for example 10")
+    else:
+        assert found == said
 
 
 def test_the_window_of_a_voice(decided, fastcalc):

@@ -1,11 +1,14 @@
 """Tricks and searches on a made-up chip whose passes a head can add up."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.features.fastmode import start
 from fastcalc.features.fastmode.smaller_batches import engines_of
 from fastcalc.features.fastmode.smaller_models import fewer_layers, smaller_models
 from fastcalc.features.fastmode.start import Base, family_of
@@ -93,3 +96,20 @@ def test_engines_that_are_compared_on_a_chip_were_fitted_on_it():
         for engine in others:
             assert chip.architecture in engine.fitted_architectures
             assert not engine.is_bound
+
+
+def test_other_machines_are_newer_by_their_year(monkeypatch):
+    monkeypatch.setattr(start, "in_order", list)
+
+    def chip(name, released):
+        return SimpleNamespace(id=name, released=released)
+
+    base = SimpleNamespace(
+        scenario=SimpleNamespace(hardware=chip("today", "2023-05")), sram_machines=[chip("s", None)],
+        rivals=[chip("n", "2024"), chip("o", "2023-11"), chip("u", None)],
+        on=lambda one: f"on {one.id}", options=lambda listed: listed,
+    )  # fmt: skip
+    assert Base.on_other_machines(base) == [
+        ("sram-machine", "s", "on s"), ("newer-hardware", "n", "on n"),
+        ("other-hardware", "o", "on o"), ("other-hardware", "u", "on u"),
+    ]  # fmt: skip
