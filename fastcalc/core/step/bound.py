@@ -81,8 +81,7 @@ class Memories(NamedTuple):
 class BoundTerms(NamedTuple):
     """How a layout enters the bound of a pass: numbers, or columns over layouts.
 
-    read : weights that a token reads on every data-parallel replica, including the minimum number
-        of experts, which expert parallelism does not replicate [byte]
+    read : weights that a token reads, including the minimum number of experts [byte]
     stages : sequential pipeline stages, each with its own memories [1]
     at_once, in_turn : all memories of a deployment, and the part that one stage reads in its turn
     pinned : shares of byte categories with an assigned memory [1], and rates of these memories,
@@ -127,14 +126,8 @@ def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTer
     groups = (weights.dense, weights.experts, weights.small, weights.head)
     dense, experts, small, head = (component.parameters for component in groups)
     read: Kinds[ArrayLike] = work.bytes
-    copies, of_experts = floats(layout.dp), where(layout.ep > 1, 1.0, floats(layout.dp))
     return BoundTerms(
-        read=Kinds(
-            dense=read.dense * copies,
-            head=read.head * copies,
-            experts=read.experts * work.active_share * of_experts,
-            kv=read.kv,
-        ),
+        read=read._replace(experts=read.experts * work.active_share),
         stages=stages,
         at_once=_memories(machine, layout, 1.0),
         in_turn=_memories(machine, layout, stages),
@@ -167,8 +160,8 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
     Returns
     -------
     Bound
-        Each data-parallel replica reads its weights, of the fewest experts; caches are read once
-        and on no rank twice, and reductions happen in the switch.
+        The fewest experts are read, caches are read once and on no rank twice, and
+        reductions happen in the switch.
     """
     tokens = floats(rows.sequences * rows.verified + rows.prompt)
     read = terms.read._replace(kv=rows.sequences * rows.attention.cache)

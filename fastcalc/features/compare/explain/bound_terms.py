@@ -149,9 +149,6 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
     numbers, tiers, places = context.numbers, context.machine.tiers, context.machine.place
     weights = {group: numbers.stored(group) for group in ("dense", "head", "experts")}
     weights["experts"] *= context.picked
-    copied = ("dense", "head") if context.layout.ep > 1 else ("dense", "head", "experts")
-    for group in copied if context.layout.dp > 1 else ():
-        weights[group] *= context.layout.dp  # each replica reads its own
     stored = named("weights", "B", total(weights.values()))
     cache = named("cache", "B", cache_read(numbers, context.traffic, 1.0))
     caches = number(context.decoded) * cache.answer
