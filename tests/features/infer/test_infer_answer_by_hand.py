@@ -170,3 +170,25 @@ def test_a_band_is_told_where_both_tiers_may_differ(name, own, samples, band):
     assert combination.band(side).replace("2.00", "2.0").replace("8.00", "8.0") == band
     ends = [combination.end(side, key) for key in ("least", "low", "high", "most")]
     assert ends == ([1.0, 2.0, 8.0, 9.0] if samples else [None] * 4)
+
+
+@every(
+    "wide,is_found,tables", [(False, True, 1), (True, True, 2), (True, False, 1), (False, False, 1)]
+)
+def test_a_wide_page_has_the_range_of_each_number(wide, is_found, tables, monkeypatch):
+    monkeypatch.setattr(answer.record_tables, "table", lambda _, rows, __: ("table", rows))
+    monkeypatch.setattr(answer, "_columns_of_box", lambda region: region)
+    made = SimpleNamespace(
+        request=SimpleNamespace(wide=wide), headline=lambda: "headline", listed="listed",
+        inverse=SimpleNamespace(
+            published=SimpleNamespace(speeds=(65.0, 170.0), prices=(25.0, 150.0)),
+            whole=SimpleNamespace(is_found=is_found),
+        ),
+    )  # fmt: skip
+    body = [*InferAnswer.body(made, SimpleNamespace(width=80))]
+    assert body[:3] == [
+        "headline", "", "One model, two tiers: 65 tokens/s at $25/Mtok and 170 tokens/s at $150/Mtok of output"
+    ]  # fmt: skip
+    assert [part for part in body if part[:1] == ("table",)] == [
+        ("table", "listed"), *[("table", answer.BOX)] * (tables - 1)
+    ]  # fmt: skip

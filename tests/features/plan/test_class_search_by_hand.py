@@ -17,6 +17,7 @@ from fastcalc.features.plan.pool_search import (  # fmt: skip
     _needed,
     _without_means,
 )
+from fastcalc.features.plan.replica_options import ReplicaOption
 from fastcalc.features.plan.service import Service
 from tests.helpers import every
 
@@ -494,3 +495,12 @@ def test_of_as_many_chips_the_cheaper():
     options = [Counted(usd=3.0), Counted(usd=2.0, chip="b")]
     (pool,) = _cheapest([[Group(options)]], 4.0).pools
     assert pool[1].chip == "b"
+
+
+def test_chips_and_costs_of_replicas_that_share_nodes():
+    """Half a node of eight chips for 10 requests/s, at 3 a chip: 25 requests/s are three replicas."""
+    option = ReplicaOption(None, 10.0, 0.5, 8, 3.0)
+    assert option.each_chips == 4.0
+    assert (option.replicas(25.0), option.filled(25.0)) == (3, 1.5)
+    assert (option.chips(1.5), option.chips(1.0), option.cost(25.0)) == (16, 8, 48.0)
+    assert (option.replicas(30.0), option.replicas(30.1)) == (3, 4)
