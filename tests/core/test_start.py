@@ -142,8 +142,10 @@ def test_sglang_keeps_what_its_heuristic_says(model, chip, gib):
 
 def test_sglang_keeps_more_on_several_ranks():
     """SGLang 0.5.23: an eighth of a GiB per rank, and graphs of 512 sequences instead of 256."""
-    eight = placed("qwen3-8b", "h100-sxm", "sglang", sharding=Sharding(tp=8)).placement.kept.total
-    assert eight / 2**30 == pytest.approx(13.0 + 8 / 8 + 256 * 2 / 1024)
+    for ranks in (4, 8, 16):
+        sharding = Sharding(tp=ranks) if ranks <= 8 else Sharding(tp=8, pp=2)
+        kept = placed("qwen3-8b", "h100-sxm", "sglang", sharding=sharding).placement.kept.total
+        assert kept / 2**30 == pytest.approx(13.0 + ranks / 8 + 256 * 2 / 1024)
 
 
 def test_states_have_a_pool_of_their_own_under_sglang():
@@ -367,6 +369,7 @@ def test_replicas_of_attention_reserve_memory_for_graphs_under_sglang():
 
     apart = kept(tp=8)
     assert kept(tp=1, dp=8, ep=8) - apart == pytest.approx(512 * 8 * 4.5 * 2.0**20)
+    assert kept(tp=1, dp=16, ep=8) == pytest.approx(kept(tp=1, dp=8, ep=8))  # two such servers
     location = placed("deepseek-r1", "h200-sxm", "sglang", sharding=Sharding(tp=1, dp=8, ep=8))
     share = limited(location.scenario, "gpu_memory_utilization", 0.85)
     assert float(locate(share).placement.kept.total) < apart

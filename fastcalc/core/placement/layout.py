@@ -64,6 +64,11 @@ class Layout:
         return max(self.tp, self.ep)
 
     @property
+    def sharing_replicas(self) -> int:
+        """Attention replicas that share one copy of the experts; 0 if none do. [1]"""
+        return self.expert_shards // self.tp * (self.expert_shards > self.tp)
+
+    @property
     def unstaged(self) -> "Layout":
         """The same replicas in one stage, each with its own copy of the weights."""
         return Layout(self.tp, dp=self.dp, per_chip=self.per_chip)
@@ -115,6 +120,11 @@ class Layouts:
     def expert_shards(self) -> Ints:
         """Ranks over which one copy of the experts is spread. [1]"""
         return np.maximum(self.tp, self.ep)
+
+    @property
+    def sharing_replicas(self) -> Ints:
+        """Attention replicas that share one copy of the experts; 0 if none do. [1]"""
+        return self.expert_shards // self.tp * (self.expert_shards > self.tp)
 
     @property
     def unstaged(self) -> "Layouts":

@@ -36,8 +36,8 @@ def kept_memory(machine: Machine, layout: AnyLayout) -> KeptMemory:
 
     Replicas work together only if they share experts.
     """
-    replicas = layout.dp * (layout.expert_shards > layout.tp)
-    return machine.reserve.on(layout.expert_shards * layout.pp, layout.tp, replicas)
+    ranks = layout.expert_shards * layout.pp
+    return machine.reserve.on(ranks, layout.tp, layout.sharing_replicas)
 
 
 def _room(

@@ -85,7 +85,8 @@ def why(location: Location) -> str:
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
         is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
-        how = "" if is_alone else "; of their layouts, this has the highest throughput"
+        best = f"; of their layouts, {placement.layout} has the highest throughput"
+        how = "" if is_alone else best
         chip_count = f"{chips} chips" if chips > 1 else "a chip"
         each = " each" * (chips > 1)
         return f"{needed} fits on {chip_count} with {usable} usable{each}{how}"

@@ -100,9 +100,9 @@ def _joined(placement: Placement, numbers: Numbers) -> Term:
     layout = placement.layout
     if layout.chips > 1:
         joined = joined + number(layout.expert_shards * layout.pp) * numbers.setting("rank_memory")
-    if not replica.value or layout.expert_shards <= layout.tp:
+    if not replica.value or not layout.sharing_replicas:
         return joined
-    return joined + number(layout.dp) * replica
+    return joined + number(layout.sharing_replicas) * replica
 
 
 def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
