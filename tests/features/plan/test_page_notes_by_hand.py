@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastcalc.features.plan import page_notes, records
+from fastcalc.features.plan import page_notes, page_tables, records
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from tests import made_up
 from tests.helpers import every
@@ -187,3 +187,30 @@ def test_the_chance_of_keeping_limits_is_a_percentage(monkeypatch, deviations, c
     assert record["limits_hold_percent"] == (percent if percent is None else pytest.approx(percent))
     confident = "plan" if percent else None
     assert record["plan_at_90_percent_confidence"] == (confident, records.CONFIDENT_DEVIATIONS)
+
+
+@every(
+    "unlike,wide,plans,shown",
+    [
+        (None, False, "1a 2b c d", "abc"), ("b", False, "1a 2b c d", "abc"), ("u", False, "1a 2b u c d", "abu"),
+        ("d", False, "1a 2b d c", "abd"), ("u", True, "1a 2b 3a u c d", "abaucd"),
+    ],
+)  # fmt: skip
+def test_rows_of_ranked_plans_name_each_plan_once(unlike, wide, plans, shown, monkeypatch):
+    """The first two of three plans; then those with prompts on other chips, and of other chips."""
+    monkeypatch.setattr(page_tables, "_FIRST", 2)
+    monkeypatch.setattr(page_tables, "_OTHERS", 1)
+    monkeypatch.setattr(page_tables, "in_own_formats", lambda _: [])
+    made = {name: pool(name).plan for name in "abcdu"}
+    again = pool("a").plan
+    decision = SimpleNamespace(
+        plans=[made["a"], made["b"], again], in_fewer_bits=[], on_unlike_chips=made.get(unlike),
+        of_each_chip=[made["a"], made["c"], made["d"]],
+    )  # fmt: skip
+    planned = SimpleNamespace(fleet=fleet(1), request=SimpleNamespace(top=3), is_of_fleet=False)
+    allocation = SimpleNamespace(decision=decision, is_owned=False)
+    rows = [*page_tables._ranked(planned, allocation, wide=wide)]
+    names = [row.plan.scenario.hardware.id for row in rows]
+    labels = [row.label.replace("other chip", "") for row in rows]
+    assert [label + name for label, name in zip(labels, names, strict=True)] == plans.split()
+    assert [name for name, row in zip(names, rows, strict=True) if row.is_shown] == list(shown)
