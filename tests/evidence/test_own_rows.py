@@ -327,7 +327,7 @@ def test_an_engine_file_carries_rows_and_gives_the_same_numbers(tmp_path, fastca
     file, target = runs(tmp_path, *rows), tmp_path / "mine.yaml"
     fitted = fastcalc("calibrate", file, "-o", str(target))
     assert fitted.code == 0
-    assert f"runs.csv: {count} row" in fitted.out
+    assert f"runs.csv: {count} measurement" in fitted.out
     assert "use it as it is" not in fitted.out + fitted.err
     assert "\nparameters:" not in target.read_text()
     assert fastcalc("check", "--strict", str(target)).code == 0
