@@ -122,7 +122,7 @@ class SweptTable(Table):
 
     def save(self, file: str | Path) -> None:
         """Write a csv, json or parquet file, by its ending; the points are computed again."""
-        sweep.save(self._flags, Path(file))
+        sweep.save(self._flags, Path(file), as_arguments)
 
 
 class ArraySink:

@@ -126,10 +126,10 @@ def _kind_of(request: Sweep) -> str:
     return readers.kind_of(request.format, request.out, (*FORMATS, _TABLE))
 
 
-def save(request: Sweep, file: Path) -> None:
+def save(request: Sweep, file: Path, wording: Wording) -> None:
     """Evaluate all combinations and write them to a file, without printing."""
     with _sink(readers.kind_of(None, file, FORMATS), file) as sink:
-        fill(sink, combinations(request, []))
+        fill(sink, combinations(request, []), wording)
 
 
 @dataclass(frozen=True)
