@@ -57,7 +57,11 @@ def _fits(record: Record) -> str:
 _SHOWN = pick(
     "hardware batch fits chips placement chips_by_capacity chips_by_whole_layers max_batch "
     "memory_used_fraction",
-    (*COLUMNS, Column("fits", heading=("", "fits"), format=_fits)),
+    (
+        *COLUMNS,
+        Column("fits", heading=("", "fits"), format=_fits),
+        Column("max_batch", "count", heading=("largest,", "any layout")),
+    ),
 )
 
 _FIRST = (

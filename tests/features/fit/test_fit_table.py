@@ -81,6 +81,9 @@ def test_each_row_has_the_largest_batch_of_its_own_layout(capsys, monkeypatch):
     assert roomiest == alone
     assert roomiest[1] == roomiest[2] != chosen[2]
     assert f"The largest batch is {roomiest[2]}." in said
+    widely = rows("--chips", "8", "--wide")[1]
+    assert "whole largest, memory hardware" in widely
+    assert "layers any layout used" in widely
 
 
 def test_the_headline_counts_more_than_four_chips():
