@@ -121,6 +121,14 @@ def test_names_of_the_memories_in_use():
     assert memories_used(None, (NEAR, FAR)) == (0, ("HBM",))
 
 
+def test_three_memories_have_eight_combinations():
+    far, disk = FAR, SimpleNamespace(name="SSD", is_near=False)
+    sizes = {kind: np.array(1.0) for kind in KINDS}
+    shares = {kind: [np.array(0.25), np.array(0.25), np.array(0.5)] for kind in KINDS}
+    codes, names = memories_used(Split((NEAR, far, disk), 1, sizes, shares), (NEAR, far, disk))
+    assert (len(names), names[int(codes)]) == (8, "HBM + DRAM + SSD")
+
+
 def machine(**place):
     return SimpleNamespace(
         tiers=(NEAR, FAR), fastest=NEAR, place=place, memory=SimpleNamespace(shares_layers=False)
