@@ -10,17 +10,27 @@ from fastcalc.kit.answer.numbers_as_text import size
 from fastcalc.mentions import option
 from fastcalc.written import many
 
+_FOUR_BITS = "awq-int4-g128"
+"""Weights that these programs run on NVIDIA's GPUs from Turing on, which need no 4-bit units."""
+
+_PROGRAMS = ("vllm", "sglang", "tensorrt-llm")
+
+_SMALLER = 0.75
+"""Largest size of these weights, over that of the requested ones, for which they are named. [1]"""
+
 
 def fitting_quantization(location: StartLocation) -> StartLocation | None:
     """Location with the widest narrower weights with which the server starts; None if none do."""
     if location.fits or location.refused:
         return None
-    scenario = location.scenario
+    scenario, asked = location.scenario, float(location.placement.work.weight_bytes)
+    largest = dict.fromkeys(formats_run(scenario.engine, scenario.hardware).weights, asked)
+    if scenario.engine.program in _PROGRAMS and scenario.hardware.vendor == "NVIDIA":
+        largest[_FOUR_BITS] = _SMALLER * asked
     sizes = {
-        name: float(workload(scenario.model, name, scenario.kv).weight_bytes)
-        for name in formats_run(scenario.engine, scenario.hardware).weights
+        name: float(workload(scenario.model, name, scenario.kv).weight_bytes) for name in largest
     }
-    narrower = [name for name in sizes if sizes[name] < float(location.placement.work.weight_bytes)]
+    narrower = [name for name in sizes if sizes[name] < largest[name]]
     for name in sorted(narrower, key=sizes.__getitem__, reverse=True):
         quantized = start_location(locate(replace(scenario, weights=name)))
         if quantized.verdict == "fits":

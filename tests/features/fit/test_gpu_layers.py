@@ -94,6 +94,29 @@ def test_a_card_too_small_is_told_how_many_layers_it_takes(fastcalc):
         assert ran.code == code, count
 
 
+@pytest.mark.parametrize(
+    ("model", "chip", "chips", "told"),
+    [
+        # 70.6 billion parameters at 8 bits leave no room for the largest reserve; at 4.5, 30 GB.
+        ("llama-3.1-70b", "h100-sxm", 1, "quantized weights of 39.8 GB fit on 1 chip"),
+        ("qwen3-8b", "t4", 1, "--weights awq-int4-g128"),
+        ("llama-3.1-70b", "v100-sxm-32gb", 2, None),  # no kernel
+        ("gpt-oss-120b", "l40s", 1, None),  # has 4 bits
+        ("llama-3.1-70b", "tpu-v5e", 4, None),
+    ],
+)
+def test_four_bits_are_named_where_an_engine_has_kernels(model, chip, chips, told, fastcalc):
+    request = (model, "--on", chip, "--chips", str(chips))
+    ran = fastcalc("fit", *request)
+    assert ran.code == 1
+    text = " ".join(ran.out.split())
+    if told is None:
+        assert "quantized" not in text
+    else:
+        assert told in text
+        assert fastcalc("fit", *request, "--weights", "awq-int4-g128").code == 0
+
+
 def test_cards_too_small_are_told_of_quantized_weights(fastcalc):
     """70.6 billion parameters are 141 GB at 16 bits and 75 at 8.5; at 4.8 they are 42.5, below 48."""
     request = ("llama-3.3-70b", "--on", "rtx-3090", "--chips", "2")
