@@ -161,7 +161,7 @@ _QUANTIZED = (
     "*: quantized further than published, so never first unless named in "
     f"{option('weights')} or {option('kv')}"
 )
-_QUANTIZED_FIRST = "*: quantized, because no plan was found in the published precision"
+_QUANTIZED_FIRST = "*: quantized, because these chips have no plan in the published precision"
 _MARKS = {
     OVER: "over its limit",
     WEAK: "wider range: few or no measurements resemble this deployment",

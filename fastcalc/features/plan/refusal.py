@@ -197,7 +197,9 @@ def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list
     sentences = over_budget(fleet)
     if fleet.serves_all:
         return sentences
-    lacking = f"{_NONE_MEETS}; one would"
+    reasons = {why for allocation in fleet.allocations for why in +allocation.decision.reasons}
+    is_too_small = bool(reasons) and reasons <= {"chips", "unfit"}
+    lacking = f"{'no deployment fits these chips' if is_too_small else _NONE_MEETS}; one would"
     if requests and fleet.service.rate:
         lacking = "they would sustain all of it"
         throughput = f"{number(requests)} of {number(fleet.service.rate)} requests/s"

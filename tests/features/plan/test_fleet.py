@@ -603,9 +603,19 @@ def test_fewer_bits_than_published_stand_in_headline_and_rows(
     assert phrase in " ".join(headline.split())
     rows = [line for line in table.splitlines() if re.match(r"(owned|rented|\d) ", line)]
     assert rows
-    key = "*: quantized, because no plan was found in the published precision"
+    key = "*: quantized, because these chips have no plan in the published precision"
     assert key in " ".join(table.split())
     assert all(re.search(r"\*.* (q4_k_m|q8_0|fp8|nvfp4) ", row) for row in rows)
+
+
+def test_owned_chips_that_are_too_few_exceed_no_limit(fastcalc):
+    """70 billion parameters are 141 GB at 16 bits and 71 at 8: 80 GB do not hold them for sure."""
+    refused = fastcalc("plan", "llama-3.1-70b", "--own", "h100-sxm=1")
+    assert refused.code == 1
+    expected = "no deployment fits these chips; one would with --own h100-sxm=2"
+    assert expected in " ".join(refused.err.split())
+    limited = fastcalc("plan", "llama-3.1-8b", "--own", "l4=1", "--tpot", "1ms")
+    assert "no deployment meets these limits; one would with --tpot" in limited.err
 
 
 @pytest.mark.thorough
