@@ -223,11 +223,13 @@ class Fleet:
     """Allocations for a service: one for each owned chip type, then the rented chips.
 
     service : ``max_chips`` counts rented chips; ``budget`` and ``power`` cover the whole fleet
+    searched_rate : rate that the fleet was found for, if closed-loop users make another on it [1/s]
     """
 
     service: Service
     owned: Sequence[OwnedChips]
     allocations: tuple[Allocation, ...]
+    searched_rate: float | None = None
 
     @property
     def requests(self) -> float:

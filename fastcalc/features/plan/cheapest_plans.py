@@ -224,11 +224,16 @@ _LimitOf = Callable[[Gaps, bool], float]
 
 
 def _limit_of_first(decision: Decision) -> _LimitOf:
-    """Cost of the best plan."""
+    """Cost of the best plan, up to which other batches of its variant are tried."""
     best = decision.plans[0] if decision.best_by_variant else None
+    own_variant = best and best.variant
 
-    def limit_of(gaps: Gaps, _: bool) -> float:
-        return _below(best, gaps.grid.scenario, decision) * (1.0 - 1e-9)
+    def limit_of(gaps: Gaps, is_disaggregated: bool) -> float:
+        scenario = gaps.grid.scenario
+        unlike = next((pool.scenario for pool in gaps.pools if pool and pool.scenario), None)
+        variant = variant_of(scenario, is_disaggregated=is_disaggregated, taking=unlike)
+        limit = _below(best, scenario, decision)
+        return limit if variant == own_variant else limit * (1.0 - 1e-9)
 
     return limit_of
 

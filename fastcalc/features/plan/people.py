@@ -147,6 +147,17 @@ def solve_closed_loop(
     return rising if rising.is_enough or first.is_enough else first
 
 
+def with_alternatives(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -> Fleet:
+    """Copy of a closed-loop fleet with the alternatives of a search that reports several plans.
+
+    fleet_at : plans for a rate, with their alternatives [1/s]
+    """
+    searched = fleet_at(fleet.searched_rate or fleet.service.rate or 0.0)
+    if fleet.searched_rate is None:
+        return searched
+    return at_rate(searched, _settled_rate(people, searched))
+
+
 def _has_means(service: Service) -> bool:
     return min(service.budget, service.power, service.max_chips) < inf
 
@@ -290,7 +301,12 @@ def at_rate(fleet: Fleet, rate: float) -> Fleet:
         )
         for allocation, scale in _scaled(fleet, rate)
     )
-    return replace(fleet, service=replace(fleet.service, rate=rate), allocations=allocations)
+    return replace(
+        fleet,
+        service=replace(fleet.service, rate=rate),
+        allocations=allocations,
+        searched_rate=fleet.service.rate,
+    )
 
 
 def _at(pool: ReplicaPool, rate: float, scale: float) -> ReplicaPool:

@@ -12,7 +12,8 @@ from fastcalc.errors import InputError
 from fastcalc.features.plan.allocation import Fleet, allocate
 from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.demand import Deployments, chip_prices, owned_counts, traffic_of
-from fastcalc.features.plan.people import people_of, solve_closed_loop
+from fastcalc.features.plan.people import people_of, solve_closed_loop, with_alternatives
+from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.relaxations import refused
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers.script import scripts
@@ -84,17 +85,23 @@ def _planned_for(
     if people is not None:
         of_mix = replace(of_mix, users=people.waiting)
 
-    def fleet_at(rate: float | None, of_mix: Service = of_mix) -> Fleet:
+    def fleet_at(
+        rate: float | None, of_mix: Service = of_mix, rented: PoolSearch = deployments.search
+    ) -> Fleet:
         at_rate = replace(of_mix, rate=rate)
         is_fleet = rate is None and (is_of_fleet(request) or len(traffic.classes) > 1)
-        return allocate(owned, deployments.search, replace(at_rate, is_fleet=is_fleet))
+        return allocate(owned, rented, replace(at_rate, is_fleet=is_fleet))
 
     if people is not None:
         # The resources that would suffice are those of the cheapest plan in any formats.
         without_means = replace(of_mix, budget=inf, power=inf, max_chips=inf)
         without_means = replace(without_means, any_weights=True, any_cache=True)
-        unlimited_at = partial(fleet_at, of_mix=without_means)
-        fleet = solve_closed_loop(people, fleet_at, unlimited_at)
+        # Alternatives of a single class are searched at the fixed point only.
+        best_at = partial(fleet_at, rented=replace(deployments.search, shown=0))
+        unlimited_at = partial(best_at, of_mix=without_means)
+        fleet = solve_closed_loop(people, best_at, unlimited_at)
+        if deployments.search.is_of_one_class:
+            fleet = with_alternatives(people, fleet, fleet_at)
         return Planned(traffic, deployments, fleet)
     rate = service.rate or traffic.rate
     _refuse_without_rate(request, rate)

@@ -191,6 +191,22 @@ def test_no_plan_for_a_rate_that_its_users_stay_below_costs_less(words, capsys, 
     assert plan["usd_per_month"] <= min(found) * (1.0 + 1e-9)
 
 
+def test_alternatives_are_reported_and_searched_once(monkeypatch):
+    """Of all rates that are tried, one has several plans; the first of them is the one chosen."""
+    shown = []
+    allocate = plan_run.allocate
+
+    def counted(owned, rented, service):
+        shown.append(rented.shown)
+        return allocate(owned, rented, service)
+
+    monkeypatch.setattr(plan_run, "allocate", counted)
+    asked = {"on": "h100-sxm,l40s", "users": 500, "think": "30s", "tpot": "30ms"}
+    assert len(fc.plan("llama-3.1-8b", top=3, **asked)) >= 3
+    assert len(shown) > 2
+    assert [number for number in shown if number] == [3]
+
+
 @pytest.mark.thorough
 @every("formats,enough", [(("--weights", "bf16", "--kv", "bf16"), "4"), ((), "3")])
 def test_users_have_a_plan_within_means_that_hold_one(formats, enough, capsys, monkeypatch):

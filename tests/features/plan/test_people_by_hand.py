@@ -21,6 +21,7 @@ from fastcalc.features.plan.people import (  # fmt: skip
     mean_request_s,
     people_of,
     solve_closed_loop,
+    with_alternatives,
 )
 from fastcalc.features.plan.replica_options import ReplicaOption
 from fastcalc.features.plan.request import FindPlans
@@ -263,6 +264,22 @@ def test_means_refuse_at_the_rate_of_the_plan_without_them(
     assert [*risen] == ([unlimited, last] if means == inf else [last] * (last is None))
 
 
+def test_alternatives_are_searched_at_the_rate_of_the_chosen_plan_alone(loop):
+    """A plan for 8 requests/s of which users make 7: the same one, with its alternatives, at 7."""
+    asked = []
+
+    def with_others(rate):
+        asked.append(rate)
+        return At(rate, own=7.0)
+
+    settled = SimpleNamespace(searched_rate=8.0, service=Service(1.0, 1.0, rate=7.0))
+    assert with_alternatives(USERS, settled, with_others) == (8.0, 7.0)
+    # Users who do not wait, and a refused plan, are searched at the rate itself.
+    refused = SimpleNamespace(searched_rate=None, service=Service(1.0, 1.0, rate=5.0))
+    assert with_alternatives(USERS, refused, with_others) == At(5.0, own=7.0)
+    assert asked == [8.0, 5.0]
+
+
 def pool(share, cost=1.0, leads=True, **changes):
     decision = SimpleNamespace(may_lead=lambda _: leads, service=SimpleNamespace(rate=1.0))
     classes = (SimpleNamespace(share=share),)
@@ -387,6 +404,7 @@ class Whole:
     requests: float
     service: Service
     allocations: tuple
+    searched_rate: float | None = None
 
 
 def test_a_fleet_at_another_rate_has_the_same_replicas(monkeypatch):
@@ -403,6 +421,7 @@ def test_a_fleet_at_another_rate_has_the_same_replicas(monkeypatch):
     whole = Whole(6.0, Service(1.0, 1.0, rate=6.0), parts)
     halved = at_rate(whole, 4.0)
     assert halved.service.rate == 4.0
+    assert halved.searched_rate == 6.0
     assert [part.requests for part in halved.allocations] == [2.0, 2.0]
     ((same,), (half,)) = (part.sharing.pools for part in halved.allocations)
     assert half.decision.service.rate == 2.0

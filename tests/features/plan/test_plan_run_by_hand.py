@@ -263,6 +263,7 @@ def test_users_are_planned_within_means_and_without(monkeypatch):
         return fleet_at(3.0), unlimited_at(3.0)
 
     monkeypatch.setattr(plan_run, "solve_closed_loop", solve)
+    monkeypatch.setattr(plan_run, "with_alternatives", lambda _, fleets, __: fleets)
     kind = RequestClass("", 1.0, Lengths.fixed(1000.0, 500.0))
     request = asked(users=100.0, think="30s", budget="9/month")
     service = Service(
