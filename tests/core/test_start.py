@@ -107,6 +107,19 @@ def test_latent_attention_expands_a_chunk_of_the_context():
     assert reserve.on(8, 8, 0).layer < reserve.on(8, 1, 8).layer
 
 
+@pytest.mark.parametrize(
+    ("sequences", "tokens"),
+    # Eight sequences of 2,000 tokens, or four blocks of 16 for each sequence, at most 65,536.
+    [(None, 65_536), (512, 32_768), (64, 16_000)],
+)
+def test_short_sequences_expand_four_blocks_each(sequences, tokens):
+    """vLLM 0.33, mla_attention.py, determine_chunked_prefill_workspace_size."""
+    memory = replace(OWN_MEMORY, longest=2000.0)
+    sharding = Sharding(tp=8)
+    place = placed("deepseek-r1", "h200-sxm", sequences=sequences, sharding=sharding, memory=memory)
+    assert (tokens * 128 * 256 * 2, 0.0) in place.placement.machine.reserve.layers
+
+
 def test_an_indexer_gathers_keys_of_forty_longest_sequences():
     """Of DeepSeek V3.2: 40 x 163,840 keys of 132 bytes, and half a GiB of scores."""
     place = placed("deepseek-v3.2", "h200-sxm", sharding=Sharding(tp=8)).placement

@@ -173,7 +173,7 @@ def reserve_of(
                 )
                 for divided, undivided in (_widths(model) if buffers else ())
             ),
-            *_context_buffers(software, model, longest),
+            *_context_buffers(software, model, longest, sequences),
         ),
         alone=alone,
         joined=float(software.joined_memory),
@@ -251,11 +251,12 @@ def _prompt_graph_count(rows: float, largest: float) -> float:
 
 
 def _context_buffers(
-    software: DeclaredParameters[ArrayLike], model: Model, longest: float
+    software: DeclaredParameters[ArrayLike], model: Model, longest: float, sequences: float
 ) -> Iterator[tuple[float, float]]:
     """Memory of attention for cached tokens: divided by ranks, and whole. [byte]
 
-    Latent attention expands the keys and values of a chunk of the context (vLLM 0.33,
+    Latent attention expands the keys and values of a chunk of the context: of eight longest
+    sequences, or of four blocks of each, up to a limit (vLLM 0.33,
     model_executor/layers/attention/mla_attention.py). An indexer gathers keys of 8 bits with a
     scale of 4 bytes, and holds scores (model_executor/layers/sparse_attn_indexer.py).
 
@@ -266,7 +267,8 @@ def _context_buffers(
     for attention in (block.attention for block in model.blocks):
         if isinstance(attention, LatentAttention) and attention.indexer is None:
             width = attention.heads * (attention.nope_dim + attention.value_dim)
-            tokens = min(8.0 * longest, float(software.context_chunk))
+            blocks = 4.0 * sequences * float(software.block_size)
+            tokens = min(max(8.0 * longest, blocks), float(software.context_chunk))
             yield float(stream_memory(copies=1.0, tokens=tokens, width=width)), 0.0
         elif isinstance(attention, (LatentAttention, CompressedAttention)) and attention.indexer:
             indexer, merged = attention.indexer, attention.indexer.pool
