@@ -105,10 +105,10 @@ as an article or a benchmark site.
 - Cross-validation predicts each source with constants fitted to the measurements of other
 publishers.
 - The blind test used measurements collected after the fit. Too few of them were in range, so the
-[ranges](docs/method.md#ranges) have since been widened, without another blind test so far.
+[ranges](docs/method.md#ranges) have since been widened. The wider ranges have had no blind test.
 - {faster} faster than the hardware bound.
 - {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). Their engines were
-fitted to the same measurements, so expect larger errors on other SRAM machines.
+fitted to these {seen}, so expect larger errors on other SRAM machines.
 - {host} further measurements with weights offloaded to host memory have a median error of
 {host_median:.2f}x.
 

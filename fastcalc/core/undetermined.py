@@ -48,7 +48,7 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     if _is_known_for_one_user(machine):
         yield (
             f"no public benchmark shows {machine.hardware.id} serving several users; the low "
-            "end of its range assumes single-user throughput shared by the whole batch"
+            "end of its range assumes that total throughput does not grow with the batch"
         )
 
 

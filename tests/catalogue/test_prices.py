@@ -300,7 +300,7 @@ def test_a_plan_over_all_leaves_marketplaces_out_and_says_so(fastcalc):
     }
     assert "rtx-5090" in only
     ran = fastcalc(*asked)
-    assert ("skipped, because they are rented only on marketplaces: "
+    assert ("chips rented only on marketplaces are skipped: "
            f"{', '.join(sorted(only))}") \
         in words(ran.err)  # fmt: skip
     assert "--offer marketplace" in ran.err

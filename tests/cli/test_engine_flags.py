@@ -203,7 +203,7 @@ def test_a_draft_model_of_the_user_replaces_the_server_s():
     words, notes = translated(["compare", "--server", server, "--draft-model=llama-3.1-8b"])
     assert words[words.index("--draft-model") + 1] == "llama-3.1-8b"
     assert words.count("--draft-model") == 1
-    assert "draft model llama-3.1-8b is computed in place of x.gguf" in notes
+    assert "draft model llama-3.1-8b, as given, replaces x.gguf" in notes
 
 
 def test_a_draft_model_that_a_command_cannot_count_needs_room():
@@ -975,7 +975,7 @@ def test_a_flag_beside_a_server_and_in_it_has_one_value():
 def test_a_model_beside_a_server_is_said_to_be_computed():
     command = "vllm serve Qwen/Qwen3-32B-AWQ --tensor-parallel-size 4"
     _, notes = translated(["fit", "qwen3-14b", "--on", "l40s", "--server", command])
-    assert "--server: qwen3-14b is computed in place of Qwen/Qwen3-32B-AWQ" in notes
+    assert "--server: qwen3-14b, as given, replaces Qwen/Qwen3-32B-AWQ" in notes
 
 
 # vLLM, vllm/config/model.py: "User-specified max_model_len (65536) is greater than the derived

@@ -234,7 +234,7 @@ def _read_drafts(line: Words) -> None:
     for name in models[-1:]:
         if line.has("--draft-model"):
             stated = shown(line.value("--draft-model"), 60)
-            line.notes.append(f"draft model {stated} is computed in place of {shown(name, 60)}")
+            line.notes.append(f"draft model {stated}, as given, replaces {shown(name, 60)}")
         elif "draft_model" in line.fields and _is_counted(line, name):
             line.words += ["--draft-model", name]
         else:

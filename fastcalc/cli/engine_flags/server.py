@@ -159,7 +159,7 @@ def read(line: Words) -> None:
             f"--server: {model_name} names its models, so {command.model} is not used; the command "
             f"sets {' '.join(command.flags)}"
             if "path" in line.fields
-            else f"--server: {model_name} is computed in place of {command.model}"
+            else f"--server: {model_name}, as given, replaces {command.model}"
         )
     read_lengths(line)
     by_default = _by_default(line)

@@ -261,8 +261,8 @@ class MeasureAnswer(Answer):
             ""
             if self.measured
             else (
-                "; vs now: its width after this run and those above it; expected range: its "
-                "center will also shift to your measurements"
+                "; vs now: width of the range after this run and those above it; expected range: "
+                "your measurements will also move its center"
             )
         )
         return f"key: 80% range: four of five measurements should fall inside{after}"

@@ -158,7 +158,8 @@ def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
     chip, batch = scenario.hardware.id, min(scenario.batches)
     if any(tier.name == BEHIND for tier in location.tiers):
         yield (
-            f"{chip}: no host memory is given, so loading from another tier takes no time; "
+            f"{chip}: no host memory is given, so loading from another tier is assumed to "
+            "take no time; "
             f"{option('host', 'dram=1TB@300GB/s,link=64GB/s')} sets its size and speed"
         )
     if rate is not None:

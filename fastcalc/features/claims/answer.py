@@ -297,7 +297,10 @@ class ExplainedClaim(ClaimsAnswer):
         if claim.ours:
             yield "said by", "no article; our own inference"
         yield from (("caveat", f"{self.title(key)} {text}") for key, text in claim.hedge.items())
-        yield "depends on", DEPENDS[judged.depends] if judged.depends else ""
+        yield (
+            "depends on",
+            f"{DEPENDS[judged.depends]}; edits may change the verdict" if judged.depends else "",
+        )
 
     def _of_test(self, tested: Tested) -> Iterator[tuple[str, str]]:
         """The computed value of a test and the criterion for it, its formula and its inputs."""
@@ -355,7 +358,7 @@ def shown(tested: Tested, max_listed: int = _FEW) -> str:
         text = amount([min(reached), max(reached)], tested.unit, " to ")
     else:
         text = amount(reached, tested.unit, " and " if len(reached) == _FEW else ", ")
-    return text if len(reached) == len(values) else f"{text} or {_UNREACHABLE}"
+    return text if len(reached) == len(values) else f"{text} (in other cases, {_UNREACHABLE})"
 
 
 def over_assumptions(tested: Tested) -> str:

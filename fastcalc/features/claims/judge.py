@@ -23,7 +23,7 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
-    "supported": "true in every plausible case (if it says 'may': in at least one)",
+    "supported": "true in every plausible case (a claim that says 'may': in at least one)",
     "conditional": "true in some plausible cases, and the claim does not say in which",
     "misleading": "the number is right, but the conclusion is wrong",
     "refuted": "false in every plausible case",

@@ -283,14 +283,16 @@ def cost_table(
     floors = np.atleast_1d(software.floors)
     heads = [f"{floor * 1e6:g} us" if floor else "no floor" for floor in floors]
     price_range = (
-        f"{PRICE:g}x lies at {min(prices):.3g} to {max(prices):.3g} us" if prices else "none"
+        f"{PRICE:g}x the cost at a latency floor of {min(prices):.3g} to {max(prices):.3g} us"
+        if prices
+        else "none"
     )
     return finding(
         np.array(values),
         ("least multiple", min(reached), "x"),
         ("largest multiple", max(reached), "x"),
-        ("cells out of reach", np.sum(~np.isfinite(values))),
-        ("cells", len(values)),
+        ("combinations out of reach", np.sum(~np.isfinite(values))),
+        ("combinations tried", len(values)),
         rows=FindingRows(("case", *heads, f"{PRICE:g}x at"), tuple(table)),
         break_even=f"{price_range} per layer, in {len(prices)} of {len(table)} cases"
         if prices

@@ -72,7 +72,7 @@ OF_TASKS = {
     "repair": Variable("repair", _SECONDS, "repair time", "s per failed run", zero=True),
     "sessions": Variable("sessions", LIMITS["tries"], "number of concurrent sessions"),
     "look-away": Variable(
-        "look_away", _SECONDS, "the wait after which the user does other work", "s", zero=True
+        "look_away", _SECONDS, "the wait before the user switches tasks", "s", zero=True
     ),
     "come-back": Variable("come_back", _SECONDS, "time to resume", "s", zero=True),
     "hour": Variable("hour", _DOLLARS, "value of a user's hour", "$", zero=True),

@@ -62,10 +62,10 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
         return sentence
     first = decision.winner
-    noun = "others" if len(offered) > 2 else "other"
+    rest = "the others'" if len(offered) > 2 else "the other's"
     turns = [
-        f" {flip.winner} wins if {first.name}'s accuracy is below {percent(flip.value)} ({noun}: "
-        "100%)."
+        f" {flip.winner} wins if {first.name}'s accuracy is below {percent(flip.value)} and {rest} "
+        "is 100%."
         for flip in flips
         if first is not None
         and flip.parameter == f"{first.name}.accuracy"

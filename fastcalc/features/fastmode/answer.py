@@ -158,7 +158,7 @@ class FastmodeAnswer(Answer):
             if choice.trick not in reaching and not choice.is_ruled_out
         )
         if missed:
-            text = f"not enough alone: {', '.join(missed)}; {option('wide')} says why"
+            text = f"too slow alone: {', '.join(missed)}; {option('wide')} says why"
             yield Note(text, weight=3, is_hint=True)
         for line in other_prices(self._outcomes(self._first), self._named()):
             yield Note(line, weight=3, is_hint=True)

@@ -24,6 +24,10 @@ _NAMED_BY_CHANGE = ("newer-hardware", "other-hardware", "sram-machine", "smaller
 _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
 
 
+_TODAYS = "x today's cost (80% range "
+"""Words around a cost that a second cost leaves out."""
+
+
 def headline(solution: SpeedupOptions) -> str:
     """Cost of the target speed, and the technique: on today's chips and on other chips."""
     if not solution.reached:
@@ -35,15 +39,17 @@ def headline(solution: SpeedupOptions) -> str:
     on_same_chips, on_others = solution.on_same_chips, solution.on_another_machine
     chip = solution.today.scenario.hardware.id
     if on_same_chips is None:
-        other_chips = "".join(_cost(solution, choice) for choice in solution.leading)
+        others = (_means_and_cost(solution, choice) for choice in solution.leading)
+        other_chips = "".join(f"{means} {cost}" for means, cost in others)
         nothing = f"Nothing on {chip} reaches {target}."
         if solution.reaches_on_same_chips:
             nothing = f"On {chip}, only quantization or another model reaches {target}."
-        return f"{nothing} Other hardware reaches it {other_chips}."
-    sentence = f"{target} is reached {_cost(solution, on_same_chips, f' on {chip}')}"
+        return f"{nothing} Other hardware reaches it with {other_chips}."
+    means, cost = _means_and_cost(solution, on_same_chips)
+    sentence = f"With {means}, {chip} reaches {target} {cost}"
     if on_others:
-        other_cost = _cost(solution, on_others).replace("x today's cost (80% range ", "x (")
-        return f"{sentence}, and {other_cost}."
+        means, cost = _means_and_cost(solution, on_others)
+        return f"{sentence}; with {means}, {cost.replace(_TODAYS, 'x (')}."
     return f"{sentence}."
 
 
@@ -60,8 +66,8 @@ def today(solution: SpeedupOptions) -> str:
     )
 
 
-def _cost(solution: SpeedupOptions, best: Option, on: str = "") -> str:
-    """Cost of an option with its range, and its technique or the chip or model that it uses."""
+def _means_and_cost(solution: SpeedupOptions, best: Option) -> tuple[str, str]:
+    """Technique of an option, or the chip or model that it uses, and its cost with its range."""
     _, record = rows(solution, [best])
     name, change = trick_cell(record), f" ({best.change})" if best.change else ""
     technique = f"{'a ' * name.endswith('batch')}{name}{change}"
@@ -69,10 +75,10 @@ def _cost(solution: SpeedupOptions, best: Option, on: str = "") -> str:
         technique = best.change
     cost = record["cost_multiple"]
     if cost is None:
-        return f"with {technique}{on}, which has no price"
+        return technique, "without a known price"
     low, high = record["cost_multiple_low"], record["cost_multiple_high"]
     within = "" if low is None else f" (80% range {near_one(low)} to {near_one(high)})"
-    return f"at {dollars(cost)}x today's cost{within} with {technique}{on}"
+    return technique, f"at {dollars(cost)}x today's cost{within}"
 
 
 def no_option_reaches(solution: SpeedupOptions) -> str:

@@ -74,7 +74,7 @@ _FIRST = (
     words("|contents", itemgetter(6)),
 )
 _KEY = (
-    "key: largest batch: sequences with full prompt and output that the layout holds, up to "
+    "key: largest batch: sequences with full prompt and output that fit in memory, at most "
     f"{option('max_num_seqs')}; {KEY}"
 )
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum memory, b if its minimum"
@@ -221,11 +221,12 @@ def why_or_stop(location: StartLocation) -> str:
     else:
         is_certain = location.fits and not location.is_expected_to_stop
         blocks = location.expected_blocks if is_certain else None
-        says = f"if it reserves its maximum, {stops}" if is_certain else stops
+        says = f"{stops} if it reserves its maximum memory" if is_certain else stops
         says += f" ({blocks:,} blocks are expected)" if blocks else ""
     pairs = [" ".join(remedy.flag for remedy in pair) for pair in location.joint_remedies]
     flags = [*pairs, *(remedy.flag for remedy in remedies)]
-    return f"{says}; it starts with {listed(flags, 'or')}" if flags else says
+    starts = f"{location.scenario.engine.id} starts with {listed(flags, 'or')}"
+    return f"{says}; {starts}" if flags else says
 
 
 _WITH_POOL = ("vllm", "sglang", "tensorrt-llm")
@@ -469,8 +470,8 @@ def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for _, location in larger)])
         batches = dict.fromkeys(f"{batch:,} on {named_chips(where)}" for batch, where in larger)
         yield (
-            f"largest batches assume that {engines} reserves its maximum memory; with its expected "
-            f"reserve, {listed([*batches])} would fit"
+            f"largest batches assume the largest memory reserve of {engines}; with the expected "
+            f"reserve, they would be {listed([*batches])}"
         )
 
 

@@ -31,22 +31,24 @@ class MostOnCard:
         """Sentence on the setting that starts."""
         if self.count is None:
             return (
-                f"{self.chip} starts with no value of {option(self.setting)}: card and host "
-                f"({self.host}) together have too little memory; name a larger {option('host')}"
+                f"on {self.chip}, the model starts with no value of {option(self.setting)}: "
+                f"card and host ({self.host}) together have too little memory; name a larger "
+                f"{option('host')}"
             )
         if self.setting == "n_cpu_moe":
             return (
-                f"{self.chip} starts with at least {option(self.setting, self.count)}: experts of "
-                f"{self.count:,} of {self.layers:,} layers on {self.host}"
+                f"on {self.chip}, the model starts with at least "
+                f"{option(self.setting, self.count)}: experts of {self.count:,} of "
+                f"{self.layers:,} layers in host memory ({self.host})"
             )
-        starts = f"{self.chip} starts with at most {option(self.setting, self.count)}"
+        starts = f"on {self.chip}, the model starts with at most {option(self.setting, self.count)}"
         if self.count > self.layers:
             return f"{starts}: all layers and the output layer"
         if not self.count:
-            return f"{starts}: all layers are on {self.host}"
+            return f"{starts}: all layers in host memory ({self.host})"
         return (
-            f"{starts}: {self.count - 1:,} of {self.layers:,} layers and the output layer on the "
-            f"card, the others on {self.host}"
+            f"{starts}: {self.count - 1:,} of {self.layers:,} layers and the output layer in "
+            f"card memory, the others in host memory ({self.host})"
         )
 
 

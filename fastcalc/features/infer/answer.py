@@ -260,22 +260,16 @@ class InferAnswer(Answer):
                 noun_phrase = first + f" with {listed(techniques)}" * bool(techniques)
                 noun_phrase += " (few samples match)" * combination.region.is_thin
                 (joint if techniques else alone).append(noun_phrase)
-        if alone:
-            each = "each " * (len(alone) > 1)
-            sentence = f"{listed(alone, 'or')} could {each}explain the fast tier alone"
-            sentence += f"; so could {listed(joint, 'or')}" * bool(joint)
-        else:
-            sentence = (
-                f"{listed(joint, 'or')} could explain the fast tier; no technique alone could"
-            )
+        sentence = f"{listed(alone + joint, 'or')} could explain the fast tier"
+        sentence += "; no technique alone could" * (not alone)
         unclear = " Speeds and prices alone cannot tell which." * (len(alone + joint) > 1)
         return f"{sentence[0].upper()}{sentence[1:]}.{unclear}"
 
     def key(self) -> str:
         """Meaning of bands, ratios and dashes in the table."""
         return (
-            f"key: matching samples: of {self.inverse.points:,} simulated services, not a "
-            "probability; a..b: 10th to 90th percentile of these; -: equal in both tiers"
+            f"key: matching samples: of {self.inverse.points:,} simulated services, those that "
+            "match (not a probability); a..b: their 10th to 90th percentile; -: equal in both tiers"
         )
 
     def notes(self) -> Iterator[Note]:
@@ -325,8 +319,8 @@ class InferAnswer(Answer):
         ]
         if clauses:
             yield (
-                "other hardware means that the fast tier has more chips. They are also of another "
-                f"type {', and '.join(clauses)}"
+                "other hardware means more chips in the fast tier. Their type differs, too, "
+                f"{', and '.join(clauses)}"
             )
 
     def _at_limits(self) -> Iterator[str]:
@@ -372,9 +366,8 @@ class InferAnswer(Answer):
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"to tell the {count} explanations apart, find out {listed(nouns, 'or')}: "
-            f"{'each' if len(nouns) > 1 or len(ratios) > 1 else 'it'} raises the chance of naming "
-            f"the right one from {now} to {chance_then}%"
+            f"knowing {listed(nouns, 'or')} would raise the chance of naming the right one of the "
+            f"{count} explanations from {now} to {chance_then}%"
         )
 
     def next_command(self) -> str:

@@ -41,7 +41,7 @@ def verdict(diagnosis: Diagnosis) -> str:
     amount = f"measured times are {number(slowdown, 3)} times the predicted ones (median)"
     if diagnosis.verdict == "nothing":
         tail = ", so it is faster than most" if slowdown < _FASTER else ""
-        return f"Nothing is slower than predicted: {amount}{tail}"
+        return f"The server is not slower than predicted: {amount}{tail}"
     if count == 1:
         amount = f"its measured time is {number(slowdown, 3)} times the predicted one"
         return f"One measurement is too few to tell what differs: {amount}"
@@ -91,7 +91,9 @@ def unnamed(diagnosis: Diagnosis) -> str:
     if all((one.point.chips or one.point.tp or 1) == 1 for one in diagnosis.predictions):
         excluded.add(LINKS)
     untested = [f.term.name for f in not_named if not f.is_tested and f.term not in excluded]
-    sentences = [f"Other causes (several may hold): {', '.join(likely)}"] if likely else []
+    sentences = (
+        [f"Probability of other causes (several may hold): {', '.join(likely)}"] if likely else []
+    )
     if untested:
         sentences += [f"no measurement tests {listed(untested, 'or')}"]
     if has_room:

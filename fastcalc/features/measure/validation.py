@@ -298,8 +298,8 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
         f"fitted on, the median error is {total.median_factor:.2f}x and the 90th percentile "
         f"{total.p90_factor:.2f}x; {whole_percent(total.coverage)} are in the 80% range "
         f"({option('wide')} lists them)",
-        "SRAM machines: their engines are set from these few speeds and no speed is held out, so "
-        "the true error is probably larger",
+        "SRAM machines: their engines are fitted to these very speeds, so expect larger errors on "
+        "others",
         f"{len(aside.suspect.predictions)} measurements are excluded as implausible; "
         "evidence/sources.yaml has the reasons",
         *_left_out(skipped),

@@ -154,12 +154,14 @@ _TERMS = {
 """Terms of ranked plans and fleets, by a heading of their column, which a table may drop."""
 
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
-_OF_MIX = "pool: replicas that serve the classes with this number; latencies: with Poisson arrivals"
+_OF_MIX = (
+    "pool: replicas for the classes with the same pool number; latencies: with Poisson arrivals"
+)
 _IN_POOLS = "p99: in the slowest of the class's pools"
-_IN_NODES = f"chips: rented in whole nodes ({option('by', 'chip')}: singly)"
+_IN_NODES = f"chips: rented in whole nodes ({option('by', 'chip')} rents single chips)"
 _QUANTIZED = (
-    "*: quantized further than published, so never first unless named in "
-    f"{option('weights')} or {option('kv')}"
+    f"*: quantized further than published; ranked first only if {option('weights')} or "
+    f"{option('kv')} names the format"
 )
 _QUANTIZED_FIRST = "*: quantized, because these chips have no plan in the published precision"
 _MARKS = {

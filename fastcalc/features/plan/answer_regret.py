@@ -109,7 +109,7 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     flag = option("confidence", f"{CONFIDENT:g}")
     chance = f"a {CONFIDENT:g}% {_CHANCE}"
     if service.utilization < 1.0:  # at slow speeds, too
-        chance += f" with utilization up to {whole_percent(service.utilization)}"
+        chance += f" at up to {whole_percent(service.utilization)} utilization"
     if confident is None:
         text = f"no plan has {chance}{_edge(odds, chosen, service)}"
     elif (times := confident.cost / chosen.cost) < DEAR:
@@ -158,10 +158,10 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
         yield Note(f"{text}, and no benchmark pays for itself", weight)
         return
     chip, saved = best.plan.scenario.hardware.id, before - best.regret
-    benchmark = f"benchmarking {best.plan.layout.chips} rented {chip} for {best.minutes} minutes"
+    benchmark = f"a {best.minutes}-minute benchmark of {best.plan.layout.chips} rented {chip}"
     yield Note(
-        f"the cheapest plan is uncertain: {benchmark} (${best.usd:,.2f}) saves about "
-        f"${_rough(saved)} per month on average",
+        f"the cheapest plan is uncertain: {benchmark} (${best.usd:,.2f}) may "
+        f"change the choice; on average it saves about ${_rough(saved)} per month",
         weight,
     )
     regrets = (

@@ -106,7 +106,7 @@ def against_api(chosen: Plan, service: Service) -> Iterator[str]:
 def idle(chosen: Plan) -> Iterator[str]:
     """Note on the number of idle chips in the nodes of a plan."""
     if chosen.idle_chips:
-        chips = f"{chosen.idle_chips:,.0f} of {chosen.values['chips']:,.0f}"
+        chips = f"{chosen.idle_chips:,.0f}"
         verb = "is" if chosen.idle_chips == 1 else "are"
         yield f"{chips} {chosen.scenario.hardware.id} {verb} idle, because nodes are rented whole"
 

@@ -87,7 +87,11 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
     pricing = chosen.scenario.pricing
-    basis = "at the price set" if chip.id in pricing.user_prices else basis_of(pricing)
+    basis = (
+        "at the price set"
+        if chip.id in pricing.user_prices
+        else f"price basis: {basis_of(pricing)}"
+    )
     a_million = (
         f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok (input and output)" if tokens else ""
     )
@@ -180,7 +184,7 @@ def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
     if len(pools) < sum(len(pool.classes) for pool in pools):
         bill, chips = bill_of(sharing.one_each), listed(_chip_types(sharing.one_each))
         is_same = bill == bill_of(pools)
-        costs = "cost the same" if is_same else f"need {bill} ({chips})"
+        costs = "cost the same as this plan" if is_same else f"need {bill} ({chips})"
         yield f"{part}a pool for each class would {costs}"
 
 

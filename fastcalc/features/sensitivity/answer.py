@@ -38,8 +38,8 @@ _WIDE = pick("served_tokens_per_s_total_change path", COLUMNS)
 
 _PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
-    "key: +10%: with the parameter 10% higher, or its next integer; largest gain: tok/s with its "
-    f"best value; reached at: value that gives 99% of it; {_PATHS}"
+    "key: +10%: change if the parameter rises by 10% (an integer: at least by 1); largest gain: "
+    f"of tok/s, at the best value; reached at: value that gives 99% of that gain; {_PATHS}"
 )
 _TARGET_KEY = (
     f"key: value needed if only this parameter changes; -: no value reaches the target; {_PATHS}"
@@ -102,8 +102,8 @@ class SensitivityAnswer(Answer):
             yield Note(f"{reason}: {', '.join(idle)}", weight=0)
         if not self.goals and (saturated := self.batches[0].buys_nothing()):
             yield Note(
-                "decode speed and the largest batch gain nothing from "
-                f"{listed(saturated)}, but TTFT may"
+                "raising these helps neither decode speed nor the largest batch, though perhaps "
+                f"TTFT: {listed(saturated)}"
             )
         for path in dict.fromkeys(row.path for row in self.rows if row.moves):
             owner, _, name = path.rpartition(".")

@@ -14,7 +14,7 @@ from fastcalc.kit.answer.point_records import compare_records
 from fastcalc.kit.answer.row_words import TableRow, alone
 from fastcalc.written import listed
 
-_RANKS = (("Of chip and engine,", "most"), ("Next,", "most"))
+_RANKS = ("The most effective chip or engine parameter", "Next")
 """Words around the parameters with the largest effects."""
 
 _WORTH = 0.05
@@ -57,10 +57,10 @@ class MovedBatch:
         """State the parameters of chip and engine with the largest effects."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"{start} {'raising' if row.elasticity > 0 else 'cutting'} {row.name} (now "
-            f"{row.text(row.value)}) by 1% helps {most}: speed "
-            f"+{number(abs(row.elasticity), 2)}%."
-            for (start, most), row in zip(_RANKS, worth, strict=False)
+            f"{start} is {row.name} (now {row.text(row.value)}): "
+            f"{'raising' if row.elasticity > 0 else 'cutting'} it by 1% raises speed by "
+            f"{number(abs(row.elasticity), 2)}%."
+            for start, row in zip(_RANKS, worth, strict=False)
         ]
 
     def buys_nothing(self) -> list[str]:

@@ -62,7 +62,7 @@ class TableRow(NamedTuple):
         return self.speed if figure == "speed" else self.cost
 
 
-TIED = "tie, tied: the 80% range of their ratio includes 1"
+TIED = "tie: the 80% range of the ratio includes 1"
 """Key entry for tables whose headline mentions a tie."""
 
 

@@ -387,9 +387,8 @@ def without_marketplaces(
     if not left_out or len(left_out) == len(chips):
         return chips
     notes.append(
-        "skipped, because they are rented only on marketplaces: "
-        f"{', '.join(left_out)}; name them with {option('on')}, or add "
-        f"{option('offer', 'marketplace')}"
+        f"chips rented only on marketplaces are skipped: {', '.join(left_out)}; name them "
+        f"with {option('on')}, or add {option('offer', 'marketplace')}"
     )
     return [chip for chip in chips if chip.id not in left_out]
 

@@ -79,7 +79,7 @@ WORKED = {
     "HW027": "440 GB is 9.52 MB per mm2",  # over 46,225 mm2
     "HW029": "is 47.9 GB/s per watt",  # 3,350 / 70
     "HW041": "is 2 times the 450 GB/s",
-    "HW042": "is 2.1 of the memory's 3.35 TB/s",  # 7.2 / 3.35
+    "HW042": "is 2.1 times the memory bandwidth (3.35 TB/s)",  # 7.2 / 3.35
     "HW044": "'400 Gb/s' (bits) would be 50 GB/s",
     "HW062": "is 0.5 times the chip's 700 W",
     "HW064": "on 814 mm2 is 511 million per mm2; chips made by then have 10 to 180",  # 416e9 / 814

@@ -27,9 +27,9 @@ def a_test(values=(2.0,), unit="s", *, ranges=(), premises=(), comparison="equal
         ((2.0, 3.0), 2, "2 and 3 s"),
         ((3.0, 2.0, 4.0), 2, "2 to 4 s"),
         ((2.0, 3.0, 4.0), 3, "2, 3, 4 s"),
-        ((2.0, nan), 2, "2 s or no batch reaches both speeds"),
+        ((2.0, nan), 2, "2 s (in other cases, no batch reaches both speeds)"),
         ((inf,), 2, "no batch reaches both speeds"),
-        ((2.0, nan, 4.0), 2, "2 to 4 s or no batch reaches both speeds"),
+        ((2.0, nan, 4.0), 2, "2 to 4 s (in other cases, no batch reaches both speeds)"),
         ((nan, nan, nan), 2, "no batch reaches both speeds"),
     ],
 )

@@ -629,17 +629,16 @@ TODAY = re.compile(
     r"tokens/s(?: \([\d.,]+ asked, but no larger batch fits\))?\. "
 )
 FAST = re.compile(
-    r"(?:(?P<none>Nothing on [\w.-]+ reaches |On [\w.-]+, only quantization or another model reaches )?(?P<goal>[\d.,]+) tokens/s per user \((?P<speedup>[\d.,]+)x\)(?:"
+    r"(?:(?:(?P<none>Nothing on [\w.-]+ reaches |On [\w.-]+, only quantization or another model reaches )|With (?P<technique>.+?), (?P<chip>[\w.-]+) reaches )?(?P<goal>[\d.,]+) tokens/s per user \((?P<speedup>[\d.,]+)x\)(?:"
     r"(?P<changed> needs quantization or another model, and both change the answers)?"
-    r"(?: is reached (?P<same>.+? on [\w.-]+(?:, which has no price)?)(?:, and (?P<beside>.+?))?"
-    r"|\. Other hardware reaches it (?P<other>.+?))?)\. (?=Price|Today)"
+    r"(?: (?P<same>(?:at|without) .+?)(?:; with (?P<beside>.+?))?"
+    r"|\. Other hardware reaches it with (?P<other>.+?))?)\. (?=Price|Today)"
     r"|Nothing in the catalogue reaches (?P<missed>[\d.,]+) tokens/s; a single user gets at "
     r"most (?P<most>[\d.,]+), with (?P<with>.*?)\. )"
 )
 WAY = re.compile(
-    r"(?:at (?P<cost>[\d.,]+)x(?: today's cost)?(?: \((?:80% range )?(?P<low>[\d.,]+) to "
-    r"(?P<high>[\d.,]+)\))? )?"
-    r"with (?P<way>.+?)(?P<free>, which has no price)?"
+    r"(?P<way>.+?),? (?:at (?P<cost>[\d.,]+)x(?: today's cost)?(?: \((?:80% range )?"
+    r"(?P<low>[\d.,]+) to (?P<high>[\d.,]+)\))?|(?P<free>without a known price))"
 )
 LAW = re.compile(r"Factors of [a-zA-Z ]+: ([\d.,]+)x = (.*?)(?:; cost ([\d.,]+)x)?\. ")
 
@@ -682,10 +681,11 @@ def check_ways(said, noted, rows):
             changed = f"On {on}, only quantization or another model reaches "
             assert said["none"] == (changed if is_changed else f"Nothing on {on} reaches ")
     leads = []
-    for text, alike in ((said["same"], same), (said["beside"] or said["other"], other)):
+    on_same_chips = said["same"] and f"{said['technique']} {said['same']}"
+    assert said["chip"] == (today["hardware"] if same else None)
+    for text, alike in ((on_same_chips, same), (said["beside"] or said["other"], other)):
         if text:
-            on = f" on {today['hardware']}" * (alike is same)
-            leads.append(check_lead(WAY.fullmatch(text.replace(on, "")), alike, today))
+            leads.append(check_lead(WAY.fullmatch(text), alike, today))
     priced = [row for row in leads if row is not None]
     if not priced or len(priced) < bool(same) + bool(other):
         return

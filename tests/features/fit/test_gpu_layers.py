@@ -84,7 +84,7 @@ def test_a_card_too_small_is_told_how_many_layers_it_takes(fastcalc):
     text = " ".join(ran.out.split())
     layers = int(text.partition("starts with at most --n-gpu-layers ")[2].partition(":")[0])
     assert 40 <= layers <= 48
-    assert f"{layers - 1} of 80 layers and the output layer on the card" in text
+    assert f"{layers - 1} of 80 layers and the output layer in card memory" in text
     assert text.endswith(f"--n-gpu-layers {layers}")
     for count, code in ((layers, 0), (layers + 1, 1)):
         ran = fastcalc(

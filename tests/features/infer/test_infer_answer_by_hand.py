@@ -38,7 +38,7 @@ def test_other_hardware_is_more_chips_or_also_another_type():
         region(BATCH + HARDWARE, changed=0.0),
         region(BATCH),
     ]
-    start = "other hardware means that the fast tier has more chips. They are also of another type "
+    start = "other hardware means more chips in the fast tier. Their type differs, too, "
     whole = (
         "in all matching services of 'other hardware', and "
         "in some matching services of 'other hardware + higher markup', and "
@@ -60,16 +60,16 @@ def test_the_page_has_combinations_of_two_techniques_and_the_smallest_that_suffi
 @every(
     "minimal,sentence",
     [
-        ([region(BATCH)], "A smaller batch could explain the fast tier alone."),
+        ([region(BATCH)], "A smaller batch could explain the fast tier."),
         (
             [region(BATCH), region(HARDWARE)],
-            "A smaller batch or other hardware could each explain the fast tier alone. "
+            "A smaller batch or other hardware could explain the fast tier. "
             "Speeds and prices alone cannot tell which.",
         ),
         (
             [region(BATCH), region(HARDWARE + MARKUP)],
-            "A smaller batch could explain the fast tier alone; so could other hardware with a "
-            "higher markup. Speeds and prices alone cannot tell which.",
+            "A smaller batch or other hardware with a higher markup could explain the fast tier. "
+            "Speeds and prices alone cannot tell which.",
         ),
         (
             [region(HARDWARE + MARKUP)],
@@ -77,7 +77,7 @@ def test_the_page_has_combinations_of_two_techniques_and_the_smallest_that_suffi
         ),
         (
             [region(BATCH, samples=7, is_thin=True, at_edge=["batch_ratio"])],
-            "A smaller batch (few samples match) could explain the fast tier alone.",
+            "A smaller batch (few samples match) could explain the fast tier.",
         ),
     ],
 )
@@ -92,16 +92,18 @@ TWO = [region(BATCH), region(HARDWARE)]
 @every(
     "decided,sentence",
     [
-        ([("batch_ratio", 0.75, 0.001), ("active", 0.72, 0.001)], "the batch of both tiers: it"),
+        ([("batch_ratio", 0.75, 0.001), ("active", 0.72, 0.001)], "the batch of both tiers"),
         # Within 0.025, or two standard errors, numbers are as good.
-        ([("batch_ratio", 0.75, 0.001), ("kept_ratio", 0.73, 0.001)], "the batch or the tokens per step of both tiers: each"),
-        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.715, 0.02)], "the batch or the tokens per step of both tiers: each"),
-        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.705, 0.02)], "the batch of both tiers: it"),
+        ([("batch_ratio", 0.75, 0.001), ("kept_ratio", 0.73, 0.001)], "the batch or the tokens per step of both tiers"),
+        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.715, 0.02)], "the batch or the tokens per step of both tiers"),
+        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.705, 0.02)], "the batch of both tiers"),
     ],
 )  # fmt: skip
 def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
-    assert note.startswith(f"to tell the 2 explanations apart, find out {sentence} raises the ")
+    assert note.startswith(
+        f"knowing {sentence} would raise the chance of naming the right one of the 2 explanations "
+    )
     assert "from 50 to 7" in note
     assert note.endswith("%")
 

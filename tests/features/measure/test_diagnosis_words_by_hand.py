@@ -44,9 +44,9 @@ def test_how_sure_a_cause_is(probability, word):
 @every(
     "slowdowns,sentence",
     [
-        ((1.0, 1.1, 5.0), "Nothing is slower than predicted: measured times are 1.10 times the predicted ones (median)"),
-        ((0.91,), "Nothing is slower than predicted: measured times are 0.910 times the predicted ones (median)"),
-        ((0.89,), "Nothing is slower than predicted: measured times are 0.890 times the predicted ones (median), so it is faster than most"),
+        ((1.0, 1.1, 5.0), "The server is not slower than predicted: measured times are 1.10 times the predicted ones (median)"),
+        ((0.91,), "The server is not slower than predicted: measured times are 0.910 times the predicted ones (median)"),
+        ((0.89,), "The server is not slower than predicted: measured times are 0.890 times the predicted ones (median), so it is faster than most"),
     ],
 )  # fmt: skip
 def test_nothing_is_slower(slowdowns, sentence):
@@ -68,7 +68,9 @@ def test_too_few_points_are_counted():
 def test_causes_that_are_not_named():
     findings = [finding(), finding(OTHER, 0.25), finding(RUNNING, 0.0, is_tested=False)]
     said = say.unnamed(diagnosis("differs", findings=findings, within=[OTHER]))
-    likely = f"Other causes (several may hold): {HOST.name} 50%, {OTHER.name} alone 25%"
+    likely = (
+        f"Probability of other causes (several may hold): {HOST.name} 50%, {OTHER.name} alone 25%"
+    )
     assert said == f"{likely}; no measurement tests {RUNNING.name}"
     # Memory that a log shows to be enough needs no test, and one chip has no links.
     said = say.unnamed(diagnosis("differs", findings=findings, has_room=True))

@@ -53,7 +53,7 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     bill = (
         f"{plan['hardware']}, {plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} per month"
     )
-    chance = "A 90% chance of meeting the latency limits with utilization up to 80%"
+    chance = "A 90% chance of meeting the latency limits at up to 80% utilization"
     assert f"{chance} would need {bill} (--confidence 90)" in text
 
 

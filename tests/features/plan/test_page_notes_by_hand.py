@@ -73,7 +73,7 @@ TWO, ONE = (pool("a", chips=4), pool("b", chips=4)), (pool("c", chips=6, classes
         ([part(*TWO, each=TWO)], 2, []),
         ([part(*ONE, each=TWO)], 1, ["a pool for each class would need 8 chips, $200 per month (a and b)"]),
         ([part(*ONE, each=(pool("a", chips=3, usd=40.0), pool("a", chips=3, usd=60.0)))], 1,
-         ["a pool for each class would cost the same"]),
+         ["a pool for each class would cost the same as this plan"]),
         ([part(*TWO), part(*TWO, each=TWO)], 1, ["on rented chips, no replica meets the limits of all classes together"]),
         ([part(*TWO), part(*TWO, each=TWO, owned=1)], 1, ["on owned chips, no replica meets the limits of all classes together"]),
         ([part(pool(), each=(pool(),))], 1, []),

@@ -341,7 +341,7 @@ def said(sentences):
         ([pool()], [pool()], None, False, []),
         ([pool(classes=TWO), pool()], [pool(), pool(plan(SECOND))], None, False,
          ["no replica meets the limits of all classes together",
-          "a pool for each class would cost the same"]),
+          "a pool for each class would cost the same as this plan"]),
         ([pool(classes=TWO)], [pool(), pool()], None, True,
          ["on owned chips, a pool for each class would need 4 chips, $10,512 per month (made-up-chip)"]),
     ],

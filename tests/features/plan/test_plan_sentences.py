@@ -154,8 +154,8 @@ def test_an_api_serves_the_rate_or_else_the_throughput_of_the_plan(rate, request
 @every(
     "prefill,idle",
     [
-        ({}, "4 of 8 made-up-chip are idle, because nodes are rented whole"),
-        ({"prefill_layout": Layout(tp=2), "prefill_replicas": 1.0}, "2 of 8 made-up-chip are idle"),
+        ({}, "4 made-up-chip are idle, because nodes are rented whole"),
+        ({"prefill_layout": Layout(tp=2), "prefill_replicas": 1.0}, "2 made-up-chip are idle"),
         ({"prefill_layout": Layout(tp=2), "prefill_replicas": 2.0}, ""),
     ],
 )
@@ -592,7 +592,7 @@ def test_one_chip_sustains_and_several_sustain(kinds, verb):
 def test_what_owning_chips_costs(chips, tokens, cost):
     said = page_notes.owning(plan(), chips, tokens)
     assert said.startswith(cost)
-    assert said.removeprefix(cost) == "on-demand unless noted"
+    assert said.removeprefix(cost) == "price basis: on-demand unless noted"
 
 
 @every(
@@ -840,9 +840,10 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     measured = Measurement(layout, 15, usd + 234.0, 1.25, left)
     first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
     benchmark = (
-        f"benchmarking 2 rented second-chip for 15 minutes (${usd + 234.0:,.2f}) saves about "
+        f"a 15-minute benchmark of 2 rented second-chip (${usd + 234.0:,.2f}) may change the "
+        "choice; on average it saves about "
     )
-    said = f"The cheapest plan is uncertain: {benchmark}$830 per month on average."
+    said = f"The cheapest plan is uncertain: {benchmark}$830 per month."
     if not pays:
         said = f"{OVERSPEND} $1,200 per month on average, and no benchmark pays for itself."
     assert first.text == said

@@ -14,7 +14,7 @@ NOTES = [
     (("frontier", *H100), [], [PRICES, "Tried: common layouts of one replica on up to --max-chips chips"]),
     (
         ("sensitivity", *H100),
-        ["Decode speed and the largest batch gain nothing from cores"],
+        ["Raising these helps neither decode speed nor the largest batch, though perhaps TTFT: cores"],
         [PRICES, "Without effect here: ", "Host time per sequence and step (parameters.sequence_overhead): "],
     ),
     (
@@ -24,7 +24,7 @@ NOTES = [
     ),
     (
         ("infer", "--points", "65536"),
-        ["Other hardware means that the fast tier has more chips", "The simulated services only decode"],
+        ["Other hardware means more chips in the fast tier", "The simulated services only decode"],
         ["Ranges searched: active parameters", "services are sampled with seed", "Step time: the longer of memory reads",
          "Ranges that reach the limit of the search", "A simulated service matches both tiers if"],
     ),

@@ -209,7 +209,7 @@ def test_chips_that_only_marketplaces_rent(monkeypatch, rented, is_skipped):
         name for name in rented if not (is_skipped and name == "a")
     ]
     assert [as_flags(note) for note in notes] == [
-        "skipped, because they are rented only on marketplaces: a; name them with "
+        "chips rented only on marketplaces are skipped: a; name them with "
         "--on, or add --offer marketplace"
     ] * is_skipped
 

@@ -55,8 +55,10 @@ def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
         fraction = link.si / tier.bandwidth.si if link else 0.0
         low, high = band("link_share", name)
         if link and not low <= fraction <= high:
-            has = f"{link.text} is {fraction:.2g} of the memory's {tier.bandwidth.text}"
-            known = f"known chips have {low} to {high}"
+            has = (
+                f"{link.text} is {fraction:.2g} times the memory bandwidth ({tier.bandwidth.text})"
+            )
+            known = f"on known chips this ratio is {low} to {high}"
             yield link, f"{has}; {known}; is it per chip and direction, and in bytes?"
 
 
