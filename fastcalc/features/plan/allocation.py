@@ -176,6 +176,13 @@ class OwnedChips:
     ) -> Allocation:
         return Allocation(sharing, requests, self, chips, self.unit(left))
 
+    def is_narrowed(self, service: Service) -> bool:
+        """Whether these chips only serve the single class quantized further than requested."""
+        if not self.search.is_of_one_class:
+            return False
+        decision = self.filled(replace(service, rate=None, budget=inf, max_chips=inf), self.chips)
+        return bool(decision.plans) and not any(map(decision.may_lead, decision.plans))
+
     def filled(self, service: Service, chips: int) -> Decision:
         """Deployments on a number of these chips that serve the most requests of one class."""
         if chips % self.node_chips:  # those that are there, if no whole nodes
@@ -301,12 +308,14 @@ class Fleet:
 def allocate(owned: Sequence[OwnedChips], rented: PoolSearch | None, service: Service) -> Fleet:
     """Allocate the load to owned chips, in their order, and rent chips for the rest.
 
+    Owned chips that only hold a model quantized further than requested come after the others.
     Without a rate, all owned chips run at full throughput, and any budget or power left is rented.
 
     rented : search for pools on chips to rent; None if no chips may be rented
     """
     fleet = Fleet(service, owned, ())
-    for kind in owned:
+    several = len(owned) > 1 and service.rate is not None
+    for kind in sorted(owned, key=lambda kind: several and kind.is_narrowed(service)):
         if (left := fleet.left).rate != 0.0:
             fleet = replace(fleet, allocations=(*fleet.allocations, *kind.allocations(left)))
     left = fleet.left

@@ -777,3 +777,22 @@ def test_chips_named_again_are_added_up(own):
     assert {record["hardware"]: record["owned_chips"] for record in planned.records} == {
         "h100-sxm": 16
     }
+
+
+def test_owned_chips_in_published_precision_come_first():
+    """Two H100 hold llama-3.1-70b (141 GB in bf16) quantized only; eight A100 hold it in bf16.
+
+    They serve what A100 do not, whatever the order in which they are written.
+    """
+    owned = ({"h100-sxm": 2, "a100-sxm-80gb": 8}, {"a100-sxm-80gb": 8, "h100-sxm": 2})
+    for own in owned:
+        answer = fc.plan("llama-3.1-70b", own=own, rate="3/s", tpot="60ms", on="a100-sxm-80gb")
+        first = [plan for plan in answer if plan["rank"] == 1]
+        formats = [(plan["hardware"], plan["weight_format"]) for plan in first]
+        assert formats == [("a100-sxm-80gb", "bf16"), ("h100-sxm", "fp8")]
+        rates = [plan["service_requests_per_s"] for plan in first]
+        assert sum(rates) == pytest.approx(3.0)
+        assert rates[0] > rates[1] > 0.0
+    # Of A100 that serve all of it, no H100 runs.
+    enough = fc.plan("llama-3.1-70b", own=owned[0], rate="1/s", tpot="60ms", on="a100-sxm-80gb")
+    assert [plan["hardware"] for plan in enough if plan["rank"] == 1] == ["a100-sxm-80gb"]

@@ -35,6 +35,9 @@ class Share:
 class Chips(OwnedChips):
     """Owned chips that carry up to 1 request/s each, at 1,000 W; they keep what they were asked."""
 
+    def is_narrowed(self, _):
+        return False
+
     def allocations(self, left):
         most = float(self.chips)
         carried = most if left.rate is None else min(most, left.rate)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from dataclasses import replace
 from types import SimpleNamespace
@@ -475,6 +476,50 @@ def test_what_a_script_says_of_its_servers(program, role, changes, server, lines
         assert script_lines(patch, program, role, server, **changes) == lines
 
 
+@every(
+    "layout,count,said",
+    [
+        (Layout(tp=8), 3.0, "# start each on a host of its own"),
+        (Layout(tp=8, pp=2), 2.0, "# start each on hosts of its own"),
+        # Without a variable that lists its chips, the user divides a host.
+        (Layout(tp=4), 3.0, SHARED),
+    ],
+)
+def test_servers_that_are_started_one_by_one(layout, count, said):
+    with pytest.MonkeyPatch.context() as patch:
+        lines = script_lines(patch, "vllm", server=made_server(layout=layout), replicas=count)
+    assert lines[1] == said
+    assert lines[-1] == "start"
+
+
+@every(
+    "program,chip,variable,port",
+    [("vllm", "h100-sxm", "CUDA", 8000), ("sglang", "mi300x", "HIP", 30000)],
+)
+def test_a_script_starts_all_servers_of_a_host(tmp_path, program, chip, variable, port):
+    """Three servers of two chips each: on chips 0 and 1, 2 and 3, 4 and 5, at ports in a row.
+
+    A program that stands in for the engine prints the chips and the port that it is given.
+    """
+    asked = {"on": chip, "rate": "5/s", "tpot": "60ms", "weights": "fp8", "tp": 2, "by": "chip"}
+    table = fastcalc.plan("llama-3.1-70b", emit=program, **asked)
+    assert table[0]["replicas"] > 1
+    engine = tmp_path / ("vllm" if program == "vllm" else "python")
+    engine.write_text(f'#!/bin/sh\necho "${variable}_VISIBLE_DEVICES $@"\n')
+    engine.chmod(0o755)
+    search = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    ran = subprocess.run(
+        [shutil.which("bash"), "-c", table.details["servers"]],
+        env={"PATH": search, "SERVERS": "3"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    started = sorted((line.split()[0], line.split()[-1]) for line in ran.stdout.splitlines())
+    assert started == [("0,1", str(port)), ("2,3", str(port + 1)), ("4,5", str(port + 2))]
+
+
 def test_a_script_of_tensorrt_has_a_file_of_options():
     with pytest.MonkeyPatch.context() as patch:
         two_hosts = made_server(layout=Layout(tp=8, pp=2))
@@ -529,9 +574,8 @@ def test_cautions_of_a_server(program, changes, drafted, words, monkeypatch):
     monkeypatch.setattr(script, "server_of", lambda *_: server)
     lines = script._servers(PROGRAMS[program], plan, server.role, "m")
     said = [line.removeprefix("# ") for line in lines if line.startswith("# ")]
-    assert [
-        line for line in said if line not in (FOR.removeprefix("# "), SHARED.removeprefix("# "))
-    ][1:] == words
+    of_all = (FOR.removeprefix("# "), SHARED.removeprefix("# "), "start each on a host of its own")
+    assert [line for line in said if line not in of_all][1:] == words
 
 
 @every(

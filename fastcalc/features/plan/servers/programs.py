@@ -95,6 +95,7 @@ class Sglang(Program):
         "fp8_ds_mla": "fp8_e4m3",
         "nvfp4": "nvfp4",
     }
+    port = 30000
     routers = "sglang_router --pd-disaggregation"
 
     def runs_on(self, chip: Hardware) -> bool:
@@ -229,6 +230,7 @@ class LlamaCpp(Program):
 
     engine = "llama-cpp"
     caches: ClassVar = {"bf16": "f16", "fp16": "f16", "q8_0": "q8_0", "q4_0": "q4_0"}
+    port = 8080
     chip_kinds = ("gpu", "soc", "apple")
     drafts_itself = False
 

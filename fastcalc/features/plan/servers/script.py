@@ -7,6 +7,7 @@ from fastcalc import __version__
 from fastcalc.catalogue.schema import Model
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.outcome import solve
+from fastcalc.core.placement.layout import HOST_CHIPS
 from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.features.plan.decision import Plan
@@ -20,7 +21,7 @@ from fastcalc.features.plan.service import Service
 from fastcalc.kit.answer.numbers_as_text import number, stated_percent
 from fastcalc.kit.request.draft_models import EAGLE_HEAD
 from fastcalc.mentions import option
-from fastcalc.quoting import comment, shell_word
+from fastcalc.quoting import ShellText, comment, shell_word
 from fastcalc.written import many
 
 
@@ -90,6 +91,9 @@ def script(
         *map(comment, commands),
     ]
     if plan.prefill_layout is not None:
+        lines.append(
+            comment("prefill and decode servers run on hosts of their own: start each there")
+        )
         lines += ["", *_servers(starter, plan, "prefill", name)]
         lines += ["", *_servers(starter, plan, "decode", name)]
         lines += ["", *starter.router(plan)]
@@ -123,13 +127,24 @@ _WORK = {"all": "prompts and decode", "prefill": "prompts", "decode": "decode"}
 
 
 def _servers(program: Program, plan: Plan, role: Role, name: str) -> Iterator[str]:
-    """Yield the lines that start one server, with a comment on the number of servers."""
+    """Yield the lines that start the servers of a host, with a comment on their number."""
     server = server_of(program, plan, role, name)
     count = plan.prefill_replicas if role == "prefill" else plan.replicas
     chip = f" of {scenario_of(plan, role).hardware.id}" * (plan.prefill_scenario is not None)
     yield comment(f"{many(count, 'server')} for {_WORK[role]}, on {cut(server.layout)}{chip} each:")
-    if count > 1:
+    per_host = min(int(count), HOST_CHIPS // server.layout.chips)
+    devices = _DEVICES.get(scenario_of(plan, role).hardware.vendor)
+    is_looped = per_host > 1 and role == "all" and devices is not None
+    if is_looped:
+        yield comment(
+            f"run this on each host, with the number of its servers as {_SERVERS} ({per_host} on "
+            f"{server.layout.chips * per_host} chips)"
+        )
+    elif per_host > 1:
         yield comment("servers that share a host need chips and a --port of their own")
+    elif count > 1:
+        hosts = "hosts" if server.hosts > 1 else "a host"
+        yield comment(f"start each on {hosts} of its own")
     yield comment(
         f"for requests of up to {server.tokens:,} tokens: raise the limit for longer ones"
     )
@@ -143,7 +158,31 @@ def _servers(program: Program, plan: Plan, role: Role, name: str) -> Iterator[st
     if server.hosts > 1:
         yield comment(program.on_hosts(server))
     yield from program.options_file(server)
-    yield from lines_of(program.start(server))
+    if devices is not None and is_looped:
+        yield from _on_one_host(program, server, per_host, devices)
+    else:
+        yield from lines_of(program.start(server))
+
+
+def _on_one_host(program: Program, server: Server, count: int, devices: str) -> Iterator[str]:
+    """Yield the lines that start all servers of a host, on separate chips and ports.
+
+    count : servers per host, unless the user states another number [1]
+    devices : variable that lists the chips of a server
+    """
+    chips, port = server.layout.chips, ShellText(f"$(({program.port} + i))")
+    yield f"for i in $(seq 0 $((${{{_SERVERS}:-{count}}} - 1))); do"
+    several = f"$(seq -s , $((i * {chips})) $((i * {chips} + {chips - 1})))"
+    yield f"export {devices}={several if chips > 1 else '$i'}"
+    yield from lines_of([*program.start(server), "--port", port, ShellText("&")])
+    yield from ("done", "wait")
+
+
+_SERVERS = "SERVERS"
+"""Shell variable: the number of servers on this host."""
+
+_DEVICES = {"NVIDIA": "CUDA_VISIBLE_DEVICES", "AMD": "HIP_VISIBLE_DEVICES"}
+"""Environment variable that lists the chips of a process, by vendor."""
 
 
 def lines_of(words: Sequence[str]) -> Iterator[str]:

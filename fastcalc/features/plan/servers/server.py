@@ -113,6 +113,7 @@ class Program(ABC):
     caches : its names of the KV-cache formats
     loaded_as : its names of the formats to which it quantizes 16-bit weights on loading
     chip_kinds : kinds of chips that it runs on
+    port : port of its first server on a host
     routers : routers between prefill and decode servers, by name
     drafts_itself : whether it drafts with the model's own prediction layers
     """
@@ -121,6 +122,7 @@ class Program(ABC):
     caches: ClassVar[Mapping[str, str]]
     loaded_as: ClassVar[Mapping[str, str]] = {}
     chip_kinds: ClassVar[tuple[str, ...]] = ("gpu", "soc", "tpu", "npu")
+    port: ClassVar[int] = 8000
     routers: ClassVar[str] = ""
     drafts_itself: ClassVar[bool] = True
 
