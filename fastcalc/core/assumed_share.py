@@ -1,4 +1,4 @@
-"""Chip counts that depend on a usable memory share that an engine's file only assumes."""
+"""Effect of an assumed usable memory share on the number of chips."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,18 +10,19 @@ from fastcalc.core.outcome import Location, locate
 from fastcalc.formulas.solving import bisect_integers
 
 ASSUMED = "assumption"
-"""Source key in engine files for a number that nobody publishes."""
+"""The source key in engine files for a number that nobody publishes."""
 
 _SHARE = "memory_fraction"
 _EITHER_WAY = 0.1
-"""Assumed error of such a share: code and activations take a fifth of memory, or nothing. [1]"""
+"""The assumed error of such a share: code and activations take a fifth of memory, or nothing.
+[1]"""
 
 
 class OtherCount(NamedTuple):
-    """Another possible chip count, and the usable memory fraction that leads to it.
+    """An alternative chip count, and the usable memory fraction that leads to it.
 
-    chips : chips of the deployment; 0 if no number holds the batch [1]
-    share : largest share that needs more chips, or smallest share that needs fewer [1]
+    chips : the number of chips in the deployment, or 0 if no number holds the batch [1]
+    share : the largest share that needs more chips, or the smallest share that needs fewer [1]
     """
 
     chips: int
@@ -29,7 +30,7 @@ class OtherCount(NamedTuple):
 
 
 class ShareAssumed(NamedTuple):
-    """An assumed usable share, and the chip counts that nearby shares would give."""
+    """An assumed usable memory share, and the chip counts that nearby shares would give."""
 
     share: float
     fewer: OtherCount | None
@@ -37,9 +38,10 @@ class ShareAssumed(NamedTuple):
 
 
 def share_assumed(location: Location) -> ShareAssumed | None:
-    """How the chip count at a location depends on a usable share; None if it does not.
+    """Determine how the chip count depends on an assumed memory share, or return None.
 
-    Shares are tried in whole percent, within a tenth of the assumed share.
+    The result is None if the count does not depend on it. The search tries shares in whole percent,
+    within a tenth of the assumed share.
     """
     scenario = location.scenario
     parameters = scenario.engine.on(*scenario.hardware.groups)
@@ -53,7 +55,7 @@ def share_assumed(location: Location) -> ShareAssumed | None:
 
 
 def chips_with_raised_limit(location: Location) -> int | None:
-    """Chips that hold the smallest batch if macOS gives its GPU all memory; None if not fewer."""
+    """Count the chips needed if macOS gives its GPU all memory; None if that saves no chip."""
     scenario = location.scenario
     hardware = with_raised_limit(scenario.hardware)
     if hardware is scenario.hardware:
@@ -66,7 +68,7 @@ def chips_with_raised_limit(location: Location) -> int | None:
 
 
 def _turn(location: Location, same: int, second: int) -> OtherCount | None:
-    """Percentage nearest to one share at which the number of chips differs, up to another share."""
+    """Find the first percentage between two shares at which the number of chips differs."""
     chips = _chips_at(location, same)
     if _chips_at(location, second) == chips:
         return None
@@ -75,7 +77,7 @@ def _turn(location: Location, same: int, second: int) -> OtherCount | None:
 
 
 def _chips_at(location: Location, percent: int) -> int:
-    """Chips that hold the smallest batch at a usable share; 0 if no number holds it. [1]"""
+    """Count the chips that hold the smallest batch at a usable share; 0 if no number does. [1]"""
     scenario = location.scenario
     limits = Parameters.model_validate({_SHARE: percent / 100})
     placed = locate(replace(scenario, engine=scenario.engine.limited(limits)))

@@ -1,7 +1,7 @@
-"""Default layouts if the user leaves them open: the usual layout with the highest throughput.
+"""Choice of the usual layout with the highest throughput if the user names none.
 
-Without a number of chips, each batch takes the fewest chips that hold it safely. That depends on
-the memory left by the engine's largest reserve, and on the engine's sequence limit.
+If no number of chips is given, each batch takes the fewest chips that hold it safely, which depends
+on the engine's maximum memory reserve and on its sequence limit.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ from fastcalc.mentions import option
 def _once_a_site(
     count: Callable[[Site, *Arguments], Answer],
 ) -> Callable[[Site, *Arguments], Answer]:
-    """Decorator that caches values of a site with one request type; others are too large."""
+    """Cache results for sites with a single request type, since other results are large."""
     cached = lru_cache(maxsize=256)(count)
 
     def counted(site: Site, *arguments: *Arguments) -> Answer:
@@ -41,11 +41,11 @@ def _once_a_site(
 
 
 class Chosen(NamedTuple):
-    """The layout that each batch takes.
+    """The layout chosen for each batch.
 
     layouts : the candidate layouts
-    positions : index of each batch's layout among them
-    max_batch : sequences that the same chips hold safely in their best layout [1]
+    positions : the index of each batch's layout
+    max_batch : the largest batch that the same chips hold safely in their best layout [1]
     """
 
     layouts: list[Layout]
@@ -59,12 +59,13 @@ class Chosen(NamedTuple):
 
 
 def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[Layout]:
-    """List the layouts with one weight copy that hold a sequence and start.
+    """List the layouts with a single copy of the weights that hold a sequence and start.
 
-    They are usual layouts; if none of these holds a sequence, the smallest legal layout that does.
-    Layouts that may fail to start are omitted if others surely start on as many chips.
+    Only usual layouts are listed or, if none of them holds a sequence, the smallest legal layout
+    that does. Layouts that may fail to start are omitted if others certainly start on as many
+    chips.
 
-    chips : allowed numbers of chips; None for any [1]
+    chips : the allowed numbers of chips; None for any [1]
 
     Raises LayoutError if the engine has no kernel for the weights.
     """
@@ -78,9 +79,9 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
 
 
 def check_start(site: Site) -> None:
-    """Refuse formats for which the engine has no kernel, and a memory share that is not free.
+    """Raise an error for formats without a kernel, and for a memory share that is not free.
 
-    Raises LayoutError with the formats or the share to use instead.
+    The LayoutError suggests formats or a share to use instead.
     """
     machine = site.machine
     if why := refused_formats(machine.engine, machine.hardware, site.work):
@@ -95,7 +96,7 @@ def check_start(site: Site) -> None:
 
 
 def open_layouts(site: Site, chips: int) -> list[Layout]:
-    """List the layouts on some chips: usual ones, or any legal one if none of these fits.
+    """List the usual layouts on some chips, or any legal one if none of these fits.
 
     Raises LayoutError if there is none.
     """
@@ -128,9 +129,9 @@ def practised_layouts(site: Site, chips: int) -> list[Layout]:
 
 
 def on_fewer_chips(site: Site, chips: int) -> Placement | None:
-    """The workload on the next smaller usual number of chips, in its largest-capacity layout.
+    """Place the workload on the next smaller usual number of chips, in the roomiest layout.
 
-    None if no usual layout uses fewer chips.
+    Returns None if no usual layout uses fewer chips.
     """
     for count in range(chips - 1, 0, -1):
         if layouts := practised_layouts(site, count) or list(run_by_people(site, count)):
@@ -150,11 +151,11 @@ def _holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
 
 
 class LayoutQuestion(NamedTuple):
-    """Batches that each need a layout.
+    """A request to choose a layout for each of several batches.
 
-    site : a workload on a chip type; for several request types, reserved tokens are an array
-        with the types along its first axis and two axes of length one after it
-    chips : the number of chips; None for the fewest chips of each batch [1]
+    site : a workload on a chip type. For several request types, the reserved tokens are an array
+        with the types along the first of three axes, and length one along the others
+    chips : the number of chips; None for the fewest that hold each batch [1]
     """
 
     site: Site
@@ -164,7 +165,7 @@ class LayoutQuestion(NamedTuple):
 
 
 def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traffic) -> Chosen:
-    """Choose each batch's layout, on this number of chips or on the fewest that hold it.
+    """Choose a layout for each batch, on a number of chips or on the fewest that hold it.
 
     Candidates are the layouts that hold the batch safely, or else those that hold it tightly. The
     one with the highest throughput, prefill included, is chosen. If none holds the batch, it is the
@@ -179,9 +180,9 @@ def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traf
 
 
 def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError]:
-    """Choose layouts for many deployments like `chosen_layouts`, in one stack.
+    """Choose layouts for many deployments at once, like `chosen_layouts`.
 
-    An element is an error if its number of chips has no layout.
+    The result for a deployment is an error if its number of chips has no layout.
     """
     answered = [(question, _choices_or_error(question)) for question in questions]
     candidates = [choice for _, of_one in answered if isinstance(of_one, list) for choice in of_one]
@@ -203,9 +204,11 @@ def _choices_or_error(question: LayoutQuestion) -> "list[_Choice] | LayoutError"
 def _chosen(
     question: LayoutQuestion, choices: "Sequence[_Choice]", estimates: Iterator[Estimate]
 ) -> Chosen:
-    """List the layouts of a question's batches; a single chip if none holds a batch.
+    """Collect the layouts chosen for the batches of a question.
 
-    estimates : of the candidate layouts, in order
+    A single chip is used if no number of chips holds a batch.
+
+    estimates : the estimates of the candidate layouts, in order
     """
     candidates = [choice.best(next(estimates) if choice.tried else None) for choice in choices]
     if len(candidates) == 1 and choices[0].is_everywhere:
@@ -224,7 +227,7 @@ def _chosen(
 
 
 def _choices(question: LayoutQuestion) -> "Iterator[_Choice]":
-    """Candidate layouts for each number of chips that at least one batch uses."""
+    """Yield the candidate layouts for each number of chips that some batch uses."""
     site, chips, batches, traffic = question
     if chips is not None:
         yield _choice(site, chips, batches, traffic)
@@ -237,14 +240,14 @@ def _choices(question: LayoutQuestion) -> "Iterator[_Choice]":
 
 
 def layout_of(site: Site, chips: int | None, batch: int, traffic: Traffic) -> Layout:
-    """Layout of one batch, chosen like `chosen_layouts`."""
+    """Choose the layout for a single batch, like `chosen_layouts`."""
     return chosen_layouts(site, chips, np.array([float(batch)]), traffic).first
 
 
 def _points(
     site: Site, is_here: Bools, count: int, batches: Floats, traffic: Traffic
 ) -> tuple[Site, int, Floats, Traffic]:
-    """Selected points of requests and batches, each with its own requests if there are several."""
+    """Select the requests and batches for which a number of chips is used."""
     if is_here.ndim == 1:
         return site, count, batches[is_here], traffic
     rows, columns = np.nonzero(is_here)
@@ -262,13 +265,13 @@ def open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """Candidate layouts on a given number of chips, one of which is chosen for each batch.
+    """The candidate layouts on a number of chips, from which one is chosen per batch.
 
-    limits : sequences that each layout holds safely [1]
-    rate : fallback score of a layout if its throughput is not evaluated [1]
-    is_tried, holds : layouts whose throughput is evaluated, and whether they hold each batch
+    limits : the largest batch that each layout holds safely [1]
+    rate : the score of a layout whose throughput is not evaluated [1]
+    is_tried, holds : the layouts whose throughput is evaluated, and whether they hold each batch
     tried : the layouts to evaluate; None if there is no choice
-    is_here : batches of the question on this number of chips; None for all of them
+    is_here : the batches on this number of chips; None for all of them
     """
 
     layouts: list[Layout]
@@ -281,12 +284,12 @@ class _Choice:
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether all batches of the question use this number of chips."""
+        """Whether all batches use this number of chips."""
         is_here = self.is_here
         return is_here is None or (is_here.ndim == 1 and bool(is_here.all()))
 
     def best(self, estimate: Estimate | None) -> Chosen:
-        """Choose each batch's layout by the throughput of the candidates."""
+        """Choose the layout with the highest throughput for each batch."""
         rate, is_tried = self.rate, self.is_tried
         if estimate is not None:
             subset = rate[..., is_tried, :]
@@ -315,13 +318,13 @@ def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choic
 
 
 def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
-    """Find the fewest chips that fit each batch in a usual layout; nan if none do. [1]
+    """Find the fewest chips that fit each batch in a usual layout; NaN if none do. [1]
 
-    Each copy of the weights adds the same batch. If no usual layout holds a model, this is the
-    fewest chips of the default legal layouts.
+    Each copy of the weights adds the same batch. If no usual layout holds the model, the default
+    legal layouts are used.
 
-    site : with reserved tokens in the shape that `chosen_layouts` takes
-    batches : sequences of the whole deployment, one axis [1]
+    site : the site, with reserved tokens in the shape that `LayoutQuestion` requires
+    batches : the batches of the whole deployment, along a single axis [1]
     """
     sequences = floats(np.atleast_1d(batches))
     rows = np.shape(site.reserved_tokens)[:1]
@@ -342,7 +345,7 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
 
 @_once_a_site
 def _usually_held(site: Site) -> tuple[Floats, Floats]:
-    """Numbers of chips, and the capacity of one copy of the weights in usual layouts. [1]"""
+    """List chip counts with the capacity of one copy of the weights in usual layouts. [1]"""
     by_chips = list(_held_by_chips(site, usual_layouts(site)))
     shape = (len(by_chips), *np.shape(site.reserved_tokens)[:1], 1)
     fitting = np.array([sequences for _, sequences in by_chips], dtype=float).reshape(shape)
@@ -351,7 +354,7 @@ def _usually_held(site: Site) -> tuple[Floats, Floats]:
 
 
 def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int, Floats]]:
-    """Sequences that one copy of the weights holds, for each number of chips. [1]"""
+    """Yield the capacity of one copy of the weights for each number of chips. [1]"""
     largest = site.place_all(layouts, axes=1).max_batch
     shape = (*np.shape(site.reserved_tokens)[:1], len(layouts), 1)
     largest = np.broadcast_to(floats(largest), shape)
@@ -370,7 +373,7 @@ def _different(counts: Floats | Ints) -> list[int]:
 
 
 def _beside_shared_memory(site: Site, fewest: Floats, batches: Floats) -> Floats:
-    """Fewest chips if copies share a memory and so each hold less than one copy alone. [1]"""
+    """Find the fewest chips if copies share a memory and hold less than one copy alone. [1]"""
     if all(tier.shared_by == 1.0 for tier in site.machine.tiers):
         return fewest
     is_open = np.isfinite(fewest)

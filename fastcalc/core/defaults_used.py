@@ -1,4 +1,4 @@
-"""Notes on defaults for numbers missing from a chip's file that change an answer."""
+"""Notes on default values that replace numbers missing from a chip's file."""
 
 from math import inf
 
@@ -14,7 +14,7 @@ from fastcalc.mentions import option
 def default_notes(
     hardware: Hardware, host: Hardware | None, placement: Placement, pricing: Pricing
 ) -> list[str]:
-    """Notes on defaults that replace numbers missing from files."""
+    """Write notes on default values that affect the answer."""
     entries = [hardware, *([host] if host else [])]
     notes = [
         default_note(entry, default)
@@ -39,7 +39,7 @@ def default_notes(
 
 
 def default_note(entry: Hardware, default: Default) -> str:
-    """Write a note on the default that replaces a missing number, and how to state it."""
+    """Write a note on a default value, and on how to state the number."""
     return (
         f"{MEDIANS[default.row].name} of {entry.id} is not stated, so {default.quantity.text} is "
         f"assumed ({default.basis}); set it with "
@@ -48,7 +48,7 @@ def default_note(entry: Hardware, default: Default) -> str:
 
 
 def power_notes(hardware: Hardware) -> list[str]:
-    """Notes on the default power of a chip with host and site, if that power is omitted."""
+    """Write notes on a chip's assumed power with host and site, if its file omits it."""
     return [
         default_note(hardware, default)
         for default in defaults_of(hardware)

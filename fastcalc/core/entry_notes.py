@@ -15,11 +15,11 @@ from fastcalc.core.undetermined import is_assumed
 from fastcalc.mentions import option
 
 _OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
-"""Keys of a chip's file that affect answers."""
+"""The keys of a chip's file that affect answers."""
 
 
 def inherited_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
-    """Yield notes on numbers that a chip inherits from another chip, which its file extends."""
+    """Yield notes on numbers that a chip inherits from the chip that its file extends."""
     keys = dict[str, list[str]]()
     for key in _OF_A_CHIP:
         is_given = key == "price" and hardware.id in pricing.user_prices
@@ -53,7 +53,7 @@ def plugin_notes(hardware: Hardware, engine: Engine) -> Iterator[str]:
 
 
 def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> Iterator[str]:
-    """Yield a note if no engine was fitted on the chip: its engine, why, and borrowed values."""
+    """Yield a note if no engine was fitted on the chip, with its engine and borrowed values."""
     yield from plugin_notes(hardware, engine)
     is_fitted = hardware.architecture in engine.fitted_architectures
     if is_fitted or is_assumed(engine) or not (engine.ranges or is_borrowed):
@@ -68,7 +68,7 @@ def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> It
 
 
 def model_notes(placement: Placement) -> Iterator[str]:
-    """Yield notes on unpublished parts of a model's shape, and the terms omitted for them."""
+    """Yield notes on unpublished parts of a model's shape, and on the terms omitted for them."""
     work = placement.work
     model = work.model
     if model.confidence in ("low", "memory"):
@@ -91,7 +91,7 @@ def model_notes(placement: Placement) -> Iterator[str]:
 
 
 def unpacking_notes(placement: Placement) -> Iterator[str]:
-    """Yield notes on kernels of an engine that multiply narrow formats at the 16-bit rate."""
+    """Yield notes on engine kernels that multiply narrow formats at the 16-bit rate."""
     machine = placement.machine
     kernels = widened_by(machine.engine, machine.hardware)
     names = (
@@ -112,7 +112,7 @@ def _bytes_of(group: str, *, is_of_all: bool) -> str:
 
 
 def no_price_note(hardware: Hardware, pricing: Pricing) -> str:
-    """Sentence on a chip without the requested type of price, and on what sets one."""
+    """Write a note on a chip without the requested type of price, and on how to set one."""
     terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
     only_terms = f" (only {', '.join(terms)})" if terms and pricing.offer else ""
     remedy = f"give one with {option('price', f'{hardware.id}=USD')}"
@@ -124,9 +124,9 @@ def no_price_note(hardware: Hardware, pricing: Pricing) -> str:
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
-    """Yield a note if the engine's default limit on sequences is below the batch.
+    """Yield a note if the engine's default sequence limit is below the batch.
 
-    batch : the largest [1]
+    batch : the largest batch [1]
     """
     limit = float(np.min(placement.engine_batch)) / placement.layout.dp
     if batch / placement.layout.dp > limit:
@@ -138,7 +138,7 @@ def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
 
 
 def limiting_setting(placement: Placement) -> str:
-    """Field that changes the engine's limit of concurrent sequences."""
+    """Name the setting that changes the engine's limit on concurrent sequences."""
     machine = placement.machine
     limit = float(np.min(machine.max_sequences))
     if np.min(placement.engine_batch) < np.floor(limit) * placement.layout.dp:

@@ -1,4 +1,4 @@
-"""Speed, latency and price of a placed workload under its traffic, for all batches at once."""
+"""Speed, latency and price of a placed workload for all batches at once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,15 +22,15 @@ from fastcalc.formulas import money
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, Ints, floats, where
 
 SITE_FACTOR = 1.3
-"""Site power over machine power (PUE): assumed, between 1.1 at the best sites and the
+"""The ratio of site power to machine power (PUE): assumed, between 1.1 at the best sites and the
 mean of about 1.5 that operators report to surveys."""
 
 
 def site_power(hardware: Hardware) -> float | None:
-    """Power draw per chip with its share of host, network and site; None if unknown. [W]
+    """Estimate the power per chip with its share of host, network and site, or None. [W]
 
-    If the chip's file does not state it, it is a default. For a whole box or node, it is the
-    printed power times `SITE_FACTOR`.
+    If the chip's file does not state it, a default is used. For a whole box or node, it is the
+    published power times `SITE_FACTOR`.
     """
     node, chips = hardware.node, hardware.node_chips
     if node and node.power and chips:
@@ -79,26 +79,27 @@ OF_TRAFFIC = (
     _fitted_share,
     _bound_seconds,
 )
-"""What a plan asks of passes: latencies and throughput under a load, and their ranges."""
+"""What a plan needs to know about steps: latencies and throughput under load, and their ranges."""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """How fast and how expensive a placed model is, one array element per batch.
+    """The speed and price of a placed model, with one array element per batch.
 
-    Values are valid if `fits` is True. Each is computed when it is read.
+    Values are meaningful only where `fits` is True. Each is computed on first access.
 
-    passes : engine steps of the placement under its traffic
-    slowness : latency factor: assumed latency / expected latency [1]
+    passes : the engine steps of the placement under its traffic
+    slowness : the ratio of assumed to expected latency [1]
     """
 
     passes: Schedule
     slowness: ArrayLike = 1.0
 
     def slowed(self, deviations: float) -> "Estimate":
-        """Estimate at a speed some standard deviations below the expected one, if it has a range.
+        """Estimate a speed that is some standard deviations below the expected one.
 
-        deviations : in units of the range's lower half; if negative, of its upper half [1]
+        deviations : the number of standard deviations, based on the lower half of the range, or on
+            the upper half if negative [1]
         """
         if not deviations or self.low is None or self.high is None:
             return self
@@ -107,41 +108,41 @@ class Estimate:
 
     @property
     def placement(self) -> AnyPlacement:
-        """The workload on its layout."""
+        """The placement of the workload."""
         return self.passes.placement
 
     @property
     def traffic(self) -> Traffic:
-        """Lengths, cache hits and speculation of the requests."""
+        """The request lengths, cache hits and speculative decoding."""
         return self.passes.traffic
 
     @property
     def batch(self) -> Floats:
-        """Sequences decoded together by the whole deployment. [1]"""
+        """The number of sequences decoded together by the whole deployment. [1]"""
         return np.atleast_1d(self.passes.batch)
 
     @property
     def fits(self) -> Bools:
-        """Whether engine limits and memory allow the batch, tight fits included."""
+        """Whether the batch fits within engine limits and memory, including tight fits."""
         return self.batch <= self.placement.edge_max_batch
 
     @property
     def is_certain(self) -> Bools:
-        """Whether the batch fits even if the engine reserves its maximum of memory."""
+        """Whether the batch fits even if the engine reserves its maximum memory."""
         return self.batch <= self.placement.max_batch
 
     @property
     def is_at_edge(self) -> Bools:
-        """Whether the batch fits only if the engine reserves less than its maximum."""
+        """Whether the batch fits only if the engine reserves less than its maximum memory."""
         return self.fits & ~self.is_certain
 
     @property
     def step(self) -> Step:
-        """Decode step, by component."""
+        """The decode step, by component."""
         return self.passes.decode
 
     def of_passes(self, count: Callable[[Schedule], Number]) -> Array:
-        """Evaluate a function of the passes, with one element per batch."""
+        """Evaluate a function of the engine steps for each batch."""
         return np.atleast_1d(timeline.evaluated(count, self.passes))
 
     def _slowed_seconds(self, time: Callable[[Schedule], Timeline]) -> Floats:
@@ -149,17 +150,17 @@ class Estimate:
 
     @property
     def limiter_index(self) -> Ints:
-        """Index in `LIMITERS` of the resource that takes most of the expected step."""
+        """The index in `LIMITERS` of the resource that takes most of the expected step."""
         return self.of_passes(_limiter).astype(np.intp, copy=False)
 
     @property
     def limiter(self) -> npt.NDArray[np.str_]:
-        """Resource that takes most of the expected decode step, such as ``memory``."""
+        """The resource that takes most of the expected decode step, such as ``memory``."""
         return np.take(np.array(LIMITERS), self.limiter_index)
 
     @property
     def bound_pass(self) -> Bound:
-        """Hardware bound of the decode step."""
+        """The hardware bound of the decode step."""
         return self.passes.decode_bound
 
     @property
@@ -168,63 +169,63 @@ class Estimate:
 
     @cached_property
     def bound(self) -> Floats:
-        """Hardware bound (roofline) of decode speed per user. [token/s]"""
+        """The hardware bound (roofline) of decode speed per user. [token/s]"""
         return np.atleast_1d(1.0 / (self.of_passes(_bound_seconds) / self._kept))
 
     @property
     def bound_memory(self) -> Floats:
-        """Bound by memory bandwidth alone. [token/s]"""
+        """The bound set by memory bandwidth alone. [token/s]"""
         return np.atleast_1d(self._kept / self.of_passes(_bound_memory_seconds))
 
     @property
     def bound_compute(self) -> Floats:
-        """Bound by FLOP/s alone. [token/s]"""
+        """The bound set by FLOP/s alone. [token/s]"""
         return np.atleast_1d(self._kept / self.of_passes(_bound_compute_seconds))
 
     @property
     def bound_limiter(self) -> Ints:
-        """Index in `LIMITERS` of the resource that sets the bound."""
+        """The index in `LIMITERS` of the resource that sets the bound."""
         return self.of_passes(_bound_limiter).astype(np.intp, copy=False)
 
     @property
     def bound_serial(self) -> Floats | None:
-        """Bound if layers run in sequence, as on wafers; None on other chips. [token/s]"""
+        """The bound if layers run in sequence, as on wafers, or None on other chips. [token/s]"""
         seconds = self.passes.serial_bound
         return None if seconds is None else np.atleast_1d(self._kept / seconds)
 
     @cached_property
     def tpot(self) -> Floats:
-        """Time per output token (TPOT) in decode alone. [s]"""
+        """The time per output token (TPOT) in decode alone. [s]"""
         return self._slowed_seconds(timeline.token)
 
     @cached_property
     def tpot_in_traffic(self) -> Floats:
-        """TPOT in traffic, with prefill of other requests between the tokens. [s]"""
+        """The TPOT under load, where prefill of other requests interrupts decode. [s]"""
         return self._slowed_seconds(timeline.token_in_traffic)
 
     @cached_property
     def ttft(self) -> Floats:
-        """Time to first token (TTFT) of a request that joins the batch, without queueing. [s]"""
+        """The time to first token (TTFT) of a request that joins the batch unqueued. [s]"""
         return self._slowed_seconds(timeline.first_token)
 
     @property
     def prompts_together(self) -> Floats:
-        """Time of a step with a prompt on each attention replica. [s]"""
+        """The duration of a step in which each attention replica prefills a prompt. [s]"""
         return self._slowed_seconds(timeline.prompts_together)
 
     @property
     def in_turn_at_random(self) -> Floats:
-        """Prefill time with random arrivals over the time if replicas prefill together. [1]"""
+        """The ratio of prefill time with random arrivals to that with synchronized replicas. [1]"""
         return self.of_passes(_in_turn_at_random)
 
     @property
     def request(self) -> Floats:
-        """End-to-end latency of a request: TTFT plus decode. [s]"""
+        """The end-to-end latency of a request: TTFT plus decode. [s]"""
         return self.ttft + (np.asarray(self.traffic.output) - 1.0) * self.tpot
 
     @property
     def speed(self) -> Floats:
-        """Expected decode speed per user, 1 / TPOT. [token/s]"""
+        """The expected decode speed per user, 1 / TPOT. [token/s]"""
         return 1.0 / self.tpot
 
     @cached_property
@@ -248,24 +249,24 @@ class Estimate:
 
     @property
     def low(self) -> Floats | None:
-        """Low end of the 80% range of `speed`; None if the engine states no range. [token/s]"""
+        """The lower end of the 80% range of `speed`, or None without a range. [token/s]"""
         return self.speed / self._range[0] if self._range else None
 
     @property
     def high(self) -> Floats | None:
-        """High end of the 80% range of `speed`; None if the engine states no range. [token/s]"""
+        """The upper end of the 80% range of `speed`, or None without a range. [token/s]"""
         return np.minimum(self.speed * self._range[1], self.bound) if self._range else None
 
     @property
     def ranged_speed(self) -> Ranged:
-        """Decode speed per user with its range, for ratios; nan ends without one. [token/s]"""
+        """The decode speed per user with its range; the ends are NaN if there is none. [token/s]"""
         none = np.full_like(self.speed, np.nan)
         low, high = (none if end is None else end for end in (self.low, self.high))
         return Ranged(self.speed, low, high)
 
     @property
     def total(self) -> Floats:
-        """Output throughput of the deployment in decode alone. [token/s]"""
+        """The output throughput of the deployment in decode alone. [token/s]"""
         return self.batch * self.speed
 
     @cached_property
@@ -274,27 +275,27 @@ class Estimate:
 
     @cached_property
     def served(self) -> Floats:
-        """Output throughput of the deployment in steady state, prefill included. [token/s]"""
+        """The output throughput of the deployment in steady state, including prefill. [token/s]"""
         return floats(self.batch * self.traffic.output / self._run)
 
     @property
     def run(self) -> Floats:
-        """Time to serve one batch of requests, prefill included. [s]"""
+        """The time to serve one batch of requests, including prefill. [s]"""
         return floats(self.batch * self.traffic.output / self.served)
 
     @property
     def prompt_seconds(self) -> Floats:
-        """Machine time per request for prefill, in steady state. [s]"""
+        """The machine time per request for prefill, in steady state. [s]"""
         return floats((self._run - self.traffic.output * self.tpot) / self.batch)
 
     @property
     def output_seconds(self) -> Floats:
-        """Machine time per request for decode, in steady state. [s]"""
+        """The machine time per request for decode, in steady state. [s]"""
         return floats(self.traffic.output * self.tpot / self.batch)
 
     @property
     def joules(self) -> Floats:
-        """Energy per output token in steady state; nan if no power is known. [J]"""
+        """The energy per output token in steady state; NaN if no power is known. [J]"""
         watts = site_power(self.placement.machine.hardware)
         return floats(
             money.joules_per_token(
@@ -305,9 +306,9 @@ class Estimate:
         )
 
     def usd_of_output(self, usd_per_hour: ArrayLike) -> Floats:
-        """Price per million output tokens, without any prefill. [USD]
+        """Compute the price per million output tokens, without prefill. [USD]
 
-        usd_per_hour : price of the whole deployment for an hour of use [USD/h]
+        usd_per_hour : the price of the whole deployment per hour of use [USD/h]
         """
         seconds = self.output_seconds
         return money.usd_per_million(
@@ -315,9 +316,9 @@ class Estimate:
         )
 
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Price per million tokens: input, output, and both together. [USD]
+        """Compute the price per million input, output and total tokens. [USD]
 
-        usd_per_hour : price of the whole deployment for an hour of use [USD/h]
+        usd_per_hour : the price of the whole deployment per hour of use [USD/h]
         """
         traffic, prompt, output = self.traffic, self.prompt_seconds, self.output_seconds
         return (
@@ -332,13 +333,13 @@ class Estimate:
 
 
 def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
-    """Estimate of a placement for every batch.
+    """Estimate the speed and price of a placement for each batch.
 
-    batch : sequences decoded together by the whole deployment, any shape [1]
+    batch : the number of sequences decoded together by the whole deployment, in any shape [1]
 
     Returns
     -------
     Estimate
-        Arrays of the shape of ``batch``, at least one element.
+        Arrays of the shape of ``batch``, with at least one element.
     """
     return Estimate(Schedule(placement, traffic, floats(batch)))

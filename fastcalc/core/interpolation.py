@@ -1,4 +1,4 @@
-"""Interpolation between measurements whose spread is unknown."""
+"""Interpolation between measurements with unknown variance."""
 
 from typing import NamedTuple
 
@@ -8,15 +8,16 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class Interpolation(NamedTuple):
-    """Prediction at other points from measurements, by their covariance k with each measurement.
+    """A predictor based on the covariance k of new points with each measurement.
 
     The prediction is k times the weights. Its variance is k(0) times the variance, minus k^T D k,
     plus the noise.
 
-    weights : of each measurement
+    weights : the weight of each measurement
     decrease : the matrix D [1]
-    variance, noise : prior variances, shared between points and independent for each point [1]
-    chances : posterior probability of each spread, given the measurements [1]
+    variance, noise : the prior variances that are shared between points, and independent for each
+        point [1]
+    chances : the posterior probability of each candidate variance [1]
     """
 
     weights: Array
@@ -29,17 +30,17 @@ class Interpolation(NamedTuple):
 def interpolation(
     *, covariance: ArrayLike, values: ArrayLike, variances: Array, noises: Array, prior: Array
 ) -> Interpolation:
-    r"""Predict from measurements whose spread is unknown, but one of several.
+    r"""Fit a predictor to measurements whose variance is one of several candidates.
 
     .. math:: w_s = v_s (v_s K + n_s I)^{-1} y, \quad
         p_s \propto p^0_s \, N(y; 0, v_s K + n_s I), \quad w = \sum_s p_s w_s
 
     .. math:: D = \sum_s p_s \left(v_s^2 (v_s K + n_s I)^{-1} - w_s w_s^T\right) + w w^T
 
-    covariance : among measurements, with a prior variance of 1, :math:`K` [1]
-    values : measured, :math:`y` [1]
-    variances, noises : candidate shared variances and independent noises, :math:`v, n` [1]
-    prior : prior probability of each candidate, :math:`p^0` [1]
+    covariance : the covariance among measurements at a prior variance of 1, :math:`K` [1]
+    values : the measured values, :math:`y` [1]
+    variances, noises : the candidate shared variances and independent noises, :math:`v, n` [1]
+    prior : the prior probability of each candidate, :math:`p^0` [1]
 
     Source: Rasmussen and Williams 2006, eq. 2.23 and 2.24, averaged over hyperparameters (5.2).
 
@@ -76,16 +77,19 @@ def expected_variance(
     noises: Array,
     chances: Array,
 ) -> Array:
-    r"""Expected variance after measurements that have not been made yet.
+    r"""Compute the expected variance after measurements that have not been made yet.
 
     .. math:: \sum_s p_s \left(v_s k_0 + n_s - v_s^2 k^T (v_s K + n_s I)^{-1} k\right)
 
-    It needs no values: at a known spread, the remaining variance depends on locations only.
+    No measured values are needed: for a given candidate, the remaining variance depends only on
+    where the measurements are made.
 
-    covariance : among measurements, :math:`K` [1]
-    across : between the prediction and each measurement, along the last axis, :math:`k` [1]
-    variance : prior variance of the prediction, :math:`k_0` [1]
-    variances, noises, chances : of each spread, :math:`v, n, p` [1]
+    covariance : the covariance among measurements, :math:`K` [1]
+    across : the covariance of the prediction with each measurement, along the last axis,
+        :math:`k` [1]
+    variance : the prior variance of the prediction, :math:`k_0` [1]
+    variances, noises, chances : the variance, noise and probability of each candidate,
+        :math:`v, n, p` [1]
 
     Source: Rasmussen and Williams 2006, eq. 2.24, averaged over hyperparameters.
 

@@ -1,10 +1,9 @@
-"""Load of a replica with Poisson arrivals: latency percentiles in closed form.
+"""Latency percentiles of a replica with Poisson arrivals, in closed form.
 
-Requests in flight are those that arrive while others are served, and more of them take longer. So
-the number in flight is a birth-death process. Its departure rate is the service rate at that batch.
-If requests share time, its probabilities depend on mean lengths only (F. P. Kelly, "Reversibility
-and stochastic networks," 1979, sec. 3.3). Squared lengths matter for the queue of prompts, and for
-the arrivals that a request sees while it is served.
+The number of requests in flight is a birth-death process, whose departure rate is the service rate
+at that batch. If requests share the machine, its probabilities depend only on mean lengths (F. P.
+Kelly, "Reversibility and stochastic networks," 1979, sec. 3.3). Squared lengths matter for the
+prefill queue, and for the arrivals that a request sees while it is served.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,25 +32,26 @@ from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
 MOST_BUSY = 0.85
-"""Utilization up to which percentiles are reliable: beyond it they depend on details of arrivals
-and departures that no closed form here covers. [1]"""
+"""The utilization up to which percentiles are reliable. Beyond it they depend on details of
+arrivals and departures that no closed form here covers. [1]"""
 
 MOST_QUEUED = 0.005
-"""Maximum share of requests that may find no slot: half of those later than the 99th percentile.
+"""The maximum fraction of requests that may have to wait for a slot: half of those above the 99th
+percentile.
 
 Beyond it, that percentile is a wait for a slot, and depends on how slots become free.
 """
 
 MOST_PROMPTS = 0.8
-"""Maximum share of time for prefill: beyond it, prompts queue for each other longer than their
-squared lengths say. [1]"""
+"""The maximum fraction of time spent on prefill. Beyond it, prompts queue longer for each other
+than their squared lengths suggest. [1]"""
 
 ROOM_FOR_CHANCE = 0.8
-"""Maximum share of a replica's capacity if percentiles must be reliable: slightly below
-`MOST_BUSY`, since a random run of requests holds slots slightly longer. [1]"""
+"""The maximum fraction of a replica's capacity that can be used if percentiles must be reliable:
+slightly below `MOST_BUSY`, since requests that vary randomly hold slots slightly longer. [1]"""
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
-"""Reported percentiles. [1]"""
+"""The reported percentiles. [1]"""
 
 _QUEUED = 400  # maximum queue length in the distribution
 # Maximum ratio of requests that wait for a slot to those of the process: set on simulated replicas
@@ -64,7 +64,7 @@ _MOST_FED_BACK = 0.95  # maximum share of time that prompts of other requests ta
 
 @dataclass(frozen=True)
 class Spread:
-    """Times of requests: mean, and the percentiles given by `SHARES`. [s]"""
+    """The mean time of requests, and the percentiles given by `SHARES`. [s]"""
 
     mean: float
     percentiles: tuple[float, ...]
@@ -72,7 +72,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Percentiles:
-    """TTFT, time per output token and end-to-end latency, all counted from arrival. [s]"""
+    """TTFT, TPOT and end-to-end latency, all counted from arrival. [s]"""
 
     ttft: Spread
     tpot: Spread
@@ -81,26 +81,27 @@ class Percentiles:
 
 @dataclass(frozen=True, eq=False)
 class _EachPrompt(Mix):
-    """The mix with the prompt of each request type, along the last axis of the first steps."""
+    """The traffic mix, with each request type's prompt along the last axis of first steps."""
 
     longer: Floats | float = 1.0
 
     @property
     def computed_prompt(self) -> Array:
-        """Prompt tokens that must be computed, for each request type. [1]"""
+        """The number of prompt tokens to compute for each request type. [1]"""
         return self.kinds.computed * self.longer
 
     def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
-        """Values at the context of each request type's prompt, without a mean."""
+        """Evaluate a function at the context of each request type's prompt, without averaging."""
         requests = self.kinds
         return count((2.0 * requests.prompt - requests.computed) / 2.0, requests.computed / 2.0)
 
 
 class _AnyRate(NamedTuple):
-    """Values at each number in flight, which do not depend on the rate of requests.
+    """Values for each number of requests in flight that do not depend on the arrival rate.
 
-    holds, tokens : time that a request occupies its slot, and TPOT [s]
-    rates, prompt_shares : service rate of requests [1/s], share of time spent on prefill [1]
+    holds, tokens : the time that a request occupies its slot, and the TPOT [s]
+    rates, prompt_shares : the service rate of requests [1/s], and the fraction of time spent on
+        prefill [1]
     """
 
     holds: Floats
@@ -110,7 +111,7 @@ class _AnyRate(NamedTuple):
 
     @classmethod
     def of(cls, passes: Schedule) -> "_AnyRate":
-        """Values that the steps of a replica take at 1, 2, ... requests in flight."""
+        """Compute the values for 1, 2, ... requests in flight."""
         chunk, requests = passes.machine.software.prompt_chunk, _mix_of(passes).kinds
         chunked = float(requests.share @ (np.ceil(requests.computed / chunk) - 1.0))
         beginning = passes.seconds(FIRST) if chunked else 0.0
@@ -125,10 +126,12 @@ class _AnyRate(NamedTuple):
 
 
 class _FirstSteps(NamedTuple):
-    """Numbers of the first steps of a request of each type, at the mean number in flight.
+    """The first steps of a request of each type, at the mean number in flight.
 
-    seconds, overhead : prefill time; request overhead and load time of the cached prompt [s]
-    chunks, step, streams : steps with its prompt [1], decode step [s], sequences of a step [1]
+    seconds, overhead : the prefill time; the request overhead and load time of cached
+        prefixes [s]
+    chunks, step, streams : the number of prefill chunks [1], the decode step time [s], and the
+        sequences per step [1]
     """
 
     seconds: Floats
@@ -139,7 +142,7 @@ class _FirstSteps(NamedTuple):
 
     @classmethod
     def of(cls, passes: Schedule) -> "_FirstSteps":
-        """Numbers of some steps, whose components are dropped."""
+        """Extract the values from a schedule, and drop its components."""
         seconds = np.ravel(passes.chunks * passes.seconds(FIRST))
         loading = np.broadcast_to(np.ravel(passes.loading), seconds.shape)
         return cls(
@@ -158,13 +161,13 @@ def _mix_of(passes: Schedule) -> Mix:
 
 @dataclass(frozen=True, eq=False)
 class RandomLoad:
-    """One replica with randomly arriving requests.
+    """A replica with randomly arriving requests.
 
-    passes : its steps at 1, 2, ... requests in flight, up to its slots, for a random mix
-    rate : arrival rate of requests [1/s]
-    slowness : step times over the expected step times [1]
-    cycle : mean time between requests of a user, for users who wait for an answer before
-        the next request; infinity if requests do not depend on answers [s]
+    passes : the steps at 1, 2, ... requests in flight, up to the number of slots
+    rate : the arrival rate of requests [1/s]
+    slowness : the ratio of actual to expected step times [1]
+    cycle : the mean time between requests of a closed-loop user; infinity for open-loop
+        arrivals [s]
     """
 
     passes: Schedule
@@ -182,47 +185,47 @@ class RandomLoad:
         slots: int,
         rate: float,
     ) -> "RandomLoad":
-        """Load that some request classes put on a placement, each with its fraction of requests."""
+        """Build the load that several request classes put on a placement."""
         mix = replace(Mix.of(classes, speculation), is_random=True)
         return cls(Schedule(placement, mix, np.arange(1.0, slots + 1.0)), rate)
 
     def at(self, rate: float) -> "RandomLoad":
-        """The same replica at another rate, computed once for all searches that try it. [1/s]"""
+        """Build the same replica at another arrival rate, and cache it. [1/s]"""
         if rate not in self._at_rates:
             load = self._at_rates[rate] = replace(self, rate=rate)
             load.__dict__.update(_any_rate=self._any_rate, _at_rates=self._at_rates)
         return self._at_rates[rate]
 
     def slowed(self, slowness: float) -> "RandomLoad":
-        """The same replica with other step times over the expected step times. [1]"""
+        """Build the same replica with step times multiplied by a factor. [1]"""
         load = replace(self, slowness=slowness)
         load.__dict__["_any_rate"] = self._any_rate
         return load
 
     @cached_property
     def _at_rates(self) -> "dict[float, RandomLoad]":
-        """Loads of the replica by rate."""
+        """The cached loads of the replica, by arrival rate."""
         return {self.rate: self}
 
     @property
     def mix(self) -> Mix:
-        """Request mix of the load."""
+        """The mix of requests."""
         return _mix_of(self.passes)
 
     @property
     def _arrivals(self) -> float:
-        """Arrival rate per second of steps at their expected speed. [1/s]"""
+        """The arrival rate, relative to a replica at expected speed. [1/s]"""
         return self.rate * self.slowness
 
     @cached_property
     def _lane_rate(self) -> float:
-        """Arrival rate for one attention replica, or for one stage's micro-batch. [1/s]"""
+        """The arrival rate for one attention replica, or for one pipeline micro-batch. [1/s]"""
         lanes = self.passes.placement.layout.dp * self.passes.lanes
         return self._arrivals / float(lanes)
 
     @property
     def _replicas(self) -> int:
-        """Attention replicas whose steps take as long as the longest. [1]"""
+        """The number of attention replicas, which step in lockstep. [1]"""
         return int(self.passes.placement.layout.dp)
 
     @cached_property
@@ -232,17 +235,17 @@ class RandomLoad:
 
     @property
     def _rates(self) -> Floats:
-        """Service rate of requests at each number in flight. [1/s]"""
+        """The service rate of requests at each number in flight. [1/s]"""
         return self._any_rate.rates
 
     @property
     def utilization(self) -> float:
-        """Offered load as a share of capacity. [1]"""
+        """The offered load as a fraction of capacity. [1]"""
         return self.rate / self.capacity
 
     @property
     def capacity(self) -> float:
-        """Service rate of requests if all slots are occupied. [1/s]"""
+        """The service rate of requests if all slots are occupied. [1/s]"""
         return float(self._rates[-1]) / self.slowness
 
     @property
@@ -253,12 +256,12 @@ class RandomLoad:
 
     @property
     def queued(self) -> float:
-        """Share of requests that find no free slot. [1]"""
+        """The fraction of requests that find no free slot. [1]"""
         return float(self._found[len(self._rates) :].sum())
 
     @cached_property
     def _found(self) -> Floats:
-        """Probability that an arrival finds 0, 1, 2, ... others, with the queue at the end. [1]"""
+        """The probability that an arrival finds 0, 1, 2, ... others; the last is the queue. [1]"""
         users, arrivals = self.rate * self.cycle, None
         queued = _QUEUED if users == inf else max(ceil(users) - len(self._rates), 1)
         served = np.concatenate([self._rates, np.full(queued, self._rates[-1])])
@@ -272,7 +275,7 @@ class RandomLoad:
 
     @property
     def _spread(self) -> float:
-        """Variance of the number in flight over the variance for a birth-death process. [1]"""
+        """The variance of the number in flight over that of a birth-death process. [1]"""
         share, outputs = self.mix.kinds.share, self.mix.kinds.output
         prompts = float(np.interp(self._arrivals, self._rates, self._any_rate.prompt_shares))
         shorter = share @ np.minimum(outputs[:, np.newaxis], outputs) @ share
@@ -281,7 +284,7 @@ class RandomLoad:
 
     @cached_property
     def _slots_taken(self) -> Floats:
-        """Probability of each number of occupied slots, including the arriving request's. [1]"""
+        """The probability of each number of occupied slots, including the arrival's own. [1]"""
         slots = len(self._rates)
         chances = self._found[:slots].copy()
         chances[-1] += self._found[slots:].sum()
@@ -289,11 +292,11 @@ class RandomLoad:
 
     @property
     def in_flight(self) -> float:
-        """Mean number of occupied slots seen by a request, including its own. [1]"""
+        """The mean number of occupied slots seen by a request, including its own. [1]"""
         return float(self._slots_taken @ np.ravel(self.passes.batch))
 
     def _first(self, longer: Floats | float = 1.0) -> Schedule:
-        """First steps of a request of each type at the mean number in flight."""
+        """Build the first steps of a request of each type at the mean number in flight."""
         stated = {part.name: getattr(self.mix, part.name) for part in fields(self.mix)}
         prompts = _EachPrompt(**stated, longer=longer)
         return Schedule(self.passes.placement, prompts, np.array([self.in_flight]))
@@ -304,7 +307,7 @@ class RandomLoad:
 
     @property
     def _prompt_seconds(self) -> Floats:
-        """Prefill time of a prompt of each request type. [s]"""
+        """The prefill time of a prompt of each request type. [s]"""
         return self._begun.seconds
 
     @cached_property
@@ -313,7 +316,7 @@ class RandomLoad:
 
     @cached_property
     def _lengthened(self) -> Floats:
-        """Decode stall from a prompt of each request type; several prompts may share a step. [s]"""
+        """The decode stall caused by a prompt of each type; several may share a step. [s]"""
         begun = self._begun
         per_pass = begun.streams * self._replicas / float(np.ravel(self.passes.steps)[0])
         prompts = float(self.mix.kinds.share @ begun.chunks) * per_pass
@@ -325,14 +328,14 @@ class RandomLoad:
 
     @cached_property
     def _in_turn(self) -> float:
-        """Attention replicas that prefill one after another while all others wait. [1]"""
+        """The number of attention replicas that prefill one after another while others wait. [1]"""
         passes = self.passes
         in_turn = np.broadcast_to(passes.in_turn_at_random, passes.batch.shape)
         return float(np.interp(self.in_flight, passes.batch, in_turn))
 
     @cached_property
     def prompt_share(self) -> float:
-        """Fraction of time spent on prefill, with several short prompts per step if they fit."""
+        """The fraction of time spent on prefill; several short prompts may share a step. [1]"""
         requests, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
         filled = requests.computed / chunk
         in_chunks = filled * self._prompt_seconds + (1.0 - filled) * self._marginal
@@ -344,7 +347,7 @@ class RandomLoad:
 
     @cached_property
     def _marginal(self) -> Floats:
-        """Time that a short prompt adds to a step that already has another prompt. [s]"""
+        """The time that a short prompt adds to a step that already contains another prompt. [s]"""
         if not self._is_short.any():
             return np.zeros(len(self._is_short))
         chunk, computed = self.passes.machine.software.prompt_chunk, self.mix.kinds.computed
@@ -354,7 +357,7 @@ class RandomLoad:
 
     @cached_property
     def _regularity(self) -> float:
-        """Wait for a slot over the wait with exponential service times. [1]"""
+        """The wait for a slot over the wait with exponential service times. [1]"""
         requests = self.mix.kinds
         variation = (
             float(requests.share @ requests.output**2 / (requests.share @ requests.output) ** 2)
@@ -370,14 +373,14 @@ class RandomLoad:
 
     @cached_property
     def slot_wait(self) -> tuple[float, float]:
-        """Probability that a request waits for a slot, and its mean wait if it does. [1], [s]"""
+        """The probability of waiting for a slot, and the mean wait of those that do. [1], [s]"""
         queued = self._found[len(self._rates) :]
         ahead = float(queued @ np.arange(1.0, len(queued) + 1.0)) / max(self.queued, 1e-300)
         return self.queued, self._regularity * ahead / float(self._rates[-1])
 
     @property
     def _cautious_slot_wait(self) -> tuple[float, float]:
-        """Upper estimate of `slot_wait`, for percentiles once waiting is common. [1], [s]
+        """An upper estimate of `slot_wait`, for percentiles when waiting is common. [1], [s]
 
         Slots then fill more unevenly than in a birth-death process: up to twice the probability of
         waiting, and waits as long as with exponential service times.
@@ -389,7 +392,7 @@ class RandomLoad:
 
     @property
     def prefill_queue(self) -> PrefillQueue:
-        """Queue of prompt tokens for one attention replica, or for one stage's micro-batch."""
+        """The queue of prompt tokens for one attention replica, or for one pipeline micro-batch."""
         requests = self.mix.kinds
         passes = Schedule(self.passes.placement, self.mix, np.array([self.in_flight]))
         # This user has no other request in flight.
@@ -405,7 +408,7 @@ class RandomLoad:
         )
 
     def _others_prefill(self, passes: Schedule) -> float:
-        """Time that prompts on other attention replicas add to a step without own prompts. [s]"""
+        """Compute the time that prefill on other attention replicas adds to a step. [s]"""
         if self._replicas == 1:
             return 0.0
         with_any = float(np.ravel(passes.lumps / passes.steps)[0])
@@ -414,11 +417,11 @@ class RandomLoad:
 
     @cached_property
     def _first_tokens(self) -> list[tuple[Floats, Floats, float]]:
-        """TTFT of each request type without the wait for a slot.
+        """The TTFT distribution of each request type, without the wait for a slot.
 
-        Times [s] with their probabilities [1], which types of about as many tokens share, and what
-        is added to these times [s]. A step with prompts takes as long as one at the mean context; a
-        prompt's own context and overhead are added to it.
+        Each entry has times [s] with their probabilities [1], shared by types with similar numbers
+        of tokens, and a constant added to these times [s]. A step with prompts takes as long as one
+        at the mean context; a prompt's own context and overhead are added to it.
         """
         queue, computed = self.prefill_queue, self.mix.kinds.computed
         # Of a trace each prompt has other tokens; what it waits for hardly depends on its own.
@@ -435,22 +438,22 @@ class RandomLoad:
         ]
 
     def share_prefilled_within(self, limit: float, index: int) -> float:
-        """Share of a class whose prompts take no longer than a limit without queueing. [1]"""
+        """Compute the fraction of a class that prefills within a limit, without queueing. [1]"""
         return float(self._share_of(index)[self._prefill <= limit].sum())
 
     @property
     def _prefill(self) -> Floats:
-        """Prefill time of each request type without queueing, with its overhead. [s]"""
+        """The prefill time of each request type with its overhead, without queueing. [s]"""
         return np.asarray((self._prompt_seconds + self._begun.overhead) * self.slowness)
 
     def prefill_quantile(self, part: float, index: int) -> float:
-        """Prefill time without queueing that a share of a class does not exceed. [s]"""
+        """Compute a quantile of the prefill time of a class, without queueing. [s]"""
         order = np.argsort(self._prefill)
         up_to = np.cumsum(self._share_of(index)[order])
         return float(self._prefill[order][np.searchsorted(up_to, part * (1.0 - 1e-9))])
 
     def percentiles(self, index: int | None = None) -> Percentiles:
-        """Percentiles for all requests, or for one class given by its index."""
+        """Compute percentiles for all requests, or for the class with an index."""
         times = self.times(index)
         return Percentiles(
             *(
@@ -464,7 +467,7 @@ class RandomLoad:
         )
 
     def times(self, index: int | None = None) -> RequestTimes:
-        """Distributions for all requests, or for one class given by its index."""
+        """Compute distributions for all requests, or for the class with an index."""
         if index not in self._times:
             requests, fraction = self.mix.kinds, self._share_of(index)
             queued, wait = self.slot_wait
@@ -492,44 +495,45 @@ class RandomLoad:
         return {}
 
     def _share_of(self, index: int | None) -> Floats:
-        """Share of each request type among all requests, or among those of one class. [1]"""
+        """Compute the fraction of each request type among all requests or one class. [1]"""
         requests = self.mix.kinds
         fraction = requests.share if index is None else requests.share * (requests.places == index)
         return np.asarray(fraction / fraction.sum())
 
     def share_within_tpot(self, limit: float, index: int | None = None) -> float:
-        """Compute how many requests, in all or of one class, stay within a TPOT limit. [1]
+        """Compute the fraction of requests, in all or in one class, within a TPOT limit. [1]
 
-        limit : infinity for no limit; a request for one token has no TPOT and is not counted [s]
+        limit : the TPOT limit, or infinity for none. Requests for a single token have no TPOT and
+            are not counted [s]
         """
         return mixture_share(limit / self.slowness, *self._tpots(index))
 
     def tpot_quantile(self, part: float, index: int | None = None) -> float:
-        """TPOT that a share of a class does not exceed; NaN if no request has any. [s]"""
+        """Compute a quantile of the TPOT of a class; NaN if no request has a TPOT. [s]"""
         return mixture_quantile(part, *self._tpots(index)) * self.slowness
 
     def _tpots(self, index: int | None) -> tuple[Floats, Floats, Floats]:
-        """Weights, means and variances of the TPOT of each request type. [1], [s], [s^2]"""
+        """List weights, means and variances of each request type's TPOT. [1], [s], [s^2]"""
         fractions = self._share_of(index) * (self.mix.kinds.output > 1.0)
         return fractions, np.full(len(fractions), self._tpot), self._tpot_variance
 
     @cached_property
     def _tpot(self) -> float:
-        """Mean TPOT. [s]"""
+        """The mean TPOT. [s]"""
         return float(self._slots_taken @ self._any_rate.tokens)
 
     @cached_property
     def _tpot_variance(self) -> Floats:
-        """Variance of TPOT for each request type at this load. [s^2]"""
+        """The variance of TPOT for each request type at this load. [s^2]"""
         return self._token_variance(
             self._tpot, float(self._slots_taken @ (self._any_rate.tokens - self._tpot) ** 2)
         )
 
     def _token_variance(self, tpot: float, at_once: float) -> Floats:
-        """Variance of TPOT for each request type. [s^2]
+        """Compute the variance of TPOT for each request type. [s^2]
 
-        Other requests arrive and leave meanwhile. Each of their prompts delays decode and so admits
-        more of them, as in the delay cycle of a queue (Harchol-Balter, 2013, ch. 27).
+        Other requests arrive and leave during decode. Each prompt delays decode, so that more of
+        them arrive, as in the delay cycle of a queue (Harchol-Balter, 2013, ch. 27).
         """
         requests = self.mix.kinds
         window = requests.output / float(requests.share @ requests.output)

@@ -1,4 +1,4 @@
-"""Placed and evaluated scenarios, each alone or many in few stacks, and notes on them."""
+"""Placement and evaluation of scenarios, one by one or many at once, with notes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -55,11 +55,11 @@ Solved = TypeVar("Solved")
 
 @dataclass(frozen=True, eq=False)
 class Location:
-    """A placed scenario.
+    """A scenario placed on chips.
 
-    scenario : the request
-    site, placement : the possible layouts, and the chosen one
-    is_default_layout : True if the placement chose the chips
+    scenario : the scenario as requested
+    site, placement : the possible layouts, and the placement on the chosen one
+    is_default_layout : whether the number of chips was chosen automatically
     """
 
     scenario: Scenario
@@ -74,23 +74,23 @@ class Location:
 
     @property
     def refused(self) -> str | None:
-        """Reason why the engine does not start with these formats, whatever memory there is."""
+        """The reason why the engine does not start with these formats, whatever the memory."""
         return self.placement.refused
 
     @cached_property
     def split(self) -> Split | None:
-        """Distribution of bytes over memories for each batch; None if all are in one memory."""
+        """The distribution of bytes over memories, or None if all are in one memory."""
         batches = np.array(self.scenario.batches, dtype=np.float64)
         return Schedule(self.placement, self.scenario.traffic, batches).split
 
     @property
     def where(self) -> str:
-        """Phrase for the memories in use."""
+        """A phrase that names the memories in use."""
         return self.placement.where(self.memories)
 
     @property
     def memories(self) -> str:
-        """Memories that at least one of the batches uses."""
+        """The memories that at least one batch uses."""
         codes, names = memories_used(self.split, self.site.machine.tiers)
         return names[np.bitwise_or.reduce(np.atleast_1d(codes))]
 
@@ -101,12 +101,12 @@ class Location:
 
     @property
     def verdict(self) -> str:
-        """Whether the smallest batch fits, one of `VERDICTS`."""
+        """The verdict on the smallest batch, one of `VERDICTS`."""
         return VERDICTS[int(verdicts(self.placement, min(self.scenario.batches)))]
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:
-        """Fewest chips that fit each batch; None if no number does. [1]
+        """The fewest chips that fit each batch, or None if no number does. [1]
 
         Usual layouts and the chosen layout are considered.
         """
@@ -119,7 +119,7 @@ class Location:
 
     @cached_property
     def roomiest(self) -> Placement:
-        """Layout with the largest capacity on its chips; its own if ranks are given or if equal."""
+        """The placement with the largest capacity on these chips, unless ranks are given."""
         if self.scenario.sharding.names_ranks or not self.placement.edge_batch:
             return self.placement
         layouts = open_layouts(self.site, self.placement.layout.chips)
@@ -130,25 +130,25 @@ class Location:
 
     @property
     def max_batch(self) -> int:
-        """Sequences that its chips hold safely, in the layout with the largest capacity. [1]"""
+        """The largest batch that its chips hold safely in the roomiest layout. [1]"""
         return int(self.roomiest.max_batch)
 
     @property
     def usd_per_hour(self) -> float | None:
-        """Price of all chips for an hour, whether in use or idle. [USD/h]"""
+        """The price of all chips per hour, whether in use or idle. [USD/h]"""
         chip = self.scenario.pricing.per_chip_hour(self.scenario.hardware)
         return None if chip is None else chip * self.placement.layout.chips
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome(Location):
-    """A placed and evaluated scenario: ``estimate`` has one element per batch."""
+    """A placed and evaluated scenario, whose ``estimate`` has one element per batch."""
 
     estimate: Estimate
 
     @cached_property
     def usd(self) -> tuple[Floats, Floats, Floats] | None:
-        """Price per million input tokens, output tokens, and both; None without a price. [USD]"""
+        """The price per million input, output and total tokens, or None if there is none. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None
@@ -156,12 +156,12 @@ class Outcome(Location):
 
     @cached_property
     def warnings(self) -> list[str]:
-        """Notes on any of the rows, as sentences."""
+        """The notes on all rows, as sentences."""
         return self.row_warnings[-1]
 
     @property
     def row_warnings(self) -> tuple[list[str], ...]:
-        """Notes on one row: on a batch that serves less than a queue would, and on a tight fit."""
+        """The notes on each row: on batches that overflow into host memory, and on tight fits."""
         over = overflow_notes(self.placement, overflows(self.estimate))
         edge = [edge_note(self.scenario.engine.id)] if self.estimate.is_at_edge.any() else []
         of_layout = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
@@ -170,9 +170,9 @@ class Outcome(Location):
 
 
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
-    """A model on a chip type, with all memory that the chip can use.
+    """Build the site of a scenario: a model on a chip type with all memory that it can use.
 
-    reserved_tokens : tokens for which a sequence's cache is reserved [1]
+    reserved_tokens : the number of tokens for which a sequence's cache is reserved [1]
     """
     work = scenario.work
     site_machine = machine(scenario.hardware, scenario.engine, work, scenario.memory)
@@ -198,9 +198,9 @@ def locate_each(scenarios: Iterable[Scenario]) -> list[Location]:
 
 
 def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
-    """Locate many scenarios like `locate`; a scenario without a layout gets its error.
+    """Place many scenarios like `locate`, and return an error for each without a layout.
 
-    If layouts are left open, the throughput of all candidates is evaluated in one stack.
+    If layouts are left open, all candidates are evaluated together.
     """
     sites = [(scenario, _site_and_layout(scenario)) for scenario in scenarios]
     layouts = (site[1] for _, site in sites if not isinstance(site, InputError))
@@ -219,9 +219,9 @@ def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
 
 
 def _site_and_layout(scenario: Scenario) -> tuple[Site, Layout | LayoutQuestion] | InputError:
-    """Site of a scenario, and its layout if given, or else the search for the best layout.
+    """Build the site of a scenario, with its layout or the question of which layout is best.
 
-    The search considers its smallest batch.
+    The layout is chosen for the smallest batch.
     """
     sharding, traffic = scenario.sharding, scenario.traffic
     try:
@@ -243,7 +243,7 @@ def _located(scenario: Scenario, site: Site, chosen: Layout | Chosen) -> Locatio
 
 
 def _or_raise(results: Sequence[Solved | InputError]) -> list[Solved]:
-    """Results if none is an error; otherwise the first error is raised."""
+    """Return the results, or raise the first error among them."""
     for result in results:
         if isinstance(result, InputError):
             raise result
@@ -251,9 +251,10 @@ def _or_raise(results: Sequence[Solved | InputError]) -> list[Solved]:
 
 
 def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
-    """Scenarios for consecutive batches with the same layout; with ranks, the scenario itself.
+    """Split a scenario into runs of consecutive batches with the same layout.
 
-    Each batch has the chips and layout that it would have alone.
+    Each batch has the chips and layout that it would have alone. A scenario with given ranks is not
+    split.
     """
     questions = [(scenario, _question_of_batches(scenario)) for scenario in scenarios]
     chosen = iter(choose_all(question for _, question in questions if question is not None))
@@ -270,7 +271,7 @@ def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
 
 
 def _question_of_batches(scenario: Scenario) -> LayoutQuestion | None:
-    """Search for the layout of each batch; None if only one layout is possible."""
+    """Build the layout question for each batch, or None if only one layout is possible."""
     sharding, traffic = scenario.sharding, scenario.traffic
     if sharding.names_ranks or len(scenario.batches) == 1:
         return None
@@ -284,12 +285,12 @@ def solve(scenario: Scenario) -> Outcome:
 
 
 def solve_all(scenarios: Iterable[Scenario]) -> list[Outcome]:
-    """Place and evaluate many scenarios, each like `solve`, in few stacks."""
+    """Place and evaluate many scenarios at once, each like `solve`."""
     return _or_raise(solve_each(scenarios))
 
 
 def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
-    """Solve many scenarios; a scenario without a layout gets its error."""
+    """Solve many scenarios, and return an error for each without a layout."""
     located = locate_all(scenarios)
     outcomes = iter(
         evaluate_located(location for location in located if isinstance(location, Location))
@@ -300,7 +301,7 @@ def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
 
 
 def evaluate_located(locations: Iterable[Location]) -> list[Outcome]:
-    """List the outcomes of scenarios that have been placed."""
+    """Evaluate scenarios that have been placed."""
     placed = list(locations)
     estimates = evaluate_all(
         Evaluation(
@@ -323,7 +324,7 @@ def evaluate_located(locations: Iterable[Location]) -> list[Outcome]:
 
 
 def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
-    """Notes on a layout, requested or chosen."""
+    """Write notes on a layout, requested or chosen."""
     is_taken = sharding.chips is not None and not sharding.names_ranks
     practice = practice_notes(site, layout) if is_taken else []
     own = own_notes(site.machine, site.work, layout)
@@ -334,12 +335,12 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
 
 
 def each_warning(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """Yield the warnings of several outcomes, each sentence once."""
+    """Yield the warnings of several outcomes, each only once."""
     yield from dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
 
 
 def chips_by_id(outcomes: Iterable[Outcome]) -> dict[str, Hardware]:
-    """Chip types of the outcomes, without duplicates, in order."""
+    """Collect the chip types of the outcomes by id, in order."""
     chips = (outcome.scenario.hardware for outcome in outcomes)
     return {chip.id: chip for chip in chips}
 
@@ -380,7 +381,7 @@ def warnings_of(outcome: Location) -> Iterator[str]:
 
 
 def _host_notes(hardware: Hardware, memory: MemoryChoice) -> Iterator[str]:
-    """Yield the assumptions about a host, and whether the chip's link limits the host's link."""
+    """Yield notes on assumptions about a host, and on a chip link that limits the host's link."""
     host, chip_link = memory.host, hardware.links.fastest
     if host is None:
         return

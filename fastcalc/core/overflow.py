@@ -1,4 +1,4 @@
-"""Batches that spill into host memory and achieve less throughput than a smaller batch."""
+"""Batches that overflow into host memory and reach less throughput than a smaller batch."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from fastcalc.formulas.types import Array, Bools, floats
 
 
 def batch_without_host(placement: AnyPlacement) -> Array:
-    """Sequences that fit in the chips' own memory; 0 if the weights do not fit. [1]
+    """Compute the largest batch that fits in chip memory; 0 if the weights do not fit. [1]
 
-    Infinity without a host, or if the user places bytes in memories explicitly.
+    The result is infinity if there is no host, or if the user places bytes in memories explicitly.
     """
     machine, layout = placement.machine, placement.layout
     if machine.place or all(tier.is_near for tier in machine.tiers):
@@ -26,7 +26,7 @@ def batch_without_host(placement: AnyPlacement) -> Array:
 
 
 def overflows(estimate: Estimate) -> Bools:
-    """Whether batches serve less than the largest batch without host memory: servers queue."""
+    """Check whether batches reach less throughput than the largest batch without host memory."""
     batch, near = estimate.batch, batch_without_host(estimate.placement)
     is_beyond = np.asarray((near >= 1.0) & (batch > near) & estimate.fits)
     if not is_beyond.any():
@@ -37,10 +37,10 @@ def overflows(estimate: Estimate) -> Bools:
 
 
 def overflow_notes(placement: AnyPlacement, is_over: Bools) -> list[str]:
-    """Notes on a placement if one of its batches spills into host memory at a loss.
+    """Write notes on a placement if one of its batches overflows into host memory at a loss.
 
-    placement : of one layout and one request type
-    is_over : whether each batch does so
+    placement : a placement with a single layout and request type
+    is_over : whether each batch overflows at a loss
     """
     host = placement.machine.memory.host
     if host is None or not is_over.any():
@@ -49,9 +49,9 @@ def overflow_notes(placement: AnyPlacement, is_over: Bools) -> list[str]:
 
 
 def overflow_note(host: str, near: float) -> str:
-    """Write a note on a batch that spills into host memory at a loss.
+    """Write a note on a batch that overflows into host memory at a loss.
 
-    near : sequences that the chips hold without host memory [1]
+    near : the largest batch that the chips hold without host memory [1]
     """
     return (
         f"a batch beyond {near:,.0f} reaches into {host} and serves less than {near:,.0f} "

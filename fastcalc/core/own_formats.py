@@ -1,4 +1,4 @@
-"""Published formats of a model, and whether requested formats have lower precision."""
+"""Comparison of requested number formats with the published formats of a model."""
 
 from fastcalc.catalogue.formats import QUANTIZED, number_format
 from fastcalc.catalogue.once import once
@@ -8,12 +8,12 @@ from fastcalc.core.scenario import Scenario, cache_format, default_weights
 
 
 def own_formats(model: Model) -> tuple[str, str]:
-    """Published formats of a model's weights and cache."""
+    """Return the published formats of a model's weights and cache."""
     return model.format_name, model.kv_format
 
 
 def narrows_weights(scenario: Scenario) -> bool:
-    """Whether weights are quantized below all of its maker's releases."""
+    """Check whether weights are quantized below all releases of the model's maker."""
     return _narrows_weights(scenario.model, scenario.weights)
 
 
@@ -26,7 +26,7 @@ def _narrows_weights(model: Model, chosen_format: str | None) -> bool:
 
 
 def narrows_cache(scenario: Scenario) -> bool:
-    """Whether the requested cache has lower precision than the engine's default for the model."""
+    """Check whether the cache has lower precision than the engine's default for the model."""
     return _narrows_cache(scenario.model, scenario.engine, scenario.hardware, scenario.kv)
 
 
@@ -42,5 +42,5 @@ def _narrows_cache(model: Model, engine: Engine, hardware: Hardware, kv: str | N
 
 
 def is_narrowed(scenario: Scenario) -> bool:
-    """Whether weights or cache have lower precision than published or than the engine's default."""
+    """Check whether weights or cache have lower precision than the published or default format."""
     return narrows_weights(scenario) or narrows_cache(scenario)

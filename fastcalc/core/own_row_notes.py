@@ -1,6 +1,7 @@
-"""Notes on predictions that follow measurements of the user's own server.
+"""Notes on predictions that are corrected by measurements of the user's own server.
 
-They state how many there are, how old they are, what they change, and which contradict it.
+The notes state how many measurements there are, how old they are, how much they change the
+prediction, and which of them contradict it.
 """
 
 import re
@@ -19,7 +20,7 @@ from fastcalc.written import listed
 
 
 def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[str]:
-    """Yield notes if the engine has its owner's measurements: whether the layout follows them."""
+    """Yield notes on whether a layout's prediction follows the user's measurements."""
     deployments = machine.engine.own_deployments
     if machine.engine.is_bound or not deployments:
         return
@@ -41,9 +42,9 @@ def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[s
 
 
 def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
-    """Count the measurements that change a prediction, their dates, and the size of the change.
+    """Describe the measurements that change a prediction, with dates and the size of the change.
 
-    elsewhere : layouts of other measurements, in words
+    elsewhere : the layouts of other measurements, in words
     """
     rows = sum(len(subset.rows) for subset in measured)
     noun = "rows" if rows > 1 else "row"
@@ -61,14 +62,15 @@ def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
 
 
 _MONTHS_OLD = 6
-"""Measurements this many months older than the engine's values are old: releases get faster."""
+"""The age in months at which measurements become old, since newer releases are faster."""
 
 _UNLIKELY = 1.5
-"""Speed over expected speed at which a measurement is questioned: the gain of half the bits."""
+"""The ratio of measured to expected speed at which a measurement is questioned: the gain from half
+the bits."""
 
 
 def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iterator[str]:
-    """Yield notes on measurements that disagree with the prediction: age, draft tokens, speed."""
+    """Yield notes on measurements that are old, use other draft tokens, or contradict the speed."""
     file, engine = measured[0].file, machine.engine
     rows = [row for subset in measured for row in subset.rows]
     date = max(subset.date for subset in measured)
@@ -103,7 +105,7 @@ def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iter
 
 
 def _months(later: str, earlier: str) -> int | None:
-    """Months between two dates, as YYYY-MM or longer; None if one is not stated."""
+    """Count the months between two dates (YYYY-MM or longer); None if one is not stated."""
     matches = [re.match(r"(\d{4})-(\d\d)", text) for text in (later, earlier)]
     if None in matches:
         return None

@@ -1,9 +1,10 @@
 """Correction of predicted step times by a user's own measurements of a deployment.
 
-A measurement contains the time of decode and of prefill steps. Their deviation from the engine's
-prediction is unknown, and similar at nearby batches and lengths. A measurement gives their mean,
-weighted by the time of each. The error of a deployment and the scatter of its measurements are
-unknown, too: measurements that contradict each other correct less and narrow no range.
+A measurement mixes the times of decode and prefill steps. Each deviates from the engine's
+prediction by an unknown factor, which is similar at nearby batches and lengths, and the measurement
+shows the time-weighted mean of these factors. The error of a deployment and the scatter of its
+measurements are also unknown: measurements that contradict each other correct less and do not
+narrow the range.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ from fastcalc.formulas.recorded import Recorded
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 EVERYWHERE = 0.3
-"""Share of a deployment's error variance that is equal at every batch and length."""
+"""The fraction of a deployment's error variance that is the same at every batch and length."""
 
 DEPLOYMENTS = (0.05, 0.1, 0.2, 0.4)
 """Candidate errors of a deployment, as standard deviations of logarithms, equally likely."""
@@ -34,14 +35,15 @@ ROWS = (0.025, 0.05, 0.1, 0.2)
 """Candidate errors of a single measurement, each half as likely as the one before it."""
 
 LENGTH = float(np.log(10.0))
-"""Errors become independent over a factor of ten in the batch or in the tokens of a request."""
+"""The correlation length: a factor of ten in the batch or in the tokens of a request."""
 
 PROMPTS = 2.0
-"""Error variance of prefill over the error variance of decode."""
+"""The ratio of the error variance of prefill to that of decode."""
 
 LEFT = 0.12
-"""Share of a range's half-width that measurements never remove: errors have longer tails than a
-normal distribution. All values are chosen on held-out sources (`benchmarks/own_rows.py`)."""
+"""The fraction of a range's half-width that measurements never remove, since errors have longer
+tails than a normal distribution. All values were chosen on held-out sources
+(`benchmarks/own_rows.py`)."""
 
 
 _VARIANCES = np.repeat(np.square(DEPLOYMENTS), len(ROWS))
@@ -54,7 +56,7 @@ _PRIOR = _PRIOR / _PRIOR.sum()
 class Places:
     """Operating points of measured or predicted steps, as logarithms that broadcast.
 
-    decode_share : share of the time spent on decode steps [1]
+    decode_share : the fraction of time spent on decode steps [1]
     """
 
     batch: Array
@@ -66,42 +68,42 @@ class Places:
     def of(
         cls, batch: ArrayLike, context: ArrayLike, prompt: ArrayLike, decode_share: ArrayLike
     ) -> "Places":
-        """Operating points from the numbers themselves. [1]"""
+        """Build operating points from plain numbers. [1]"""
         batch, context, prompt = (
             floats(np.log(np.maximum(number, 1.0))) for number in (batch, context, prompt)
         )
         return cls(batch, context, prompt, floats(decode_share))
 
     def followed_by(self, others: "Places") -> "Places":
-        """These points along one axis, followed by others."""
+        """Append other operating points along the single axis."""
         return Places(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
 
     def __iter__(self) -> Iterator[Array]:
-        """Yield batches, contexts, prompts and decode shares."""
+        """Yield the batches, contexts, prompts and decode shares."""
         return iter((self.batch, self.context, self.prompt, self.decode_share))
 
     def across(self, rows: "Places") -> Array:
-        """Covariance with measurements, which are along the last axis. [1]"""
+        """Compute the covariance with each measurement, along a new last axis. [1]"""
         columns = (floats(number)[..., np.newaxis] for number in self)
         return Places(*columns).covariance(rows)
 
     def covariance(self, rows: "Places") -> Array:
-        """Covariance with measurements, element by element. [1]"""
+        """Compute the covariance with measurements, element by element. [1]"""
         decode = self._alike(rows, self.context, rows.context)
         prompt = self._alike(rows, self.prompt, rows.prompt)
         both_prompt = (1.0 - self.decode_share) * (1.0 - rows.decode_share)
         return self.decode_share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
 
     def with_each(self, rows: "Places") -> list[Array] | None:
-        """Covariance with each measurement while a formula is recorded (no axes); else None. [1]"""
+        """Compute the covariance with each measurement, if a formula is recorded. [1]"""
         if not any(isinstance(number, Recorded) for number in self):
             return None
         return [self.covariance(Places(*row)) for row in zip(*rows, strict=True)]
 
     def _alike(self, rows: "Places", own_length: ArrayLike, row_length: ArrayLike) -> Array:
-        """Covariance of one type of step, by its batch and one length. [1]
+        """Compute the covariance of one type of step from its batch and one length. [1]
 
-        own_length, row_length : that length here and in the measurements, as logarithms [1]
+        own_length, row_length : the length here and in the measurements, as logarithms [1]
         """
         pairs = ((self.batch, rows.batch), (own_length, row_length))
         squares = ((own_value - row_value) ** 2 for own_value, row_value in pairs)
@@ -109,16 +111,16 @@ class Places:
 
     @property
     def variance(self) -> Array:
-        """Error variance over the variance of a decode step. [1]"""
+        """The error variance relative to that of a decode step. [1]"""
         fraction = floats(self.decode_share)
         return fraction**2 + PROMPTS * (1.0 - fraction) ** 2
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Measurements of a deployment as arrays.
+    """The measurements of a deployment as arrays.
 
-    drafted : which of them use draft tokens
+    drafted : whether each of them uses draft tokens
     """
 
     places: Places
@@ -126,7 +128,7 @@ class _Rows:
     drafted: "_Rows | None" = None
 
     def slower(self, conditions: Places) -> Array:
-        """Logarithm of the factor by which steps are slower than expected. [1]"""
+        """Predict the logarithm of the factor by which steps are slower than expected. [1]"""
         item = conditions.with_each(self.places)
         if item is not None:
             terms = zip(self.says.weights.tolist(), item, strict=True)
@@ -134,7 +136,7 @@ class _Rows:
         return conditions.across(self.places) @ self.says.weights
 
     def unexplained(self, conditions: Places) -> Array:
-        """Variance of predictions over the variance without measurements. [1]"""
+        """Compute the variance of predictions relative to that without measurements. [1]"""
         says, all_alike = self.says, conditions.variance
         item = conditions.with_each(self.places)
         if item is None:
@@ -151,7 +153,7 @@ class _Rows:
 
 @once
 def _rows_of(deployment: OwnDeployment) -> _Rows:
-    """Measurements with the values that predictions need."""
+    """Convert measurements into the arrays that predictions need."""
     drafted = [row for row in deployment.rows if row.drafted]
     return replace(_of(deployment.rows), drafted=_of(drafted) if drafted else None)
 
@@ -171,11 +173,11 @@ def _of(rows: Sequence[OwnRow]) -> _Rows:
 
 @dataclass(frozen=True, eq=False)
 class OwnEffect:
-    """Correction by a deployment's measurements at some batches and lengths.
+    """The correction by a deployment's measurements at some batches and lengths.
 
-    rows : measurements of the deployment
+    rows : the measurements of the deployment
     applies : whether the layout equals the measured layout
-    places : operating points, as if all steps decode
+    places : the operating points, as if all steps were decode steps
     has_drafts : whether draft tokens are used
     """
 
@@ -193,21 +195,21 @@ class OwnEffect:
 
     @cached_property
     def decode(self) -> Floats:
-        """Factor by which decode steps are slower than expected. [1]"""
+        """The factor by which decode steps are slower than expected. [1]"""
         return self._slower(1.0)
 
     @cached_property
     def prompts(self) -> Floats:
-        """Factor by which prefill steps are slower than expected. [1]"""
+        """The factor by which prefill steps are slower than expected. [1]"""
         return self._slower(0.0)
 
     def unexplained(self, decode_share: ArrayLike) -> Floats:
-        """Variance of a prediction over the variance without measurements. [1]
+        """Compute the variance of a prediction relative to that without measurements. [1]
 
         Half the variance of steps with draft tokens comes from speculation, and only measurements
         with speculation reduce it.
 
-        decode_share : share of the time spent on decode steps [1]
+        decode_share : the fraction of time spent on decode steps [1]
         """
         rows, conditions = self.rows, self._at(decode_share)
         left = rows.unexplained(conditions)
@@ -217,15 +219,15 @@ class OwnEffect:
         return floats(np.where(self.applies, left, 1.0))
 
     def narrowed(self, decode_share: ArrayLike) -> Floats:
-        """Half-width of a range over the half-width without measurements. [1]
+        """Compute the half-width of a range relative to that without measurements. [1]
 
-        decode_share : share of the time spent on decode steps [1]
+        decode_share : the fraction of time spent on decode steps [1]
         """
         return floats(LEFT + (1.0 - LEFT) * self.unexplained(decode_share))
 
 
 def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
-    """Whether a deployment was measured on a layout, as far as its owner stated it."""
+    """Check whether a deployment was measured on a layout, as far as its owner stated it."""
     pairs = (
         (deployment.chips, layout.chips),
         (deployment.tp, layout.tp),
@@ -243,9 +245,9 @@ def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
 def interpolated(
     deployment: OwnDeployment,
 ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Predict each measurement from all measurements, and from all others of the deployment.
+    """Predict each measurement from all measurements, and from all except itself.
 
-    Returns latency factors and half-widths of ranges over those without measurements. [1]
+    Returns latency factors, and half-widths of ranges relative to those without measurements. [1]
     """
     rows = deployment.rows
     leaving_out = (
@@ -257,7 +259,7 @@ def interpolated(
 
 
 def believed_at_rows(deployment: OwnDeployment) -> tuple[Floats, Floats]:
-    """Latency factors at the measurements given all of them, and relative half-widths. [1]"""
+    """Predict each measurement from all of them: latency factors and relative half-widths."""
     columns = ("batch", "context", "prompt", "drafted", "decode_share")
     numbers = {name: np.array([getattr(row, name) for row in deployment.rows]) for name in columns}
     fraction = numbers.pop("decode_share")
@@ -266,9 +268,9 @@ def believed_at_rows(deployment: OwnDeployment) -> tuple[Floats, Floats]:
 
 
 def after_one_row(off: float) -> float:
-    """Half-width of a token's range at one measurement, over that without; at most 1. [1]
+    """Compute the relative half-width of TPOT's range at one measurement, at most 1. [1]
 
-    off : logarithm of measured over expected time [1]
+    off : the logarithm of measured over expected time [1]
     """
     row = OwnRow(batch=1, context=1, prompt=1, decode_share=1.0, slower=float(np.exp(off)))
     unexplained = float(_of([row]).unexplained(Places.of(1.0, 1.0, 1.0, 1.0)))
@@ -276,11 +278,13 @@ def after_one_row(off: float) -> float:
 
 
 def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()) -> Floats:
-    """Expected half-width of ranges after new measurements, over that without any measurement. [1]
+    """Compute the expected relative half-width of ranges after new measurements. [1]
 
-    new : operating points to be measured
-    targets : operating points that are predicted
-    measured : existing measurements of the deployment
+    The half-width is relative to that without any measurement.
+
+    new : the operating points to be measured
+    targets : the operating points that are predicted
+    measured : the existing measurements of the deployment
     """
     chances = _PRIOR
     if measured:
@@ -299,7 +303,7 @@ def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()
 
 
 def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:
-    """Latency factor of a point given a deployment's measurements, and its half-width. [1]"""
+    """Predict the latency factor at a measurement's operating point, and its half-width. [1]"""
     effect = effect_of(
         deployment, batch=row.batch, context=row.context, prompt=row.prompt, drafted=row.drafted
     )
@@ -309,7 +313,7 @@ def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:
 
 
 def measured_on(engine: Engine, hardware: str, work: Workload) -> list[OwnDeployment]:
-    """An engine's measured deployments of a model in its formats on a chip, by its id."""
+    """List an engine's measured deployments of a model on a chip, by the chip's id."""
     names = (hardware, work.model.id, work.weight_format, work.kv_format)
     return [
         deployment
@@ -327,10 +331,11 @@ def effect_of(
     drafted: ArrayLike = 0.0,
     applies: Bools = np.asarray(True),  # noqa: B008
 ) -> OwnEffect:
-    """Correction by a deployment's measurements at other batches and lengths.
+    """Compute the correction by a deployment's measurements at other batches and lengths.
 
-    batch, context, prompt : sequences, and mean lengths of a sequence and of its prompt [1]
-    drafted : number of draft tokens [1]
+    batch, context, prompt : the number of sequences, and the mean lengths of a sequence and of its
+        prompt [1]
+    drafted : the number of draft tokens [1]
     applies : whether the layout equals the measured layout
     """
     conditions = Places.of(batch, context, prompt, decode_share=1.0)
@@ -338,7 +343,7 @@ def effect_of(
 
 
 def own_effect(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> list[OwnEffect]:
-    """Corrections by an engine's own measurements, one per measured deployment with this layout."""
+    """List the corrections by an engine's own measurements, one per deployment with this layout."""
     machine, layout = placement.machine, placement.layout
     if machine.engine.is_bound or not machine.engine.own_deployments:
         return []

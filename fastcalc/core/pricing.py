@@ -1,4 +1,4 @@
-"""Price of a chip-hour: a dated rental price with its terms, or the cost of ownership."""
+"""Price per chip-hour: a dated rental price with its terms, or the cost of ownership."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,23 +12,23 @@ PriceBasis = Literal["cloud", "tco"]
 
 
 YEARS = 4.0
-"""Depreciation period of an owned chip. [years]"""
+"""The depreciation period of an owned chip. [years]"""
 
 
 USD_PER_KWH = 0.08
-"""Default price of electricity in the cost of ownership."""
+"""The default electricity price in the cost of ownership."""
 
 
 @dataclass(frozen=True)
 class Quote:
     """The price of a chip-hour and its provenance.
 
-    usd_per_hour : price; None if unknown [USD/h]
-    terms : terms of an offer; ``given`` by the user, ``ownership``, or ``unstated`` by the file;
-        None without a price
-    origin : its number in the catalogue; None for a user's own price
-    offer : its offer in the catalogue; None if it has none
-    price_of : the entry that states it if the chip's file extends another; else None
+    usd_per_hour : the price, or None if unknown [USD/h]
+    terms : the terms of the offer, or ``given`` by the user, ``ownership``, or ``unstated`` by the
+        file; None if there is no price
+    origin : the catalogue quantity; None for a user's own price
+    offer : the catalogue offer; None if there is none
+    price_of : the entry that states the price if the chip's file inherits it, otherwise None
     is_asked : whether the user asked for these terms
     """
 
@@ -41,27 +41,27 @@ class Quote:
 
     @property
     def date(self) -> str | None:
-        """Day, month or year of the price."""
+        """The day, month or year of the price."""
         return self.origin.date if self.origin else None
 
     @property
     def confidence(self) -> str | None:
-        """Confidence in its source; None if the file does not state it."""
+        """The confidence in its source, or None if the file does not state it."""
         return self.origin.confidence if self.origin else None
 
     @property
     def provider(self) -> str | None:
-        """Cloud that makes the offer."""
+        """The cloud that makes the offer."""
         return self.offer.provider if self.offer else None
 
     @property
     def region(self) -> str | None:
-        """Region of the offer."""
+        """The region of the offer."""
         return self.offer.region if self.offer else None
 
     @property
     def commitment_months(self) -> int | None:
-        """Months for which a reserved offer commits. [months]"""
+        """The months for which a reserved offer commits. [months]"""
         return self.offer.commitment_months if self.offer else None
 
     @property
@@ -71,12 +71,12 @@ class Quote:
 
     @property
     def is_marketplace(self) -> bool:
-        """Whether a marketplace's price replaces a cloud's."""
+        """Whether a marketplace price replaces a cloud price."""
         return self.terms == "marketplace" and self.is_substitute
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether it is low-confidence, another chip's, or by default not on-demand."""
+        """Whether the price has low confidence, is another chip's, or is a substitute."""
         is_low = self.confidence in ("low", "memory")
         has_price = self.usd_per_hour is not None
         return has_price and (is_low or self.is_substitute or self.price_of is not None)
@@ -84,14 +84,15 @@ class Quote:
 
 @dataclass(frozen=True)
 class Pricing:
-    """Pricing basis for chip-hours.
+    """The basis on which chip-hours are priced.
 
-    basis : ``cloud``: the dated rental price; ``tco``: depreciated purchase price, and power
-    utilization : share of paid hours in which the machine serves requests [1]
-    user_prices : a user's own prices by hardware id [USD/h]
-    offer : required rental terms; None for on-demand if the chip has such an offer, else the
+    basis : ``cloud`` for the dated rental price, ``tco`` for depreciated purchase price and power
+    utilization : the fraction of paid hours in which the machine serves requests [1]
+    user_prices : the user's own prices by hardware id [USD/h]
+    offer : the required rental terms; None for on-demand or, if the chip has no such offer, the
         next of ``DEFAULT_TERMS``
-    years, usd_per_kwh : depreciation period of an owned chip [1], price of electricity [USD]
+    years, usd_per_kwh : the depreciation period of an owned chip [1], and the price of electricity
+        [USD]
     """
 
     basis: PriceBasis = "cloud"
@@ -103,15 +104,15 @@ class Pricing:
 
     @property
     def name(self) -> str:
-        """Name the price basis: cloud, ownership, or the terms of the offer."""
+        """The name of the price basis: cloud, ownership, or the terms of the offer."""
         return self.offer or self.basis
 
     def per_chip_hour(self, hardware: Hardware) -> float | None:
-        """What one chip costs per hour; None if unknown. [USD/h]"""
+        """Compute the price per chip-hour, or None if it is unknown. [USD/h]"""
         return self.quote(hardware).usd_per_hour
 
     def quote(self, hardware: Hardware) -> Quote:
-        """What one chip costs per hour, with the provenance of the price."""
+        """Look up the price per chip-hour with its provenance."""
         if hardware.id in self.user_prices:
             return Quote(self.user_prices[hardware.id], "given")
         price, price_of = hardware.chip_price, self._stated_by(hardware)
@@ -128,15 +129,15 @@ class Pricing:
         return Quote(None)
 
     def as_rented(self, hardware: Hardware) -> Hardware:
-        """A chip whose fast link joins at most the chips of the instance that its price is for.
+        """Limit a chip's link domain to the instance that its price is for.
 
-        Owned chips, and chips priced by the user, are joined as their file states.
+        Owned chips, and chips priced by the user, keep the domain in their file.
         """
         offer = self.quote(hardware).offer
         return hardware if offer is None else hardware.joined(offer.instance_chips)
 
     def _stated_by(self, hardware: Hardware) -> str | None:
-        """Entry from which a chip's file inherits the price; None for its own."""
+        """Find the entry from which a chip's file inherits the price, or None if it is its own."""
         price = hardware.node.price if hardware.node else None
         is_of_node = price and (price.purchase if self.basis == "tco" else price.rent)
         return hardware.inherited.get("node" if is_of_node else "price")
@@ -156,5 +157,5 @@ class Pricing:
         )
 
     def includes_power(self, hardware: Hardware) -> bool:
-        """Whether the price of a chip includes its electricity."""
+        """Check whether the price of a chip includes its electricity."""
         return self.quote(hardware).terms == "ownership"

@@ -9,7 +9,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 class Ranged(NamedTuple):
-    """Expected values with the limits of their ranges, in one unit; nan limits without a range."""
+    """Expected values with the limits of their ranges in one unit; NaN limits without a range."""
 
     expected: Array
     low: Array
@@ -17,9 +17,10 @@ class Ranged(NamedTuple):
 
 
 def cost_range(cost: ArrayLike, speed: Ranged) -> Ranged:
-    """Cost per token over the range of a speed: the lowest speed has the highest cost. [USD]
+    """Compute the cost per token over the range of a speed. [USD]
 
-    With 40 tokens/s, range 30 to 60, a cost of $6 has the range $4 to $8:
+    The lowest speed has the highest cost. At 40 tokens/s with the range 30 to 60, a cost of $6 has
+    the range $4 to $8:
 
     >>> import numpy as np
     >>> [float(usd) for usd in cost_range(6.0, Ranged(*map(np.float64, (40.0, 30.0, 60.0))))]
@@ -30,9 +31,9 @@ def cost_range(cost: ArrayLike, speed: Ranged) -> Ranged:
 
 
 def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
-    """One prediction over another, with independent ranges. [1]
+    """Divide one prediction by another, with independent ranges. [1]
 
-    Eight (range four to twelve) over two (range one to three):
+    Divide 8 (range 4 to 12) by 2 (range 1 to 3):
 
     >>> import numpy as np
     >>> sides = (Ranged(*map(np.array, ends)) for ends in ((8.0, 4.0, 12.0), (2.0, 1.0, 3.0)))
@@ -46,10 +47,11 @@ def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
 
 
 def is_level(ratio: Ranged) -> Bools:
-    """Whether a ratio names no winner: its 80% interval contains 1, or both print the same number.
+    """Check whether a ratio names no winner.
 
-    A limit that prints as 1.00 is 1. Without an interval, as for hardware bounds, only equal
-    numbers are level.
+    That is the case if its 80% interval contains 1, or if both numbers print the same. A limit that
+    prints as 1.00 counts as 1. Without an interval, as for hardware bounds, only equal numbers are
+    level.
 
     >>> import numpy as np
     >>> [
@@ -64,7 +66,7 @@ def is_level(ratio: Ranged) -> Bools:
 
 
 _ONE = 1.005
-"""Smallest number that prints as more than 1 with three digits. [1]"""
+"""The smallest number that prints as more than 1 with three digits. [1]"""
 
 _SAME = 0.0015
-"""Logarithm of the largest ratio of two numbers that may print the same in three digits. [1]"""
+"""The logarithm of the largest ratio of two numbers that may print the same in three digits. [1]"""

@@ -11,19 +11,19 @@ Found = TypeVar("Found")
 
 
 class UnansweredError(Exception):
-    """A search needs an answer that will be available after the round."""
+    """Raised by a search that needs an answer which will be available after the round."""
 
 
 @dataclass(eq=False)
 class Answered(Generic[Question, Answer]):
-    """Answers to questions, each computed once.
+    """The answers to questions, each computed once.
 
-    A search is a function that asks questions, the same ones on every run. In a round, each search
-    runs until it asks an unknown question. Then all these questions are answered, and each search
-    runs again.
+    A search is a function that asks the same questions on every run. In a round, each search runs
+    until it asks a question without a known answer. Then all these questions are answered together,
+    and each search runs again.
 
-    answer_all : function that answers questions together, faster than one by one
-    known : answers so far
+    answer_all : answers questions together, faster than one by one
+    known : the answers so far
 
     >>> def is_below(numbers):
     ...     return [number * number < 2.0 for number in numbers]
@@ -39,7 +39,7 @@ class Answered(Generic[Question, Answer]):
     _waiting: dict[Question, None] | None = None
 
     def ask(self, question: Question) -> Answer:
-        """Answer to a question, now or after the round."""
+        """Return the answer to a question, or raise an error until the round has answered it."""
         if question not in self.known:
             if self._waiting is not None:
                 self._waiting[question] = None
@@ -48,7 +48,7 @@ class Answered(Generic[Question, Answer]):
         return self.known[question]
 
     def each(self, searches: Iterable[Callable[[], Found]]) -> list[Found]:
-        """Answer all independent questions of one search together."""
+        """Run independent searches, and answer all their questions together."""
         results: list[Found] = []
         is_open = False
         for search in searches:
@@ -61,7 +61,7 @@ class Answered(Generic[Question, Answer]):
         return results
 
     def in_step(self, searches: Sequence[Callable[[], Found]]) -> list[Found]:
-        """Run searches side by side and answer all questions of a round together."""
+        """Run searches side by side, and answer all questions of a round together."""
         results: dict[int, Found] = {}
         while len(results) < len(searches):
             self._waiting = {}

@@ -1,4 +1,4 @@
-"""One model on one chip type under one engine: what every estimate is asked for."""
+"""A scenario: one model on one chip type under one engine."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -45,7 +45,7 @@ class Scenario:
 
 
 def default_weights(model: Model, engine: Engine) -> str | None:
-    """Weight format of an engine's files for a model; None for the published format.
+    """Choose the weight format of an engine's files for a model, or None if published as is.
 
     For models with MXFP4 experts and 16-bit weights elsewhere, llama.cpp stores all others in Q8_0:
     108 of the 687 tensors of gpt-oss-120b are mxfp4 and 146 q8_0, 59.02 GiB
@@ -62,9 +62,10 @@ def cache_format(
     weights: str | None,
     requested: str | None = None,
 ) -> str:
-    """Cache format of a deployment: as requested, or else the engine's, or the model's own.
+    """Choose the cache format of a deployment: requested, or the engine's, or the model's own.
 
-    weights : format of the weights, which determines the engine's cache; None for the model's own
+    weights : the weight format, which determines the engine's cache format; None for the model's
+        own
     """
     for default in engine.cache_formats:
         is_open = default.is_default if requested is None else requested in default.replaces
@@ -74,7 +75,7 @@ def cache_format(
 
 
 def check_traffic(scenario: Scenario) -> None:
-    """Refuse requests longer than the model's maximum context."""
+    """Raise an error for requests longer than the model's maximum context."""
     traffic = scenario.traffic
     description = (
         f"a context of {traffic.context:,.0f} tokens"
@@ -85,10 +86,10 @@ def check_traffic(scenario: Scenario) -> None:
 
 
 def check_context(model: Model, tokens: float, description: str) -> None:
-    """Refuse more tokens than the model's maximum context.
+    """Raise an error for more tokens than the model's maximum context.
 
-    tokens : length of a sequence at its end [1]
-    description : name of the tokens in the error message
+    tokens : the final length of a sequence [1]
+    description : the name of these tokens in the error message
     """
     if model.max_context is not None and tokens > model.max_context:
         raise InputError(
@@ -97,6 +98,6 @@ def check_context(model: Model, tokens: float, description: str) -> None:
 
 
 def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
-    """Engine for a chip's class, and whether it is borrowed from another class."""
+    """Choose the engine for a chip's class, and say whether another class lends it."""
     name, is_borrowed = engine_of_class(hardware)
     return catalogue.engine(name), is_borrowed

@@ -1,4 +1,4 @@
-"""Chips and ranks that a user asks for, and the layout that they mean."""
+"""Numbers of chips and ranks that a user requests, and the layout that they mean."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True)
 class Sharding:
-    """Chips and ranks that a user asks for; None leaves them to the placement."""
+    """The chips and ranks that a user requests; None leaves a number to the placement."""
 
     chips: int | None = None
     tp: int | None = None
@@ -20,7 +20,7 @@ class Sharding:
 
     @classmethod
     def of(cls, layout: Layout) -> "Sharding":
-        """A layout as a user would ask for it, rank by rank."""
+        """Convert a layout into the request for it, rank by rank."""
         return cls(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
 
     @property
@@ -30,16 +30,16 @@ class Sharding:
 
     @property
     def names_ranks(self) -> bool:
-        """Whether at least one kind of rank is given."""
+        """Whether at least one number of ranks is given."""
         return any(ranks is not None for ranks in (self.tp, self.pp, self.ep, self.dp))
 
     def on(self, hardware: Hardware, *, is_alone: bool) -> "Sharding":
-        """The same request as it applies to one chip type.
+        """Adapt the request to one chip type.
 
         On chips that pipeline whole layers, a single rank per layer is omitted. More ranks are kept
         and refused, or dropped if other chips support them.
 
-        is_alone : no other chip is requested, or no other chip shards layers
+        is_alone : whether no other chip is requested, or no other chip shards layers
         """
         if hardware.execution != "spatial":
             return self
@@ -49,7 +49,7 @@ class Sharding:
         return replace(self, tp=tp, ep=ep, dp=dp)
 
     def _of_copied_attention(self, ranks: int) -> str:
-        """Flags for attention that is copied over all ranks, if that is requested."""
+        """Write the flags that replicate attention over all ranks, if that is requested."""
         dp = self.dp or 1
         if dp == 1 or self.tp != ranks or ranks % dp:
             return ""
@@ -59,7 +59,7 @@ class Sharding:
         )
 
     def layout(self, site: Site) -> Layout:
-        """Layout with the requested ranks, on a site."""
+        """Build the layout with the requested ranks on a site."""
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         ranks = None if self.chips is None else self.chips * site.machine.ranks
         if ranks is not None and self.pp is None and tp == dp == 1 and not site.defaults_to("dp"):

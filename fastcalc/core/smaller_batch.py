@@ -1,4 +1,4 @@
-"""Largest batch that reaches a target speed, and the cost per token at that batch."""
+"""Search for the largest batch that reaches a target speed, and its cost per token."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,14 +18,14 @@ Batches: TypeAlias = npt.NDArray[np.int64]
 """Batches as integers."""
 
 ROUNDING = 1e-12
-"""Relative tolerance within which a target speed is met."""
+"""The relative tolerance within which a target speed is met."""
 
 Speeds: TypeAlias = Callable[[Floats], Floats]
-"""Function for the tokens per second per user at some batches."""
+"""A function that computes tokens per second per user for some batches."""
 
 
 def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """Expected tokens per second per user, without the rest of an estimate. [1/s]
+    """Compute the expected tokens per second per user, without the rest of an estimate. [1/s]
 
     Batches broadcast with the layouts of the placement.
     """
@@ -33,15 +33,15 @@ def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Float
 
 
 def speeds_at_most(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """Upper bound of `speeds` if bytes may be placed in several memories. [1/s]
+    """Compute upper bounds of `speeds` if bytes may be placed in several memories. [1/s]
 
-    It is much faster to compute, because it does not search for a placement.
+    The bound is much faster to compute, because it does not search for a placement.
     """
     return _speeds(Schedule(placement, traffic, _floats(batch)).least_decode, traffic)
 
 
 def all_speeds_at_most(evaluations: Sequence[Evaluation]) -> list[Floats]:
-    """`speeds_at_most` for each of many placements, in few stacks. [1/s]"""
+    """Compute `speeds_at_most` for many placements at once. [1/s]"""
     estimates = evaluate_all(evaluations)
     return [_speeds(estimate.of_passes(_least_decode), estimate.traffic) for estimate in estimates]
 
@@ -51,7 +51,7 @@ def _least_decode(passes: Schedule) -> Floats:
 
 
 def speeds_by_memory(placement: Placement, traffic: Traffic, batch: Floats) -> Floats:
-    """`speeds` for one layout, computed faster if some batches need no host. [1/s]"""
+    """Compute `speeds` for one layout, faster if some batches need no host memory. [1/s]"""
     needs_more = ~fits_near(placement, batch)
     if not needs_more.any() or needs_more.all():
         return speeds(placement, traffic, batch)
@@ -70,9 +70,9 @@ def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
 
 
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
-    """Find the largest batch whose expected speed reaches each target speed; 0 for none. [1]
+    """Find the largest batch whose expected speed reaches each target speed; 0 if none. [1]
 
-    speed : target tokens per second for every user, at most one dimension [1/s]
+    speed : the target tokens per second per user, with at most one dimension [1/s]
     """
     goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - ROUNDING)
     speeds_at = partial(speeds, placement, traffic)
@@ -80,10 +80,10 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
 
 
 def cost_multiples(speeds_at: Speeds, before: Batches, after: Batches) -> Floats:
-    """Cost of an output token at one batch over its cost at another batch. [1]
+    """Compute the ratio of the cost per output token at two batches. [1]
 
     The chips are the same, so this multiple times the ratio of speeds equals the ratio of batches.
-    Infinite if either batch is 0.
+    The result is infinite if either batch is 0.
     """
     batches = np.maximum(np.stack([before, after]), 1.0)
     totals = batches * speeds_at(batches)

@@ -12,17 +12,17 @@ from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import ArrayLike, Floats, floats
 
 TO_LOW_END = 1.2815515655446004
-"""Limits of an 80% range in standard deviations of the logarithm of speed from its expected value:
-nine in ten values are above the lower limit if errors are lognormal. [1]"""
+"""The limit of an 80% range in standard deviations of the logarithm of speed: nine in ten values
+are above the lower limit if errors are lognormal. [1]"""
 
 
 def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") -> bool:
-    """Whether an engine was fitted on chips of this class."""
+    """Check whether an engine was fitted on chips of this class."""
     return class_of(hardware) in engine.fitted_kinds.get(phase, ())
 
 
 def range_note(engine: Engine, hardware: Hardware) -> str | None:
-    """Say what a speed's range was learned from; None without a range."""
+    """Describe the data from which a speed's range was learned, or return None without a range."""
     if stated := engine.stated_range("decode"):
         return stated.basis
     if (widths := engine.range_widths) is None:
@@ -52,11 +52,11 @@ def reach(
     is_measured: bool,
     fitted_share: ArrayLike,
 ) -> tuple[Floats, Floats]:
-    """Factors from the expected speed to the lower and upper limits of learned ranges.
+    """Compute the factors from the expected speed to the limits of learned ranges.
 
-    machine : class of the chip
+    machine : the class of the chip
     is_unseen : whether the engine was fitted on no chip of this class
-    is_measured : whether at least three publishers measured prefill with it on that chip
+    is_measured : whether at least three publishers measured prefill with the engine on that chip
     fitted_share : as for `speed_range`
     """
     width = widths.of(phase, has_experts=has_experts, machine=machine, is_measured=is_measured)
@@ -77,15 +77,16 @@ def speed_range(
     is_offloaded: bool,
     streams: ArrayLike = 1.0,
 ) -> tuple[Floats, Floats] | None:
-    """Find the factors around the expected speed that contain 80% of speeds, if any.
+    """Compute the factors around the expected speed that contain 80% of speeds, if any.
 
     Nobody has published how a machine with a region per layer decodes several sequences. At the
-    upper limit of its range they are pipelined, one in each region; at the lower they alternate.
+    upper limit of the range, sequences are pipelined with one in each region; at the lower limit,
+    they alternate.
 
-    phase : phase whose speed it is
-    fitted_share : share of the time that is fitted, per element [1]
+    phase : the phase whose speed is predicted
+    fitted_share : the fraction of the time that is fitted, per element [1]
     is_offloaded : whether any part of the model is on a host
-    streams : tokens that are decoded together [1]
+    streams : the number of tokens that are decoded together [1]
     """
     engine = placement.machine.engine
     stated, widths = engine.stated_range("offload" if is_offloaded else phase), engine.range_widths

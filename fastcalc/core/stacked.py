@@ -1,8 +1,8 @@
-"""Many deployments evaluated in one stack of arrays: a row per layout, with its batches along it.
+"""Evaluation of many deployments at once, as arrays with a row per layout.
 
-A few points of one deployment cost little more than the overhead of numpy calls. The passes of many
-deployments are plain numbers, so they are joined and priced by the same `Schedule` and `Timeline`
-as a single deployment, with bit-identical results.
+For a few points of a single deployment, numpy calls are mostly overhead. The steps of many
+deployments are plain numbers, so they are joined into arrays and evaluated by the same `Schedule`
+and `Timeline` as a single deployment, with bit-identical results.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,11 +28,11 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 BLOCK = 32_768
-"""Points in a stack, such that its arrays fit in the caches of a core. [1]"""
+"""The number of points in a stack, such that its arrays fit in the caches of a CPU core. [1]"""
 
 Numbers = TypeVar("Numbers")
 Count: TypeAlias = Callable[[Schedule], Number]
-"""What counts a number of the passes of a deployment."""
+"""A function that computes a number from the steps of a deployment."""
 
 
 class Evaluation(NamedTuple):
@@ -46,13 +46,13 @@ class Evaluation(NamedTuple):
 def evaluate_all(
     evaluations: Iterable[Evaluation], together: Sequence[Count] = ()
 ) -> list[Estimate]:
-    """Evaluate many placements like `evaluate`, in few stacks.
+    """Evaluate many placements at once, like `evaluate`.
 
     Some cases are evaluated separately: hardware bounds, deployments with their own measurements or
     with explicitly placed bytes, and wafers whose bytes may be placed in several memories.
 
-    together : numbers that are all computed when one is read, after which the components of the
-        passes are dropped, as these take most of the memory; empty to keep them
+    together : numbers that are all computed as soon as one is read. The components of the steps,
+        which take most of the memory, are then dropped; they are kept if this is empty
     """
     estimates = [
         evaluate(placement, batch=batch, traffic=traffic)
@@ -71,25 +71,25 @@ def evaluate_all(
 class StackedEstimate(Estimate):
     """An estimate whose numbers come from a stack shared with other deployments.
 
-    rows : its rows in the stack
+    rows : the rows of the deployment in the stack
     """
 
     rows: "_StackRows" = field(kw_only=True)
 
     def of_passes(self, count: Count) -> Array:
-        """A number of the passes, with one element per batch."""
+        """Compute a number of the steps, with one element per batch."""
         return self.rows.cut(count)
 
 
 def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) -> Numbers:
-    """Join records of numbers into columns, repeating each by a number of rows.
+    """Join records of numbers into columns, repeating each for a number of rows.
 
-    A number that is the same in all records stays a number.
+    A number that is equal in all records stays a scalar.
 
-    records : numbers, or dataclasses and tuples of numbers; each number is a scalar, or has one
-        element per row of the record
-    counts : number of rows of each record [1]
-    axes : number of axes of length one after the axis of rows [1]
+    records : numbers, or dataclasses and tuples of numbers; each number is a scalar or has one
+        element per row of its record
+    counts : the number of rows of each record [1]
+    axes : the number of axes of length one after the row axis [1]
     """
     record: Numbers = _joined(records, counts, axes)
     return record
@@ -115,9 +115,9 @@ def _joined(records: Sequence[Any], counts: Sequence[int], axes: int) -> Any:
 
 
 def column_of(numbers: Sequence[ArrayLike], counts: Sequence[int]) -> Floats:
-    """One column with the rows of all records; a scalar is repeated for each row of its record.
+    """Build a column with the rows of all records; scalars are repeated for each row.
 
-    counts : number of rows of each record [1]
+    counts : the number of rows of each record [1]
     """
     column, first = np.empty(sum(counts)), 0
     for number, count in zip(numbers, counts, strict=True):
@@ -128,7 +128,7 @@ def column_of(numbers: Sequence[ArrayLike], counts: Sequence[int]) -> Floats:
 
 
 def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
-    """Indices of the deployments that fit in one stack, for each stack with several of them."""
+    """Group deployments that fit in one stack, and yield the indices of each group."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for index, passes in enumerate(deployments):
         if _is_of_numbers(passes) and _has_rows(passes):
@@ -143,9 +143,9 @@ def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
 
 
 def _is_of_numbers(passes: Schedule) -> bool:
-    """Whether its passes are plain numbers of one model whose bytes are not assigned.
+    """Check whether a schedule consists of plain numbers of one model without assigned bytes.
 
-    Regions must have one memory.
+    Chips with regions must have a single memory.
     """
     machine, drafts = passes.machine, passes.traffic.speculation
     is_placed = machine.place or (machine.is_spatial and not passes.has_one_memory)
@@ -159,7 +159,7 @@ def _is_of_numbers(passes: Schedule) -> bool:
 
 
 def _has_rows(passes: Schedule) -> bool:
-    """Whether layouts or requests are rows with batches along them."""
+    """Check whether layouts or requests are rows with batches along them."""
     rows, batches = _row_shape(passes), np.shape(passes.batch)
     shape = np.broadcast_shapes(rows, batches)
     points = int(np.prod(shape, dtype=int))
@@ -169,7 +169,7 @@ def _has_rows(passes: Schedule) -> bool:
 
 
 def _row_shape(passes: Schedule) -> tuple[int, ...]:
-    """Shape of the layouts and requests of a deployment."""
+    """Return the shape of the layouts and requests of a deployment."""
     traffic = passes.traffic
     lengths = (traffic.prompt, traffic.output, traffic.context, traffic.prefix_hit)
     return np.broadcast_shapes(np.shape(passes.placement.layout.tp), *map(np.shape, lengths))
@@ -184,7 +184,7 @@ def _columns(passes: Schedule) -> int:
 
 
 def _common(passes: Schedule) -> tuple[object, ...]:
-    """Key of the properties that deployments in one stack must share."""
+    """Build a key of the properties that deployments in one stack must share."""
     machine, work, traffic = passes.machine, passes.placement.work, passes.traffic
     is_drafted = bool(traffic.speculation.drafted)
     has_stages = bool(np.any(np.asarray(passes.placement.layout.pp) > 1))
@@ -198,9 +198,10 @@ def _common(passes: Schedule) -> tuple[object, ...]:
 
 
 def _memories(passes: Schedule) -> tuple[object, ...]:
-    """Key shared by deployments whose bytes are placed in one search; empty for one memory.
+    """Build a key shared by deployments whose bytes are placed in one search.
 
-    Sizes and rates of the memories may differ, but not their permitted uses.
+    The key is empty for a single memory. The sizes and rates of memories may differ, but not their
+    permitted uses.
     """
     machine = passes.machine
     if passes.has_one_memory:
@@ -216,7 +217,7 @@ def _memories(passes: Schedule) -> tuple[object, ...]:
 
 
 class _JoinedAttention(AttentionWork):
-    """Attention work of tokens in many deployments, with a row for each layout of each."""
+    """The attention work of tokens in many deployments, with a row per layout."""
 
     def __init__(self, deployments: Sequence[AttentionWork], counts: Sequence[int]) -> None:
         self._deployments, self._counts = deployments, counts
@@ -232,17 +233,17 @@ class _JoinedAttention(AttentionWork):
 
     @cached_property
     def idle_pass(self) -> PassWork:
-        """A pass without sequences."""
+        """A step without sequences."""
         return self._joined([work.idle_pass for work in self._deployments])
 
     @cached_property
     def prompt_flops(self) -> ArrayLike:
-        """Attention FLOPs of a prompt token. [FLOP]"""
+        """The attention FLOPs of a prompt token. [FLOP]"""
         return self._joined([work.prompt_flops for work in self._deployments])
 
     @cached_property
     def layer_kinds(self) -> list[tuple[float, AttentionWork]]:
-        """Count the layers of each type, and compute the attention work of one."""
+        """The number of layers of each type, with the attention work of one layer."""
         columns = zip(*(work.layer_kinds for work in self._deployments), strict=True)
         return [
             (column[0][0], _JoinedAttention([layer for _, layer in column], self._counts))
@@ -251,7 +252,7 @@ class _JoinedAttention(AttentionWork):
 
 
 class _JoinedSchedule(Schedule):
-    """Passes of many deployments."""
+    """The steps of many deployments."""
 
     deployments: "_Deployments"
 
@@ -267,23 +268,23 @@ class _JoinedSchedule(Schedule):
 
     @cached_property
     def bound_terms(self) -> BoundTerms:
-        """Layout terms of their bounds, computed when a bound is requested."""
+        """The layout terms of the bounds, computed when a bound is requested."""
         return self.deployments.bound_terms()
 
     @cached_property
     def rooms(self) -> Sequence[ArrayLike]:
-        """Memory of each tier that weights and caches may fill, per chip. [byte]"""
+        """The memory of each tier that weights and caches may fill, per chip. [byte]"""
         return self.deployments.rooms()
 
     @cached_property
     def split_as_asked(self) -> Split:
-        """Each category of bytes in its assigned memory, or in the first."""
+        """The split with each category of bytes in its assigned memory, or in the first."""
         chips = self.placement.layout.chips
         return split_as_asked(self.machine, chips, self.deployments.sizes())
 
 
 class _Deployments:
-    """Several deployments in one stack, whose numbers are joined when they are requested."""
+    """Several deployments in one stack, whose numbers are joined on request."""
 
     def __init__(self, members: Sequence[Schedule]) -> None:
         self.members = members
@@ -291,7 +292,7 @@ class _Deployments:
         self.counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
 
     def passes(self) -> Schedule:
-        """Join the passes of all deployments; catalogue entries are from the first."""
+        """Join the steps of all deployments; catalogue entries are those of the first."""
         members = self.members
         first = members[0].placement
         machine = replace(
@@ -311,7 +312,7 @@ class _Deployments:
         return joined(records, self.counts, axes=1)
 
     def _tiers(self) -> tuple[Tier, ...]:
-        """Joined memories of all deployments; if each has only one, that of the first."""
+        """Join the memories of all deployments; if each has a single memory, return the first's."""
         members = self.members
         if members[0].has_one_memory:
             return members[0].machine.tiers
@@ -329,11 +330,11 @@ class _Deployments:
         return tuple(map(tier_of_all, columns))
 
     def rooms(self) -> Sequence[ArrayLike]:
-        """Memory of each tier that weights and caches may fill, per deployment. [byte]"""
+        """Join the memory of each tier that weights and caches may fill. [byte]"""
         return self._joined([tuple(passes.rooms) for passes in self.members])
 
     def sizes(self) -> dict[str, Floats]:
-        """Bytes of each category per chip, for every batch. [byte]"""
+        """Join the size of each category per chip, for every batch. [byte]"""
         sizes = [passes.split_as_asked.sizes for passes in self.members]
         return {kind: self._points([size[kind] for size in sizes]) for kind in sizes[0]}
 
@@ -347,11 +348,11 @@ class _Deployments:
         return Layouts(tp, pp, ep, dp, layouts[0].per_chip)
 
     def _batches(self) -> Floats:
-        """Batches of all deployments, with a row per layout."""
+        """Join the batches of all deployments, with a row per layout."""
         return self._points([passes.batch for passes in self.members])
 
     def _points(self, numbers: Sequence[Floats]) -> Floats:
-        """A number of each deployment per batch; short rows repeat their last value."""
+        """Join a number per batch; short rows repeat their last value."""
         rows, widest = [], max(map(_columns, self.members))
         deployments = zip(self.members, self.shapes, self.counts, numbers, strict=True)
         for passes, shape, count, number in deployments:
@@ -362,7 +363,7 @@ class _Deployments:
         return np.concatenate(rows)
 
     def _traffic(self) -> Traffic:
-        """Joined traffic of all deployments."""
+        """Join the traffic of all deployments."""
         traffics = [passes.traffic for passes in self.members]
         if isinstance(traffics[0], Mix):
             speculation = self._joined([traffic.speculation for traffic in traffics])
@@ -383,25 +384,25 @@ class _Deployments:
         )
 
     def _memories(self, of_each: Sequence[Memories]) -> Memories:
-        """Joined memories of all deployments."""
+        """Join the memories of all deployments."""
         capacities, bandwidths = zip(*of_each, strict=True)
         return Memories(self._by_memory(capacities), self._by_memory(bandwidths))
 
     def _by_memory(self, numbers: Sequence[Array]) -> Array:
-        """A number for each memory, along the last axis."""
+        """Join a number for each memory, along the last axis."""
         columns = self._joined([tuple(np.moveaxis(number, -1, 0)) for number in numbers])
         return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
 
 class _Stack:
-    """Passes of several deployments, joined when the first number is requested."""
+    """The steps of several deployments, joined when the first number is requested."""
 
     def __init__(self, members: Sequence[Schedule], together: Sequence[Count]) -> None:
         self.deployments, self.together = _Deployments(members), together
         self._numbers: dict[Count, Floats] = {}
 
     def rows(self) -> "Iterator[_StackRows]":
-        """Row indices of each deployment."""
+        """Build the row indices of each deployment."""
         first = 0
         stacked = self.deployments
         members = zip(stacked.members, stacked.shapes, stacked.counts, strict=True)
@@ -412,7 +413,7 @@ class _Stack:
             first += count
 
     def number(self, count: Count) -> Floats:
-        """A number of all passes, rows x batches."""
+        """Compute a number for all steps, with rows x batches."""
         if count not in self._numbers:
             for each in {count, *self.together} - set(self._numbers):
                 values = np.asarray(evaluated(each, self.passes))
@@ -423,17 +424,17 @@ class _Stack:
 
     @cached_property
     def passes(self) -> Schedule:
-        """Joined passes of all deployments."""
+        """The joined steps of all deployments."""
         return self.deployments.passes()
 
 
 @dataclass(frozen=True, eq=False)
 class _StackRows:
-    """Rows of a stack that belong to one deployment.
+    """The rows of a stack that belong to one deployment.
 
-    passes : of the deployment
-    rows, columns : its row indices, and its number of batches [1]
-    shape : of the numbers of the deployment
+    passes : the steps of the deployment
+    rows, columns : the row indices and the number of batches of the deployment [1]
+    shape : the shape of the deployment's numbers
     """
 
     stack: _Stack
@@ -443,11 +444,11 @@ class _StackRows:
     shape: tuple[int, ...]
 
     def cut(self, count: Count) -> Array:
-        """A number of the deployment's passes."""
+        """Extract a number for the deployment."""
         return np.atleast_1d(self._own(self.stack.number(count)))
 
     def split(self) -> Split | None:
-        """Distribution of the deployment's bytes, from the joint search."""
+        """Extract the distribution of the deployment's bytes from the joint search."""
         if self.passes.has_one_memory:
             return None
         of_all = self.stack.passes.split

@@ -1,4 +1,4 @@
-"""Whether a server starts on a placement, its error if not, and the least change that starts it."""
+"""Whether a server starts on a placement, and otherwise its error and the smallest fix."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -22,22 +22,22 @@ from fastcalc.core.verdict import VERDICTS
 from fastcalc.mentions import option
 
 _MOST_SHARE = 0.98
-"""Share of a memory above which driver and context leave the engine too little. [1]"""
+"""The fraction of a memory above which the driver and context leave the engine too little. [1]"""
 
 
 _OF_CHIPS = ("chips", "tp", "pp")
 _SHORTENED = {"gpu_memory_utilization", "max_model_len"}
 _FEW_SEQUENCES = 8
-"""Number of sequences below which pairs of changes are also searched. [1]"""
+"""The number of sequences below which pairs of changes are also searched. [1]"""
 _FIRST_OF_TWO = (("kv", "fp8"), ("gpu_memory_utilization", "0.95"), ("max_num_seqs", "256"))
-"""First changes of a pair, in increasing order of their cost to the service."""
+"""The first changes of a pair, in increasing order of their cost to the service."""
 
 
 class StartRemedy(NamedTuple):
-    """The least change of one setting that starts a server.
+    """The smallest change of one setting that makes a server start.
 
-    setting : name of fastcalc's field
-    value : new value
+    setting : the name of fastcalc's field
+    value : the new value
     """
 
     setting: str
@@ -51,13 +51,13 @@ class StartRemedy(NamedTuple):
 
     @property
     def flag(self) -> str:
-        """Command-line flag of the change."""
+        """The command-line flag of the change."""
         return option(self.setting, self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class StartLocation(Location):
-    """A placed scenario with all checks of its engine at the start."""
+    """A placed scenario with all of the engine's checks at start."""
 
     @property
     def fits(self) -> bool:
@@ -66,14 +66,14 @@ class StartLocation(Location):
 
     @property
     def verdict(self) -> str:
-        """Whether the smallest batch fits and the engine starts, one of `VERDICTS`."""
+        """The verdict on the smallest batch and the engine's start, one of `VERDICTS`."""
         if not self.fits:
             return VERDICTS[-1]
         return VERDICTS[1] if self._certain.is_failed else super().verdict
 
     @property
     def memory_verdict(self) -> str:
-        """Whether the smallest batch fits in memory, without the engine's other checks."""
+        """The verdict on whether the smallest batch fits, without the engine's other checks."""
         return super().verdict
 
     @cached_property
@@ -82,7 +82,7 @@ class StartLocation(Location):
 
     @cached_property
     def stop_line(self) -> str | None:
-        """Error that the engine prints; None if it starts or if the text is unknown."""
+        """The error that the engine prints, or None if it starts or the text is unknown."""
         if self._needs_none:
             return None
         expected = StartCheck(self.placement, 1.0)
@@ -91,17 +91,17 @@ class StartLocation(Location):
 
     @property
     def is_expected_to_stop(self) -> bool:
-        """Whether the engine stops if its reserve is as expected."""
+        """Whether the engine fails to start if its memory reserve is as expected."""
         return StartCheck(self.placement, 1.0).is_failed
 
     @property
     def expected_blocks(self) -> int | None:
-        """Expected number of cache blocks, if the start counts blocks. [1]"""
+        """The expected number of cache blocks, if the engine counts blocks. [1]"""
         return StartCheck(self.placement, 1.0).blocks
 
     @cached_property
     def tight_chips(self) -> int | None:
-        """Fewer chips on which it starts only tightly, if the fewest that fit were chosen. [1]"""
+        """The smaller number of chips on which it starts only tightly, if any. [1]"""
         if not self.is_default_layout or self.verdict != "fits":
             return None
         fewer = on_fewer_chips(self.site, self.placement.layout.chips)
@@ -113,7 +113,8 @@ class StartLocation(Location):
     def at_default_length(self) -> "StartLocation | None":
         """The start with vLLM's default length, which is the model's maximum context.
 
-        None if a length is given, if the model's maximum is not published, or for another engine.
+        It is None if a length is given, if the model's maximum is not published, or for other
+        engines.
         """
         scenario, longest = self.scenario, self.scenario.model.max_context
         if scenario.memory.longest or not longest or scenario.engine.program != "vllm":
@@ -129,21 +130,21 @@ class StartLocation(Location):
 
     @cached_property
     def remedies(self) -> list[StartRemedy]:
-        """Changes that each make it start: for each setting, the least change."""
+        """The smallest change of each setting that alone makes the server start."""
         return [] if self._needs_none else list(_remedies(self))
 
     @property
     def changes(self) -> list[StartRemedy]:
-        """Changes that start it on its chips: one change or a pair; empty if none does."""
+        """The changes that make it start on its chips: one, a pair, or none."""
         enough = [[remedy] for remedy in self.remedies if remedy.is_enough]
         return next(iter([*enough, *self.joint_remedies]), [])
 
     @cached_property
     def joint_remedies(self) -> list[list[StartRemedy]]:
-        """Find pairs of changes that start it on its chips; empty if a single change does.
+        """Pairs of changes that make it start on its chips, if no single change does.
 
-        They are the pair that costs the service least, and a larger share of memory with shorter
-        sequences. A change that leaves few sequences does not count.
+        One pair costs the service least; another combines a larger memory share with shorter
+        sequences. Changes that leave few sequences do not count.
         """
         if self._needs_none or any(remedy.is_enough for remedy in self.remedies):
             return []
@@ -155,7 +156,7 @@ class StartLocation(Location):
 
 
 def start_location(location: Location) -> StartLocation:
-    """A placed scenario with the start-up checks of its engine."""
+    """Add the start-up checks of its engine to a placed scenario."""
     if isinstance(location, StartLocation):
         return location
     return StartLocation(
@@ -177,7 +178,7 @@ def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
 
 
 def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
-    """Pairs of changes that start a server on its chips, each with the least second change."""
+    """Yield pairs of changes that start a server on its chips, with the smallest second change."""
     scenario, has_narrow_cache = location.on_its_layout, location.scenario.work.formats.kv.bits <= 8
     free = _share_that_is_free(location)
     for setting, value in _FIRST_OF_TWO if free is None else (("gpu_memory_utilization", free),):
@@ -199,13 +200,13 @@ def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
 
 
 def limited(scenario: Scenario, setting: str, value: float) -> Scenario:
-    """A scenario whose engine is started with another limit."""
+    """Start the engine of a scenario with another limit."""
     limits = dict.fromkeys(STARTED_WITH[setting], value)
     return replace(scenario, engine=scenario.engine.limited(Parameters.model_validate(limits)))
 
 
 def _starts(scenario: Scenario) -> bool:
-    """Whether a scenario fits safely on the chips that it names."""
+    """Check whether a scenario fits safely on the chips that it names."""
     try:
         return start_location(locate(scenario)).verdict == "fits"
     except LayoutError:
@@ -213,7 +214,7 @@ def _starts(scenario: Scenario) -> bool:
 
 
 def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Find the largest integer of a range that starts; None if the smallest does not."""
+    """Find the largest integer of a range that starts, or None if the smallest does not."""
     if high < low or not starts(low):
         return None
     while low < high:
@@ -269,7 +270,7 @@ def _larger_share(location: StartLocation) -> StartRemedy | None:
 
 
 def _share_that_is_free(location: StartLocation) -> str | None:
-    """Share of memory that is free when the start begins, if a larger share was requested. [1]"""
+    """Find the memory share that is free at start, if a larger share was requested. [1]"""
     if not StartCheck(location.placement, 1.0).is_share_taken:
         return None
     return f"{float(np.max(location.placement.machine.software.free_fraction)):g}"
@@ -282,9 +283,9 @@ def _smaller_share(location: StartLocation) -> StartRemedy | None:
 
 
 def more_chips(location: StartLocation) -> StartRemedy | None:
-    """Find the fewest additional chips that start it, in a usual layout.
+    """Find the fewest additional chips in a usual layout that make it start.
 
-    If ranks are stated, one of them is raised, because additional chips would hold copies.
+    If ranks are stated, one of them is raised, because additional chips would only hold copies.
     """
     if location.scenario.sharding.names_ranks:
         return _more_ranks(location)
@@ -298,7 +299,7 @@ def more_chips(location: StartLocation) -> StartRemedy | None:
 
 
 def _more_ranks(location: StartLocation) -> StartRemedy | None:
-    """More tensor-parallel ranks, or else more stages, that start it."""
+    """Find more tensor-parallel ranks, or else more stages, that make it start."""
     scenario, layout = location.scenario, location.placement.layout
     widest = {"tp": location.site.widest_group, "pp": MOST_CHIPS}
     for name, ranks in (("tp", layout.tp), ("pp", layout.pp)):

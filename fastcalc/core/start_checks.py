@@ -1,4 +1,4 @@
-"""An engine's start-up checks of its caches, beyond the memory left by weights."""
+"""Checks of caches that an engine makes at start."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ GIB = 2.0**30
 class StartCheck:
     """An engine's check of its caches on a placement.
 
-    times : the engine's reserve over its expected value [1]
+    times : the ratio of the engine's reserve to its expected value [1]
     """
 
     placement: Placement
@@ -31,7 +31,7 @@ class StartCheck:
 
     @cached_property
     def room(self) -> float:
-        """Memory of a chip for caches, negative if there is none. [byte]"""
+        """The chip memory for caches, negative if there is none. [byte]"""
         return float(_room(self.placement, self.times))
 
     @cached_property
@@ -41,16 +41,16 @@ class StartCheck:
 
     @property
     def is_share_taken(self) -> bool:
-        """Whether the system uses part of the memory share with which the engine is started."""
+        """Whether the system already uses part of the memory share that the engine requests."""
         software = self.placement.machine.software
         return float(np.max(software.memory_fraction)) > float(np.max(software.free_fraction))
 
     @cached_property
     def least_room(self) -> float:
-        """Memory of a chip for caches below which the engine stops. [byte]
+        """The chip memory for caches below which the engine stops. [byte]
 
-        Minus infinity for engines with unknown checks. It is equal for all layouts with the same tp
-        and pp.
+        It is minus infinity for engines with unknown checks, and equal for all layouts with the
+        same tp and pp.
         """
         of_one, pool = self._size_of_one, self._pool
         if of_one is None or self._program != "vllm":
@@ -64,13 +64,13 @@ class StartCheck:
 
     @property
     def blocks(self) -> int | None:
-        """Number of cache blocks; None if the engine has no block pool. [1]"""
+        """The number of cache blocks, or None if the engine has no block pool. [1]"""
         pool = self._pool
         return None if pool is None else pool.blocks(self.room / self.placement.machine.ranks)
 
     @property
     def line(self) -> str | None:
-        """Error with which the engine stops; None if its text is unknown."""
+        """The error with which the engine stops, or None if its text is unknown."""
         if self._program == "vllm":
             return self._line_of_vllm
         return self._line_of_sglang if self._program == "sglang" and self.room <= 0.0 else None
@@ -87,7 +87,7 @@ class StartCheck:
 
     @cached_property
     def _size_of_one(self) -> CacheSize | None:
-        """Cache size for the longest sequence that the start must serve, to find its memory."""
+        """The cache size for the longest sequence that the server must be able to hold."""
         placement, reserved = self.placement, self.placement.reserved_tokens
         machine = _serving_longest(placement.machine, reserved)
         with_length = Placement(machine, placement.work, placement.layout, reserved)
@@ -99,7 +99,7 @@ class StartCheck:
 
     @property
     def _line_of_vllm(self) -> str | None:
-        """Error of vllm/v1/core/kv_cache_utils.py and vllm/config/compilation.py."""
+        """The error of vllm/v1/core/kv_cache_utils.py and vllm/config/compilation.py."""
         placement = self.placement
         if self.is_share_taken:
             return _line_of_a_taken_share(placement)
@@ -130,7 +130,7 @@ class StartCheck:
 
     @property
     def _line_of_sglang(self) -> str:
-        """Error of python/sglang/srt/mem_cache/kv_cache_configurator.py."""
+        """The error of python/sglang/srt/mem_cache/kv_cache_configurator.py."""
         placement = self.placement
         capacity = sum(float(tier.capacity) for tier in placement.machine.tiers)
         if float(placement.weights_per_chip) >= capacity:
@@ -146,7 +146,7 @@ class StartCheck:
 
 
 def _line_of_a_taken_share(placement: Placement) -> str:
-    """Error of vllm/v1/worker/utils.py, request_memory."""
+    """Write the error of vllm/v1/worker/utils.py, request_memory."""
     machine = placement.machine
     share, free = machine.software.memory_fraction, machine.software.free_fraction
     total = sum(float(tier.capacity * machine.reported(tier)) for tier in machine.tiers) / GIB
@@ -158,7 +158,7 @@ def _line_of_a_taken_share(placement: Placement) -> str:
 
 
 def _serving_longest(machine: Machine, reserved_tokens: ArrayLike) -> Machine:
-    """The machine whose longest sequence is stated: that of the requests if its engine has none."""
+    """Set the longest sequence to that of the requests if the engine has none."""
     if machine.memory.longest:
         return machine
     longest = float(np.max(reserved_tokens))
@@ -166,22 +166,22 @@ def _serving_longest(machine: Machine, reserved_tokens: ArrayLike) -> Machine:
 
 
 def _room(placement: AnyPlacement, times: float) -> ArrayLike:
-    """Memory of a chip for caches, given the engine's reserve over its expected value. [byte]"""
+    """Compute the chip memory for caches at a multiple of the expected reserve. [byte]"""
     return placement.available - (times - 1.0) * placement.reserved
 
 
 def likely_check(placement: Placement) -> StartCheck:
-    """Check that passes if the engine reserves its minimum."""
+    """Build a check that passes if the engine reserves its minimum."""
     return StartCheck(placement, 1.0 / placement.machine.reserve.below)
 
 
 def certain_check(placement: Placement) -> StartCheck:
-    """Check that passes even if the engine reserves its maximum."""
+    """Build a check that passes even if the engine reserves its maximum."""
     return StartCheck(placement, placement.machine.reserve.above)
 
 
 def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
-    """Layouts on which an engine surely starts; else those on which it may start; else all.
+    """Filter layouts on which an engine starts: certainly, or else possibly, or else all.
 
     Layouts that hold a sequence differ only if several layer types share a page pool, or if
     there is a length to serve.
@@ -204,12 +204,12 @@ def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
 
 
 def _of_shortest(site: Site) -> Site:
-    """Site with the shortest of its requests, which need the least cache."""
+    """Build the site with the shortest of its requests, which need the least cache."""
     return replace(site, reserved_tokens=float(np.min(site.reserved_tokens)))
 
 
 def start_notes(site: Site, layout: Layout) -> Iterator[str]:
-    """Yield a note if the engine stops, or may stop, at its start although a sequence fits.
+    """Yield a note if the engine stops, or may stop, at start although a sequence fits.
 
     If requests have several lengths, only the shortest and the engine's limits are checked.
     """

@@ -1,8 +1,8 @@
-"""Latencies as sums of passes: TPOT, TTFT, TPOT in traffic and the time of a served request.
+"""Latencies as sums of steps: TPOT, TTFT, TPOT under load, and time per served request.
 
-Every published time consists of a few passes, each with a count, and a constant for each request.
-They are listed only here: an estimate prices them at once, a fit counts them once and prices them
-repeatedly, an explanation prints them, and a plan uses the result.
+Every reported time is a sum of a few steps, each with a count, and a constant per request. The sums
+are defined only here: an estimate evaluates them for all batches at once, a fit counts the steps
+once and evaluates them repeatedly, an explanation prints them, and a plan uses the result.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,13 +18,13 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats, where
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """A time as a sum of passes.
+    """A time as a sum of steps.
 
-    passes : the available passes, for every batch
-    counts : passes used, in order, and the count of each [1]
-    requests : requests whose overhead is included [1]
-    per : number of tokens by which the total is divided [1]
-    loading : time to load the cached part of a prompt, independent of other work [s]
+    passes : the available steps, for every batch
+    counts : the steps used, in order, and the count of each [1]
+    requests : the number of requests whose overhead is included [1]
+    per : the number of tokens by which the total is divided [1]
+    loading : the time to load cached prefixes, independent of other work [s]
     """
 
     passes: Schedule
@@ -35,56 +35,56 @@ class Timeline:
 
     @property
     def overhead(self) -> Array:
-        """Constant time that a request adds, whatever its length. [s]"""
+        """The constant time that a request adds, whatever its length. [s]"""
         return floats(self.requests * self.passes.machine.software.request_overhead)
 
     @property
     def seconds(self) -> Floats:
-        """Expected time. [s]"""
+        """The expected time. [s]"""
         terms = (count * self.passes.seconds(name) for name, count in self.counts)
         return floats((self.overhead + self.loading + sum(terms)) / self.per)
 
     @property
     def decode_share(self) -> Floats:
-        """Share of decode passes in the time. [1]"""
+        """The fraction of the time spent on decode steps. [1]"""
         terms = (count * self.passes.seconds(name) for name, count in self.counts if name == DECODE)
         return floats(sum(terms, 0.0) / (self.per * self.seconds))
 
     @property
     def narrowed(self) -> ArrayLike:
-        """Half-width of a range with this deployment's measurements over that without them. [1]"""
+        """The half-width of a range relative to that without measurements. [1]"""
         return self.passes.narrowed(self.decode_share) if self.passes.own else 1.0
 
     def works(self) -> Iterator[tuple[PassWork, Array]]:
-        """Yield each of its passes with its work and how often it runs. [1]"""
+        """Yield the work of each step and how often it runs. [1]"""
         for name, count in self.counts:
             for work, times in self.passes.works(name):
                 yield work, floats(count * times / self.per)
 
 
 Number: TypeAlias = ArrayLike | Timeline
-"""A value of the passes, or the timeline whose seconds are that value."""
+"""A value, or the timeline whose seconds are that value."""
 
 
 def evaluated(count: Callable[[Schedule], Number], passes: Schedule) -> ArrayLike:
-    """A value of the passes, for every batch."""
+    """Evaluate a function of the steps for every batch."""
     number = count(passes)
     return number.seconds if isinstance(number, Timeline) else number
 
 
 def token(passes: Schedule) -> Timeline:
-    """Time per output token in decode alone."""
+    """Build the time per output token in decode alone."""
     return Timeline(passes, ((DECODE, 1.0),), per=passes.traffic.speculation.tokens_per_pass)
 
 
 def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
-    """Time to first token of a request that joins the batch.
+    """Build the time to first token of a request that joins the batch.
 
-    It waits for half a pass on average until the current pass ends, and for the load of its cached
-    prompt tokens from another memory.
+    The request waits for the current step to end, which takes half a step on average, and for its
+    cached prompt tokens to be loaded from another memory.
 
-    passes : with the batch that it joins
-    runs : earlier runs that it waits for, if memory cannot hold it yet [1]
+    passes : the steps with the batch that the request joins
+    runs : the number of earlier runs that it waits for, if memory cannot hold it yet [1]
     """
     wait = where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
     own_passes = ((DECODE, wait), (FIRST, passes.chunks))
@@ -95,12 +95,12 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
 
 
 def served_run(passes: Schedule) -> Timeline:
-    r"""Time that a request takes in a closed loop, including the prompts of all users.
+    r"""Build the time per request in a closed loop, including the prompts of all users.
 
     .. math:: T = O \, T_0 + \frac{b P}{s} \left(T_s - T_0\right)
 
-    An answer of :math:`O` tokens takes :math:`O` passes of :math:`T_0`. The prompts :math:`P` of
-    all :math:`b` streams, in chunks of :math:`s`, lengthen some of them to :math:`T_s` [1]_.
+    An answer of :math:`O` tokens takes :math:`O` steps of :math:`T_0`. The prompts :math:`P` of all
+    :math:`b` streams, in chunks of :math:`s`, lengthen some of them to :math:`T_s` [1]_.
 
     References
     ----------
@@ -112,7 +112,7 @@ def served_run(passes: Schedule) -> Timeline:
 
 
 def token_in_traffic(passes: Schedule) -> Timeline:
-    """Time per output token with prefill of other requests between the tokens.
+    """Build the time per output token with prefill of other requests between the tokens.
 
     A request's own prompt precedes its first token, so it is not included. A request for one output
     token has no later tokens.
@@ -126,27 +126,27 @@ def token_in_traffic(passes: Schedule) -> Timeline:
 
 
 def prompts_together(passes: Schedule) -> Timeline:
-    """Prefill time of a prompt while every replica prefills one prompt."""
+    """Build the prefill time of a prompt while every replica prefills one prompt."""
     counts = ((DECODE, passes.chunks), (PROMPTS, passes.chunks))
     return Timeline(passes, counts, loading=passes.loading)
 
 
 def prefill(passes: Schedule) -> Timeline:
-    """Time to prefill a whole batch without decode."""
+    """Build the time to prefill a whole batch without decode."""
     return Timeline(passes, ((PREFILL, passes.prefill_passes),))
 
 
 def first_token_of_burst(passes: Schedule) -> Timeline:
-    """Mean time to first token of a whole batch whose prompts arrive together.
+    """Build the mean time to first token if the prompts of a whole batch arrive together.
 
-    They are prefilled one after another: of n passes, a prompt waits for (n + 1)/2 on average.
+    Prompts are prefilled one after another: of n steps, a prompt waits for (n + 1)/2 on average.
     """
     waited = (passes.prefill_passes + 1.0) / 2.0
     return Timeline(passes, ((PREFILL, waited),), requests=1.0)
 
 
 def static_run(passes: Schedule) -> Timeline:
-    """Time of one batch that prefills all prompts first and decodes to its end."""
+    """Build the time of a batch that prefills all prompts first and then decodes to its end."""
     tokens_kept = passes.traffic.speculation.tokens_per_pass
     steps = (np.asarray(passes.traffic.output) - 1.0) / tokens_kept
     return Timeline(passes, (*prefill(passes).counts, (DECODE, steps)))

@@ -7,14 +7,15 @@ from fastcalc.core.chip.machine import Machine
 
 
 def is_assumed(engine: Engine) -> bool:
-    """Whether an engine states ranges, but its numbers depend on no measurement."""
+    """Check whether an engine states ranges although its numbers depend on no measurement."""
     return bool(engine.ranges) and not engine.fitted_architectures
 
 
 def undetermined(machine: Machine, *, is_alone: bool = True) -> str | None:
-    """Undetermined quantities of a machine: its ``engine``, or only its ``prefill``.
+    """Return what is undetermined: the ``engine``, only its ``prefill``, or nothing (None).
 
-    is_alone : whether it serves one user; no publication covers several users on layer regions
+    is_alone : whether the machine serves a single user, since no publication covers several users
+        on chips with a region per layer
     """
     if is_assumed(machine.engine) or (_is_known_for_one_user(machine) and not is_alone):
         return "engine"
@@ -53,5 +54,5 @@ def batching_notes(machine: Machine) -> Iterator[str]:
 
 
 def _is_known_for_one_user(machine: Machine) -> bool:
-    """Whether only the decode speed of one user is published, as for layers with regions."""
+    """Check whether only the single-user decode speed is published, as for chips with regions."""
     return machine.is_spatial and not machine.engine.is_bound

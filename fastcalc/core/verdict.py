@@ -1,6 +1,6 @@
 """Whether chips hold a batch: safely, tightly (with a smaller engine reserve), or not.
 
-Sequences beyond the engine's limit do not fit: they would wait.
+Sequences beyond the engine's limit do not fit, because they would wait.
 """
 
 import numpy as np
@@ -9,11 +9,12 @@ from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.formulas.types import ArrayLike, Ints
 
 VERDICTS = ("fits", "edge", "no")
-"""The batch fits, fits only if the engine's reserve is in the lower part of its range, or not."""
+"""The batch fits, fits only if the engine's reserve is in the lower part of its range, or does not
+fit."""
 
 
 def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
-    """Verdict on each batch, as an index into `VERDICTS`."""
+    """Compute the verdict on each batch, as an index into `VERDICTS`."""
     limits = (placement.max_batch, placement.edge_max_batch)
     above = (np.asarray(batch > np.asarray(limit)) for limit in limits)
     return np.asarray(np.add(*above, dtype=np.int8))

@@ -1,5 +1,5 @@
-"""Many operating points at once.
+"""Evaluation of many operating points at once.
 
-Grids of batches and layouts, the columns of their records, the largest batch, and prefix caches
-of every size.
+Contains grids of batches and layouts, the columns of their records, the search for the largest
+batch that meets a speed target, and the simulation of prefix caches.
 """

@@ -1,4 +1,4 @@
-"""Blocks of grids that are evaluated in order on several cores, with few of them in memory."""
+"""Parallel evaluation of grids in blocks, so that only a few blocks are in memory at a time."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -20,16 +20,17 @@ Made = TypeVar("Made")
 
 
 def keep_freed_memory() -> None:
-    """Let glibc's allocator keep freed memory, instead of requesting it again and again.
+    """Configure glibc's allocator to reuse freed memory instead of requesting it again.
 
-    Its threshold rises to the size of a freed mapped block, up to 32 MiB (mallopt(3),
-    M_MMAP_THRESHOLD). Otherwise, pages of each new array take three times as long as arithmetic.
+    The allocator raises its mmap threshold to the size of a freed block, up to 32 MiB
+    (mallopt(3), M_MMAP_THRESHOLD). Without this, page faults of new arrays take three times as
+    long as the arithmetic.
     """
     np.empty(_KEPT, dtype=np.uint8)
 
 
 def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
-    """Yield every block of several grids and its columns, in order."""
+    """Evaluate several grids, and yield each block with its columns in order."""
     keep_freed_memory()
     # Copies, so that cached values of a grid and its scenario are freed when they are done.
     copies = (replace(grid, scenario=replace(grid.scenario)) for grid in grids)
@@ -38,7 +39,7 @@ def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
 
 
 def in_order(make: Callable[[Given], Made], jobs: Iterable[Given]) -> Iterator[Made]:
-    """Yield the results of a function that computes in numpy, in order, computing a few ahead."""
+    """Run jobs on several threads, and yield their results in order."""
     waiting: deque[Future[Made]] = deque()
     source = iter(jobs)
     with ThreadPoolExecutor(WORKERS) as pool:

@@ -1,7 +1,7 @@
-"""Columns of operating points: meaning of each, and its value from an estimate.
+"""Definitions of the columns of operating points.
 
-Each column is declared once. JSON, CSV and the files of a sweep take keys, order and values from
-here, the data dictionary in ``docs/`` takes the meanings, and tables take the headings.
+Each column is defined once. JSON, CSV and sweep files take their keys, order and values from here,
+the data dictionary in ``docs/`` its descriptions, and tables their headings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ Columns = dict[str, Any]
 """Values by key: text, a number, an array that broadcasts with the others, or `CodedColumn`."""
 
 _fitting = partial(Column[EvaluatedPoints], needs_fit=True)
-"""A column without a value if the batch does not fit."""
+"""Build a column without a value if the batch does not fit."""
 _SERVED = ("engine", "prefill")
 _SERVED_PRICE = (*_SERVED, "price")
 
@@ -367,7 +367,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "estimate.bound_serial",
     ),
 )
-"""Columns after those of the contract."""
+"""Columns that follow those guaranteed by the output contract."""
 
 PRICES: tuple[Column[Any], ...] = (
     Column(
@@ -406,10 +406,10 @@ PRICES: tuple[Column[Any], ...] = (
         lambda points: CodedColumn(np.int64(0), (uncertain_amounts(points.scenario),)),
     ),
 )
-"""Price of a chip-hour and its provenance, at the end of every record."""
+"""The price of a chip-hour and its provenance, at the end of every record."""
 
 COLUMNS = (*FIRST, *LATER, *PRICES)
-"""Columns of ``compare``, ``frontier`` and ``sweep``, in the order of the contract."""
+"""The columns of ``compare``, ``frontier`` and ``sweep``, in the order of the output contract."""
 
 NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)
 WORDS = frozenset(column.key for column in COLUMNS if column.unit in ("text", "list"))
@@ -417,30 +417,30 @@ WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 
 
 def undetermined_keys(machine: Machine, *, is_alone: bool = True) -> list[str]:
-    """Keys of numbers that no publication determines.
+    """List the keys of columns that depend on undetermined engine parameters.
 
-    is_alone : whether the machine serves one user
+    is_alone : whether the machine serves a single user
     """
     unknown = undetermined(machine, is_alone=is_alone)
     return _resting_on(unknown) if unknown else []
 
 
 def uncertain_amounts(scenario: Scenario) -> list[str]:
-    """List the amounts that depend on an uncertain chip price."""
+    """List the keys of columns that depend on an uncertain chip price."""
     return _resting_on("price") if scenario.quote.is_uncertain else []
 
 
 def _resting_on(what: str) -> list[str]:
-    """Keys of numbers that depend on the engine, on prefill or on a price."""
+    """List the keys of columns that depend on the engine, on prefill or on a price."""
     return [column.key for column in COLUMNS if what in column.rests_on]
 
 
 def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> list[TableColumn]:
-    """Columns selected by their keys.
+    """Select columns by key.
 
-    keys : separated by blanks
-    columns : additional columns, or replacements for those of operating points
-    keep : keys of the columns that a narrow table keeps, whatever their priority
+    keys : the keys, separated by spaces
+    columns : additional columns, which replace standard columns with the same key
+    keep : keys of columns that narrow tables never drop
     """
     by_key = {column.key: column for column in (*COLUMNS, *columns)}
     picked = [by_key[key] for key in keys.split()]
@@ -451,10 +451,10 @@ def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> l
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
-    """Yield a record for each point, with None for a key without a value.
+    """Yield a record for each point, with None if a column has no value.
 
     columns : arrays that broadcast to the shape
-    shape : of the points [1]
+    shape : the shape of the grid [1]
     """
     fits_by_point = np.broadcast_to(columns["fits"], shape).ravel().tolist()
     cells = [flat(column, shape).tolist() for column in columns.values()]
@@ -466,7 +466,7 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
 
 
 def flat(column: Any, shape: tuple[int, ...]) -> Array:
-    """List the values of a column that broadcasts to a shape, as a flat sequence."""
+    """Broadcast a column to a shape and flatten it."""
     if isinstance(column, CodedColumn):
         words = np.empty(len(column.words), dtype=object)
         words[:] = column.words

@@ -1,4 +1,4 @@
-"""Evaluated points, single or as arrays, with the attributes from which columns take values."""
+"""Evaluated operating points, with the values from which columns are filled."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class CodedColumn:
-    """A column with few distinct words.
+    """A text column with few distinct values.
 
-    codes : word index of each point
-    words : texts, or lists of texts
+    codes : the index into ``words`` for each point
+    words : the distinct texts, or lists of texts
     """
 
     codes: Ints | np.integer[Any]
@@ -34,15 +34,15 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedPoints:
-    """An estimate, and the additional values of its records.
+    """An estimate, together with the additional values that its records contain.
 
-    scenario : common inputs of all points; batches, traffic and sharding are in the estimate
-        instead
-    estimate : of arrays that broadcast with each other
-    usd_per_hour : price of each deployment, in use or not [USD/h]
-    min_chips : function for the fewest chips that hold each batch safely; nan if none do [1]
-    largest_batch : function for the sequences that the chips of each point hold safely [1]
-    locations, warnings : functions for the memories in use and for notes, as `CodedColumn`
+    scenario : the inputs that all points share; batches, traffic and sharding are in the
+        estimate instead
+    estimate : the estimate, whose arrays broadcast with each other
+    usd_per_hour : the price of each deployment per hour, whether in use or idle [USD/h]
+    min_chips : computes the fewest chips that hold each batch safely; NaN if no number does [1]
+    largest_batch : computes the largest batch that the chips of each point hold safely [1]
+    locations, warnings : compute the memories in use and the notes, as `CodedColumn`
     """
 
     scenario: Scenario
@@ -55,12 +55,12 @@ class EvaluatedPoints:
 
     @property
     def placement(self) -> AnyPlacement:
-        """The workload on its layouts."""
+        """The placement of the model on the layouts."""
         return self.estimate.placement
 
     @property
     def layout(self) -> Layout | Layouts:
-        """Layouts of the points."""
+        """The layout of each point."""
         return self.placement.layout
 
     @property
@@ -70,12 +70,12 @@ class EvaluatedPoints:
 
     @property
     def traffic(self) -> Traffic:
-        """Lengths, cache hits and speculation of the requests."""
+        """The traffic: request lengths, cache hits and speculative decoding."""
         return self.estimate.traffic
 
     @property
     def batch(self) -> Floats:
-        """Sequences decoded together. [1]"""
+        """The number of sequences decoded together. [1]"""
         return self.estimate.batch
 
     @property
@@ -85,22 +85,22 @@ class EvaluatedPoints:
 
     @property
     def fit_verdict(self) -> CodedColumn:
-        """Whether the batch fits safely, tightly or not."""
+        """Whether the batch fits safely, fits tightly, or does not fit."""
         return CodedColumn(verdicts(self.placement, self.batch), VERDICTS)
 
     @property
     def max_batch(self) -> ArrayLike:
-        """Sequences that the chips of each point hold safely. [1]"""
+        """The largest batch that the chips of each point hold safely. [1]"""
         return self.largest_batch()
 
     @property
     def used(self) -> Floats:
-        """Share of the usable memory that is filled. [1]"""
+        """The fraction of usable memory that is filled. [1]"""
         return self.placement.used_fraction(self.batch)
 
     @cached_property
     def usd(self) -> tuple[Floats | None, Floats | None, Floats | None]:
-        """Price per million input tokens, output tokens, and both; None without a price. [USD]"""
+        """The price per million input, output and total tokens, or None if there is none. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None, None, None
@@ -108,32 +108,32 @@ class EvaluatedPoints:
 
     @property
     def usd_of_output(self) -> Floats | None:
-        """Price per million output tokens; None without a price. [USD]"""
+        """The price per million output tokens, or None if no price is known. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None
         return self.estimate.usd_of_output(price / self.scenario.pricing.utilization)
 
     def near(self, kind: str) -> ArrayLike:
-        """Fraction of a category that the fastest memory holds. [1]"""
+        """Compute the fraction of a category of bytes that is in the fastest memory. [1]"""
         return near_share(self.placement.machine, self.estimate.passes.split, kind)
 
     @property
     def host(self) -> str | None:
-        """Host whose memory the chips may use."""
+        """The host whose memory the chips may use, if any."""
         host = self.scenario.memory.host
         return host.id if host else None
 
     @property
     def host_use(self) -> CodedColumn | None:
-        """Use of weights on the host in a decode step; None without a host."""
+        """How decode steps use weights on the host, or None if there is no host."""
         return host_use(self.estimate.passes)
 
 
 def host_use(passes: Schedule) -> CodedColumn | None:
-    """Use of weights on a host in a decode step; None without a host.
+    """Describe how decode steps use weights on the host, or return None if there is no host.
 
-    Wafers with regions stream weights, as do chips whose host has no cores that multiply.
+    Wafers with a region per layer stream weights, and so do chips whose host cannot compute.
     """
     if passes.split is None or passes.is_bound:
         return None
@@ -151,9 +151,9 @@ def host_use(passes: Schedule) -> CodedColumn | None:
 def places(
     estimate: Estimate, layout_positions: Ints, layouts: Sequence[Layout], site: Site
 ) -> CodedColumn:
-    """Phrase for the memories in use at each point.
+    """Describe the memories in use at each point.
 
-    layout_positions : layout index of each point
+    layout_positions : the layout index of each point
     """
     codes, names = memories_used(estimate.passes.split, site.machine.tiers)
     words = (site.place(layout).where(name) for layout in layouts for name in names)

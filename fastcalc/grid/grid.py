@@ -1,7 +1,7 @@
-"""A full grid for one deployment: requests x layouts x batches, evaluated block by block.
+"""Full grid of request types, layouts and batches for a deployment, evaluated in blocks.
 
-There is no loop over points. Values that depend on few axes are computed once and broadcast, and a
-block is small enough for its arrays to stay in the cache.
+There is no loop over points: values that depend on few axes are computed once and broadcast.
+Blocks are small enough for their arrays to stay in the CPU cache.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,12 +36,13 @@ _OPEN = 16  # usual number of candidate layouts
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Combines all layouts, request types and batches of one deployment.
+    """All combinations of layouts, request types and batches for a deployment.
 
-    scenario : the deployment; its own batches and sharding are ignored
-    layouts : empty for the best layout of each batch on the given or on the fewest chips
-    batches : sequences decoded together, optionally with a separate row for each layout [1]
-    chips : number of chips if the layout is open; None for the fewest that hold each batch [1]
+    scenario : the deployment, whose own batches and sharding are ignored
+    layouts : the layouts; if empty, the best layout of each batch is chosen
+    batches : the numbers of sequences decoded together, optionally with a row per layout [1]
+    chips : the number of chips if no layouts are given; None for the fewest that hold each
+        batch [1]
     """
 
     scenario: Scenario
@@ -52,25 +53,25 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Numbers of request types, layouts and batches. [1]"""
+        """The numbers of request types, layouts and batches. [1]"""
         return len(self.requests), max(len(self.layouts), 1), self.batches.shape[-1]
 
     @property
     def size(self) -> int:
-        """Number of points. [1]"""
+        """The number of points. [1]"""
         return int(np.prod(self.shape))
 
     @cached_property
     def site(self) -> Site:
-        """The model on its chip type, without reserved cache."""
+        """The model on its chip type, with no cache reserved."""
         return site_of(self.scenario, 0.0)
 
     def part(self, **axes: Any) -> "Grid":
-        """The grid with other layouts, requests or batches."""
+        """Build a grid for a subset of layouts, requests or batches."""
         return replace(self, **axes)
 
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
-        """Yield parts of the grid with at most a given number of points, in order."""
+        """Split the grid into blocks of limited size, and yield them in order."""
         row_count, layouts, batches = self.shape
         if not self.layouts:  # every layout with as many chips is evaluated
             count = _OPEN if self.chips is None else len(open_layouts(self.site, self.chips))
@@ -89,14 +90,14 @@ class Grid:
 
 
 def solved(grid: Grid) -> EvaluatedPoints:
-    """Evaluate every point of a grid or a block at once, bit-identical to single evaluations."""
+    """Evaluate all points of a grid at once, bit-identical to evaluating each of them alone."""
     return solved_all([grid])[0]
 
 
 def solved_all(grids: Iterable[Grid], together: Sequence[Count] = ()) -> list[EvaluatedPoints]:
-    """Evaluate grids of several deployments together, bit-identical to single evaluations.
+    """Evaluate the grids of several deployments at once, bit-identical to single evaluations.
 
-    together : as `evaluate_all` has it
+    together : as in `evaluate_all`
     """
     placed = [_placed(grid) for grid in grids]
     evaluations = (
@@ -112,10 +113,11 @@ def solved_all(grids: Iterable[Grid], together: Sequence[Count] = ()) -> list[Ev
 
 @dataclass(frozen=True, eq=False)
 class _PlacedGrid:
-    """A grid with a layout for each point.
+    """A grid after a layout has been chosen for each point.
 
-    listed, positions : the layouts, and the layout index of each point
-    max_batch : sequences that the chips of each batch hold; None if layouts are given [1]
+    listed, positions : the distinct layouts, and the layout index of each point
+    max_batch : the largest batch that the chips of each point hold; None if layouts are
+        given [1]
     """
 
     grid: Grid
@@ -127,7 +129,7 @@ class _PlacedGrid:
     placement: Placements
 
     def evaluated(self, estimate: Estimate) -> EvaluatedPoints:
-        """Points with their estimate."""
+        """Combine the points with their estimate."""
         grid, site, placement = self.grid, self.site, self.placement
         scenario, chips = grid.scenario, placement.layout.chips
         price = scenario.pricing.per_chip_hour(scenario.hardware)
@@ -164,15 +166,15 @@ def _placed(grid: Grid) -> _PlacedGrid:
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:
-    """Compute columns that broadcast to the shape of a grid or block; text columns take time."""
+    """Evaluate columns for a grid; each broadcasts to its shape. Text columns are slow."""
     return values(columns, solved(grid))
 
 
 def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn:
-    """Notes on the points.
+    """Collect the notes on each point.
 
-    They depend on the number of chips, on the link domain, on the number of sequences, and on the
-    engine's limit.
+    Notes depend on the number of chips, the link domain, the number of sequences and the engine's
+    sequence limit.
     """
     limit, layout = float(site.machine.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
@@ -196,7 +198,7 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn
 
 
 def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate) -> CodedColumn:
-    """Notes, including the note on tight fits."""
+    """Add the notes on tight fits."""
     is_at_edge = estimate.is_at_edge
     if not is_at_edge.any():
         return warnings
@@ -208,10 +210,10 @@ def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate)
 def _and_of_layouts(
     warnings: CodedColumn, positions: Ints, notes: Sequence[list[str]]
 ) -> CodedColumn:
-    """Notes, including those on each point's layout.
+    """Add the notes on each point's layout.
 
-    positions : layout index of each point
-    notes : of each layout
+    positions : the layout index of each point
+    notes : the notes on each layout
     """
     row_count = list(dict.fromkeys(map(tuple, notes)))
     kind_of = np.array([row_count.index(tuple(note)) for note in notes])

@@ -1,4 +1,4 @@
-"""Cheapest layout that gives every user a target speed."""
+"""Search for the cheapest layout and batch that give every user a target speed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -31,15 +31,15 @@ _STEPS = 2  # batches per octave in the estimate of a layout's potential
 
 
 def by_octaves(space: Space, layouts: Sequence[Layout]) -> tuple[Floats, Floats]:
-    """Batches of layouts up to their capacity, and the speeds per user there. [1], [1/s]"""
+    """Compute speeds per user at several batches per layout, up to its capacity. [1], [1/s]"""
     placement, batch, traffic = octaves_of(space, layouts, steps=1)
     return batch, speeds(placement, traffic, batch)
 
 
 def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> Evaluation:
-    """Layouts at several batches per octave, up to the capacity of each.
+    """Evaluate layouts at several batches per octave, up to the capacity of each layout.
 
-    steps : batches per octave [1]
+    steps : the number of batches per octave [1]
     """
     placement = space.site.place_all(layouts, axes=1)
     max_batch = np.broadcast_to(placement.max_batch, (len(layouts), 1))
@@ -50,10 +50,11 @@ def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> 
 
 @dataclass(frozen=True)
 class Reach:
-    """Result of a search for a speed: the cheapest point, or the fastest speed and the bound.
+    """The result of a search: the cheapest point, or else the fastest speed and its bound.
 
-    alone : one user on each layout; None if none holds a sequence, or if a point was found
-    speed : target speed of every user [1/s]
+    alone : each layout with a single user; None if no layout holds a sequence, or if a point was
+        found
+    speed : the target speed per user [1/s]
     """
 
     outcome: Outcome | None
@@ -62,12 +63,12 @@ class Reach:
 
     @cached_property
     def fastest(self) -> float:
-        """Speed of a single user on the fastest layout. [1/s]"""
+        """The highest speed of a single user on any layout. [1/s]"""
         return 0.0 if self.alone is None else float(self._user_speeds(self.alone.decode).max())
 
     @cached_property
     def bound(self) -> float:
-        """Highest bound of the layouts that are too slow. [1/s]"""
+        """The highest hardware bound among the layouts that are too slow. [1/s]"""
         if self.alone is None:
             return 0.0
         is_slow = self._user_speeds(self.alone.decode) < self.speed * (1.0 - ROUNDING)
@@ -79,7 +80,7 @@ class Reach:
         return self.bound > 0.0
 
     def _user_speeds(self, timed: Step | Bound) -> Floats:
-        """Speed of a single user on each layout. [1/s]"""
+        """Compute the speed of a single user on each layout. [1/s]"""
         assert self.alone is not None
         shape = (*np.shape(self.alone.placement.layout.chips)[:-1], 1)
         tokens = self.alone.traffic.speculation.tokens_per_pass
@@ -87,11 +88,11 @@ class Reach:
 
 
 def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
-    """Point with the lowest cost per output token at a target speed [1/s], if any.
+    """Find the point with the lowest cost per output token at a target speed [1/s].
 
-    Each layout is used at its largest batch that reaches the speed, or at a smaller batch that is
-    even cheaper. Without a price, the point with the fewest chip-seconds per token is chosen.
-    Points at ``below`` dollars per million output tokens or more are skipped.
+    For each layout, the search considers the largest batch that reaches the speed, and smaller
+    batches that are even cheaper. If there is no price, it minimizes chip-seconds per token. It
+    skips points that cost ``below`` dollars per million output tokens or more.
     """
     (reach,) = cheapest_of_each([(space, layouts)], speed, below)
     return reach
@@ -100,7 +101,7 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
 def cheapest_of_each(
     searches: Iterable[tuple[Space, Iterable[Layout]]], speed: float, below: float = inf
 ) -> list[Reach]:
-    """`cheapest` for each of many spaces, whose octaves are evaluated in one stack."""
+    """Run `cheapest` for many spaces, and evaluate their batches together."""
     held = [(space, space.holding(list(layouts))) for space, layouts in searches]
     octaves = [octaves_of(space, candidates) for space, candidates in held if candidates]
     user_speeds = iter(zip(octaves, all_speeds_at_most(octaves), strict=True))
@@ -120,7 +121,8 @@ def _cheapest(
 ) -> Reach:
     """Find the cheapest point among layouts that hold a sequence.
 
-    usd_at_least : minimum cost per million tokens of each, at one dollar per chip-hour [USD]
+    usd_at_least : a lower bound on each layout's cost per million tokens, at one dollar per
+        chip-hour [USD]
     """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
@@ -145,11 +147,11 @@ def _cheapest(
 def least_usd(
     layouts: Sequence[Layout], batch: Floats, user_speeds: Floats, speed: float
 ) -> Floats:
-    """Minimum cost per million tokens of layouts, at one dollar per chip-hour. [USD]
+    """Compute lower bounds on the cost per million tokens, at one dollar per chip-hour. [USD]
 
-    Batches and speeds are as in `by_octaves`, or the speeds are upper bounds. No user is faster at
-    a larger batch, so if a batch misses the target, no batch up to the next one reaches it.
-    Infinite if no batch reaches it.
+    Batches and speeds are as returned by `by_octaves`, or the speeds are upper bounds. Speed per
+    user never increases with the batch, so if a batch misses the target, so does every batch up to
+    the next one. The bound is infinite if no batch reaches the target.
     """
     upto = np.maximum(np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1), batch)
     total = np.where(user_speeds >= speed * (1.0 - ROUNDING), upto * user_speeds, 0.0).max(axis=1)
@@ -163,11 +165,11 @@ def least_usd(
 def _closest(
     placement: Placement, traffic: Traffic, speed: float, below: float
 ) -> tuple[float, int]:
-    """Find the highest throughput at a target speed and its batch, or 0, as closely as needed.
+    """Find the highest throughput at a target speed and its batch, or zeros if there is none.
 
-    It is at the largest batch that reaches the speed, except for pipelines that one or two more
-    sequences leave uneven. Replicas have equal numbers of sequences, or at most one each. Batches
-    at ``below`` seconds per token or more are skipped.
+    The largest batch that reaches the speed is best, except for pipelines that one or two more
+    sequences leave uneven. Replicas have equal numbers of sequences, or at most one each. The
+    search skips batches that take ``below`` seconds per token or more.
     """
     replicas = placement.layout.dp
     goal = speed * (1.0 - ROUNDING)
@@ -195,7 +197,7 @@ def _closest(
 
 
 def _even(candidates: Floats, replicas: int) -> Floats:
-    """Batches by index: up to one sequence per replica, then equal numbers on each replica.
+    """Select batches that load replicas evenly, or with at most one sequence each.
 
     >>> _even(np.arange(1.0, 7.0), 3).tolist()
     [1.0, 2.0, 3.0, 6.0, 9.0, 12.0]
@@ -204,7 +206,7 @@ def _even(candidates: Floats, replicas: int) -> Floats:
 
 
 def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
-    """Tokens that a pass must yield for a speed at a batch; nan above the bound. [1]"""
+    """Compute the tokens per pass that a target speed requires; NaN above the bound. [1]"""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
     def speed_at(tokens: float, drafted: float) -> float:

@@ -1,4 +1,4 @@
-"""Prefix-cache hits of a deployment on a trace, tier by tier, and the resulting gain."""
+"""Prefix-cache hits of a deployment on a trace for each memory tier, and what they save."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,23 +19,23 @@ from fastcalc.core.traffic.reuse import Reuse, SharedPrefixes
 from fastcalc.formulas.reuse import tier_break_even
 
 BEHIND = "tier"
-"""Name of the memory behind chips whose host is not named."""
+"""The name of the host memory if the host is not named."""
 
 _APART = 1.4
-"""Ratio of consecutive sizes if the user gives none. [1]"""
+"""The ratio of consecutive cache sizes if the user gives none. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class CachedTier:
-    """A memory that holds prefix caches, and the performance of a deployment with it.
+    """The performance of a deployment that keeps prefix caches in a memory tier.
 
-    name : of the memory; None without any cache
-    size : over all chips together [byte]
-    tokens : capacity in tokens [1]
-    hit, loaded : share of prompt tokens that are hits, and that are loaded over a link [1]
-    estimate : with this hit rate for each prompt
-    loading : time to load a request's tokens over the link; nan without a named host [s]
-    requests : sustained request rate [1/s]
+    name : the name of the memory; None if nothing is cached
+    size : the cache size over all chips [byte]
+    tokens : the capacity in tokens [1]
+    hit, loaded : the fractions of prompt tokens that hit, and that are loaded over a link [1]
+    estimate : the estimate, with this hit rate for each prompt
+    loading : the time to load a request's tokens over the link; NaN if no host is named [s]
+    requests : the sustained request rate [1/s]
     """
 
     name: str | None
@@ -49,22 +49,22 @@ class CachedTier:
 
     @property
     def is_limited_by_link(self) -> bool:
-        """Whether the link limits the request rate more than the chips do."""
+        """Whether the request rate is limited by the link rather than by the chips."""
         return self.requests < _carried(self.estimate)
 
     @property
     def ttft(self) -> float:
-        """Mean time to first token of a request. [s]"""
+        """The mean time to first token. [s]"""
         return float(self.estimate.ttft[0]) + (0.0 if isnan(self.loading) else self.loading)
 
 
 @dataclass(frozen=True, eq=False)
 class CachedDeployment:
-    """A deployment under the requests of a trace, whose chips cache prefixes in their free memory.
+    """A deployment that serves a trace and caches prefixes in the free memory of its chips.
 
-    location : the model on its chips, for one batch, without a host
-    scenario : the same with its host, if any, which only holds caches
-    lengths, reuse : of the requests in the trace, and of their prompts
+    location : the model on its chips, for a single batch and without a host
+    scenario : the same with its host, if any, whose memory holds only caches
+    lengths, reuse : the request lengths in the trace, and the prefix reuse of its prompts
     """
 
     location: Location
@@ -76,7 +76,7 @@ class CachedDeployment:
     def of(
         cls, scenario: Scenario, lengths: Lengths, reuse: Reuse | SharedPrefixes
     ) -> "CachedDeployment":
-        """Deployment of a scenario."""
+        """Build the deployment of a scenario."""
         memory = MemoryChoice(longest=scenario.memory.longest, draft=scenario.memory.draft)
         traffic = _traffic(scenario, lengths, 0.0)
         location = locate(replace(scenario, memory=memory, traffic=traffic))
@@ -84,14 +84,14 @@ class CachedDeployment:
 
     @cached_property
     def bytes_per_token(self) -> float:
-        """Bytes that a token of a mean prompt caches, over all chips that hold it. [byte]"""
+        """The cache bytes per token of a mean prompt, over all chips that hold it. [byte]"""
         prompt, placement = self.lengths.mean(self.lengths.prompt), self.location.placement
         layout = placement.layout
         return float(placement.cache_on_chip(prompt)) / prompt * layout.chips / layout.dp
 
     @cached_property
     def own_size(self) -> float:
-        """Memory of the chips left by weights and by the outputs in flight. [byte]
+        """The chip memory left after weights and the outputs in flight. [byte]
 
         Prompts in flight count as recently used prefixes.
         """
@@ -106,9 +106,9 @@ class CachedDeployment:
         return float(self.reuse.hit(self.own_size / self.bytes_per_token))
 
     def tiers(self, sizes: Sequence[float]) -> list[CachedTier]:
-        """No cache, the chips' own memory, the host's memories, and its first at some sizes.
+        """Evaluate no cache, chip memory, host memories, and the first host memory at given sizes.
 
-        sizes : over all chips together [byte]
+        sizes : cache sizes over all chips [byte]
         """
         host, chips = self.scenario.memory.host, self.location.placement.layout.chips
         memories = own_tiers(completed(host)) if host else ()
@@ -125,7 +125,7 @@ class CachedDeployment:
         return tiers_tried
 
     def sizes(self) -> list[float]:
-        """Sizes to try, from the chips' own memory to the size that finds all repeated tokens."""
+        """List cache sizes to try, from the chips' memory up to a size that catches all reuse."""
         last = self.reuse.tokens * self.bytes_per_token
         powers = range(int(np.log10(max(self.own_size, 1e9))), int(np.log10(max(last, 1.0))) + 1)
         steps = [step * 10.0**power for power in powers for step in (1.0, 3.0)]
@@ -142,7 +142,7 @@ class CachedDeployment:
         return CachedTier(name, size, tokens, hit, loaded, estimate, loading, requests)
 
     def _loading(self, name: str | None, fraction: float) -> float:
-        """Time to load a share of a mean prompt from a memory of the host. [s]"""
+        """Compute the time to load a fraction of a mean prompt from a host memory. [s]"""
         host, placement = self.scenario.memory.host, self.location.placement
         if host is None:
             return nan
@@ -153,26 +153,26 @@ class CachedDeployment:
 
 
 def _traffic(scenario: Scenario, lengths: Lengths, hit: float) -> Mix:
-    """Requests of a trace at a prefix-cache hit rate."""
+    """Build the traffic of a trace at a prefix-cache hit rate."""
     alike = RequestClass("", 1.0, lengths, prefix_hit=hit)
     return Mix.of([alike], scenario.traffic.speculation)
 
 
 def _carried(estimate: Estimate) -> float:
-    """Request rate that the chips sustain, without limits by links. [1/s]"""
+    """Compute the request rate that the chips sustain, ignoring links. [1/s]"""
     return float(estimate.served[0] / estimate.traffic.output)
 
 
 def gain(tier: CachedTier, in_chips: CachedTier) -> float:
-    """Request rate with a tier over the rate with the chips' own memory. [1]"""
+    """Compare the request rate with a tier to that with chip memory alone. [1]"""
     return tier.requests / in_chips.requests
 
 
 def break_even(tier: CachedTier, in_chips: CachedTier, usd_per_hour: float | None) -> float | None:
-    """Price below which a tier pays off; None without a price, or if it saves nothing.
+    """Compute the price below which a tier pays off, or None if there is no price or no saving.
 
-    in_chips : tier of the chips' own memory
-    usd_per_hour : price of the chips [USD/h]
+    in_chips : the tier of the chips' own memory
+    usd_per_hour : the price of the chips [USD/h]
     """
     if usd_per_hour is None or not tier.loaded or gain(tier, in_chips) <= 1.0:
         return None

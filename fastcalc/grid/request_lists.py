@@ -1,4 +1,4 @@
-"""Request types: those of a block as arrays, those of a whole sweep created on demand."""
+"""Request types of a block as arrays, and those of a whole sweep, created on demand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from fastcalc.formulas.types import Array, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Lengths of requests, with an element for each type. [1]"""
+    """Request lengths, with one element per request type. [1]"""
 
     prompt: Floats
     output: Floats
@@ -27,20 +27,20 @@ class Requests:
         return Requests(self.prompt[place], self.output[place], self.context[place])
 
     def traffic(self, base: Traffic) -> Traffic:
-        """Traffic with these lengths on the first of three axes; all else as in ``base``."""
+        """Build traffic with these lengths along the first axis, otherwise like ``base``."""
         lengths = {name: array[:, np.newaxis, np.newaxis] for name, array in vars(self).items()}
         return replace(base, **lengths)
 
 
 @dataclass(frozen=True, eq=False)
 class MixedRequests(Requests):
-    """A single request type: the mix of several classes in one batch."""
+    """A mix of several request classes in one batch, as a single request type."""
 
     classes: tuple[RequestClass, ...]
 
     @classmethod
     def of(cls, classes: Sequence[RequestClass]) -> "MixedRequests":
-        """Mix of several classes."""
+        """Build the mix of several request classes."""
         mix = Mix.of(classes, Traffic.speculation)
         prompt, output, context = (
             np.array([length]) for length in (mix.prompt, mix.output, mix.context)
@@ -51,7 +51,7 @@ class MixedRequests(Requests):
         return self
 
     def traffic(self, base: Traffic) -> Mix:
-        """Mix with the speculation of other traffic."""
+        """Build the mix with the speculative decoding of other traffic."""
         return Mix.of(self.classes, base.speculation)
 
 
@@ -59,7 +59,7 @@ class MixedRequests(Requests):
 class OpenRequests:
     """All combinations of prompts, outputs and contexts that a model supports, created on demand.
 
-    A context of nan means the mean context of each request.
+    A context of NaN stands for the mean context of each request.
     """
 
     prompts: Floats
@@ -73,7 +73,7 @@ class OpenRequests:
 
     @cached_property
     def _ends(self) -> Ints:
-        """Number of types up to the last of each prompt. [1]"""
+        """The cumulative number of request types after each prompt. [1]"""
         outputs = [
             np.count_nonzero(prompt + self.outputs <= self.longest) for prompt in self.prompts
         ]

@@ -1,4 +1,4 @@
-"""Layouts of one model on one chip type that searches offer."""
+"""Search space: the layouts of a model on a chip type."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +19,7 @@ _WHOLE = 64  # number of chips up to which every number is tried, for chips with
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The usual layouts of a scenario; its own batches and chips are ignored."""
+    """The usual layouts of a scenario, whose own batches and chips are ignored."""
 
     scenario: Scenario
 
@@ -32,23 +32,24 @@ class Space:
 
     @cached_property
     def fewest_chips(self) -> int | None:
-        """Fewest chips that hold one sequence; None if no number does. [1]"""
+        """The fewest chips that hold a sequence, or None if no number does. [1]"""
         fewest = float(fewest_chips(self.site, 1.0)[0])
         return None if isnan(fewest) else int(fewest)
 
     def layouts(self, *chips: int) -> list[Layout]:
-        """List the usual layouts with one weight copy that hold a sequence.
+        """List the usual layouts that hold a sequence with a single copy of the weights.
 
-        If none is usual, the smallest legal layout that does, with any number of stages.
+        If there is none, return the smallest legal layout that holds one, with any number of
+        stages.
         """
         if self.site.machine.is_spatial:
             return self.holding([*run_by_people(self.site, *chips)])
         return layouts_on_offer(self.site, chips)
 
     def up_to(self, max_chips: int) -> list[Layout]:
-        """Layouts from the fewest chips that hold a sequence up to a given number of chips.
+        """List layouts from the fewest chips that hold a sequence up to a number of chips.
 
-        For chips that pipeline whole layers, every number up to 64 is tried, then steps of 1/32.
+        For chips that pipeline whole layers, try every number up to 64, then steps of 1/32.
         """
         fewest = self.fewest_chips
         if fewest is None or fewest > max_chips:
@@ -61,23 +62,23 @@ class Space:
         )
 
     def cuts(self, chips: int) -> list[Layout]:
-        """List the usual layouts on some chips that hold a sequence, including copies."""
+        """List the usual layouts on some chips that hold a sequence, with any number of copies."""
         return self.holding([*copies_run_by_people(self.site, chips)])
 
     def holding(self, layouts: list[Layout]) -> list[Layout]:
-        """List the layouts that hold a sequence."""
+        """Filter the layouts that hold a sequence."""
         if not layouts:
             return []
         holds = np.broadcast_to(self.site.place_all(layouts).max_batch >= 1, (len(layouts),))
         return [layouts[index] for index in np.flatnonzero(holds).tolist()]
 
     def at(self, layout: Layout, *batches: int) -> Outcome:
-        """The scenario solved on a layout for several batches."""
+        """Solve the scenario on a layout for several batches."""
         return solve(replace(self.scenario, batches=batches, sharding=Sharding.of(layout)))
 
 
 def chip_counts(fewest: int, largest: int) -> list[int]:
-    """List the powers of two between two chip counts, and both counts. [1]
+    """List both chip counts and the powers of two between them. [1]
 
     >>> chip_counts(3, 20)
     [3, 4, 8, 16, 20]

@@ -1,1 +1,1 @@
-"""A chip under an engine: rates, memory tiers, reserve and number formats."""
+"""Chips as an engine sees them: rates, memory tiers, reserved memory and number formats."""

@@ -1,4 +1,4 @@
-"""Number formats that a chip and its engine can run."""
+"""Number formats that a chip and its engine support."""
 
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ from fastcalc.written import listed
 
 
 class RunnableFormats(NamedTuple):
-    """Formats of weights and caches, in addition to a model's published format.
+    """The weight and cache formats that run in addition to a model's published format.
 
-    is_listed : False if the engine has no list for the chip's architecture, so that the chip's
-        units decide
+    is_listed : whether the engine lists formats for the chip's architecture; if not, the formats
+        that the chip's units support are used
     """
 
     weights: tuple[str, ...]
@@ -25,7 +25,7 @@ class RunnableFormats(NamedTuple):
 
 @once
 def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
-    """Formats that an engine lists for a chip, or else those that the chip's units support."""
+    """List the formats that an engine supports on a chip, or else those of the chip's units."""
     for row in engine.formats:
         if row.is_on(hardware):
             return RunnableFormats(tuple(row.weights), tuple(row.caches))
@@ -36,7 +36,7 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
 
 @once
 def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str | None:
-    """Say why an engine does not start with a model's weights or cache on a chip, or None."""
+    """Explain why an engine refuses a model's formats on a chip, or return None if it does not."""
     rows = [row for row in engine.refused if row.is_on(hardware)]
     formats, runs = work.formats, formats_run(engine, hardware)
     weights, caches = [row.weights for row in rows], [row.caches for row in rows]
@@ -60,7 +60,7 @@ def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str |
 
 @once
 def widened_by(engine: Engine, hardware: Hardware) -> Kinds[dict[str, str]]:
-    """Kernels that multiply at the 16-bit rate whatever the chip's units, by stored format."""
+    """Find kernels that multiply at the 16-bit rate on any chip, by stored format."""
     rows = [row for row in reversed(engine.widening) if row.is_on(hardware)]
     weights = {name: row.kernel for row in rows for name in row.weights}
     experts = {name: row.kernel for row in rows for name in row.experts}
@@ -69,16 +69,16 @@ def widened_by(engine: Engine, hardware: Hardware) -> Kinds[dict[str, str]]:
 
 
 def four_bits(hardware: Hardware) -> str | None:
-    """4-bit format that a chip multiplies: NVIDIA's NVFP4 or the open MXFP4; None without one."""
+    """Choose the 4-bit format that a chip multiplies (NVFP4 or MXFP4), or None if it has none."""
     if hardware.rate("fp4") is None:
         return None
     return "nvfp4" if hardware.vendor == "NVIDIA" else "mxfp4"
 
 
 def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]:
-    """Notes on formats that are offered although the engine has no list of formats.
+    """Write notes on formats that are offered although the engine does not list them.
 
-    formats : of weights and caches, other than the published ones
+    formats : formats of weights and caches, other than the published ones
     """
     if not formats or engine.is_bound or formats_run(engine, hardware).is_listed:
         return []
@@ -89,7 +89,7 @@ def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]
 
 
 def narrower_caches(engine: Engine, hardware: Hardware, cache_format: str) -> list[str]:
-    """Cache formats that run and need less memory than a given format."""
+    """List the supported cache formats that need less memory than a given format."""
     bits = number_format(cache_format, cache=True).bits
     caches = formats_run(engine, hardware).caches
     return [name for name in caches if number_format(name, cache=True).bits < bits]

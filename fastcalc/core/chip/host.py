@@ -1,4 +1,4 @@
-"""The user's memory options: a host, how it is used, and where weights and caches are placed."""
+"""Memory options set by the user: the host, how it is used, and where data is placed."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,10 +18,10 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 WRITTEN = "host"
-"""Id of a host that is defined in a flag."""
+"""The id of a host that is defined in a flag."""
 
 _SLOTS = 8
-"""Chips per host that is defined in a flag, as is usual in servers. [1]"""
+"""The number of chips per host if the host is defined in a flag, as is usual in servers. [1]"""
 
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
 _NO_CORES = "1 MFLOP/s"
@@ -32,7 +32,7 @@ _STREAMS = (
 
 
 _USUAL_CORES = "3 TFLOP/s"
-"""Compute rate of the slowest host in the catalogue, measured with llama.cpp
+"""The compute rate of the slowest host in the catalogue, measured with llama.cpp
 (hardware/ddr4-2ch.yaml)."""
 _TAKEN = (
     f"the host's cores are taken to multiply at {_USUAL_CORES}, as those of ddr4-2ch; state them "
@@ -41,9 +41,9 @@ _TAKEN = (
 
 
 def with_usual_cores(memory: MemoryChoice) -> MemoryChoice:
-    """Memory choice whose host has typical cores if none are stated.
+    """Give the host a typical compute rate if none is stated.
 
-    For engines that always compute offloaded layers on the host.
+    This is for engines that always compute offloaded layers on the host.
     """
     host = memory.host
     if host is None or memory.note != _STREAMS:
@@ -56,16 +56,16 @@ _USUAL_HOST = "ddr5-2ch"
 
 
 def shares_memory_with_host(chip: Hardware) -> bool:
-    """Whether chip and host share one memory, so that layers cannot be offloaded."""
+    """Check whether the chip and the host share one memory, so that nothing can be offloaded."""
     return class_of(chip) in ("apple", "unified") or chip.execution == "spatial"
 
 
 def with_gpu_layers(
     catalogue: Catalogue, chip: Hardware, model: Model, memory: MemoryChoice
 ) -> MemoryChoice:
-    """Memory choice with a host for the layers that are not on the card, if no host is named.
+    """Add a host for the layers that are not on the card, if no host is named.
 
-    Without a host, all layers are on the card.
+    If no host is needed, all layers stay on the card.
     """
     flag = option("n_cpu_moe" if memory.gpu_layers is None else "n_gpu_layers")
     if shares_memory_with_host(chip):
@@ -89,13 +89,13 @@ def memory_choice(
     place: str | Mapping[str, str] | None = None,
     prefix_tier: str | None = None,
 ) -> MemoryChoice:
-    """Memory options from the user's flags.
+    """Build the memory options from the user's flags.
 
-    catalogue : used to look up hosts by name
-    host : a host by name, or its numbers: ``dram=256GiB@300GB/s,link=64GB/s``; without ``compute=``
-        its cores multiply nothing
+    catalogue : the catalogue in which hosts are looked up
+    host : a host by name, or its specifications: ``dram=256GiB@300GB/s,link=64GB/s``; its cores are
+        used only if ``compute=`` is given
     use : ``stream`` or ``compute``; the faster of the two if omitted
-    place : memory of each category of bytes: ``experts=host,kv=HBM3``
+    place : the memory for each category of bytes: ``experts=host,kv=HBM3``
     prefix_tier : the memory from which the cached part of prompts is loaded
     """
     if not (host or use or place or prefix_tier):
@@ -131,7 +131,7 @@ def memory_choice(
 
 
 def _pairs(typed: str | Mapping[str, object]) -> list[tuple[str, str]]:
-    """Keys and values of comma-separated ``KEY=VALUE`` pairs, or of a mapping."""
+    """Split comma-separated ``KEY=VALUE`` pairs, or a mapping, into keys and values."""
     if isinstance(typed, Mapping):
         return [(key, str(setting)) for key, setting in typed.items()]
     items = (item.partition("=")[::2] for item in typed.split(","))
@@ -139,7 +139,7 @@ def _pairs(typed: str | Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def _host_of(typed: str | Mapping[str, object]) -> Hardware:
-    """A host defined by its numbers."""
+    """Build a host from its specifications."""
     items = _pairs(typed)
     settings, text = dict(items), ",".join(map("=".join, items))
     unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}

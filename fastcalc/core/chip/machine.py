@@ -1,4 +1,4 @@
-"""Numbers of a chip and of an engine on it, which broadcast like arrays."""
+"""Numerical description of a chip and of an engine on it; all values broadcast like arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,25 +28,27 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 PACKED_ROWS = 16.0
-"""Rows in the smallest tile of kernels that unpack narrow weights (E. Frantar et al., "Marlin,"
-arXiv:2408.11743, sec. 3)."""
+"""The number of rows in the smallest tile of kernels that unpack narrow weights (E. Frantar et al.,
+"Marlin," arXiv:2408.11743, sec. 3)."""
 
 FED_BITS = 16
-"""Operand width for which an engine's rate per core is stated. [bit]"""
+"""The operand width for which an engine's rate per core is stated. [bit]"""
 
 
 @dataclass(frozen=True, eq=False)
 class Chip:
-    """Printed peaks of one chip for a model in its formats.
+    """The peak rates of one chip for a model in its formats, as published.
 
-    bandwidth : of the fastest memory tier [byte/s]
-    cores : cores that read and multiply; infinity if no chip of this type states them [1]
-    products : rate of matrix products with each category of weights
-    blocks : share of the dense weights in blocks of mixed widths (GGUF): 1, or 0 for others [1]
-    vector : FLOP rate of the vector units, which unpack [FLOP/s]
-    link, link_out : one way inside and beyond the domain; infinity without links [byte/s]
-    hop, hop_inside : latency of one hop beyond the domain and inside it; 0 inside if the engine's
-        collective latency includes it [s]
+    bandwidth : the bandwidth of the fastest memory tier [byte/s]
+    cores : the number of cores that read and multiply; infinity if unknown for chips of this
+        type [1]
+    products : the rate of matrix products with each category of weights
+    blocks : the fraction of dense weights in blocks of mixed widths: 1 for GGUF, otherwise 0 [1]
+    vector : the FLOP rate of the vector units, which unpack weights [FLOP/s]
+    link, link_out : the one-way link rates inside the domain and beyond it; infinity without
+        links [byte/s]
+    hop, hop_inside : the latency of one hop beyond the domain and inside it; 0 inside if the
+        engine's collective latency includes it [s]
     """
 
     bandwidth: ArrayLike
@@ -62,20 +64,20 @@ class Chip:
 
 @dataclass(frozen=True, eq=False)
 class EngineParameters(DeclaredParameters[ArrayLike]):
-    """An engine's parameters on one chip as plain numbers; the defaults add no time."""
+    """The parameters of an engine on one chip as plain numbers; the defaults add no time."""
 
     @classmethod
     def of(cls, parameters: Parameters) -> "EngineParameters":
-        """Parameters from the values of an engine file."""
+        """Build the parameters from the values of an engine file."""
         return cls(**{name: quantity.si for name, quantity in parameters.given.items()})
 
     def value(self, name: str) -> ArrayLike:
-        """A parameter by its name in engine files. [SI]"""
+        """Look up a parameter by its name in engine files. [SI]"""
         value: ArrayLike = getattr(self, name)
         return value
 
     def bandwidth(self, chip: Chip) -> Array:
-        """Memory bandwidth that long reads achieve. [byte/s]"""
+        """Compute the memory bandwidth that long reads achieve. [byte/s]"""
         return achieved_bandwidth(
             peak=chip.bandwidth,
             fraction=self.bandwidth_fraction,
@@ -84,7 +86,7 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
         )
 
     def rate(self, chip: Chip, product: WorkingRate) -> Array:
-        """FLOP rate that matrix products achieve. [FLOP/s]"""
+        """Compute the FLOP rate that matrix products achieve. [FLOP/s]"""
         return achieved_compute(
             peak=product.peak,
             fraction=self.compute_fraction,
@@ -94,12 +96,12 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
 
 
 class Reached(NamedTuple):
-    """Rates that an engine achieves on a chip, independent of the pass.
+    """The rates that an engine achieves on a chip, which are the same for all steps.
 
-    bandwidth : achieved in long reads [byte/s]
-    decode, prompt : achieved in products with decoded and with prompt tokens, whose weights may be
-        in blocks [FLOP/s]
-    least_rows : minimum rows in a tile of dense products [1]
+    bandwidth : the bandwidth of long reads [byte/s]
+    decode, prompt : the rates of products with decoded and with prompt tokens, whose weights may
+        be in blocks [FLOP/s]
+    least_rows : the minimum number of rows in a tile of dense products [1]
     """
 
     bandwidth: Array
@@ -110,7 +112,7 @@ class Reached(NamedTuple):
 
 @lru_cache(maxsize=8)  # few: of measured points they are arrays of megabytes
 def reached(chip: Chip, software: EngineParameters) -> Reached:
-    """Rates that an engine achieves on a chip: computed once, since all passes share them."""
+    """Compute the rates that an engine achieves on a chip, once for all steps."""
     dense, head, experts, kv = (software.rate(chip, product) for product in chip.products)
     blocks = 1.0 + chip.blocks * (software.block_gemm_fraction - 1.0)
     grouped, rows = software.grouped_gemm_fraction, software.minimum_rows
@@ -125,20 +127,19 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """One chip under one engine for one workload.
+    """A chip under an engine for one workload.
 
-    hardware, engine : catalogue entries; the chip has defaults for numbers that it does not state
-    tiers : memories that hold weights and cache, the fastest first
-    fastest : the chip's fastest memory, which is not in ``tiers`` if nothing is placed there
+    hardware, engine : the catalogue entries; numbers missing from the chip's file have defaults
+    tiers : the memories that hold weights and caches, fastest first
+    fastest : the chip's fastest memory, even if nothing is placed there
     memory : the user's memory options
-    place : for categories of bytes with an explicit placement, the share in each tier, by tier
-        index [1]
-    prefix : index of the memory from which the cached part of prompts is loaded
-    chip, software, peaks : their numbers for this workload
-    reserve : memory of the chip that the engine reserves for this workload
-    draft : separate draft model, in the cache format of the workload
-    unread_bytes : weights that the engine loads but a plain decode step does not read: encoders of
-        images and sound, and draft layers or the draft model [byte]
+    place : for each category of bytes that the user placed, its fraction in each tier [1]
+    prefix : the index of the memory from which cached prefixes are loaded
+    chip, software, peaks : the rates of chip and engine for this workload
+    reserve : the memory that the engine reserves on the chip for this workload
+    draft : the separate draft model, in the cache format of the workload
+    unread_bytes : the weights that the engine loads but a plain decode step does not read: image
+        and audio encoders, and draft layers or the draft model [byte]
     """
 
     hardware: Hardware
@@ -157,13 +158,13 @@ class Machine:
 
     @property
     def ranks(self) -> int:
-        """Ranks per chip: cores that each run as a separate device, or the chip itself. [1]"""
+        """The number of ranks per chip: its cores if each is a separate device, otherwise 1. [1]"""
         ranks = self.hardware.ranks
         return int(ranks.si) if ranks and not self.is_spatial else 1
 
     @property
     def max_sequences(self) -> ArrayLike:
-        """Maximum number of sequences in a step of a replica. [1]
+        """The maximum number of sequences in a step of a replica. [1]
 
         Some engines lower their default on chips with little memory.
         """
@@ -173,13 +174,13 @@ class Machine:
 
     @property
     def shared_context(self) -> float:
-        """Context that all sequences of a replica share; infinity if none is shared. [1]"""
+        """The context that all sequences of a replica share, or infinity if they share none. [1]"""
         is_shared = self.engine.program == "llama-cpp" and self.memory.longest
         return self.memory.longest if is_shared else inf
 
     @property
     def length_to_start(self) -> float:
-        """Sequence length that must fit, or the engine does not start; 0 if there is none. [1]
+        """The sequence length that must fit for the engine to start, or 0 if there is none. [1]
 
         SGLang and TensorRT-LLM start, and refuse requests that are longer than their cache
         (sgl-project/sglang#4048; NVIDIA/TensorRT-LLM#16802).
@@ -188,9 +189,9 @@ class Machine:
         return 0.0 if starts else self.memory.longest
 
     def sequences_of_context(self, tokens: ArrayLike) -> ArrayLike:
-        """Sequences of a given length that the context of a replica holds. [1]
+        """Count the sequences of a given length that fit into the context of a replica. [1]
 
-        Slots of llama.cpp share its context, or have an equal part each if their number is given
+        Slots of llama.cpp share its context, or divide it equally if their number is given
         (``-np``) without ``-kvu``: ggml-org/llama.cpp, tools/server/server.cpp and
         src/llama-context.cpp, November 2026.
         """
@@ -202,21 +203,21 @@ class Machine:
         return np.where(np.asarray(tokens) <= context / slots, slots, 0.0)
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
-        """Chips that a number of ranks fill, in order. [1]"""
+        """Count the chips that a number of ranks fill. [1]"""
         return chips_filled(ranks, self.ranks)
 
     @property
     def tier(self) -> Tier:
-        """The fastest memory."""
+        """The fastest memory tier."""
         return self.tiers[0]
 
     def usable(self, chips: ArrayLike, reserved: ArrayLike = 0.0) -> list[ArrayLike]:
-        """Memory in each tier that weights and caches may fill, for each number of chips. [byte]
+        """Compute the memory in each tier that weights and caches may fill. [byte]
 
-        The engine's reserve comes from the chip's slowest memory first, then from the next.
+        The engine reserves the chip's slowest memory first, then the next.
 
-        chips : chips of the deployment, which share some memories [1]
-        reserved : memory that the engine reserves on the chip [byte]
+        chips : the number of chips in the deployment, which share some memories [1]
+        reserved : the memory that the engine reserves on the chip [byte]
         """
         fraction = self.software.memory_fraction
         rooms: list[ArrayLike] = [
@@ -230,7 +231,7 @@ class Machine:
         return rooms
 
     def reported(self, tier: Tier) -> ArrayLike:
-        """Share of a memory's capacity that its driver reports. [1]"""
+        """Compute the fraction of a memory's capacity that its driver reports. [1]"""
         if tier.reported is not None:
             return tier.reported
         return self.software.reported_fraction if tier.is_near else 1.0
@@ -242,22 +243,22 @@ class Machine:
 
 
 def chips_filled(ranks: ArrayLike, of_chip: int) -> ArrayLike:
-    """Chips that a number of ranks fill. [1]
+    """Count the chips that a number of ranks fill. [1]
 
-    of_chip : ranks per chip [1]
+    of_chip : the number of ranks per chip [1]
     """
     return ranks if of_chip == 1 else np.ceil(np.asarray(ranks) / of_chip)
 
 
 @once
 def parameters_on(engine: Engine, hardware: Hardware) -> EngineParameters:
-    """Parameters of an engine on a chip."""
+    """Look up the parameters of an engine on a chip."""
     return EngineParameters.of(engine.on(*hardware.groups))
 
 
 @once
 def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryChoice) -> Machine:
-    """A chip under an engine for a workload."""
+    """Describe a chip under an engine for a workload."""
     hardware, formats = completed(hardware), work.formats
     memory = replace(memory, host=memory.host and completed(memory.host))
     # Regions work one after another, each at its own share of the rate.
@@ -302,11 +303,11 @@ def _places(
     work: Workload,
     unread_bytes: float,
 ) -> dict[str, tuple[float, ...]]:
-    """Fraction of each category of bytes in each memory tier, as placed by the user. [1]
+    """Compute the fraction of each category of bytes in each tier, as placed by the user. [1]
 
     All layers count as equal, and the output layer is the last one (``i_gpu_start`` in llama.cpp,
     src/llama-model.cpp, November 2026). Experts on the host are those of the first layers. Encoders
-    and draft models, which count with the embeddings, are on the card (``mmproj_use_gpu`` and
+    and draft models count as embeddings and are on the card (``mmproj_use_gpu`` and
     ``n_gpu_layers`` of ``speculative`` in common/common.h).
     """
 
@@ -340,9 +341,9 @@ def _places(
 def _encoder_bytes(
     engine: Engine, software: EngineParameters, work: Workload, memory: MemoryChoice
 ) -> float:
-    """Encoders of images and sound in the model's own format, if they are loaded.
+    """Count the bytes of image and audio encoders in the model's own format, if they are loaded.
 
-    Beside GGUF files they are in a file of 16 bits (docs/multimodal.md of ggml-org/llama.cpp).
+    With GGUF files they are in a separate 16-bit file (docs/multimodal.md of ggml-org/llama.cpp).
     """
     if memory.language_model_only or not software.loads_encoders:
         return 0.0
@@ -352,27 +353,27 @@ def _encoder_bytes(
 
 
 def _draft(work: Workload, memory: MemoryChoice) -> Workload | None:
-    """The draft model in its own weight format, with the cache format of the model if it can."""
+    """Describe the draft model, with the cache format of the target model if possible."""
     if memory.draft is None:
         return None
     return workload(memory.draft, None, None if work.kv_format in CACHES else work.kv_format)
 
 
 def _draft_bytes(work: Workload, memory: MemoryChoice) -> float:
-    """The model's own draft layers, if they are used."""
+    """Count the bytes of the model's own draft layers, if they are used."""
     layers = outside_core(work.model).get("mtp", 0.0)
     return layers * work.formats.dense.bytes if memory.drafted else 0.0
 
 
 def largest_memory(hardware: Hardware) -> Tier:
-    """Memory of the chip from which an engine takes its reserve."""
+    """Return the chip's memory from which an engine takes its reserve."""
     return max(own_tiers(hardware), key=lambda tier: tier.capacity)
 
 
 def read_first(tiers: Sequence[Tier]) -> Tier:
-    """Memory that has the bandwidth `Chip.bandwidth`: the on-chip memory, or the first.
+    """Return the memory whose bandwidth is `Chip.bandwidth`: the on-chip memory, or the first.
 
-    tiers : in the order in which they are filled
+    tiers : the memories in the order in which they are filled
     """
     return next((tier for tier in tiers if tier.where == "chip"), tiers[0])
 
@@ -380,11 +381,11 @@ def read_first(tiers: Sequence[Tier]) -> Tier:
 def tiers_of(
     hardware: Hardware, memory: MemoryChoice, formats: Kinds[NumberFormat]
 ) -> tuple[Tier, ...]:
-    """Memories in which a workload may be placed, in the order in which they are filled.
+    """List the memories in which a workload may be placed, in the order in which they are filled.
 
     A memory is omitted if every category of bytes is placed explicitly in others.
 
-    formats : stored format of each category, which the host's cores may multiply
+    formats : the stored format of each category, for products on the host's cores
     """
     chip_tiers = own_tiers(hardware)
     if memory.host is None and not memory.place:
@@ -412,7 +413,7 @@ def tiers_of(
 
 
 def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
-    """Limit of a chip's link to a host on the chip's side; None if a flag states the link."""
+    """Look up a chip's own limit on its link to the host; None if a flag states the link."""
     if hardware.links.fastest is None and host.id == WRITTEN:
         return None
     return hardware.links.fastest or HOST_LINK.quantity
@@ -421,10 +422,10 @@ def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
 def tier_position(
     hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = option("place")
 ) -> int:
-    """Find the index of a memory, given by its name or by a location such as ``host``.
+    """Find the index of a memory by its name or by a location such as ``host``.
 
-    name : case is ignored
-    flag : the flag that named it
+    name : the name of the memory, in upper or lower case
+    flag : the flag to mention in an error message
     """
     for index, tier in enumerate(tiers):
         if name.lower() in (tier.name.lower(), tier.where):

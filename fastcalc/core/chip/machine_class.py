@@ -1,22 +1,22 @@
-"""Classes of machines: each class is scored together and shares a default engine."""
+"""Classes of machines, whose predictions are scored together and share a default engine."""
 
 from fastcalc.catalogue.schema import Hardware
 
 YOUNG = "young"
-"""Engine for chips on which no other engine was fitted."""
+"""The engine for chips on which no other engine was fitted."""
 
 NEURON = "neuron"
-"""Engine for Trainium and Inferentia, whose compiler compiles whole passes."""
+"""The engine for Trainium and Inferentia, whose compiler compiles whole steps."""
 
 OF_ARCHITECTURES = (("neuroncore", NEURON), ("dimc", "d-matrix"))
-"""Engines for one vendor's chips, by the prefix of their architecture."""
+"""The engines for chips of a single vendor, by prefix of the architecture."""
 
 SRAM_CLASSES = ("wafer", "lpu", "rdu")
-"""Chips designed for fast on-chip memory, which are known only from the speeds of services."""
+"""Chips built around fast on-chip memory, known only from the speeds of services."""
 
 NARROWLY_FITTED = (YOUNG, NEURON, "tpu")
-"""Engines that predict little about other chips and servers: fitted on kernels in their first
-months, or on the measurements of a single publisher."""
+"""Engines that predict little about other chips and servers, because they were fitted on early
+kernels or on the measurements of a single publisher."""
 
 ENGINES = {
     "datacenter": "vllm",
@@ -29,15 +29,15 @@ ENGINES = {
     "npu": YOUNG,
     "tpu": "tpu",
 }
-"""Default engine of each class of machine."""
+"""The default engine of each machine class."""
 
 
 def class_of(hardware: Hardware) -> str:
-    """Class of a chip.
+    """Classify a chip.
 
-    ``datacenter`` and ``consumer`` (workstation cards among them) for GPUs, ``unified`` for GPUs
-    that share their memory with a host (GB10, Strix Halo, Jetson), and otherwise its kind:
-    ``apple``, ``wafer``, ``lpu``, ``rdu``, ``tpu``, ``npu``, ``cpu``.
+    The class is ``datacenter`` or ``consumer`` (which includes workstation cards) for GPUs,
+    ``unified`` for GPUs that share their memory with a host (GB10, Strix Halo, Jetson), and
+    otherwise its kind: ``apple``, ``wafer``, ``lpu``, ``rdu``, ``tpu``, ``npu``, ``cpu``.
     """
     if hardware.kind == "gpu":
         return "datacenter" if hardware.market == "datacenter" else "consumer"
@@ -45,7 +45,7 @@ def class_of(hardware: Hardware) -> str:
 
 
 def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
-    """Engine for a chip's class or cores, and whether it predicts little about the chip."""
+    """Choose the engine for a chip, and say whether it predicts little about the chip."""
     for beginning, engine in OF_ARCHITECTURES:
         if (hardware.architecture or "").startswith(beginning):
             return engine, engine in NARROWLY_FITTED

@@ -1,4 +1,4 @@
-"""Printed rate for products with stored weights, and the fastest rate that is possible."""
+"""Rates of matrix products with stored weights: as published, and the fastest possible."""
 
 from collections.abc import Collection
 from math import floor
@@ -15,12 +15,12 @@ _WIDTH = {
 
 
 class WorkingRate(NamedTuple):
-    """Rate of products with stored weights: numbers, or arrays over chips.
+    """The rate of products with stored weights, as numbers or as arrays over chips.
 
-    peak : dense peak [FLOP/s]
-    bits : width of the operands [bit]
-    is_unpacked : share of narrow weights that are widened to 16 bits because the chip has no rate
-        for their format or the engine no kernel; 0 or 1 for a single format [1]
+    peak : the dense peak [FLOP/s]
+    bits : the width of the operands [bit]
+    is_unpacked : the fraction of weights that are widened to 16 bits because the chip has no rate,
+        or the engine no kernel, for their format; 0 or 1 for a single format [1]
     """
 
     peak: ArrayLike
@@ -35,7 +35,7 @@ def working_rate(
     short_sums: bool = False,
     unpacked: Collection[str] = (),
 ) -> WorkingRate:
-    """Rate of products with stored weights.
+    """Compute the rate of products with stored weights.
 
     short_sums : whether the engine accumulates fp16 products in 16 bits, which is the fp16 rate
         printed for GeForce cards; with 32-bit accumulation the rate equals that for bf16
@@ -71,7 +71,7 @@ def _rate_of_one(
 
 
 def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
-    """Fastest dense peak in any format that loses no precision of the stored weights. [FLOP/s]
+    """Compute the fastest dense peak in any format that preserves the stored weights. [FLOP/s]
 
     Any format at least as wide as the stored format is exact, so the bound takes the fastest of
     them: lower precision can only raise it.

@@ -1,4 +1,4 @@
-"""Memory that an engine reserves on a chip in addition to weights and caches."""
+"""Memory that an engine reserves on a chip, besides weights and caches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _PADDED_HEADS = 64
 
 
 class StartRows(NamedTuple):
-    """Sizes for which a start allocates: decoding sequences, and prompt tokens per step. [1]"""
+    """The sizes for which the engine allocates at start: sequences and prompt tokens. [1]"""
 
     sequences: float
     tokens: float
@@ -43,12 +43,12 @@ class StartRows(NamedTuple):
 
 @dataclass(frozen=True)
 class KeptMemory:
-    """Expected memory that an engine reserves on a chip. [byte]
+    """The expected memory that an engine reserves on a chip. [byte]
 
-    sampling, layer, encoder : during sampling, during a layer, and while an image or a clip is
-        encoded; these never overlap in time
-    runtime, joined : for runtime and libraries, and the addition if several chips work together
-    graphs : CUDA graphs for all step sizes
+    sampling, layer, encoder : the memory needed during sampling, during a layer, and while an image
+        or a clip is encoded, none of which overlap in time
+    runtime, joined : the memory for runtime and libraries, and for communication between chips
+    graphs : the memory of CUDA graphs for all step sizes
     """
 
     sampling: ArrayLike
@@ -60,26 +60,26 @@ class KeptMemory:
 
     @property
     def total(self) -> ArrayLike:
-        """Total reserve. [byte]"""
+        """The total reserve. [byte]"""
         peak = activation_peak(sampling=self.sampling, layer=self.layer)
         return np.maximum(peak, self.encoder) + self.runtime + self.joined + self.graphs
 
 
 @dataclass(frozen=True)
 class Reserve:
-    """Memory of a chip that holds neither weights nor caches.
+    """The chip memory that holds neither weights nor caches, term by term.
 
-    sampling : during sampling: copies of logits and their hidden states [byte]
-    layers : during a layer, for each kind of attention and feed-forward network: bytes that
+    sampling : the memory for sampling: copies of logits and their hidden states [byte]
+    layers : the memory for a layer, for each type of attention and feed-forward network: bytes that
         tensor-parallel ranks divide, and bytes that they do not [byte]
-    alone, joined : for runtime and libraries, and the addition if several chips work together
-        [byte]
-    rank, replica : for each rank that works together, and for each attention replica, if replicas
-        share experts [byte]
-    encoder : while the largest image or clip is encoded: bytes that tensor-parallel ranks divide,
-        and bytes that they do not [byte]
-    graphs : CUDA graphs: bytes that tensor-parallel ranks divide, and bytes that they do not [byte]
-    below, above : factors by which it may be smaller and larger [1]
+    alone, joined : the memory for runtime and libraries, and for communication between chips [byte]
+    rank, replica : the memory per cooperating rank, and per attention replica if replicas share
+        experts [byte]
+    encoder : the memory for encoding the largest image or clip: bytes that tensor-parallel ranks
+        divide, and bytes that they do not [byte]
+    graphs : the memory of CUDA graphs: bytes that tensor-parallel ranks divide, and bytes that they
+        do not [byte]
+    below, above : the factors by which the reserve may be smaller and larger [1]
     """
 
     sampling: float = 0.0
@@ -94,10 +94,10 @@ class Reserve:
     above: float = 1.0
 
     def on(self, ranks: ArrayLike, tp: ArrayLike, replicas: ArrayLike) -> KeptMemory:
-        """Expected reserve, term by term.
+        """Compute the expected reserve, term by term.
 
-        ranks, tp, replicas : ranks that work together, tensor-parallel ranks among them, and
-            attention replicas that share experts; 0 if none do [1]
+        ranks, tp, replicas : the numbers of cooperating ranks, of tensor-parallel ranks among them,
+            and of attention replicas that share experts, which is 0 if none do [1]
         """
         layer: ArrayLike = 0.0
         for divided, undivided in self.layers:
@@ -117,10 +117,10 @@ NOTHING = Reserve()
 def start_rows(
     software: DeclaredParameters[ArrayLike], tier: Tier, longest: float = 0.0
 ) -> StartRows:
-    """Sizes for which a start allocates: capped by the engine's limits.
+    """Compute the sizes for which the engine allocates at start, within its limits.
 
-    tier : the chip's memory from which the reserve comes
-    longest : tokens of the longest sequence, which may be one prompt of a step; 0 if unknown [1]
+    tier : the chip memory from which the engine takes its reserve
+    longest : the tokens of the longest sequence, which may be a single prompt; 0 if unknown [1]
     """
     sequences, tokens = float(software.max_sequences), float(software.prompt_chunk)
     if tier.capacity < software.small_memory:
@@ -143,12 +143,12 @@ def reserve_of(
     drafted: float = 0.0,
     longest: float = 0.0,
 ) -> Reserve:
-    """Memory that an engine reserves for a model, term by term.
+    """Compute the memory that an engine reserves for a model, term by term.
 
-    tier : the chip's memory from which the reserve comes
-    has_encoder : whether it loads the encoder of images or sound
-    drafted : draft tokens of a sequence per step [1]
-    longest : tokens of the longest sequence; 0 for the model's maximum [1]
+    tier : the chip memory from which the engine takes its reserve
+    has_encoder : whether the engine loads an image or audio encoder
+    drafted : the number of draft tokens per sequence and step [1]
+    longest : the tokens of the longest sequence; 0 for the model's maximum [1]
     """
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     longest = longest or float(model.max_context or 0)
@@ -188,19 +188,19 @@ def reserve_of(
 
 @once
 def has_states(model: Model) -> bool:
-    """Whether a model keeps recurrent states."""
+    """Check whether a model keeps recurrent states."""
     return any(isinstance(block.attention, LinearAttention) for block in model.blocks)
 
 
 def graph_row_bytes(
     software: DeclaredParameters[ArrayLike], model: Model, rows: float
 ) -> ArrayLike:
-    """Memory that a start reserves for CUDA graphs of all sizes, on one rank. [byte]
+    """Compute the memory that one rank reserves at start for CUDA graphs of all sizes. [byte]
 
     vLLM captures two graphs and assumes that all are as large as the second. Its buffers of
     recurrent states grow with its rows. Ranks divide half of it: heads, but not hidden states.
 
-    rows : maximum tokens in a decode-only step [1]
+    rows : the maximum number of tokens in a decode-only step [1]
     """
     if not software.graph_row_memory or not has_states(model):
         return 0.0
@@ -210,10 +210,12 @@ def graph_row_bytes(
 
 
 def cut_graphs(model: Model, rows: float, largest: float) -> float:
-    """CUDA graphs with memory at every layer: prefill graphs, and all if layers keep states. [1]
+    """Count the CUDA graphs that need memory for every layer. [1]
 
-    rows : maximum tokens in a decode-only step [1]
-    largest : rows of the largest graph if they are set, else infinity [1]
+    These are the prefill graphs, and all graphs if layers keep recurrent states.
+
+    rows : the maximum number of tokens in a decode-only step [1]
+    largest : the number of rows of the largest graph if it is set, otherwise infinity [1]
     """
     count = graph_count if has_states(model) else _prompt_graph_count
     return count(rows, largest)
@@ -222,7 +224,7 @@ def cut_graphs(model: Model, rows: float, largest: float) -> float:
 def _graphs(
     software: DeclaredParameters[ArrayLike], work: Workload, rows: float
 ) -> tuple[float, float]:
-    """Memory of CUDA graphs: the part that tensor-parallel ranks divide, and the rest. [byte]"""
+    """Compute the memory of CUDA graphs: what tensor-parallel ranks divide, and the rest. [byte]"""
     largest = float(software.largest_graph)
     fixed = graph_memory(
         graphs=graph_count(rows, largest),
@@ -237,10 +239,10 @@ def _graphs(
 
 @cache
 def graph_count(rows: float, largest: float) -> float:
-    """CUDA graphs captured at a start. [1]
+    """Count the CUDA graphs captured at start. [1]
 
-    rows : maximum tokens in a decode-only step [1]
-    largest : rows of the largest graph if they are set, else infinity [1]
+    rows : the maximum number of tokens in a decode-only step [1]
+    largest : the number of rows of the largest graph if it is set, otherwise infinity [1]
     """
     return float(captured_graphs(sequences=rows, largest=largest))
 
@@ -253,14 +255,14 @@ def _prompt_graph_count(rows: float, largest: float) -> float:
 def _context_buffers(
     software: DeclaredParameters[ArrayLike], model: Model, longest: float, sequences: float
 ) -> Iterator[tuple[float, float]]:
-    """Memory of attention for cached tokens: divided by ranks, and whole. [byte]
+    """Yield the attention buffers for cached tokens: what ranks divide, and the rest. [byte]
 
     Latent attention expands the keys and values of a chunk of the context: of eight longest
     sequences, or of four blocks of each, up to a limit (vLLM 0.33,
     model_executor/layers/attention/mla_attention.py). An indexer gathers keys of 8 bits with a
     scale of 4 bytes, and holds scores (model_executor/layers/sparse_attn_indexer.py).
 
-    longest : tokens of the longest sequence [1]
+    longest : the tokens of the longest sequence [1]
     """
     if software.context_chunk <= 1.0:
         return
@@ -280,7 +282,7 @@ def _context_buffers(
 
 @once
 def _widths(model: Model) -> tuple[tuple[float, float], ...]:
-    """Distinct columns of a token in a layer: divided by ranks, and whole.
+    """List the distinct activation widths per token in a layer: what ranks divide, and the rest.
 
     Inputs and outputs of experts share a buffer, with a row for each expert that a token selects.
     Hyper-connections add the residual streams that a layer reads and writes, and a copy of them at

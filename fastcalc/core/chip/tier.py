@@ -1,4 +1,4 @@
-"""Memory tiers that a chip can use: its own and a host's, and how the host's are used."""
+"""Memory tiers that a chip can use: its own, and those of a host."""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -12,33 +12,33 @@ from fastcalc.core.model.kinds import Kinds
 from fastcalc.formulas.types import ArrayLike
 
 HostUse = Literal["stream", "compute"]
-"""Weights are read over the link and multiplied on the chip, or multiplied on the host."""
+"""Whether weights on the host are streamed to the chip and multiplied there, or multiplied on the
+host."""
 
 PlaceFor = Literal["served", "decode"]
-"""Objectives of the placement: requests including their prompts, or decode alone."""
+"""What the placement optimizes: serving whole requests, or decode alone."""
 
 
 @dataclass(frozen=True)
 class MemoryChoice:
-    """Memory that a user adds to chips, and the placement of weights and caches.
+    """The memory that a user adds to chips, and the placement of weights and caches.
 
     host : the host whose memory chips may use, and whose cores may compute
-    use : how weights on the host are used; None for the faster way in each pass
-    place : memory for each category of bytes; others are placed for the highest speed
-    prefix_tier : memory from which the cached part of prompts is loaded; None for its own memory
-    place_for : objective of the placement of other categories
-    note : note to the reader about how the options were understood
-    longest : length of a sequence that must fit, whatever the requests; 0 for the requests' own [1]
-    slots : sequences that each have an equal part of ``longest`` under llama.cpp; 1 if all
-        share it [1]
-    language_model_only : True if the encoders of images and sound are not loaded
-    drafted : draft tokens per pass [1]
-    draft : model that drafts them; None for the model's own draft layers, or a head of one layer
-    gpu_layers : layers in the chip's memory, counted from the last, with the output layer as one
-        more; earlier layers, their caches and the table of embeddings are on the host. None if
-        not stated [1]
-    cpu_moe_layers : layers, counted from the first, whose routed experts are on the host; None
-        if not stated [1]
+    use : how weights on the host are used; None for the faster way in each step
+    place : the memory for each category of bytes; other categories are placed for speed
+    prefix_tier : the memory from which cached prefixes are loaded; None for the chip's own
+    place_for : what the placement of other categories optimizes
+    note : a note to the user on how the options were interpreted
+    longest : the sequence length that must fit; 0 for that of the requests [1]
+    slots : the number of llama.cpp slots that divide ``longest`` equally; 1 if all share it [1]
+    language_model_only : whether image and audio encoders are not loaded
+    drafted : the number of draft tokens per step [1]
+    draft : the draft model; None for the model's own draft layers, or a one-layer head
+    gpu_layers : the number of layers in chip memory, counted from the last and including the output
+        layer. Earlier layers, their caches and the embedding table are on the host. None if not
+        stated [1]
+    cpu_moe_layers : the number of layers, counted from the first, whose routed experts are on the
+        host; None if not stated [1]
     """
 
     host: Hardware | None = None
@@ -56,36 +56,37 @@ class MemoryChoice:
     cpu_moe_layers: int | None = None
 
     def drafting(self, tokens: ArrayLike) -> "MemoryChoice":
-        """The same memory, with the draft model only if it drafts.
+        """Remove the draft model if no tokens are drafted.
 
-        tokens : draft tokens per pass [1]
+        tokens : the number of draft tokens per step [1]
         """
         drafted = float(np.max(tokens))
         return replace(self, drafted=drafted, draft=self.draft if drafted else None)
 
     @property
     def shares_layers(self) -> bool:
-        """Whether the user states how many layers, or experts of layers, are on the card."""
+        """Whether the user states how many layers, or layers' experts, are on the card."""
         return self.gpu_layers is not None or self.cpu_moe_layers is not None
 
 
 OWN_MEMORY = MemoryChoice()
-"""The chip's own memory only, with the default placement."""
+"""The default memory options: the chip's own memory only, with the default placement."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tier:
-    """A memory as numbers.
+    """A memory tier in numbers.
 
-    entry : its entry in the file
+    entry : the entry in the hardware file
     where : ``chip``, ``package``, ``host`` or ``disk``
-    capacity, bandwidth : of the whole memory. [byte], [byte/s]
-    link : rate at which one chip reads it over its link, one way; infinity without a link [byte/s]
-    shared_by : chips that share one such memory [1]
-    flop_rates : of the cores at this memory, for each category of bytes; none if they may not
-        compute [FLOP/s]
-    streams : True if chips may read it over the link
-    reported : share of the capacity that a driver reports; None if not stated [1]
+    capacity, bandwidth : the values for the whole memory [byte], [byte/s]
+    link : the one-way rate at which a chip reads it over its link; infinity without a
+        link [byte/s]
+    shared_by : the number of chips that share the memory [1]
+    flop_rates : the rates of the cores attached to it, for each category of bytes; None if they
+        may not compute [FLOP/s]
+    streams : whether chips may read it over the link
+    reported : the fraction of the capacity that a driver reports; None if not stated [1]
     """
 
     entry: Memory
@@ -100,29 +101,29 @@ class Tier:
 
     @property
     def name(self) -> str:
-        """Name of the memory in its file."""
+        """The name of the memory in its file."""
         return self.entry.name
 
     @property
     def is_near(self) -> bool:
-        """Whether a chip reads it at the memory's own rate."""
+        """Whether a chip reads it at the memory's full bandwidth."""
         return self.where in ("chip", "package")
 
     def share(self, chips: ArrayLike) -> ArrayLike:
-        """Fraction of such a memory that one chip gets, for each number of chips. [1]"""
+        """Compute the fraction of the memory that one chip gets. [1]"""
         if self.shared_by == 1.0:
             return 1.0
         return np.ceil(np.asarray(chips) / self.shared_by) / chips
 
     @property
     def rate(self) -> float:
-        """Highest rate at which one chip alone can read it. [byte/s]"""
+        """The highest rate at which a single chip can read it. [byte/s]"""
         return self.bandwidth if self.flop_rates else min(self.bandwidth, self.link)
 
     def order(self, regions: float = 1.0) -> tuple[bool, float]:
-        """Sort memories in filling order: the chip's own first, then the fastest.
+        """Build a sort key for the filling order: the chip's own memories first, then the fastest.
 
-        A token reads only one of the regions into which on-chip memory is divided at a time.
+        A token reads on-chip memory one region at a time.
         """
         rate = self.rate / regions if self.where == "chip" else self.rate
         return not self.is_near, -rate
@@ -130,7 +131,7 @@ class Tier:
 
 @once
 def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
-    """Memories of a chip in the order in which they are filled."""
+    """List the memories of a chip in the order in which they are filled."""
     fastest = max(hardware.memory, key=lambda memory: memory.bandwidth.si)
     regions = "chip" if hardware.execution == "spatial" else "package"
     tiers = [

@@ -1,4 +1,4 @@
-"""Memory that an operating system lets a GPU use if CPU and GPU share it."""
+"""Limits that an operating system sets on GPU memory if the CPU and GPU share it."""
 
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware
@@ -7,9 +7,9 @@ from fastcalc.catalogue.schema.quantities import Quantity
 
 @once
 def with_raised_limit(hardware: Hardware) -> Hardware:
-    """A chip whose user gave the GPU all memory: on Macs, with iogpu.wired_limit_mb.
+    """Raise the GPU's memory limit to all memory, as iogpu.wired_limit_mb does on Macs.
 
-    Other systems have no limit that a user can raise.
+    Chips on other systems are returned unchanged, because they have no such limit.
     """
     if hardware.kind != "apple":
         return hardware

@@ -1,1 +1,1 @@
-"""Workload counts of a model: parameters, bytes and FLOPs per token from its shape alone."""
+"""Parameters, bytes and FLOPs per token of a model, counted from its shape alone."""

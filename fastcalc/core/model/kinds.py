@@ -1,4 +1,4 @@
-"""Categories of bytes, with the same name in a model's weights and in memory placement."""
+"""Categories of bytes, which weights and memory placement name in the same way."""
 
 from typing import Generic, NamedTuple, TypeVar
 
@@ -6,12 +6,12 @@ Quantity = TypeVar("Quantity", covariant=True)
 
 
 class Kinds(NamedTuple, Generic[Quantity]):
-    """A quantity for each category of bytes that a pass reads.
+    """A value for each category of bytes that a step reads.
 
-    dense : matrices that every token uses
-    head : the output head with norms, biases and routers
-    experts : routed experts
-    kv : caches, and attention over them
+    dense : the matrices that every token uses
+    head : the output head, norms, biases and routers
+    experts : the routed experts
+    kv : the caches, and attention over them
     """
 
     dense: Quantity
@@ -20,15 +20,15 @@ class Kinds(NamedTuple, Generic[Quantity]):
     kv: Quantity
 
     def of(self, kind: str) -> Quantity:
-        """Quantity of a category by its name."""
+        """Return the value of a category by name."""
         return self[self._fields.index(kind)]
 
 
 READ = Kinds._fields
-"""Categories of bytes that a pass reads."""
+"""The categories of bytes that a step reads."""
 
 KINDS = (*READ, "embedding")
-"""Categories that are placed in memory: the above, and the table of input embeddings."""
+"""The categories that are placed in memory: those above, and the input embedding table."""
 
 IN_LAYERS = ("dense", "experts", "kv")
-"""Categories present in every layer, for which a chip and a host's cores alternate."""
+"""The categories present in every layer, for which a chip and a host's cores alternate."""

@@ -1,4 +1,4 @@
-"""One layer, counted from its shape alone: parameters by category, caches and state."""
+"""Parameters, caches and state of a single layer, counted from its shape alone."""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -19,22 +19,23 @@ from fastcalc.catalogue.schema import (
 from fastcalc.formulas import counting, linear_attention, sparse
 
 _INDEX_SCALE_BYTES = 4.0
-"""Keys of an indexer are cached at 8 bits with one 32-bit scale each, as DeepSeek V3.2 does."""
+"""Indexer keys are cached at 8 bits with one 32-bit scale each, as in DeepSeek V3.2."""
 
 
 @dataclass(frozen=True)
 class CacheGroup:
-    """Layers with the same caches and attention.
+    """Layers with the same type of cache and attention.
 
-    layers : number of layers [1]
-    elements : elements per token in one layer [1]
-    window : number of most recent tokens that are kept; infinity for all [1]
-    shards : ranks that a tensor-parallel group can spread the cache over: key-value heads, or 1 for
-        a latent that every rank needs whole [1]
-    decode_flops, prefill_flops : attention FLOPs of one layer for a new token and a token it
-        attends to [FLOP]
-    picked : tokens that an indexer selects for a new token; infinity without an indexer [1]
-    element_bytes : width of an element; None for the width of the cache format [byte]
+    layers : the number of layers [1]
+    elements : the cached elements per token in one layer [1]
+    window : the number of most recent tokens that are kept; infinity for all [1]
+    shards : the maximum number of ranks that can divide the cache: the number of key-value heads,
+        or 1 for a latent that every rank needs whole [1]
+    decode_flops, prefill_flops : the attention FLOPs in one layer per pair of a new token and a
+        token it attends to [FLOP]
+    picked : the number of tokens that an indexer selects for a new token; infinity without an
+        indexer [1]
+    element_bytes : the width of an element; None for that of the cache format [byte]
     """
 
     layers: float
@@ -48,23 +49,25 @@ class CacheGroup:
 
     @property
     def attended(self) -> float:
-        """Maximum number of tokens that a new token attends to. [1]"""
+        """The maximum number of tokens that a new token attends to. [1]"""
         return min(self.window, self.picked)
 
 
 @dataclass(frozen=True)
 class LayerCount:
-    """What a layer, or a part of one, stores: parameters and sequence state.
+    """The parameters and sequence state of a layer, or of a component of a layer.
 
-    attention, ffn, shared_experts, experts : matrix parameters: of attention or a state layer, of
-        the dense network, of networks that each token uses beside routed experts, and of these [1]
-    small, expert_biases : parameters of norms, biases and routers, and biases of routed experts [1]
-    state : elements of recurrent state per sequence, independent of its length [1]
-    convolution : elements of the state that are the inputs of a convolution, kept at 16 bits [1]
-    prompt_traffic : memory traffic between kernels of a state layer per prompt token [byte]
-    copied : matrix parameters of attention that each tensor-parallel rank holds whole [1]
-    absorbed : parameters of latent attention that engines also keep transposed, at 16 bits [1]
-    caches : cache groups of one layer
+    attention, ffn, shared_experts, experts : the matrix parameters of attention or a state layer,
+        of the dense network, of shared experts, and of routed experts [1]
+    small, expert_biases : the parameters of norms, biases and routers; the biases of routed experts
+        [1]
+    state : the elements of recurrent state per sequence, independent of its length [1]
+    convolution : the state elements that are inputs of a convolution, kept at 16 bits [1]
+    prompt_traffic : the memory traffic between kernels of a state layer per prompt token [byte]
+    copied : the matrix parameters of attention that each tensor-parallel rank holds whole [1]
+    absorbed : the parameters of latent attention of which engines also keep a transposed copy at 16
+        bits [1]
+    caches : the cache groups of one layer
     """
 
     attention: float = 0.0
@@ -84,13 +87,13 @@ class LayerCount:
         return LayerCount(*map(add, vars(self).values(), vars(other).values()))
 
     def times(self, layers: float) -> "LayerCount":
-        """Parameters and state of several copies; caches remain as for one copy. [1]"""
+        """Multiply parameters and state by a number of layers, but keep the caches of one. [1]"""
         *numbers, _ = vars(self).values()
         return LayerCount(*(layers * number for number in numbers))
 
     @property
     def dense(self) -> float:
-        """Parameters of the matrices that every token uses. [1]"""
+        """The parameters of matrices that every token uses. [1]"""
         return self.attention + self.ffn + self.shared_experts
 
     @property
@@ -100,7 +103,7 @@ class LayerCount:
 
 
 def count_layer(block: Block, model: Model) -> LayerCount:
-    """Count one layer of a block: attention, feed-forward network, norms, hyper-connections."""
+    """Count a layer of a block: attention, feed-forward network, norms, hyper-connections."""
     hidden = float(model.hidden_size or 0)
     norms = block.parts if block.norms is None else block.norms
     small = norms * hidden * (1 + model.norm_bias)
@@ -138,7 +141,7 @@ def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
 
 
 def count_attention(attention: AnyAttention | None, hidden: float) -> LayerCount:
-    """Count attention of any type."""
+    """Count an attention or state layer of any type."""
     if attention is None:
         return LayerCount()
     if isinstance(attention, Attention):
@@ -206,7 +209,7 @@ def _latent(attention: LatentAttention, hidden: float) -> LayerCount:
 def _indexed(
     attention: LayerCount, indexer: Indexer | None, *, hidden: float, query: float
 ) -> LayerCount:
-    """Count attention that reads only the tokens its indexer selects, including the indexer."""
+    """Add an indexer to attention, which then reads only the selected tokens."""
     if indexer is None:
         return attention
     picked = tuple(replace(group, picked=float(indexer.top_k)) for group in attention.caches)
@@ -227,7 +230,7 @@ def _indexed(
 def _indexer(
     indexer: Indexer, *, hidden: float, query: float, interval: int, copies: int, vectors: int
 ) -> LayerCount:
-    """Count an indexer: one key per ``every`` tokens, all of which a new token scans."""
+    """Count an indexer, which caches a key per ``every`` tokens and scores all of them."""
     matrices = sparse.indexer_matrices(
         hidden=hidden,
         query=query,
@@ -274,9 +277,9 @@ def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
 def _entries(
     attention: CompressedAttention, interval: int | None, hidden: float, flops: float
 ) -> LayerCount:
-    """Count the compressor, which folds ``every`` tokens into one entry, and the entries' indexer.
+    """Count a compressor, which turns ``every`` tokens into one entry, and its indexer.
 
-    With an indexer, neighbouring entries overlap, and its keys are compressed in the same way.
+    With an indexer, neighboring entries overlap, and its keys are compressed in the same way.
     """
     if interval is None:
         return LayerCount()
@@ -342,7 +345,7 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
 
 
 def _other_linear(attention: LinearAttention, hidden: float, width: float) -> LayerCount:
-    """Count Mamba, lightning attention or a short convolution, as wide as all values together."""
+    """Count Mamba, lightning attention or a short convolution from its total value width."""
     kernel, state_size = attention.conv_kernel, attention.key_dim
     looked_back_on = (kernel - 1) * width
     if attention.kind == "lightning":

@@ -8,24 +8,24 @@ from fastcalc.catalogue.formats import NumberFormat
 
 @dataclass(frozen=True)
 class Weights:
-    """Parameters of one category and the format in which they are stored."""
+    """The parameters of one component, and the format in which they are stored."""
 
     parameters: float
     format: NumberFormat
 
     @property
     def bytes(self) -> float:
-        """Bytes of these weights. [byte]"""
+        """The size of these weights. [byte]"""
         return self.parameters * self.format.bytes
 
 
 class WeightsByPart(NamedTuple):
-    """The weights of a model.
+    """The weights of a model by component.
 
-    dense : matrices that every token uses
-    small : norms, biases and routers
-    head, embedding : output head and input embedding; tied weights are counted in the head only
-    experts, expert_biases : matrices and biases of all routed experts
+    dense : the matrices that every token uses
+    small : the norms, biases and routers
+    head, embedding : the output head and the input embedding; tied weights count as head only
+    experts, expert_biases : the matrices and biases of all routed experts
     """
 
     dense: Weights
@@ -36,5 +36,5 @@ class WeightsByPart(NamedTuple):
     expert_biases: Weights
 
     def of(self, part: str) -> Weights:
-        """Weights of a component by its name."""
+        """Return the weights of a component by name."""
         return self[self._fields.index(part)]

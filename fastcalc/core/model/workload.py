@@ -1,8 +1,8 @@
-"""Bytes of a model and cost of a token, counted once from the shape alone.
+"""Size of a model and work per token, counted once from the shape alone.
 
-A `Workload` is a model in one weight format and one cache format, reduced to the sums
-that placement and the step function need. It covers the text core alone: no
-multi-token-prediction layers and no vision tower.
+A `Workload` is a model in one weight format and one cache format, reduced to the totals that
+placement and the step function need. It covers only the text model, without multi-token-prediction
+layers and vision tower.
 """
 
 import re
@@ -36,41 +36,43 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _STATE_BYTES = 4.0
-"""Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations); the
-inputs of their convolutions have the 16 bits of activations."""
+"""Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations), and
+the inputs of their convolutions at the 16 bits of activations."""
 
 _16_BIT = 2.0
 
 
 WIDTH_RATIO = 0.272
-"""Hidden width over the square root of the active parameters per layer: the median of the
-catalogue's models that publish their shape, of which four fifths lie between 0.23 and 0.32. [1]"""
+"""The ratio of hidden width to the square root of the active parameters per layer: the median over
+models in the catalogue that publish their shape, of which four fifths lie between 0.23 and 0.32.
+[1]"""
 
 VOCABULARY = 151_936
-"""Median vocabulary size of the catalogue's models, for models that publish none. [1]"""
+"""The median vocabulary size in the catalogue, for models that publish none. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """A model in its formats, as sums.
+    """A model in its number formats, reduced to totals.
 
-    weights : of all layers, by component
-    experts, active_experts : routed experts per layer and experts per token; 0 without experts
-        [1]
-    expert_layers, latent_layers, layers : layers with routed experts, with latent attention, and
-        all [1]
-    depth : sequential layers; one without attention or without feed-forward network counts half [1]
-    hidden : hidden width; None if not published [1]
-    expert_width : columns of a routed expert, its feed-forward width; infinity if unknown [1]
-    caches : caches that grow with the context
-    state_elements : elements of recurrent state per sequence, independent of its length [1]
-    convolution_elements : elements of these that are inputs of convolutions [1]
-    prompt_traffic : memory traffic between kernels of recurrent layers per prompt token [byte]
-    largest_layer_bytes : weights of the largest layer [byte]
-    copied_bytes, absorbed_bytes : weights that each tensor-parallel rank holds whole, and copies of
-        weights of latent attention at 16 bits, which ranks divide [byte]
-    layer_kinds : number of layers of each type, and the count of one such layer; empty if not
-        published
+    weights : the weights of all layers, by component
+    experts, active_experts : the number of routed experts per layer and per token; 0 for dense
+        models [1]
+    expert_layers, latent_layers, layers : the number of layers with routed experts, with latent
+        attention, and in total [1]
+    depth : the number of sequential layers, where a layer that lacks attention or a feed-forward
+        network counts half [1]
+    hidden : the hidden width; None if not published [1]
+    expert_width : the feed-forward width of a routed expert; infinity if unknown [1]
+    caches : the caches that grow with the context
+    state_elements : the elements of recurrent state per sequence, independent of its length [1]
+    convolution_elements : the state elements that are inputs of convolutions [1]
+    prompt_traffic : the memory traffic between kernels of recurrent layers per prompt token [byte]
+    largest_layer_bytes : the weights of the largest layer [byte]
+    copied_bytes, absorbed_bytes : the weights that each tensor-parallel rank holds whole, and the
+        16-bit copies of latent-attention weights, which ranks divide [byte]
+    layer_kinds : the number of layers of each type, with the workload of one such layer; empty if
+        not published
     """
 
     model: Model
@@ -96,7 +98,7 @@ class Workload:
 
     @property
     def sent_width(self) -> float:
-        """Elements per token that chips exchange: a default if the width is not published. [1]
+        """The elements per token that chips exchange, or a default if the width is unpublished. [1]
 
         The hardware bound uses only a published width (`hidden`).
         """
@@ -104,102 +106,102 @@ class Workload:
 
     @property
     def vocabulary(self) -> int:
-        """Vocabulary size: the number of logits; a default if not published. [1]"""
+        """The vocabulary size, which is the number of logits, or a default if unpublished. [1]"""
         return self.model.vocabulary or VOCABULARY
 
     @cached_property
     def last_norm(self) -> Weights:
-        """Parameters of the final norm before the head, which belongs to no layer."""
+        """The parameters of the final norm before the head, which belongs to no layer."""
         in_layers = self.norm_parameters if self.layer_kinds else 0.0
         small = self.weights.small
         return replace(small, parameters=max(small.parameters - in_layers, 0.0))
 
     @property
     def norm_parameters(self) -> float:
-        """Norms, biases and routers of the layers, which every prompt token uses. [1]"""
+        """The norms, biases and routers of the layers, which every prompt token uses. [1]"""
         if not self.layer_kinds:
             return self.weights.small.parameters
         return sum(count * layer.weights.small.parameters for count, layer in self.layer_kinds)
 
     @cached_property
     def bytes(self) -> Kinds[float]:
-        """Weights that passes read, by category; caches are not included. [byte]"""
+        """The weights that steps read by category, without caches. [byte]"""
         dense, small, head, _, experts, biases = (group.bytes for group in self.weights)
         return Kinds(dense, small + head, experts + biases, kv=0.0)
 
     @property
     def formats(self) -> Kinds[NumberFormat]:
-        """Stored format of each category; small weights and biases are not multiplied."""
+        """The stored format of each category that is multiplied."""
         weights, cache = self.weights, number_format(self.kv_format, cache=True)
         return Kinds(weights.dense.format, weights.head.format, weights.experts.format, cache)
 
     @property
     def total_parameters(self) -> float:
-        """Parameters of the text core. [1]"""
+        """The number of parameters of the text model. [1]"""
         return sum(group.parameters for group in self.weights)
 
     @property
     def stored_experts(self) -> float:
-        """Routed experts of a layer, including copies, which take memory only. [1]"""
+        """The routed experts stored per layer, including copies, which only take memory. [1]"""
         ffns = [block.ffn for block in self.model.blocks]
         copies = [ffn.redundant_experts for ffn in ffns if isinstance(ffn, MixtureOfExperts)]
         return self.experts + max(copies, default=0)
 
     @property
     def active_share(self) -> float:
-        """Share of the routed experts that one token uses. [1]"""
+        """The fraction of the routed experts that one token uses. [1]"""
         return self.active_experts / self.experts if self.experts else 0.0
 
     @property
     def active_parameters(self) -> float:
-        """Parameters used by one token, with the whole embedding but without further tables. [1]"""
+        """The parameters used by one token, with the embedding but without further tables. [1]"""
         experts = self.weights.experts.parameters + self.weights.expert_biases.parameters
         unused = experts * (1.0 - self.active_share) + _looked_up(self.model)
         return self.total_parameters - unused
 
     @property
     def multiplied_parameters(self) -> float:
-        """Parameters multiplied for one token, without the input embedding (a lookup). [1]"""
+        """The parameters multiplied for one token, without the input embedding (a lookup). [1]"""
         embedding = self.weights.embedding.parameters - _looked_up(self.model)
         return self.active_parameters - embedding
 
     @property
     def weight_bytes(self) -> float:
-        """Bytes of all weights. [byte]"""
+        """The size of all weights. [byte]"""
         return sum(group.bytes for group in self.weights)
 
     @property
     def flops_per_token(self) -> float:
-        """FLOPs of matrix products for one token, attention without scores. [FLOP]"""
+        """The FLOPs of matrix products for one token, without attention scores. [FLOP]"""
         return float(counting.linear_flops(parameters=self.multiplied_parameters))
 
     @property
     def state_bytes(self) -> float:
-        """Recurrent state that each sequence keeps, whatever its length. [byte]"""
+        """The recurrent state that each sequence keeps, whatever its length. [byte]"""
         recurrent = self.state_elements - self.convolution_elements
         return recurrent * _STATE_BYTES + self.convolution_elements * _16_BIT
 
     def cache_bytes(self, tokens: ArrayLike, *, ranks: ArrayLike = 1.0) -> Array:
-        """Cache of one sequence on one of ``ranks`` tensor-parallel ranks. [byte]
+        """Compute the cache size of one sequence on one of ``ranks`` tensor-parallel ranks. [byte]
 
-        ranks : ranks of the tensor-parallel group; heads are spread, latents copied [1]
+        ranks : the size of the tensor-parallel group, which divides heads but copies latents [1]
         """
         windows = [group.window for group in self.caches]
         return self.cache_of(_attended(windows, tokens, 0.0), ranks)
 
     def cache_read_bytes(self, tokens: ArrayLike, *, spread: ArrayLike = 0.0) -> Array:
-        """Cache bytes that a decode step reads: for sparse attention, only selected tokens. [byte]
+        """Compute the cache bytes that a decode step reads; sparse attention reads fewer. [byte]
 
-        spread : half-width of the range of contexts around the mean [1]
+        spread : the half-width of the range of contexts around the mean [1]
         """
         return self.cache_of(self.attended(tokens, spread))
 
     def attended(self, context: ArrayLike, spread: ArrayLike) -> list[Array]:
-        """Tokens that a new token attends to in each group of layers. [1]"""
+        """Count the tokens that a new token attends to in each cache group. [1]"""
         return _attended([group.attended for group in self.caches], context, spread)
 
     def cache_of(self, tokens: Sequence[Array], ranks: ArrayLike = 1.0) -> Array:
-        """Bytes that one sequence caches for some tokens in each layer group. [byte]"""
+        """Compute the bytes that a sequence caches, given its tokens in each cache group. [byte]"""
         total: Array = self.state_bytes / np.asarray(ranks)
         for group, count in zip(self.caches, tokens, strict=True):
             layer = cache_bytes_per_layer(
@@ -209,12 +211,12 @@ class Workload:
         return total
 
     def element_bytes(self, group: CacheGroup) -> float:
-        """Bytes per element of a cache. [byte]"""
+        """Return the bytes per element of a cache group. [byte]"""
         return group.element_bytes or number_format(self.kv_format, cache=True).cache_bytes
 
     @property
     def cache_bytes_per_token(self) -> float:
-        """Bytes that one more token adds before any window is full. [byte]"""
+        """The cache size in bytes per token, before any window is full. [byte]"""
         return sum(
             group.layers * group.elements * self.element_bytes(group) for group in self.caches
         )
@@ -222,12 +224,13 @@ class Workload:
     def attention_flops(
         self, context: ArrayLike, *, spread: ArrayLike = 0.0, prompt: bool = False
     ) -> ArrayLike:
-        """Attention FLOPs of one new token at a context. [FLOP]
+        """Compute the attention FLOPs of one new token at a context. [FLOP]
 
-        context : mean number of tokens before it [1]
-        spread : half-width of the range of contexts around the mean [1]
-        prompt : count the prefill form, which for latent attention is the cheaper of two:
-            expanded into heads over all tokens, or absorbed over the selected tokens
+        context : the mean number of tokens before it [1]
+        spread : the half-width of the range of contexts around the mean [1]
+        prompt : whether the token is a prompt token. For latent attention, prefill then uses the
+            cheaper of two forms: expanded into heads over all tokens, or absorbed over the selected
+            tokens
         """
         picked = self.attended(context, spread)
         if not prompt:
@@ -242,7 +245,7 @@ class Workload:
         return total
 
     def decode_flops_of(self, picked: Sequence[Array]) -> ArrayLike:
-        """Attention FLOPs of one new token over the tokens that it attends to. [FLOP]"""
+        """Compute the attention FLOPs of one new token from the tokens it attends to. [FLOP]"""
         total: ArrayLike = 0.0
         for group, tokens in zip(self.caches, picked, strict=True):
             total = total + group.layers * (group.decode_flops * tokens)
@@ -250,7 +253,7 @@ class Workload:
 
 
 def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) -> list[Array]:
-    """Tokens attended to under each limit; layers with the same limit are counted once. [1]"""
+    """Count the tokens attended to under each limit, once for layers with the same limit. [1]"""
     by_limit = {
         limit: attended_tokens(context=context, spread=spread, window=limit)
         for limit in dict.fromkeys(limits)
@@ -259,11 +262,11 @@ def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) ->
 
 
 def workload(model: Model, weights: str | None = None, kv: str | None = None) -> Workload:
-    """Count a model in a weight format and a cache format.
+    """Build the workload of a model in a weight format and a cache format.
 
-    weights : number formats of the matrices as ``--weights`` takes them; by default the model's
-        own
-    kv : number format of the cache; by default the model's own
+    weights : the number formats of the matrices in the syntax of ``--weights``; by default the
+        model's own
+    kv : the number format of the cache; by default the model's own
     """
     return _count(model, weights, kv)
 
@@ -288,9 +291,9 @@ def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
 
 
 def formats_asked(model: Model, weights: str | None) -> WeightFormats:
-    """Choose the format of each weight group; the model's own mix keeps its formats.
+    """Choose the format of each weight group; a mixed checkpoint keeps its own formats.
 
-    weights : as ``--weights`` takes it; None for the model's own
+    weights : the format in the syntax of ``--weights``; None for the model's own
     """
     if weights is None or weights in (model.format_name, published_base(model)):
         return model.own_formats
@@ -313,7 +316,7 @@ def formats_asked(model: Model, weights: str | None) -> WeightFormats:
 
 
 def published_base(model: Model) -> str | None:
-    """Quantized format that represents a published mix; None if no format does.
+    """Choose the quantized format that represents a mixed checkpoint, or None if none does.
 
     A checkpoint in several quantized formats is named by the format of most matrices: nobody
     publishes DeepSeek V4 in FP8 alone. A mix that includes 16 bits may also be published as such.
@@ -323,7 +326,7 @@ def published_base(model: Model) -> str | None:
 
 
 def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
-    """Count a model with published totals only; every active parameter may be routed."""
+    """Build the workload of a model with published totals only."""
     assert model.total_parameters and model.layers and model.kv_bytes_per_token
     total = model.total_parameters.si
     active = model.active_parameters.si if model.active_parameters else total
@@ -364,7 +367,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
 
 
 def _looked_up(model: Model) -> float:
-    """Parameters of further tables, from which a token reads a few rows. [1]"""
+    """Count the parameters of further tables, from which a token reads only a few rows. [1]"""
     return model.lookup_parameters.si if model.lookup_parameters else 0.0
 
 
@@ -399,7 +402,7 @@ def _layers(
     formats: WeightFormats,
     kv_format: str,
 ) -> Workload:
-    """Count some of a model's layers, without head and embedding."""
+    """Build the workload of some of a model's layers, without head and embedding."""
     assert model.hidden_size
     runs = [(block.count, count_layer(block, model)) for block in blocks]
     experts = [block for block in blocks if isinstance(block.ffn, MixtureOfExperts)]
@@ -460,12 +463,12 @@ def _layer_bytes(layer: LayerCount, formats: WeightFormats) -> float:
 
 
 def checkpoint_parameters(model: Model) -> float:
-    """Parameters of text core, multi-token-prediction layers and vision tower. [1]"""
+    """Count the parameters of the text model, prediction layers and vision tower. [1]"""
     return workload(model).total_parameters + sum(outside_core(model).values())
 
 
 def checkpoint_bytes(model: Model) -> float:
-    """Stored size of a model as published, including towers and prediction layers. [byte]"""
+    """Compute the size of a published checkpoint, including towers and prediction layers. [byte]"""
     outside, formats = outside_core(model), model.own_formats
     return workload(model).weight_bytes + sum(
         parameters * formats.of(group).bytes for group, parameters in outside.items()
@@ -474,7 +477,7 @@ def checkpoint_bytes(model: Model) -> float:
 
 @once
 def outside_core(model: Model) -> dict[str, float]:
-    """Count a checkpoint's parameters outside the text core, by weight group. [1]
+    """Count a checkpoint's parameters outside the text model, by weight group. [1]
 
     A multi-token-prediction layer is one more layer, a projection of two hidden states to one,
     and three norms; some checkpoints store copies of embedding and head in it.

@@ -1,13 +1,13 @@
-"""Split of each category of bytes over memories that minimizes the time of the passes.
+"""Search for the split of bytes over memories that minimizes step time.
 
-Memories are filled in order with one category of bytes after another, in every order of categories.
-Idle room that no pass reads is one more category, so that a memory may stay empty. Categories of a
-layer may also be spread in equal shares, so that the cores of a host work in fewer layers. The time
-of the passes is computed for each fill as everywhere else, and the fastest fill is used. With more
-than two memories, each pair is then filled again.
+The search fills memories in order with one category of bytes after another, in every order of
+categories. Free memory counts as a category that no step reads, so that a memory may stay empty.
+Categories of a layer may also be spread in equal fractions, so that the host's cores work in fewer
+layers. The search computes the step time for each split and keeps the fastest. With more than two
+memories, it then refines each pair.
 
-The speed of a memory does not change the candidate fills of two memories, except that fills that
-cannot save time are omitted. So with a faster memory the best fill is never slower.
+For two memories, the candidate splits do not depend on the memory's speed, except that splits that
+cannot save time are skipped. So a faster memory never makes the best split slower.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -22,13 +22,13 @@ from fastcalc.core.placement.split import Costs, Split, extra_beyond_rounding
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 _TIE = 1e-12
-"""Share by which a fill must be faster than the fills before it."""
+"""The relative speed-up that a split needs in order to replace earlier ones."""
 
 _IDLE = "idle"
-"""Room that no pass reads: free, or occupied by the table of embeddings."""
+"""Memory that no step reads: free, or occupied by the embedding table."""
 
 _AT_ONCE = 20_000
-"""Number of fills times batches that are computed together."""
+"""The number of splits times batches that are computed together."""
 
 
 def best_split(
@@ -38,18 +38,15 @@ def best_split(
     seconds: Callable[[Split], Array],
     passes: Sequence[Sequence[Costs]],
 ) -> Split:
-    """Place each category of bytes without an explicit memory so that the passes take least time.
+    """Place each category of bytes without an explicit memory so that steps take the least time.
 
-    split : with the categories that are assigned to one memory; the others are in the first memory
+    split : the split in which assigned categories are in their memory and others in the first
     assigned : the categories that are assigned to one memory
-    rooms : capacity of each memory; bytes that do not fit at all are in the last [byte]
-    seconds : function for the total time of the passes with bytes split over the memories [s]
-    passes : bytes that each reads per category, in each of its ways; None if other effects matter
+    rooms : the capacity of each memory; bytes that do not fit anywhere are in the last [byte]
+    seconds : computes the total time of the steps for a split [s]
+    passes : the costs of each step, for each way to run it; None if other effects matter
 
-    Returns
-    -------
-    Split
-        Of arrays that broadcast with the batch.
+    Returns ------- Split Arrays that broadcast with the batch.
     """
     sizes, room = split.sizes, []
     for at, usable in enumerate(rooms):
@@ -67,9 +64,9 @@ def best_split(
 
 
 def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, int]]:
-    """Pairs of memories in which the farther one may be faster for any category.
+    """Find pairs of memories in which the farther one may be faster for some category.
 
-    No pair is omitted if moving bytes nearer could speed up each way of each pass.
+    A pair is kept unless moving bytes nearer is certain to speed up every step.
     """
     pairs = set(combinations(range(count), 2))
     if not passes:
@@ -87,7 +84,7 @@ def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, in
 
 
 def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
-    """Yield the memories that are filled together, in order: all of them, then each pair.
+    """Yield the memories to fill together, in order: first all of them, then each pair.
 
     A farther memory is filled before a nearer one if it may be faster. A pair has only one order,
     since the reverse equals another order of categories.
@@ -100,10 +97,11 @@ def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...
 
 
 def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> tuple[Split, Array]:
-    """Find the best of some fills and the previous fill for each batch, and its time. [s]
+    """Choose the best of several splits and the previous one for each batch. [s]
 
-    before, seconds_before : the previous fill, and the time of the passes with it [s]
-    fills, spent : candidate fills along a first dimension, and the time of the passes with each [s]
+    before, seconds_before : the previous split, and the time of the steps with it [s]
+    fills, spent : the candidate splits along the first axis, and the time of the steps with each
+        [s]
     """
     lowest = np.min(spent, axis=0)
     is_better = lowest < seconds_before * (1.0 - _TIE)
@@ -130,12 +128,12 @@ def _fills(
     room: Sequence[Array],
     order_options: tuple[bool, bool],
 ) -> Iterator[Split]:
-    """Yield new distributions of the bytes in some memories, along a first dimension.
+    """Yield new splits of the bytes in some memories, along a first axis.
 
-    groups : categories that may move
-    memories : indices of the memories, in the order in which they are filled
-    room : in each memory [byte]; bytes that do not fit go into the last that is filled
-    order_options : whether to also spread categories equally, and whether to leave room first
+    groups : the categories that may move
+    memories : the indices of the memories, in the order in which they are filled
+    room : the room in each memory; bytes that do not fit go into the last one filled [byte]
+    order_options : whether to also spread categories equally, and whether to try leaving room free
     """
     totals = {group: sum(split.shares[group][at] for at in memories) for group in groups}
     kind_bytes = {group: split.sizes[group] * total for group, total in totals.items()}
@@ -161,10 +159,10 @@ def _fills(
 
 
 def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
-    """Shares of some bytes in each memory if memories are filled in order. [1]
+    """Compute the fraction of bytes in each memory if memories are filled in order. [1]
 
-    start, width : bytes placed before them, and their own size [byte]
-    usable : of each memory [byte]
+    start, width : the bytes placed before them, and their own size [byte]
+    usable : the usable size of each memory [byte]
     """
     fractions, end, before = [], floats(0.0), floats(0.0)
     stop, divisor = start + width, np.maximum(width, 1.0)
@@ -180,11 +178,11 @@ def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
 
 @lru_cache
 def _orders(groups: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints:
-    """Rank of each category in every order; categories that are spread equally share a rank.
+    """List every order of the categories as ranks; equally spread ones share a rank.
 
-    groups : the first are preferred among equal orders; idle room is last
+    groups : the categories, earlier ones preferred in ties; free memory is last
     has_turns : whether equal spreading reduces alternation between chip and host
-    may_be_empty : whether idle room may come before others
+    may_be_empty : whether free memory may come before others
     """
     in_layers = [kind for kind in groups if kind in IN_LAYERS]
     counts = (0, 2, 3) if has_turns else (0,)
@@ -198,7 +196,7 @@ def _orders(groups: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Int
 
 
 def _with_table(split: Split, room: Sequence[Array]) -> Split:
-    """A split with the table of embeddings in the remaining room, since no pass reads all of it."""
+    """Put the embedding table into the remaining memory, since no step reads all of it."""
     size = split.sizes["embedding"]
     table_shares, left = [], floats(1.0)
     for at, usable in enumerate(room[:-1]):

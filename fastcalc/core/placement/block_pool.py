@@ -1,4 +1,4 @@
-"""Pool of cache blocks: its block tables, and the size of a block."""
+"""Pool of KV-cache blocks: its block tables, and the size of a block."""
 
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -11,12 +11,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class LayerCache(NamedTuple):
-    """Cache of one layer type on a rank; layers with equal values may share a group.
+    """The cache of one layer type on a rank; layers with equal values may share a group.
 
-    token : cache of one token [byte]
-    window : past tokens that it attends to; infinity for all [1]
-    state : recurrent state, which takes a block for any length [byte]
-    is_chunked : True if windows are disjoint and each starts with a block
+    token : the cache of one token [byte]
+    window : the number of past tokens that it attends to; infinity for all [1]
+    state : the recurrent state, which takes a block whatever the length [byte]
+    is_chunked : whether windows are disjoint and each starts a new block
     """
 
     token: float
@@ -26,11 +26,11 @@ class LayerCache(NamedTuple):
 
 
 class BlockGroup(NamedTuple):
-    """Layers whose blocks are listed in one table.
+    """Layers that share a block table.
 
-    layer : cache of each of them
-    tables : number of groups of this type [1]
-    tokens : tokens per block [1]
+    layer : the cache of each layer
+    tables : the number of groups of this type [1]
+    tokens : the tokens per block [1]
     """
 
     layer: LayerCache
@@ -40,12 +40,12 @@ class BlockGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockPool:
-    """Blocks from which every layer of a rank takes its pages.
+    """The pool from which all layers on a rank allocate cache blocks.
 
-    block_bytes : size of a block, over all layers that share its number [byte]
-    groups : tables of blocks, by layer type
-    state_blocks : blocks per sequence in each table of recurrent states [1]
-    padded_bytes : block size used in the start-up check for one sequence; None if equal [byte]
+    block_bytes : the size of a block, over all layers that share its number [byte]
+    groups : the block tables by layer type
+    state_blocks : the blocks per sequence in each table of recurrent states [1]
+    padded_bytes : the block size in the start-up check for one sequence; None if equal [byte]
     """
 
     block_bytes: float
@@ -60,21 +60,21 @@ class BlockPool:
 
     @property
     def checked_bytes(self) -> float:
-        """Block size in the start-up check that one sequence fits. [byte]"""
+        """The block size in the start-up check that one sequence fits. [byte]"""
         return self.block_bytes if self.padded_bytes is None else self.padded_bytes
 
     def blocks(self, available: float) -> int:
         """Count the blocks in a given amount of memory. [1]
 
-        available : memory of a rank for caches [byte]
+        available : the memory of a rank for caches [byte]
         """
         return max(int(available // self.block_bytes), 0)
 
     def reserved(self, tokens: ArrayLike, *, step: float = 1.0) -> Array:
-        """Blocks that a sequence takes from the pool. [1]
+        """Count the blocks that a sequence takes from the pool. [1]
 
-        tokens : of the sequence [1]
-        step : tokens that steps in flight add before a window frees any: 1 during decode [1]
+        tokens : the tokens of the sequence [1]
+        step : the tokens that steps in flight add before a window frees any: 1 during decode [1]
         """
         total = floats(np.zeros(np.shape(tokens)))
         for group in self.groups:

@@ -1,4 +1,4 @@
-"""Pool of cache blocks of an engine in which layers of all types share pages, as in vLLM."""
+"""Block pools of engines in which layers of all types share pages, as in vLLM."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,30 +19,30 @@ from fastcalc.formulas.cache_blocks import group_layers, state_block_tokens
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _LATENT_ALIGNMENT = 128.0
-"""Block size of latent attention next to recurrent states is a multiple of this (vLLM 0.27,
+"""With recurrent states, the block size of latent attention is a multiple of this (vLLM 0.27,
 vllm/platforms/interface.py). [1]"""
 
 
 CONVOLUTION_BYTES = 2.0
-"""Width of convolution inputs. [byte]"""
+"""The width of convolution inputs. [byte]"""
 
 
 def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool | None:
-    """Block pool of one rank; None if the engine shares no pages, or the form is unknown.
+    """Build the block pool of one rank, or return None if there is none or it is unknown.
 
-    tp, pp : ranks that divide a layer, and stages that divide layers [1]
+    tp, pp : the number of ranks that divide a layer, and of stages that divide layers [1]
     """
     paging = _paging(machine, work)
     return None if paging is None else _pool(work, (tp, pp), paging)
 
 
 class _Paging(NamedTuple):
-    """Engine settings that determine the block pool of a workload.
+    """The engine settings that determine a block pool.
 
-    block, drafted, state_blocks : tokens per block, draft tokens, and blocks per recurrent state
-        [1]
-    ranks : ranks per chip [1]
-    draft : separate draft model
+    block, drafted, state_blocks : the tokens per block, draft tokens, and blocks per recurrent
+        state [1]
+    ranks : the ranks per chip [1]
+    draft : the separate draft model
     """
 
     block: float
@@ -54,7 +54,7 @@ class _Paging(NamedTuple):
 
 @once
 def _paging(machine: Machine, work: Workload) -> _Paging | None:
-    """Settings of an engine that shares pages; None if it shares none."""
+    """Read the settings of an engine that shares pages, or return None if it does not."""
     block = float(np.max(machine.software.block_size))
     if block == inf or machine.place or machine.is_spatial:
         return None
@@ -65,7 +65,7 @@ def _paging(machine: Machine, work: Workload) -> _Paging | None:
 
 @lru_cache(maxsize=512)
 def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool | None:
-    """Pool of one of `ranks`: tensor-parallel ranks and stages."""
+    """Build the block pool for numbers of tensor-parallel ranks and stages."""
     block, drafted, state_blocks, _, draft = paging
     tp, pp = ranks
     if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
@@ -90,7 +90,7 @@ def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool 
 def _one_group(
     layers: dict[LayerCache, int], block: float, state_blocks: float
 ) -> BlockPool | None:
-    """Put all layers into one table of blocks; None unless all can share it."""
+    """Put all layers into one block table, or return None if they cannot share it."""
     if len(layers) > 1 and any(layer.state or layer.window < inf for layer in layers):
         return None
     page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
@@ -98,14 +98,14 @@ def _one_group(
 
 
 def _token_bytes(draft: Workload, tp: int) -> float:
-    """Cache of one token of a draft model on a rank. [byte]"""
+    """Compute the cache per token of a draft model on a rank. [byte]"""
     return float(draft.cache_bytes(2.0, ranks=tp) - draft.cache_bytes(1.0, ranks=tp))
 
 
 def _with_draft(pool: BlockPool, token: float) -> BlockPool:
-    """Pool whose blocks also hold the caches of a draft model, in tables of their own.
+    """Extend a pool by separate tables for the caches of a draft model.
 
-    token : cache of one token of the draft model [byte]
+    token : the cache of one token of the draft model [byte]
     """
     if not token:
         return pool
@@ -118,7 +118,7 @@ def _with_draft(pool: BlockPool, token: float) -> BlockPool:
 def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, int]:
     """Count the layers with each cache type on a rank, without draft layers.
 
-    drafted : draft tokens per pass, whose convolution inputs are kept as well [1]
+    drafted : the draft tokens per step, whose convolution inputs are kept as well [1]
     """
     counts: dict[LayerCache, int] = {}
     for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
@@ -128,9 +128,9 @@ def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, i
 
 
 def _draft_layers(work: Workload, token: float, tp: int, paging: _Paging) -> int:
-    """Count the attention layers whose caches take as much as those of the draft. [1]
+    """Count the attention layers whose caches take as much memory as those of the draft. [1]
 
-    token : cache of one token in such a layer [byte]
+    token : the cache of one token in such a layer [byte]
     """
     if not token:
         return 0
@@ -140,7 +140,7 @@ def _draft_layers(work: Workload, token: float, tp: int, paging: _Paging) -> int
 
 
 def _on_last_stage(layers: int, drafting: int, pp: int) -> int:
-    """Count the layers of the fullest stage; the last one has all draft layers. [1]
+    """Count the layers of the fullest stage if the last one has all draft layers. [1]
 
     The last stage gets no remainder (vLLM, get_pp_indices in vllm/distributed/utils.py).
 
@@ -169,9 +169,9 @@ def _caches_of(block: Block, layer: Workload, tp: int, drafted: float) -> Iterat
 def _grouped(
     layers: dict[LayerCache, int], block: float, state_blocks: float, *, is_latent: bool
 ) -> tuple[BlockPool | None, int]:
-    """Block tables with an equal number of layers each, which is also returned, and one page size.
+    """Group layers into block tables of equal size with one page size.
 
-    None if no layer keeps tokens.
+    Returns the pool and the layers per table. The pool is None if no layer keeps tokens.
     """
     tokens = [layer.token for layer in layers if layer.token]
     state = max(layer.state for layer in layers)
@@ -190,7 +190,7 @@ def _grouped(
 
 
 def _tokens_of_page(layer: LayerCache, page: float, block: float) -> float:
-    """Tokens in a page of the common size: more if it is a multiple, else padded."""
+    """Compute the tokens in a page: several blocks if they fill it exactly, else a padded block."""
     if layer.state or page % (block * layer.token):
         return block
     return page / layer.token
@@ -199,9 +199,10 @@ def _tokens_of_page(layer: LayerCache, page: float, block: float) -> float:
 def reserved_on_chip(
     machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike
 ) -> Array | None:
-    """Pages of a sequence on the fullest chip; None if the engine counts bytes. [byte]
+    """Compute the cache of a sequence on the fullest chip in whole pages. [byte]
 
-    Layers of one type need as much as their tokens, except for the last block.
+    Returns None if the engine counts bytes, or if all layers have the same type, since their tokens
+    then fill all blocks except the last.
     """
     paging = _paging(machine, work)
     if len(work.layer_kinds) < 2 or paging is None:

@@ -1,4 +1,4 @@
-"""Cache capacity of a placement, as vLLM prints it at start."""
+"""KV-cache capacity of a placement, as vLLM logs it at start."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,19 @@ from fastcalc.core.placement.placement import Placement
 from fastcalc.formulas.cache_size import cached_tokens, whole_blocks
 
 BLOCK = 16.0
-"""Default block size of vLLM. [1]"""
+"""The default block size of vLLM. [1]"""
 
 
 @dataclass(frozen=True)
 class CacheSize:
-    """Expected cache capacity of one replica.
+    """The expected KV-cache capacity of one replica.
 
-    length : maximum tokens of a sequence [1]
-    tokens : capacity in tokens as printed: if all sequences have this length, or up to vLLM 0.19
-        the tokens of a block table with an equal share of the blocks [1]
-    concurrency : sequences of this length that fit [1]
-    blocks : blocks in the pool; 0 if the engine has no pool [1]
-    needed : memory of a chip for one sequence of this length [byte]
+    length : the maximum tokens of a sequence [1]
+    tokens : the capacity in tokens as logged, which assumes that all sequences have this length; up
+        to vLLM 0.19, it counts the tokens of a block table with an equal share of the blocks [1]
+    concurrency : the number of sequences of this length that fit [1]
+    blocks : the blocks in the pool; 0 if the engine has no pool [1]
+    needed : the chip memory for one sequence of this length [byte]
     """
 
     length: int
@@ -35,19 +35,19 @@ class CacheSize:
 
 
 def longest_sequence(placement: Placement) -> int:
-    """Maximum tokens of a sequence, by engine or model, or else the reserved tokens. [1]"""
+    """Return the maximum sequence length of engine or model, or else the reserved tokens. [1]"""
     reserved = float(np.max(placement.reserved_tokens))
     model_length = placement.work.model.max_context
     return int(placement.machine.memory.longest or model_length or reserved)
 
 
 def cache_size(placement: Placement, available: float | None = None) -> CacheSize | None:
-    """Size the KV cache for sequences of maximum length, or of the reserved length.
+    """Compute the KV-cache capacity for sequences of maximum length, or of reserved length.
 
-    None if the user places weights and caches explicitly, or if a sequence keeps no cache.
+    Returns None if the user places weights and caches explicitly, or if sequences keep no cache.
 
-    available : memory of a chip for caches; by default the expected value, or none in formats that
-        the engine refuses [byte]
+    available : the chip memory for caches; by default the expected value, or 0 in formats that the
+        engine refuses [byte]
     """
     machine, layout = placement.machine, placement.layout
     length = longest_sequence(placement)
@@ -66,7 +66,7 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
 
 
 def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) -> CacheSize:
-    """Capacity of an engine's pool, counted in blocks."""
+    """Compute the capacity of an engine's block pool."""
     machine = placement.machine
     rows = start_rows(machine.software, largest_memory(machine.hardware), length)
     overlapping = float(np.max(machine.software.overlaps_steps)) * placement.layout.pp

@@ -1,4 +1,4 @@
-"""Pool of cache blocks for compressed attention (DeepSeek V4), as in vLLM.
+"""KV-cache block pool for compressed attention (DeepSeek V4), as in vLLM.
 
 Windows, compressed entries, indexer keys and the states of the compressors share pages, so a
 sequence needs blocks for every token that steps in flight may add. Source: vLLM 0.27,
@@ -17,41 +17,41 @@ from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.block_pool import BlockGroup, BlockPool, LayerCache
 
 _BLOCK, _WINDOW_BLOCK = 256, 64
-"""Tokens per block of compressed entries, and per block of the window. [1]"""
+"""The tokens per block of compressed entries, and per block of the window. [1]"""
 
 _PAGE_UNIT = 576
-"""Pages of an 8-bit cache are a multiple of this. [byte]"""
+"""Pages of an 8-bit cache are a multiple of this size. [byte]"""
 
 _UNSCALED_BYTES = 72
-"""Size of an 8-bit entry beyond a byte per element: 64 elements stay at 16 bits, and 8 bytes
+"""The size of an 8-bit entry beyond one byte per element: 64 elements stay at 16 bits, and 8 bytes
 are scales. [byte]"""
 
 _STATE_BYTES = 4
-"""Width of a compressor's state. [byte]"""
+"""The width of a compressor's state. [byte]"""
 
 
 @dataclass(frozen=True)
 class _Pages:
-    """Entry sizes of a cache: at 8 bits in aligned pages, at 16 bits without padding."""
+    """The entry sizes of a cache: in aligned pages at 8 bits, without padding at 16 bits."""
 
     is_quantized: bool
 
     def entry(self, head_dim: int) -> int:
-        """A key, which is also the value. [byte]"""
+        """Compute the size of a key, which is also the value. [byte]"""
         return head_dim + _UNSCALED_BYTES if self.is_quantized else 2 * head_dim
 
     def page(self, size: int, *, is_indexer: bool = False) -> int:
-        """A page, including its padding if pages are aligned. [byte]"""
+        """Compute the size of a page, including padding if pages are aligned. [byte]"""
         if not self.is_quantized and not is_indexer:
             return size
         return ceil(size / _PAGE_UNIT) * _PAGE_UNIT
 
 
 class _Table(NamedTuple):
-    """Layers whose blocks cover the same tokens.
+    """Layers whose blocks cover the same number of tokens.
 
-    layer, tokens : cache of each layer, and tokens per block [1]
-    sizes : number of layers by page size [byte]
+    layer, tokens : the cache of each layer, and the tokens per block [1]
+    sizes : the number of layers by page size [byte]
     """
 
     layer: LayerCache
@@ -60,14 +60,14 @@ class _Table(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Number of layers with the most frequent page size. [1]"""
+        """The number of layers with the most frequent page size. [1]"""
         return max(self.sizes.values())
 
 
 def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
-    """Pool of one rank; None if the model also has other attention.
+    """Build the pool of one rank, or return None if the model also has other attention.
 
-    pp : stages that divide layers [1]
+    pp : the number of stages that divide layers [1]
     """
     counts: dict[CompressedAttention, int] = {}
     for block in work.model.blocks:
@@ -103,9 +103,9 @@ def _pool(tables: list[_Table]) -> BlockPool:
 
 
 def _tuple_layers(counts: list[int]) -> int:
-    """Layers per group with the least padding, the larger of equals; at least full entries. [1]
+    """Choose the layers per group with the least padding; the larger group wins a tie. [1]
 
-    counts : layers of each table [1]
+    counts : the layers of each table [1]
     """
     return min(
         range(counts[0], max(counts) + 1),
@@ -114,7 +114,7 @@ def _tuple_layers(counts: list[int]) -> int:
 
 
 def _entries(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
-    """Compressed entries of all tokens, and their indexer keys."""
+    """Build the table of compressed entries and their indexer keys."""
     sizes: dict[int, int] = {}
     for attention, layers in stage.items():
         if attention.compression is None:
@@ -130,7 +130,7 @@ def _entries(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
 
 
 def _window(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
-    """The last tokens uncompressed, in every layer."""
+    """Build the table of the last tokens, which every layer keeps uncompressed."""
     attention = next(iter(stage))
     page = pages.page(_WINDOW_BLOCK * pages.entry(attention.head_dim))
     layer = LayerCache(1.0, window=float(attention.window))
@@ -138,7 +138,7 @@ def _window(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
 
 
 def _states(stage: dict[CompressedAttention, int], pages: _Pages) -> Iterator[_Table]:
-    """State of compressors for tokens not yet compressed: keys and scores at 32 bits."""
+    """Yield the tables of compressor states: 32-bit keys and scores of recent tokens."""
     for attention, layers in stage.items():
         if attention.compression is None:
             continue

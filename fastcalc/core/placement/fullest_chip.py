@@ -1,4 +1,4 @@
-"""Contents of the fullest chip of a layout: its share of the layers, their weights and caches."""
+"""Layers, weights and caches on the fullest chip of a layout."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -29,7 +29,7 @@ OfLayout: TypeAlias = Callable[[Chip, Workload, AnyLayout], Counted]
 
 
 def once_a_layout(count: OfLayout[Chip, Counted]) -> OfLayout[Chip, Counted]:
-    """Cache values for each layout of a workload on a machine, if layouts are few.
+    """Cache results per layout of a workload on a machine, if there are few layouts.
 
     Large sets of layouts are recomputed: they need much memory, and most are used once.
     """
@@ -43,7 +43,7 @@ def once_a_layout(count: OfLayout[Chip, Counted]) -> OfLayout[Chip, Counted]:
 
 
 def chips_per_layer(machine: AnyMachine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Chips that share a layer if layers are placed whole. [1]"""
+    """Count the chips that share a layer if layers are placed whole. [1]"""
     return np.maximum(layout.pp // slots(machine, work), 1) if machine.is_spatial else 1
 
 
@@ -54,7 +54,7 @@ def _layers_per_stage(machine: AnyMachine, work: Workload, layout: AnyLayout) ->
 
 @once_a_layout
 def stage_share(topology: Topology, work: Workload, layout: AnyLayout) -> Array:
-    """Share of all layers in the fullest stage. [1]"""
+    """Compute the fraction of all layers in the fullest stage. [1]"""
     if topology.is_spatial:
         return np.minimum(_layers_per_stage(topology, work, layout) / work.layers, 1.0)
     return floats(np.ceil(work.layers / layout.pp) / work.layers)
@@ -63,9 +63,9 @@ def stage_share(topology: Topology, work: Workload, layout: AnyLayout) -> Array:
 def _fullest(
     topology: Topology, work: Workload, layout: AnyLayout, amount: Callable[[Workload], ArrayLike]
 ) -> Array:
-    """Maximum of a quantity over the layers of one stage.
+    """Maximize a quantity over the layers of one stage.
 
-    amount : quantity in a given selection of layers
+    amount : computes the quantity for a selection of layers
     """
     if len(work.layer_kinds) < 2:
         return floats(amount(work) * stage_share(topology, work, layout))
@@ -79,7 +79,7 @@ def _fullest(
 
 
 def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Cache of one sequence of a replica on the fullest chip. [byte]"""
+    """Compute the cache of one sequence of a replica on the fullest chip. [byte]"""
     topology = topology_of(machine)
     if isinstance(layout, Layout) and isinstance(tokens, float):
         of_rank = _cache_on_rank_once(topology, work, layout, tokens)
@@ -94,7 +94,7 @@ def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: A
 
 
 def _draft_share(machine: Machine, draft: Workload, layout: AnyLayout) -> ArrayLike:
-    """Share of a draft model's layers on the fullest chip. [1]
+    """Compute the fraction of a draft model's layers on the fullest chip. [1]
 
     llama.cpp splits a draft over its devices by layers, as it does the model (load_model in
     tools/server/server-context.cpp, ggml-org/llama.cpp), and so do chips with regions. Other
@@ -105,7 +105,7 @@ def _draft_share(machine: Machine, draft: Workload, layout: AnyLayout) -> ArrayL
 
 
 def _draft_cache_on_rank(work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Cache of one sequence for draft layers on a rank. [byte]
+    """Compute the cache of one sequence for draft layers on a rank. [byte]
 
     Engines give each draft layer as much as a layer of the model whose cache grows with the context
     (SGLang 0.5.23, python/sglang/srt/model_executor/pool_configurator.py).
@@ -130,7 +130,7 @@ _cache_on_rank_once = lru_cache(maxsize=1024)(_cache_on_rank)
 
 
 def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Size of packed experts in kernels over their own bytes, since kernels pad columns. [1]"""
+    """Compute the factor by which kernels pad the columns of packed experts. [1]"""
     formats = work.weights.experts.format.shares
     packed = sum(fraction * stored.bytes for stored, fraction in formats if stored.id == "mxfp4")
     if machine.is_spatial or not packed or work.expert_width == inf:
@@ -144,12 +144,11 @@ def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> Array
 
 @once_a_layout
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
-    """Weights on the fullest chip by category, including the table of embeddings. [byte]
+    """Compute the weights on the fullest chip by category, including the embedding table. [byte]
 
-    Encoders of images and sound, and draft layers or a draft model, count with the embeddings. If
-    layers are placed whole, each takes the room of the largest. With several layer types, each
-    category of bytes is taken from the stage that has most of it. Kernels pad the columns of packed
-    experts.
+    Image and audio encoders, and draft layers or a draft model, count as embeddings. If layers are
+    placed whole, each takes as much memory as the largest. With several layer types, each category
+    is taken from the stage that has most of it. Kernels pad the columns of packed experts.
     """
     head, embedding = work.weights.head.bytes, work.weights.embedding.bytes
     of_draft, draft = 0.0, floats(0.0)  # in all, and on this chip
@@ -182,7 +181,7 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
 
 
 def _copies(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Copies of weights on a rank, beyond its part of each matrix. [byte]
+    """Compute the size of duplicated weights on a rank, in addition to its shard. [byte]
 
     Every tensor-parallel rank has the norms, routers and down-projections of latent attention
     (ReplicatedLinear in vllm/model_executor/models/deepseek_v2.py and
@@ -200,7 +199,7 @@ def _copies(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
 def _in_layers(
     topology: Topology, work: Workload, layout: AnyLayout
 ) -> tuple[ArrayLike, ArrayLike, ArrayLike]:
-    """Dense weights, norms and routed experts, each from the stage that has most of it. [byte]"""
+    """Compute dense weights, norms and experts, each for the stage with most of it. [byte]"""
     in_layers = partial(_fullest, topology, work, layout)
     norm_width = work.weights.small.format.bytes
     return (
@@ -212,5 +211,5 @@ def _in_layers(
 
 @once_a_layout
 def weights_per_chip(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
-    """Bytes of all weights on the fullest chip. [byte]"""
+    """Compute the size of all weights on the fullest chip. [byte]"""
     return floats(sum(stored_weights(machine, work, layout).values()))

@@ -1,4 +1,4 @@
-"""Layouts: numbers of tensor, pipeline, data and expert parallel ranks, one or several layouts."""
+"""Parallel layouts: tensor-, pipeline-, data- and expert-parallel ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from fastcalc.errors import InputError
 from fastcalc.formulas.types import Ints
 
 HOST_CHIPS = 8
-"""Chips of one host; a larger link domain joins several."""
+"""The number of chips in one host; a larger link domain joins several hosts."""
 
 
 class LayoutError(InputError):
-    """A layout that a chip or a model does not support.
+    """Raised for a layout that a chip or a model does not support.
 
-    rule : the violated rule, in words that are the same for every chip and model, for counting
+    rule : the violated rule, worded identically for every chip and model so that it can be counted
     """
 
     def __init__(self, rule: str, sentence: str) -> None:
@@ -28,9 +28,9 @@ class LayoutError(InputError):
 
 @dataclass(frozen=True, order=True)
 class Layout:
-    """Division of the work over chips: ``tp * pp * dp`` ranks, and ``ep`` overlays ``tp * dp``.
+    """A parallel layout with ``tp * pp * dp`` ranks, where ``ep`` overlays ``tp * dp``.
 
-    per_chip : ranks per chip, which are its cores if each runs as a separate device [1]
+    per_chip : the ranks per chip: its cores if each runs as a separate device, otherwise 1 [1]
     """
 
     tp: int = 1
@@ -41,17 +41,17 @@ class Layout:
 
     @property
     def ranks(self) -> int:
-        """Ranks in all stages and replicas. [1]"""
+        """The number of ranks in all stages and replicas. [1]"""
         return self.tp * self.pp * self.dp
 
     @property
     def chips(self) -> int:
-        """Chips used. [1]"""
+        """The number of chips used. [1]"""
         return -(-self.ranks // self.per_chip)
 
     @property
     def several(self) -> tuple[Rank, ...]:
-        """Kinds of ranks with more than one rank."""
+        """The types of parallelism with more than one rank."""
         return tuple(name for name, ranks in self._axes if ranks > 1)
 
     @property
@@ -60,12 +60,12 @@ class Layout:
 
     @property
     def expert_shards(self) -> int:
-        """Ranks over which one copy of the experts is spread. [1]"""
+        """The number of ranks over which one copy of the experts is spread. [1]"""
         return max(self.tp, self.ep)
 
     @property
     def sharing_replicas(self) -> int:
-        """Attention replicas that share one copy of the experts; 0 if none do. [1]"""
+        """The number of attention replicas that share a copy of the experts, or 0. [1]"""
         return self.expert_shards // self.tp * (self.expert_shards > self.tp)
 
     @property
@@ -75,7 +75,7 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """Ranks of one pipeline stage. [1]"""
+        """The number of ranks in one pipeline stage. [1]"""
         return self.tp * self.dp
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Layouts:
-    """Several layouts at once: arrays that broadcast with each other and with other arrays."""
+    """Several layouts as arrays, which broadcast with each other and with other arrays."""
 
     tp: Ints
     pp: Ints
@@ -94,36 +94,36 @@ class Layouts:
 
     @classmethod
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
-        """Turn layouts into arrays with a number of further axes of length one.
+        """Convert layouts into arrays with a number of trailing axes of length one.
 
-        layouts : one or more; equal ones give the same object
-        axes : number of axes along which other quantities vary [1]
+        layouts : one or more layouts; equal arguments return the same object
+        axes : the number of axes along which other quantities vary [1]
         """
         return _stacked(tuple(layouts), axes)
 
     def at(self, places: Ints) -> "Layouts":
-        """Layouts at given indices, in the shape of the indices."""
+        """Select layouts by index, in the shape of the indices."""
         tp, pp, ep, dp = (axis[places] for axis in (self.tp, self.pp, self.ep, self.dp))
         return Layouts(tp, pp, ep, dp, self.per_chip)
 
     @property
     def ranks(self) -> Ints:
-        """Ranks in all stages and replicas. [1]"""
+        """The number of ranks in all stages and replicas. [1]"""
         return self.tp * self.pp * self.dp
 
     @property
     def chips(self) -> Ints:
-        """Chips used. [1]"""
+        """The number of chips used. [1]"""
         return -(-self.ranks // self.per_chip)
 
     @property
     def expert_shards(self) -> Ints:
-        """Ranks over which one copy of the experts is spread. [1]"""
+        """The number of ranks over which one copy of the experts is spread. [1]"""
         return np.maximum(self.tp, self.ep)
 
     @property
     def sharing_replicas(self) -> Ints:
-        """Attention replicas that share one copy of the experts; 0 if none do. [1]"""
+        """The number of attention replicas that share a copy of the experts, or 0. [1]"""
         return self.expert_shards // self.tp * (self.expert_shards > self.tp)
 
     @property
@@ -134,7 +134,7 @@ class Layouts:
 
     @property
     def width(self) -> Ints:
-        """Ranks of one pipeline stage. [1]"""
+        """The number of ranks in one pipeline stage. [1]"""
         return self.tp * self.dp
 
 
@@ -146,4 +146,4 @@ def _stacked(layouts: tuple[Layout, ...], axes: int) -> Layouts:
 
 
 AnyLayout: TypeAlias = Layout | Layouts
-"""Layouts have the attributes of a single layout, by the same names, as arrays."""
+"""A layout or several; `Layouts` has the attributes of `Layout` as arrays."""

@@ -1,7 +1,7 @@
-"""Layouts that a model may have on a chip type, and those that each search considers.
+"""Legal layouts of a model on a chip type, and the defaults that searches consider.
 
 Chips that run layers in sequence shard each matrix over a tensor-parallel group inside the link
-domain. Mixture-of-experts models get attention replicas, with the experts spread over all of them.
+domain. Mixture-of-experts models use attention replicas, with the experts spread over all of them.
 Layers are divided into pipeline stages. Chips with a region for each layer pipeline whole layers.
 
 `LegalLayouts.check` decides what is legal if a user names a layout. By default a deployment has
@@ -30,31 +30,32 @@ from fastcalc.formulas.types import ArrayLike
 from fastcalc.mentions import option
 
 EXPERT_TENSOR_CHIPS = 8
-"""Chips in a tensor-parallel group beyond which mixtures of experts use attention replicas."""
+"""The number of chips beyond which mixture-of-experts models use attention replicas instead of a
+larger tensor-parallel group."""
 
 _OVER_NODES = ("vllm", "sglang", "tensorrt-llm")
-"""Servers whose tensor-parallel groups may have ranks on several nodes."""
+"""Engines whose tensor-parallel groups may span several nodes."""
 
 MOST_CHIPS = 16_384
-"""Maximum number of chips for a placement that shards layers."""
+"""The maximum number of chips for a placement that shards layers."""
 
 LARGEST_MESH = {"xgmi": 8, "thunderbolt": 4}
-"""Largest number of chips sold or cabled with all-to-all links, by link type: seven links of
+"""The largest number of chips sold or cabled with all-to-all links, by link type: seven links of
 AMD Instinct, three cables of a Mac (their files in ``hardware/``)."""
 
 
 @once
 def link_domain(hardware: Hardware) -> int:
-    """Count the chips that the fast link joins; 1 without one. [1]"""
+    """Count the chips that the fast link joins, or 1 if there is none. [1]"""
     link = completed(hardware).links.scale_up
     return floor(link.domain.si) if link and link.domain else 1
 
 
 def mesh_chips(hardware: Hardware) -> int | None:
-    """Chips with a link between every pair; None if links meet in a switch or a host. [1]
+    """Count the chips with direct links to each other, or return None if a switch joins them. [1]
 
-    A domain larger than `LARGEST_MESH` is assumed to have these links inside groups of that size,
-    and a switch between the groups.
+    The result is also None if links meet in the host. A domain larger than `LARGEST_MESH` is
+    assumed to have direct links inside groups of that size, and a switch between the groups.
     """
     up = hardware.links.scale_up
     largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
@@ -62,15 +63,15 @@ def mesh_chips(hardware: Hardware) -> int | None:
 
 
 class Topology(NamedTuple):
-    """Properties of a machine that decide which ranks exchange messages, over which links.
+    """The properties of a machine that decide which ranks communicate over which links.
 
     Machines that differ only in rates or sizes have equal topologies and share cached counts.
 
-    ranks : ranks per chip [1]
+    ranks : the ranks per chip [1]
     is_spatial : whether every layer has its own region
-    domain : chips that the fast link joins [1]
-    mesh : chips with a link between every pair, or None [1]
-    link : type of the fast link, empty if its file names none; None without a link
+    domain : the number of chips that the fast link joins [1]
+    mesh : the number of chips with a link between every pair, or None [1]
+    link : the type of the fast link; empty if its file names none, None if there is no link
     has_scale_out : whether a network joins domains
     is_bridged : whether the bus of a host joins domains
     """
@@ -89,7 +90,7 @@ class Topology(NamedTuple):
         return self.link == "pcie"
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
-        """Chips that a number of ranks fill, in order. [1]"""
+        """Count the chips that a number of ranks fill. [1]"""
         return chips_filled(ranks, self.ranks)
 
 
@@ -98,7 +99,7 @@ AnyMachine: TypeAlias = Machine | Topology
 
 @once
 def topology_of(machine: Machine) -> Topology:
-    """Topology of a machine."""
+    """Describe the topology of a machine."""
     hardware = machine.hardware
     up, out = hardware.links.scale_up, hardware.links.scale_out
     return Topology(
@@ -113,7 +114,7 @@ def topology_of(machine: Machine) -> Topology:
 
 
 def domain_notes(hardware: Hardware) -> list[str]:
-    """Notes on a domain of pairwise links that the user changed in a what-if."""
+    """Write notes on a domain of pairwise links that the user changed in a what-if."""
     up, field = hardware.links.scale_up, "links.scale_up.domain="
     largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
     if largest is None or not any(field in key for key in hardware.what_if):
@@ -127,7 +128,7 @@ def domain_notes(hardware: Hardware) -> list[str]:
 
 @lru_cache(maxsize=512)
 def common_heads(work: Workload) -> int:
-    """Number that the ranks of a tensor-parallel group must divide; 0 if any number is allowed."""
+    """Compute the number that tensor-parallel ranks must divide, or 0 if there is none."""
     return gcd(
         *(
             block.attention.heads
@@ -139,7 +140,7 @@ def common_heads(work: Workload) -> int:
 
 @lru_cache(maxsize=512)
 def slots(machine: AnyMachine, work: Workload) -> float:
-    """Layers to place; on chips with regions, embedding and head take some, too."""
+    """Count the layers to place, plus embedding and head on chips with regions. [1]"""
     if not machine.is_spatial:
         return work.layers
     ends = work.weights.embedding.bytes + work.weights.head.bytes
@@ -163,41 +164,41 @@ _RANK_NAMES: dict[Rank, str] = {
 
 @dataclass(frozen=True, eq=False)
 class LegalLayouts:
-    """Layouts of a workload on a chip type."""
+    """The legal layouts of a workload on a chip type."""
 
     machine: Machine
     work: Workload
 
     @property
     def default_layouts(self) -> tuple[Layout, ...]:
-        """Default layouts, in order of chips."""
+        """The default layouts, in increasing order of chips."""
         return _by_default(self.machine, self.work)
 
     @property
     def chips_joined(self) -> int:
-        """Chips that the fast link joins. [1]"""
+        """The number of chips that the fast link joins. [1]"""
         return link_domain(self.machine.hardware)
 
     @cached_property
     def domain(self) -> int:
-        """Ranks on the chips that the fast link joins. [1]"""
+        """The number of ranks on the chips that the fast link joins. [1]"""
         return self.chips_joined * self.machine.ranks
 
     @property
     def widest_stage(self) -> int:
-        """Ranks in the widest pipeline stage of default layouts. [1]"""
+        """The number of ranks in the widest pipeline stage of default layouts. [1]"""
         return self.usual_domain if self.defaults_to("tp") else 1
 
     def defaults_to(self, rank: Rank) -> bool:
-        """Whether the engine uses more than one of a kind of rank by default."""
+        """Check whether the engine uses a type of parallelism by default."""
         return rank in self.machine.engine.default_ranks
 
     @property
     def widest_group(self) -> int:
-        """Maximum ranks of a tensor-parallel group that a user asks for. [1]
+        """The maximum size of a tensor-parallel group that a user may request. [1]
 
-        Cards that a bridge joins in pairs also communicate over the bus of their host or through a
-        switch, and are run in larger groups; chips with a larger domain are not.
+        Cards joined in pairs by a bridge also communicate over the host's bus or through a switch,
+        and are run in larger groups. Chips with a larger domain are not.
         """
         links = self.machine.hardware.links
         is_switched = links.scale_up is not None and links.scale_up.kind == "ethernet"
@@ -208,7 +209,7 @@ class LegalLayouts:
 
     @property
     def has_groups_over_nodes(self) -> bool:
-        """Whether a user may ask for tensor-parallel groups of several whole domains.
+        """Whether a user may request tensor-parallel groups that span several whole domains.
 
         Source: docs.vllm.ai, distributed serving (tensor_parallel_size of all GPUs across all
         machines); docs.sglang.io, multi-node deployment (--tp 16 --nnodes 2).
@@ -218,29 +219,29 @@ class LegalLayouts:
         return has_network and machine.engine.program in _OVER_NODES
 
     def counted(self, layout: Layout) -> Layout:
-        """A layout with this chip's ranks per chip."""
+        """Set the ranks per chip of a layout to those of this chip."""
         ranks = self.machine.ranks
         return layout if layout.per_chip == ranks else replace(layout, per_chip=ranks)
 
     @property
     def is_pcie(self) -> bool:
-        """Whether chips of a host communicate over its bus, even if only beyond a bridge."""
+        """Whether chips of a host communicate over PCIe, even if only beyond a bridge."""
         link = self.machine.hardware.links.scale_up
         return self.machine.hardware.is_bridged or (link is not None and link.kind == "pcie")
 
     @cached_property
     def usual_domain(self) -> int:
-        """Maximum ranks of a default group: on the fast link, or in a host. [1]
+        """The maximum size of a default tensor-parallel group: a link domain, or a host. [1]
 
         Cards that a bridge joins in pairs also run as one tensor-parallel group over the bus.
         """
         return self.widest_group if self.machine.hardware.is_bridged else self.domain
 
     def is_joined(self, layout: Layout) -> bool:
-        """Whether stated links join all chips of a replica; replicas need no link.
+        """Check whether known links join all chips of a replica; replicas need no link.
 
-        Beyond the domain, that is the slower link. Programs with a region for each layer run on
-        racks with the fast link.
+        Beyond the domain, the slower link joins them. Programs with a region per layer run on racks
+        with the fast link.
         """
         links, ranks = self.machine.hardware.links, layout.expert_shards * layout.pp
         if ranks <= self.machine.ranks or links.scale_out is not None:
@@ -250,7 +251,7 @@ class LegalLayouts:
 
     @property
     def unjoined(self) -> str:
-        """Reason why no more chips can work together, as a phrase."""
+        """A phrase that says why no more chips can work together."""
         beyond = (
             f" beyond its domain of {self.chips_joined}"
             if self.machine.hardware.links.scale_up
@@ -260,7 +261,7 @@ class LegalLayouts:
 
     @property
     def most_stages(self) -> int:
-        """Maximum pipeline stages with at least one layer, embedding or head each. [1]
+        """The maximum number of pipeline stages; each needs a layer, the embedding or the head. [1]
 
         Chips with a fast link between them split layers that are too large for one chip, which
         allows more stages.
@@ -270,22 +271,22 @@ class LegalLayouts:
 
     @cached_property
     def doubled_groups(self) -> tuple[int, ...]:
-        """List tensor-parallel group sizes in powers of two, as far as experts allow. [1]"""
+        """The tensor-parallel group sizes in powers of two, as far as experts allow. [1]"""
         return _doubled_groups(self.widest_stage, self.machine.ranks, self.work)
 
     def expert_ranks(self, tp: int, dp: int) -> int:
-        """Ranks that share the experts by default. [1]
+        """Compute the number of ranks that share the experts by default. [1]
 
         With attention replicas, experts are spread over the whole stage. Without replicas, they are
         spread if a shard of an expert would not have whole blocks.
 
-        tp, dp : tensor-parallel ranks and replicas [1]
+        tp, dp : the numbers of tensor-parallel ranks and replicas [1]
         """
         is_spread = dp > 1 or not self.has_whole_blocks(Layout(tp))
         return tp * dp if is_spread and self.work.experts else 1
 
     def has_whole_blocks(self, layout: Layout) -> bool:
-        """Whether all ranks have whole blocks of weights with a common scale."""
+        """Check whether all ranks have whole quantization blocks."""
         machine, work = self.machine, self.work
         sharers = layout.expert_shards // layout.ep
         return (
@@ -294,7 +295,7 @@ class LegalLayouts:
         )
 
     def exactly(self, chips: int) -> Iterator[Layout]:
-        """Yield the default layouts of a given number of chips."""
+        """Yield the default layouts with a given number of chips."""
         if self.machine.is_spatial:
             pipeline = Layout(pp=chips)
             if chips <= self.most_stages and self.is_joined(pipeline):
@@ -312,7 +313,7 @@ class LegalLayouts:
                     yield layout
 
     def _has_heads(self, tp: int) -> bool:
-        """Whether the heads can be divided; software for chips with several ranks pads them.
+        """Check whether heads can be divided; software for chips with several ranks pads them.
 
         Source: get_number_of_extra_heads in parallel_layers/pad.py of AWS's neuronx-distributed.
         The cost of padding is not modelled.
@@ -326,7 +327,7 @@ class LegalLayouts:
         return -common_heads(self.work) % tp
 
     def mode_notes(self, layout: Layout) -> list[str]:
-        """Notes on an engine with few layouts: the flag that selects one, and its conditions."""
+        """Write notes on an engine with few layouts: the flag that selects each, and conditions."""
         engine = self.machine.engine
         mode = engine.split_mode_of(layout.several) if layout.several else None
         if mode is None:
@@ -335,7 +336,7 @@ class LegalLayouts:
         return [f"{engine.id} runs {layout} with {mode.flag}{note}"]
 
     def rank_notes(self, layout: Layout) -> list[str]:
-        """Notes on a layout on chips with several ranks."""
+        """Write notes on a layout on chips with several ranks."""
         ranks, chip, model = self.machine.ranks, self.machine.hardware.id, self.work.model.id
         if layout.dp == 1 and layout.ep > 1 and not self.has_whole_blocks(replace(layout, ep=1)):
             return [
@@ -360,7 +361,7 @@ class LegalLayouts:
         return notes
 
     def allows(self, layout: Layout) -> bool:
-        """Whether chip and model support a layout."""
+        """Check whether chip and model support a layout."""
         try:
             self.check(layout)
         except LayoutError:
@@ -368,9 +369,9 @@ class LegalLayouts:
         return True
 
     def check(self, layout: Layout) -> Layout:
-        """A layout that a user asked for, after checking that it is supported.
+        """Validate a layout that a user requests, and return it.
 
-        Raises LayoutError if a number does not suit the chip or the model.
+        Raises LayoutError if the chip or the model does not support it.
         """
         layout = self.counted(layout)
         self._check_engine(layout)
@@ -413,7 +414,7 @@ class LegalLayouts:
         return layout
 
     def _check_engine(self, layout: Layout) -> None:
-        """Refuse ranks that the engine does not support, alone or in combination."""
+        """Raise an error for ranks that the engine does not support, alone or in combination."""
         engine, ranks = self.machine.engine, layout.several
         if not engine.split_modes or engine.split_mode_of(ranks):
             return
@@ -469,7 +470,7 @@ class LegalLayouts:
 
 @lru_cache(maxsize=512)
 def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
-    """Default layouts in order of chips, cached for a machine and model."""
+    """List the default layouts in increasing order of chips, cached per machine and model."""
     legal = LegalLayouts(machine, work)
     blocks = dense_blocks(machine, work)
     groups = [1] if machine.is_spatial else [tp for tp in legal.doubled_groups if blocks % tp == 0]

@@ -1,4 +1,4 @@
-"""Placement of weights and cache: memory tier, number of chips and layout."""
+"""Placement of weights and caches: memory tier, number of chips and layout."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers,
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _SHARE_OF_NOTHING = 1e-9
-"""Share of a memory for zero sequences. [1]"""
+"""The fraction of a memory that zero sequences take. [1]"""
 
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
 
 
 def kept_memory(machine: Machine, layout: AnyLayout) -> KeptMemory:
-    """Expected memory that an engine reserves on each chip.
+    """Compute the expected memory that an engine reserves on each chip.
 
     Replicas work together only if they share experts.
     """
@@ -43,11 +43,12 @@ def kept_memory(machine: Machine, layout: AnyLayout) -> KeptMemory:
 def _room(
     machine: Machine, work: Workload, layout: AnyLayout, reserves: float = 1.0
 ) -> tuple[ArrayLike, ArrayLike]:
-    """Memory that caches and some weights share on the fullest chip, and these weights. [byte]
+    """Compute the memory that caches and some weights share on the fullest chip. [byte]
 
-    Categories with an explicit memory fill that one; the others share the rest of all memories.
+    The second result is the size of these weights. Categories with an explicit memory fill that
+    one, and the others share the rest of all memories.
 
-    reserves : the engine's reserve over its expected value [1]
+    reserves : the ratio of the engine's reserve to its expected value [1]
     """
     reserved = reserves * kept_memory(machine, layout).total
     usable, places = machine.usable(layout.chips, reserved), machine.place
@@ -71,7 +72,7 @@ def _room(
 
 
 def _reserved(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Memory that the engine reserves for a sequence on the fullest chip, in whole pages. [byte]
+    """Compute the memory reserved for a sequence on the fullest chip, in whole pages. [byte]
 
     If states have a separate memory, the scarcer memory counts as if it were all.
     """
@@ -90,12 +91,12 @@ def _reserved(machine: Machine, work: Workload, layout: AnyLayout, tokens: Array
 
 @dataclass(frozen=True, eq=False)
 class _PlacedWorkload(Generic[OneOrMore]):
-    """A workload on a layout: contents of each chip, and how many sequences fit.
+    """A workload on a layout: the contents of each chip, and how many sequences fit.
 
     With `Layouts` or an array of tokens, every quantity is an array.
 
     machine, work, layout : the chip under its engine, the model, and the layout
-    reserved_tokens : tokens for which a sequence's cache is reserved [1]
+    reserved_tokens : the number of tokens for which a sequence's cache is reserved [1]
     """
 
     machine: Machine
@@ -104,7 +105,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     reserved_tokens: ArrayLike
 
     def of_draft(self, machine: Machine, draft: Workload) -> Self:
-        """Placement of a draft model on the ranks of the replicas.
+        """Place a draft model on the ranks of the replicas.
 
         machine : the chip for the draft model
         """
@@ -112,46 +113,46 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def refused(self) -> str | None:
-        """Reason why the engine does not start with these formats, whatever memory there is."""
+        """The reason why the engine does not start with these formats, whatever the memory."""
         return refused_formats(self.machine.engine, self.machine.hardware, self.work)
 
     @property
     def weights_per_chip(self) -> Array:
-        """Weights on the fullest chip. [byte]"""
+        """The weights on the fullest chip. [byte]"""
         return weights_per_chip(self.machine, self.work, self.layout)
 
     @cached_property
     def cache_per_chip(self) -> Array:
-        """Cache of one sequence of a replica on the fullest chip. [byte]"""
+        """The cache of one sequence of a replica on the fullest chip. [byte]"""
         return self.cache_on_chip(self.reserved_tokens)
 
     @cached_property
     def reserved_per_chip(self) -> Array:
-        """Reserved cache of one sequence of a replica on the fullest chip. [byte]"""
+        """The reserved cache of one sequence of a replica on the fullest chip. [byte]"""
         return _reserved(self.machine, self.work, self.layout, self.reserved_tokens)
 
     def cache_on_chip(self, tokens: ArrayLike) -> Array:
-        """Cache of some tokens of a sequence on the fullest chip. [byte]"""
+        """Compute the cache of some tokens of a sequence on the fullest chip. [byte]"""
         return cache_on_chip(self.machine, self.work, self.layout, tokens)
 
     @property
     def chips_per_layer(self) -> ArrayLike:
-        """Chips that share one layer, if there are more chips than layers. [1]"""
+        """The number of chips that share one layer, if there are more chips than layers. [1]"""
         return chips_per_layer(self.machine, self.work, self.layout)
 
     @cached_property
     def max_batch(self) -> Array | int:
-        """Largest batch that fits within the engine's limits, over all replicas. [1]"""
+        """The largest batch over all replicas that fits within the engine's limits. [1]"""
         return self._taken(self.certain_batch)
 
     @cached_property
     def edge_max_batch(self) -> Array | int:
-        """Largest batch within the engine's limits if the engine's reserve is minimal. [1]"""
+        """The largest batch within the engine's limits if its memory reserve is minimal. [1]"""
         return self._taken(self.edge_batch)
 
     @property
     def expected_max_batch(self) -> Array | int:
-        """Largest batch within the engine's limits if its reserve is as expected. [1]"""
+        """The largest batch within the engine's limits if its memory reserve is as expected. [1]"""
         return self._taken(self.batch_beside(1.0))
 
     def _taken(self, held: Array | int) -> Array | int:
@@ -160,26 +161,28 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def engine_batch(self) -> ArrayLike:
-        """Maximum sequences in a step under the engine's limits, over all replicas. [1]"""
+        """The maximum batch over all replicas under the engine's limits. [1]"""
         sharing = self.machine.sequences_of_context(self.reserved_tokens)
         return np.floor(np.minimum(self.machine.max_sequences, sharing)) * self.layout.dp
 
     @cached_property
     def certain_batch(self) -> Array | int:
-        """Sequences that fit if the engine's reserve is maximal, over all replicas. [1]"""
+        """The largest batch over all replicas that fits if the engine's reserve is maximal. [1]"""
         return self.batch_beside(self.machine.reserve.above)
 
     @cached_property
     def edge_batch(self) -> Array | int:
-        """Sequences that fit if the engine's reserve is minimal, over all replicas. [1]"""
+        """The largest batch over all replicas that fits if the engine's reserve is minimal. [1]"""
         reserve = self.machine.reserve
         is_exact = reserve.below == reserve.above == 1.0
         return self.certain_batch if is_exact else self.batch_beside(1.0 / reserve.below)
 
     def batch_beside(self, reserves: float) -> Array | int:
-        """Whole number of sequences that fit, over all replicas; none in refused formats. [1]
+        """Count the sequences over all replicas that fit next to the engine's reserve. [1]
 
-        reserves : the engine's reserve over its expected value [1]
+        The result is 0 in formats that the engine refuses.
+
+        reserves : the ratio of the engine's reserve to its expected value [1]
         """
         machine = self.machine
         usable, weights = _room(machine, self.work, self.layout, reserves)
@@ -197,10 +200,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return largest if np.ndim(largest) else int(largest)
 
     def used_fraction(self, batch: ArrayLike) -> Array:
-        """Fraction of memory that a batch fills on the fullest chip; above 1 does not fit.
+        """Compute the fraction of memory that a batch fills on the fullest chip. [1]
 
-        If some categories have an explicit memory, the memory left for caches also counts. If
-        layers are distributed over memories, it is the share of the fullest memory.
+        A batch with a fraction above 1 does not fit. If some categories have an explicit memory,
+        the memory left for caches also counts. If layers are distributed over memories, it is the
+        fraction of the fullest memory.
         """
         usable, weights = _room(self.machine, self.work, self.layout)
         cache = (
@@ -223,19 +227,19 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def usable(self) -> list[ArrayLike]:
-        """Memory of each tier that weights and caches may fill, per chip. [byte]"""
+        """The memory of each tier that weights and caches may fill, per chip. [byte]"""
         return self.usable_beside(1.0)
 
     def usable_beside(self, reserves: float) -> list[ArrayLike]:
-        """Memory of each tier that weights and caches may fill, per chip. [byte]
+        """Compute the memory of each tier that weights and caches may fill, per chip. [byte]
 
-        reserves : the engine's reserve over its expected value [1]
+        reserves : the ratio of the engine's reserve to its expected value [1]
         """
         return self.machine.usable(self.layout.chips, reserves * self.reserved)
 
     @property
     def reserved(self) -> ArrayLike:
-        """Expected memory that the engine reserves on each chip. [byte]"""
+        """The expected memory that the engine reserves on each chip. [byte]"""
         return self.kept.total
 
     @property
@@ -245,20 +249,20 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def available(self) -> Array:
-        """Memory left for caches on the fullest chip; negative if the weights do not fit. [byte]"""
+        """The memory left for caches on the fullest chip; negative if weights do not fit. [byte]"""
         return self.available_beside(1.0)
 
     def available_beside(self, reserves: float) -> Array:
-        """Memory left for caches by weights and the engine's reserve on the fullest chip. [byte]
+        """Compute the memory left for caches on the fullest chip. [byte]
 
-        reserves : the engine's reserve over its expected value [1]
+        reserves : the ratio of the engine's reserve to its expected value [1]
         """
         usable, weights = _room(self.machine, self.work, self.layout, reserves)
         return floats(usable - weights) * self.machine.software.cache_fraction
 
     @property
     def longest_per_chip(self) -> float:
-        """Cache of the longest sequence that the engine accepts; 0 without a length. [byte]
+        """The cache of the longest sequence that the engine accepts; 0 without a limit. [byte]
 
         It must fit on a replica's fullest chip, or the engine does not start.
         """
@@ -268,11 +272,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return float(np.max(_reserved(self.machine, self.work, self.layout, longest)))
 
     def sequences(self, batch: ArrayLike) -> Array:
-        """Sequences of a batch on the fullest replica. [1]"""
+        """Compute the number of sequences on the fullest replica. [1]"""
         return np.ceil(np.asarray(batch) / self.layout.dp)
 
     def where(self, tiers: str) -> str:
-        """Phrase for the memories that hold the workload, given their names."""
+        """Write a phrase for the memories that hold the workload, given their names."""
         chips = self.layout.chips
         if self.machine.is_spatial:
             wafer = self.machine.hardware.kind + ("s" if chips > 1 else "")
@@ -285,11 +289,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
 
 class Placement(_PlacedWorkload[Layout]):
-    """A workload on one layout."""
+    """A workload placed on one layout."""
 
 
 class Placements(_PlacedWorkload[Layouts]):
-    """A workload on several layouts at once."""
+    """A workload placed on several layouts at once."""
 
 
 AnyPlacement: TypeAlias = Placement | Placements
@@ -297,19 +301,19 @@ AnyPlacement: TypeAlias = Placement | Placements
 
 @dataclass(frozen=True, eq=False)
 class Site(LegalLayouts):
-    """A workload on a chip type: its possible layouts and their capacity.
+    """A workload on a chip type, with its possible layouts and their capacity.
 
-    reserved_tokens : tokens for which a sequence's cache is reserved [1]
+    reserved_tokens : the number of tokens for which a sequence's cache is reserved [1]
     """
 
     reserved_tokens: ArrayLike
 
     def place(self, layout: Layout) -> Placement:
-        """Workload placed on a layout."""
+        """Place the workload on a layout."""
         return Placement(self.machine, self.work, self.counted(layout), self.reserved_tokens)
 
     def place_all(self, layouts: Sequence[Layout], *, axes: int = 0) -> Placements:
-        """Workload placed on several layouts, with axes like `Layouts.of`."""
+        """Place the workload on several layouts, with axes as in `Layouts.of`."""
         stack = Layouts.of([self.counted(layout) for layout in layouts], axes=axes)
         return Placements(self.machine, self.work, stack, self.reserved_tokens)
 
@@ -322,33 +326,33 @@ class Site(LegalLayouts):
 
     @property
     def _experts(self) -> float:
-        """Routed experts of the whole model and copies, with the padding of kernels. [byte]"""
+        """The routed experts of the whole model with copies and kernel padding. [byte]"""
         padding = float(expert_padding(self.machine, self.work, Layout()))
         copies = self.work.stored_experts / (self.work.experts or 1.0)
         return self.work.bytes.experts * padding * copies
 
     @property
     def weight_bytes_needed(self) -> float:
-        """Weights with kernel padding, encoders and a draft model. [byte]"""
+        """The weights including kernel padding, encoders and a draft model. [byte]"""
         padded = self.work.weight_bytes + self._experts - self.work.bytes.experts
         return padded + self.machine.unread_bytes
 
     def batch_cache_bytes(self, batch: float) -> float:
-        """Caches of a batch. [byte]"""
+        """Compute the cache size of a batch. [byte]"""
         return batch * self._cache_bytes(self.reserved_tokens)
 
     @property
     def longest_cache_bytes(self) -> float:
-        """Cache of the longest sequence that the engine must be able to hold. [byte]"""
+        """The cache of the longest sequence that the engine must be able to hold. [byte]"""
         return self._cache_bytes(self.machine.length_to_start)
 
     def _cache_bytes(self, tokens: ArrayLike) -> float:
-        """Caches of a sequence, including that of a draft model. [byte]"""
+        """Compute the cache size of a sequence, including that of a draft model. [byte]"""
         works = (self.work, self.machine.draft)
         return sum(float(work.cache_bytes(tokens)) for work in works if work)
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
-        """Minimum chips by capacity alone, and by whole layers. [1]
+        """Compute the minimum number of chips by capacity alone, and by whole layers. [1]
 
         The first is None if the engine leaves no memory. The second is None if layers may be split
         or if one layer does not fit on a chip.
@@ -379,12 +383,12 @@ class Site(LegalLayouts):
         return capacity, int(for_layers) if for_layers < inf else None
 
     def _usable(self, chips: float) -> list[ArrayLike]:
-        """Memory of each tier that can certainly be filled, with layers divided freely. [byte]"""
+        """Compute the memory of each tier that can certainly be filled by split layers. [byte]"""
         reserve = self.machine.reserve
         return self.machine.usable(chips, reserve.above * reserve.on(chips, chips, 0).total)
 
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
-        """Count the chips whose memories at given indices hold a number of bytes. [1]"""
+        """Count the chips whose memories of some tiers hold a number of bytes. [1]"""
 
         def usable(chips: float) -> float:
             usable_bytes = self._usable(chips)

@@ -1,8 +1,8 @@
-"""Usual layouts: the subset of all legal layouts that searches offer.
+"""Usual layouts: the subset of legal layouts that searches offer.
 
-A search over all legal layouts finds many that no guide mentions and nobody has measured, such as
-31 ranks of experts or a stage for each layer. Searches offer layouts that follow these rules. Any
-other legal layout is computed if a user names it.
+A search over all legal layouts would find many that no guide mentions and nobody has measured, such
+as 31 expert-parallel ranks or a stage for each layer. Searches therefore offer only layouts that
+follow these rules; any other legal layout is evaluated if a user names it.
 
 - Groups are powers of two: kernels, collectives, checkpoints and boxes are made for those.
 - Experts are divided evenly over all ranks of a stage, or not at all in a tensor-parallel group:
@@ -33,14 +33,14 @@ from fastcalc.core.placement.layout import HOST_CHIPS, Layout
 from fastcalc.core.placement.legal import LegalLayouts, Topology, topology_of
 
 HOST_SIZES = (1, 2, 3, 4, 6, HOST_CHIPS)
-"""Numbers of chips in the hosts that are sold."""
+"""The numbers of chips in hosts that are sold."""
 
 MOST_STAGES = 16
-"""Maximum pipeline stages of an offered deployment."""
+"""The maximum number of pipeline stages in an offered layout."""
 
 
 def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
-    """List the usual layouts for several chip counts, each with one weight copy."""
+    """List the usual layouts with a single copy of the weights for several chip counts."""
     if legal.machine.is_spatial:
         return tuple(layout for count in chips for layout in legal.exactly(count))
     engine_ranks = legal.machine.engine.default_ranks
@@ -51,7 +51,7 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
 
 
 def usual_layouts(legal: LegalLayouts) -> Sequence[Layout]:
-    """List the usual layouts with one copy of the weights, fewest chips first.
+    """List the usual layouts with a single copy of the weights, fewest chips first.
 
     For chips that pipeline whole layers, only layouts with more capacity than any smaller one.
     """
@@ -81,9 +81,9 @@ def _layouts_by_chips(
     model: Model,  # noqa: ARG001
     engine_ranks: tuple[Rank, ...],  # noqa: ARG001
 ) -> _LayoutsByChips:
-    """Cached layouts of some numbers of chips: they depend on neither formats nor rates.
+    """List the layouts for some chip counts, cached since they ignore formats and rates.
 
-    engine_ranks : kinds of ranks of which the engine may have more than one
+    engine_ranks : the types of parallelism that the engine supports
     """
     return {}
 
@@ -104,7 +104,7 @@ def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def is_run(legal: LegalLayouts, layout: Layout) -> bool:
-    """Whether users run a legal layout of one copy of all weights.
+    """Check whether a legal layout with a single copy of the weights is usual.
 
     legal : a workload on a chip type that shards layers
     """
@@ -131,13 +131,13 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
 
 
 def is_power_of_two(ranks: int) -> bool:
-    """Whether a number of ranks is a power of two."""
+    """Check whether a number of ranks is a power of two."""
     return ranks & (ranks - 1) == 0
 
 
 @lru_cache(maxsize=512)
 def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
-    """Find the largest usual numbers of ranks in one link domain, and in one of its hosts. [1]"""
+    """Find the largest usual stage widths in one link domain, and in one of its hosts. [1]"""
     legal = LegalLayouts(machine, work)
     experts, groups = int(work.stored_experts), legal.doubled_groups
     widths = []
@@ -152,7 +152,7 @@ def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
 
 
 def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
-    """Yield the usual layouts on some chips, with any number of weight copies."""
+    """Yield the usual layouts on some chips, with any number of copies of the weights."""
     is_alone = legal.machine.is_spatial or not legal.defaults_to("dp")
     for copies in [1] if is_alone else range(1, chips + 1):
         if chips % copies == 0:
@@ -161,7 +161,7 @@ def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def practice_notes(legal: LegalLayouts, layout: Layout) -> list[str]:
-    """Write a note on a layout that the user did not ask for and that is not usual."""
+    """Write a note on an unusual layout that the user did not ask for."""
     if layout in copies_run_by_people(legal, layout.chips):
         return []
     chips, chip, name = layout.chips, legal.machine.hardware.id, str(layout)

@@ -1,6 +1,6 @@
-"""Blocks of weights with a common scale, which vLLM does not split between ranks.
+"""Quantization blocks with a common scale, which vLLM does not split between ranks.
 
-It stops at start if ranks would split a block of 128 x 128 weights in fp8: "The output_size of
+vLLM fails at start if ranks would split a block of 128 x 128 weights in fp8: "The output_size of
 gate's and up's weight = 192 is not divisible by weight quantization block_n = 128". Source: vLLM
 issues 17569, 25292 and 52997 (the last of August 2026, open). Other engines have no such limit:
 SGLang 0.5.17 runs such shards on AMD chips (ATOM issue 1944).
@@ -17,9 +17,10 @@ from fastcalc.core.model.workload import Workload
 
 @once
 def dense_blocks(machine: Machine, work: Workload) -> int:
-    """Count the blocks that tensor-parallel ranks must divide; 0 if any is allowed. [1]
+    """Count the dense-layer blocks that tensor-parallel ranks must divide, or return 0. [1]
 
-    It covers networks that every token uses, including shared experts.
+    The result is 0 if any number of ranks is allowed. The check covers networks that every token
+    uses, including shared experts.
     """
     side = _side(machine.engine, work.model, work.weights.dense.format)
     networks = [block.ffn for block in work.model.blocks]
@@ -30,7 +31,7 @@ def dense_blocks(machine: Machine, work: Workload) -> int:
 
 @once
 def expert_blocks(machine: Machine, work: Workload) -> int:
-    """Count the blocks that ranks sharing an expert must divide; 0 if any is allowed. [1]"""
+    """Count the blocks that ranks sharing an expert must divide, or 0 if any may. [1]"""
     side = _side(machine.engine, work.model, work.weights.experts.format)
     networks = [block.ffn for block in work.model.blocks]
     widths = [ffn.width for ffn in networks if isinstance(ffn, MixtureOfExperts)]
@@ -38,7 +39,7 @@ def expert_blocks(machine: Machine, work: Workload) -> int:
 
 
 def block_side(machine: Machine, work: Workload) -> int:
-    """Side length of a block in experts, or else in dense matrices; 0 without blocks. [1]"""
+    """Return the side length of a block in experts or else dense matrices; 0 if none. [1]"""
     formats = (work.weights.experts.format, work.weights.dense.format)
     return next(filter(None, (_side(machine.engine, work.model, stored) for stored in formats)), 0)
 

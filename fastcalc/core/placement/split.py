@@ -1,4 +1,4 @@
-"""Distribution of each category of bytes over a chip's memories, and the time of the reads."""
+"""Split of each category of bytes over a chip's memories, and the time to read them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,11 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
 
 def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
-    """Extra time in the farther memory; negative if it saves more than rounding errors. [s]
+    """Compute the extra time in the farther memory, without rounding errors. [s]
 
-    near, far : time in each memory [s]
+    The result is negative only if it saves more than rounding errors.
+
+    near, far : the time in each memory [s]
     """
     extra = floats(far - near)
     if np.all(extra >= 0.0):
@@ -26,7 +28,7 @@ def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
 
 
 def summed(fractions: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Array:
-    """Add up amounts, weighted by shares."""
+    """Sum amounts weighted by fractions."""
     return floats(
         sum(fraction * amount for fraction, amount in zip(fractions, amounts, strict=True))
     )
@@ -34,13 +36,13 @@ def summed(fractions: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Arra
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """How much of each category each memory holds.
+    """The distribution of each category of bytes over the memories.
 
-    tiers : the memories, the fastest first
-    chips : chips of the deployment, some of which share a memory [1]
-    sizes : bytes of each category on the fullest chip [byte]
-    shares : for each category, its share in each memory [1]
-    has_whole_layers : True if each layer is in one memory except for its experts, and the layers of
+    tiers : the memories, fastest first
+    chips : the number of chips in the deployment, some of which share a memory [1]
+    sizes : the size of each category on the fullest chip [byte]
+    shares : the fraction of each category in each memory [1]
+    has_whole_layers : whether each layer is in one memory except for its experts, and the layers of
         each memory are consecutive
     """
 
@@ -51,19 +53,19 @@ class Split:
     has_whole_layers: bool = False
 
     def in_layers(self, tier: int) -> Array:
-        """Share of the layers with any bytes in a memory, by memory index. [1]"""
+        """Compute the fraction of layers with any bytes in a memory, given its index. [1]"""
         return floats(reduce(np.maximum, (self.shares[group][tier] for group in IN_LAYERS)))
 
     def turns(self, tier: int, layers: ArrayLike) -> Array:
-        """Count a pass's switches to a memory's own cores, for layers and for the head. [1]
+        """Count a step's switches to a memory's own cores, for layers and for the head. [1]
 
-        tier : index of the memory
-        layers : number of sequential layers [1]
+        tier : the index of the memory
+        layers : the number of sequential layers [1]
         """
         return floats(self.turns_in_layers(tier, layers) + self.shares["head"][tier])
 
     def turns_in_layers(self, tier: int, layers: ArrayLike) -> Array:
-        """Count the switches for layers: one for all layers that are wholly in this memory. [1]"""
+        """Count the switches for layers; layers wholly in this memory share a single switch. [1]"""
         turns = self.in_layers(tier) * layers
         if not self.has_whole_layers:
             return floats(turns)
@@ -71,29 +73,29 @@ class Split:
         return floats(turns - whole + np.minimum(whole, 1.0))
 
     def read_from(self, tier: int) -> Kinds[Array]:
-        """Share of each category read by a pass that is in a memory, by memory index."""
+        """Compute the fraction of each category read by a step that is in a memory."""
         return Kinds(*(self.shares[group][tier] for group in READ))
 
     def used(self, tier: int, groups: Sequence[str] = KINDS) -> Bools:
-        """Whether any bytes of some categories are in a memory, by memory index."""
+        """Check whether any bytes of some categories are in a memory."""
         is_there = (self.shares[group][tier] * self.sizes[group] > 0.0 for group in groups)
         return np.asarray(np.any(np.broadcast_arrays(*is_there), axis=0))
 
     @property
     def reads_host(self) -> Bools:
-        """Whether a pass reads anything from host memory or beyond."""
+        """Whether a step reads anything from host memory or beyond."""
         read = (self.used(at, READ) for at, tier in enumerate(self.tiers) if not tier.is_near)
         return np.asarray(np.any(np.broadcast_arrays(False, *read), axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Time that a pass takes for each category if one memory holds all of it.
+    """The time that a step takes for each category if all of it is in one memory.
 
-    by_memory : for each category, nearest memory first [s]
-    turning_memory : index of the memory whose own cores multiply while the chips wait
-    turn_seconds : time of one switch between the chip and these cores [s]
-    layers : layers in which they may alternate [1]
+    by_memory : the time for each category, nearest memory first [s]
+    turning_memory : the index of the memory whose own cores multiply while the chips wait
+    turn_seconds : the time of one switch between the chip and these cores [s]
+    layers : the number of layers in which they may alternate [1]
     """
 
     by_memory: Sequence[Kinds[ArrayLike]]
@@ -103,14 +105,14 @@ class Costs:
 
     @cached_property
     def extra_seconds(self) -> Sequence[Kinds[Array]]:
-        """Extra time of each category in each memory beyond the first. [s]"""
+        """The extra time of each category in each memory beyond the first. [s]"""
         nearest, *farther = self.by_memory
         return [Kinds(*map(np.subtract, seconds, nearest)) for seconds in farther]
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
-        """Time of the pass with bytes split over the memories, whose times add up. [s]
+        """Compute the time of the step for a split; the times of memories add up. [s]
 
-        kinds : categories to include
+        kinds : the categories to include
         """
         spent = floats(0.0)
         for group, nearest, *longer in zip(
@@ -131,16 +133,16 @@ class Costs:
 def least_extra(
     options: Sequence[Costs], sizes: Mapping[str, ArrayLike], rooms: Sequence[ArrayLike]
 ) -> Array:
-    """Bound the extra time that bytes outside a pass's first memory take. [s]
+    """Compute a lower bound on the extra time of bytes outside a step's first memory. [s]
 
     Bytes that do not fit in a memory and those before it go at least one memory farther. Each such
     move is assigned to the bytes with the least extra time, which bounds its cost from below.
     Source: G. B. Dantzig, "Discrete-variable extremum problems," Operations Research 5, 1957 (the
     fractional knapsack). Switches to a host's cores are omitted.
 
-    options : time of the pass for each category in each memory, in each of its ways
-    sizes : bytes of each category on the fullest chip [byte]
-    rooms : capacity of each memory [byte]
+    options : the costs of the step, for each way to run it
+    sizes : the size of each category on the fullest chip [byte]
+    rooms : the capacity of each memory [byte]
     """
     kind_bytes = [sizes[group] for group in READ]
     return reduce(np.minimum, (_least_extra(costs, kind_bytes, rooms) for costs in options))
@@ -164,10 +166,11 @@ def _least_extra(
 def _lightest(
     seconds: Sequence[ArrayLike], kind_bytes: Sequence[ArrayLike], moved: ArrayLike
 ) -> Array:
-    """Find the shortest time to move a number of bytes. [s]
+    """Compute the shortest time to move a number of bytes. [s]
 
-    seconds, kind_bytes : extra time of each category if all of it moves [s], and its bytes [byte]
-    moved : bytes that move [byte]
+    seconds, kind_bytes : the extra time of each category if all of it moves [s], and its size
+        [byte]
+    moved : the number of bytes that move [byte]
     """
     columns = np.broadcast_arrays(moved, *seconds, *kind_bytes)
     all_seconds, all_bytes = np.split(np.stack(columns[1:]), 2)
@@ -181,9 +184,9 @@ def _lightest(
 
 
 def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
-    """Fraction of a category that the chip's fastest memory holds. [1]
+    """Compute the fraction of a category in the chip's fastest memory. [1]
 
-    split : distribution of the bytes; None if all are in the only memory
+    split : the distribution of the bytes; None if there is only one memory
     group : one of `KINDS`
     """
     if machine.fastest not in machine.tiers:  # if nothing is placed there
@@ -195,9 +198,9 @@ def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
 
 
 def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tuple[str, ...]]:
-    """Number the combination of memories that hold bytes, by their joined names.
+    """Find the combination of memories in use at each point, as indices and names.
 
-    split : distribution of the bytes; None if all are in the only memory
+    split : the distribution of the bytes; None if there is only one memory
     """
     if split is None:
         return np.asarray(0), (tiers[0].name,)
@@ -210,7 +213,7 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
 
 
 def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
-    """Bytes of a batch by category, each in its assigned memory or in the first."""
+    """Split the bytes of a batch, with each category in its assigned memory or in the first."""
     machine, layout = placement.machine, placement.layout
     sizes = stored_weights(machine, placement.work, layout) | {
         "kv": placement.sequences(batch) * placement.cache_per_chip
@@ -219,7 +222,7 @@ def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
 
 
 def split_as_asked(machine: Machine, chips: ArrayLike, sizes: dict[str, Array]) -> Split:
-    """Bytes of given sizes, each category in its assigned memory or in the first.
+    """Split given sizes, with each category in its assigned memory or in the first.
 
     chips, sizes : as for `Split`
     """

@@ -1,6 +1,6 @@
-"""Hardware bound of a step: all chips at their printed peaks, with everything overlapped.
+"""Hardware bound of a step: all chips at their peak rates, with everything overlapped.
 
-No honest measurement may beat it: it has no latency, and only the bytes that must move.
+No valid measurement can beat it, since it has no latency and moves only the bytes that must move.
 """
 
 from collections.abc import Sequence
@@ -24,32 +24,33 @@ from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats, where
 
 NARROWEST_ACTIVATION_BYTES = 1.0
-"""Engines that quantize messages use one byte per element; the bound grants this to all."""
+"""The message width that the bound assumes for all engines, as used by engines that quantize
+messages. [byte]"""
 
 _LEAST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """Memory, compute and link time at peak rates; they overlap.
+    """Memory, compute and link time at peak rates, which overlap.
 
-    work : minimum bytes, FLOPs and sent bytes of all chips together, and their peak rates
+    work : the minimum bytes, FLOPs and sent bytes of all chips together, with their peak rates
     """
 
     work: Component
 
     @cached_property
     def seconds(self) -> Array:
-        """Largest of the three times. [s]"""
+        """The largest of the three times. [s]"""
         return np.maximum(self.work.work_time, self.work.link_time)
 
     @cached_property
     def limiter(self) -> Ints:
-        """Find which time is the largest: memory, compute or link."""
+        """The index of the largest time: memory, compute or link."""
         return largest_of((self.work.memory_time, self.work.compute_time, self.work.link_time))
 
     def as_step(self) -> Step:
-        """A step that consists of the largest term only."""
+        """Convert the bound into a step that consists of the largest term only."""
         work, largest = self.work, self.limiter
         return Step.of(
             Component(
@@ -65,38 +66,38 @@ class Bound:
 
 
 class Memories(NamedTuple):
-    """Memories of a deployment, ordered along the last axis by the time to read them fully.
+    """The memories of a deployment, along the last axis in order of the time to read them fully.
 
-    capacities, bandwidths : totals of each tier [byte], [byte/s]
+    capacities, bandwidths : the totals of each tier [byte], [byte/s]
     """
 
     capacities: Array
     bandwidths: Array
 
     def read_time(self, size: ArrayLike) -> Array:
-        """Minimum time to read bytes that are spread optimally over the memories. [s]"""
+        """Compute the minimum time to read bytes spread optimally over the memories. [s]"""
         return time_over_tiers(work=size, capacities=self.capacities, bandwidths=self.bandwidths)
 
 
 class BoundTerms(NamedTuple):
-    """How a layout enters the bound of a pass: numbers, or columns over layouts.
+    """The terms of a layout in the bound of a step: numbers, or columns over layouts.
 
-    read : weights that a token reads, including the minimum number of experts [byte]
-    stages : sequential pipeline stages, each with its own memories [1]
-    at_once, in_turn : all memories of a deployment, and the part that one stage reads in its turn
-    pinned : shares of byte categories with an assigned memory [1], and rates of these memories,
-        read at once and in turn [byte/s]
-    parameters : of dense weights, experts, norms and head, with two FLOPs each in products [1]
-    active_share : share of the experts that a token uses [1]
-    rates : of products with these and with caches on each chip [FLOP/s]
-    chips : number of chips that share the products [1]
-    sent_width : elements per token that cross links; 0 if not published, or on a chip with
-        one rank [1]
-    tp_chips : chips that take part in the all-reduce of each layer [1]
-    reductions : all-reduces of a message per pass, halved for the bound [1]
+    read : the weights that a token reads, with the minimum number of experts [byte]
+    stages : the number of sequential pipeline stages, each with its own memories [1]
+    at_once, in_turn : all memories of a deployment, and those that a single stage reads
+    pinned : the fractions of byte categories with an assigned memory [1], and the rates of these
+        memories, read by all stages at once and by a single stage [byte/s]
+    parameters : the dense weights, experts, norms and head, with two FLOPs per parameter [1]
+    active_share : the fraction of the experts that a token uses [1]
+    rates : the rates of products with these and with caches on each chip [FLOP/s]
+    chips : the number of chips that share the products [1]
+    sent_width : the elements per token that cross links; 0 if not published, or on a single-rank
+        chip [1]
+    tp_chips : the chips that take part in the all-reduce of each layer [1]
+    reductions : the all-reduces of a message per step, halved for the bound [1]
     hops, hop_replicas : 1 with pipeline stages, else 0, and the replicas that share their messages
         [1]
-    link : rate of the link over which messages cross, one way [byte/s]
+    link : the one-way rate of the link that messages cross [byte/s]
     """
 
     read: Kinds[ArrayLike]
@@ -118,7 +119,7 @@ class BoundTerms(NamedTuple):
 
 @once_a_layout
 def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTerms:
-    """Layout terms of the bound."""
+    """Compute the layout terms of the bound."""
     chips, count, chip, weights = layout.chips, floats(layout.chips), machine.chip, work.weights
     stages: ArrayLike = 1.0 if machine.is_spatial else layout.pp
     tp_chips = machine.chips_of(layout.tp)
@@ -153,7 +154,7 @@ def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTer
 
 
 def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
-    """Bound a step on all chips of a layout.
+    """Compute the bound of a step on all chips of a layout.
 
     rows : sequences and prompt tokens of the *whole deployment*; arrays broadcast
 
@@ -184,7 +185,7 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
 
 
 def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
-    """Minimum time to read the memories; each stage reads its own in turn. [s]"""
+    """Compute the minimum time to read the memories; each stage reads its own in turn. [s]"""
     at_once = np.maximum(
         terms.at_once.read_time(sum(read)),
         _longest_pinned_read(read, [(parts, rate) for parts, rate, _ in terms.pinned]),
@@ -202,7 +203,7 @@ def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
 
 
 def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
-    """FLOPs of a pass, and their time on all chips. [FLOP], [s]"""
+    """Compute the FLOPs of a step, and their time on all chips. [FLOP], [s]"""
     attention, decode = rows.attention, rows.sequences * rows.verified
     dense, experts, small, head = terms.parameters
     dense_rate, head_rate, expert_rate, cache_rate, either_rate = terms.rates
@@ -240,7 +241,7 @@ def _memories(machine: Machine, layout: AnyLayout, stages: ArrayLike) -> Memorie
 
 
 def _bandwidth(tier: Tier, chips: Array, stages: ArrayLike = 1.0) -> Array:
-    """Rate at which a stage reads all memories of a tier, including its links. [byte/s]
+    """Compute the rate at which a stage reads all memories of a tier, including links. [byte/s]
 
     Memory on a chip is read by its own stage; any stage may use the whole rate of a shared memory.
     """
@@ -252,7 +253,7 @@ def _bandwidth(tier: Tier, chips: Array, stages: ArrayLike = 1.0) -> Array:
 def _longest_pinned_read(
     read: Kinds[ArrayLike], pinned: Sequence[tuple[dict[str, float], Array]]
 ) -> ArrayLike:
-    """Longest time in which one memory is read for the bytes that are assigned to it. [s]"""
+    """Compute the longest read of a single memory with assigned bytes. [s]"""
     sizes, longest = read._asdict() | {"embedding": 0.0}, floats(0.0)
     for fractions, rate in pinned:
         moved = sum(sizes[group] * fraction for group, fraction in fractions.items())
@@ -263,7 +264,7 @@ def _longest_pinned_read(
 def _rates(
     machine: Machine, layout: AnyLayout
 ) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-    """Rates of products with each category, per chip. [FLOP/s]
+    """Look up the rates of products with each category, per chip. [FLOP/s]
 
     Cores of a host add their rates. The last rate is the higher of the first two.
     """
@@ -279,7 +280,7 @@ def _rates(
 
 
 def _sent(terms: BoundTerms, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
-    """Bytes that must cross links: half a ring all-reduce, or one hop per token."""
+    """Count the bytes that must cross links: half a ring all-reduce, or one hop per token."""
     if is_nothing(terms.sent_width):
         return 0.0, inf
     message = tokens * terms.sent_width * NARROWEST_ACTIVATION_BYTES

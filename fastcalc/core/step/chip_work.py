@@ -1,4 +1,4 @@
-"""Bytes and FLOPs of a chip in a pass, if everything is placed in its first memory tier."""
+"""Bytes and FLOPs of a chip in a step, if everything is in its first memory tier."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,13 +28,13 @@ _NO_PROMPTS = Kinds(
 
 
 class ChipWork(NamedTuple):
-    """Reads and products of a chip.
+    """The reads and products of a chip in a step.
 
-    kinds : bytes read of each category, and its products with decoded tokens; for the dense
-        weights also those with prompt tokens
-    widened : operations that widen narrow weights [FLOP]
-    prompts : additional arithmetic of prompt tokens
-    touched : share of the routed weights that is read [1]
+    kinds : the bytes read of each category, and its products with decoded tokens; for dense weights
+        also with prompt tokens
+    widened : the operations that widen narrow weights [FLOP]
+    prompts : the additional arithmetic for prompt tokens
+    touched : the fraction of routed expert weights that is read [1]
     """
 
     kinds: Kinds[Component]
@@ -43,9 +43,10 @@ class ChipWork(NamedTuple):
     touched: ArrayLike
 
     def left(self, near: Kinds[ArrayLike], multiplied: Kinds[ArrayLike]) -> "ChipWork":
-        """Remaining work of the chip if other memories and a host's cores take a part.
+        """Compute the remaining work if other memories and the host's cores do a part of it.
 
-        near, multiplied : share of each category read from its first memory, and multiplied [1]
+        near, multiplied : the fractions of each category that the chip reads from its first memory,
+            and multiplies [1]
         """
         return self._replace(
             kinds=Kinds(*map(Component.part, self.kinds, near)),
@@ -54,7 +55,7 @@ class ChipWork(NamedTuple):
         )
 
     def besides(self, chip: Chip) -> list[ArrayLike]:
-        """Additional arithmetic time of each category on a chip. [s]"""
+        """Compute the additional arithmetic time of each category. [s]"""
         rate = chip.vector / _FUSED_MULTIPLY_ADD
         pairs = zip(self.prompts, self.widened, strict=True)
         return [prompt.seconds + scaled(operations, 1.0 / rate) for prompt, operations in pairs]
@@ -63,9 +64,9 @@ class ChipWork(NamedTuple):
 def chip_work(
     work: PassWork, chip: Chip, software: EngineParameters, same: ChipWork | None = None
 ) -> ChipWork:
-    """Reads and products of the chip, with everything in its first memory.
+    """Compute the reads and products of a chip, with everything in its first memory.
 
-    same : work of another pass with the same decoded sequences, with or without prompts
+    same : the work of another step with the same decoded sequences, with or without prompts
     """
     rates, touched = reached(chip, software), touched_experts(work, software)
     if same is None:
@@ -104,7 +105,7 @@ def chip_work(
 
 
 def _dense(work: PassWork, rates: Reached) -> Component:
-    """Matrices that every token uses, read once for decoded and prompt tokens.
+    """Compute the work of matrices that all tokens share.
 
     Prompt tokens use the rows of a tile that decoded tokens leave empty (A. Agrawal et al.,
     "SARATHI," arXiv:2308.16369, sec. 4: decode-maximal batches, tile quantization). Norms and
@@ -124,7 +125,7 @@ def _dense(work: PassWork, rates: Reached) -> Component:
 
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
-    """Fraction of the routed weights that the tokens of a pass read. [1]"""
+    """Compute the fraction of routed expert weights that the tokens of a step read. [1]"""
     routing = work.routing
     if is_nothing(routing.layers):
         return 1.0
@@ -144,7 +145,7 @@ def _routed(
     touched: ArrayLike,
     uneven: ArrayLike,
 ) -> Component:
-    """Selected routed experts."""
+    """Compute the work of the selected experts."""
     if is_nothing(work.bytes.experts):
         return idle("routed experts")
     return Component(
@@ -159,7 +160,7 @@ def _routed(
 
 
 def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
-    """Conversion of narrow weights to 16 bits on the vector units, once per weight."""
+    """Compute the conversion of narrow weights to 16 bits on vector units, once per weight."""
     total = sum(operations[:3])  # caches are not unpacked
     if is_nothing(total):
         return idle("unpacking")
@@ -167,7 +168,7 @@ def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
 
 
 def _prompts(work: PassWork, rates: Reached, uneven: ArrayLike) -> Kinds[Component]:
-    """Arithmetic of prompt tokens in experts and attention."""
+    """Compute the arithmetic of prompt tokens in experts and attention."""
     _, _, experts, kv = _NO_PROMPTS
     if is_nothing(work.prompt):
         return _NO_PROMPTS

@@ -1,4 +1,4 @@
-"""Components of a step: each has its work and the rates at which the work is done."""
+"""Components of a step, each with its work and the rates at which the work is done."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -12,11 +12,12 @@ from fastcalc.formulas.roofline import overlapped_time
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
-"""Overlap of memory and compute time in matrix products, and in products over routed experts."""
+"""The overlap of memory and compute time in matrix products, and in products over routed
+experts."""
 
 Basis = tuple[ArrayLike, ArrayLike]
-"""Shares of a time that run at rates near the data sheet's, and that an engine was fitted to.
-Both are 0 for time outside the layers, such as the head and pipeline waits. [1]"""
+"""The fractions of a time that run at rates near the data sheet's, and that an engine was fitted
+to. Both are 0 for time outside the layers, such as the head and pipeline waits. [1]"""
 
 PRINTED: Basis = (1.0, 0.0)
 FITTED: Basis = (0.0, 1.0)
@@ -29,13 +30,14 @@ LIMITERS = ("memory", "compute", "link", "latency")
 class Component:
     """One component of a step: its work on one chip, and the rates at which it is done.
 
-    name : attention, dense weights, routed experts, a collective, a floor
-    bytes, bandwidth : memory traffic [byte] and its rate [byte/s]
-    flops, flop_rate : arithmetic [FLOP] and its rate [FLOP/s]
-    sent, link : bytes sent over links [byte] and their rate [byte/s]
-    count, seconds_each : number of sequential launches, messages or hops [1], and time of each [s]
-    norm : overlap of its memory and compute time: 1 for none, infinity for full overlap [1]
-    basis : data-sheet share and fitted share of its time [1]
+    name : the component: attention, dense weights, routed experts, a collective, or a floor
+    bytes, bandwidth : the memory traffic [byte] and its rate [byte/s]
+    flops, flop_rate : the arithmetic [FLOP] and its rate [FLOP/s]
+    sent, link : the bytes sent over links [byte] and their rate [byte/s]
+    count, seconds_each : the number of sequential launches, messages or hops [1], and the time of
+        each [s]
+    norm : the overlap of memory and compute time: 1 for none, infinity for full overlap [1]
+    basis : the data-sheet and fitted fractions of its time [1]
     """
 
     name: str
@@ -51,7 +53,7 @@ class Component:
     basis: Basis = FITTED
 
     def __post_init__(self) -> None:
-        """Compute its times: bytes, FLOPs, both together, links, latency and total. [s]"""
+        """Compute its times: memory, compute, both overlapped, links, latency and total. [s]"""
         self.memory_time = _time(self.bytes, self.bandwidth)
         self.compute_time = _time(self.flops, self.flop_rate)
         self.link_time = _time(self.sent, self.link)
@@ -66,7 +68,7 @@ class Component:
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
     def part(self, fraction: ArrayLike) -> "Component":
-        """A share of a component that has only bytes and FLOPs. [1]"""
+        """Take a fraction of a component that has only bytes and FLOPs. [1]"""
         if is_nothing(self.seconds) or (isinstance(fraction, float) and fraction == 1.0):
             return self
         component = copy(self)
@@ -75,13 +77,13 @@ class Component:
         return component
 
     def times(self, fraction: ArrayLike) -> "Component":
-        """A share of any component, as one time. [1]"""
+        """Take a fraction of any component, as a single time. [1]"""
         if is_nothing(self.seconds) or (isinstance(fraction, float) and fraction == 1.0):
             return self
         return Component(self.name, count=fraction, seconds_each=self.seconds, basis=self.basis)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-        """Its time split into memory, compute, link and latency. [s]"""
+        """Split its time into memory, compute, link and latency. [s]"""
         if is_nothing(self.compute_time):
             return self.memory_time, 0.0, self.link_time, self.latency
         if is_nothing(self.memory_time):
@@ -91,12 +93,12 @@ class Component:
 
 
 def is_nothing(amount: ArrayLike) -> bool:
-    """Whether an amount is the scalar zero, so that no arrays need to be computed."""
+    """Check whether an amount is the scalar zero, so that no arrays need to be computed."""
     return isinstance(amount, (float, int)) and not amount
 
 
 def scaled(amount: ArrayLike, fraction: ArrayLike) -> ArrayLike:
-    """A share of an amount; for the scalar zero, zero."""
+    """Multiply an amount by a fraction, keeping the scalar zero."""
     return 0.0 if is_nothing(amount) else amount * fraction
 
 
@@ -105,7 +107,7 @@ def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
 
 
 def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
-    """Add up several times in order, without scalar zeros. [s]"""
+    """Add up times in order, skipping scalar zeros. [s]"""
     total: ArrayLike = 0.0
     for term in terms:
         if not is_nothing(term):
@@ -114,18 +116,18 @@ def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
 
 
 def derived(name: str, seconds: ArrayLike) -> Component:
-    """A component whose time is derived from other components."""
+    """Build a component whose time is derived from other components."""
     return Component(name, count=1.0, seconds_each=seconds, basis=BESIDE)
 
 
 @lru_cache(maxsize=32)
 def idle(name: str) -> Component:
-    """A component without work."""
+    """Build a component without work."""
     return Component(name)
 
 
 def largest_of(terms: Sequence[ArrayLike]) -> Ints:
-    """Find which time is the largest; if several are equal, the first."""
+    """Find the index of the largest time, or the first of equal ones."""
     largest, index = floats(terms[0]), np.asarray(0)
     for item_index, term in enumerate(terms[1:], 1):
         index = np.maximum(index, item_index * (term > largest))
@@ -137,7 +139,7 @@ def largest_of(terms: Sequence[ArrayLike]) -> Ints:
 class Step:
     """A step as the sum of its components.
 
-    seconds : time of the whole step [s]
+    seconds : the time of the whole step [s]
     """
 
     components: tuple[Component, ...]
@@ -145,17 +147,17 @@ class Step:
 
     @classmethod
     def of(cls, *components: Component) -> "Step":
-        """Step with the given components."""
+        """Build a step from components."""
         return cls((), floats(0.0)).then(*components)
 
     def then(self, *components: Component) -> "Step":
-        """Step with more components after its own, reusing the sum of its own."""
+        """Append components to a step."""
         total = total_of([self.seconds, *(component.seconds for component in components)])
         return Step((*self.components, *components), floats(total))
 
     @property
     def by_basis(self) -> tuple[ArrayLike, ArrayLike]:
-        """Time in layers at rates near the data sheet's, and time in layers that is fitted. [s]"""
+        """The time in layers at rates near the data sheet's, and the fitted time in layers. [s]"""
         times = [
             [scaled(component.seconds, fraction) for fraction in component.basis]
             for component in self.components
@@ -165,12 +167,12 @@ class Step:
 
     @property
     def fitted_share(self) -> Floats:
-        """Share of the time in layers to which an engine was fitted. [1]"""
+        """The fraction of the time in layers to which an engine was fitted. [1]"""
         printed, fitted = self.by_basis
         return np.atleast_1d(fitted / (floats(printed) + fitted))
 
     @cached_property
     def limiter(self) -> Ints:
-        """Find which of `LIMITERS` takes most of the step."""
+        """The index of the resource in `LIMITERS` that takes most of the step."""
         components = [component.by_limiter() for component in self.components]
         return largest_of([total_of(times) for times in zip(*components, strict=True)])

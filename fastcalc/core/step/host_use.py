@@ -1,4 +1,4 @@
-"""Time of a pass whose bytes are placed in several memories."""
+"""Time of a step whose bytes are in several memories."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,21 +19,21 @@ from fastcalc.formulas.roofline import achieved_bandwidth
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 LEAST = 1e-40
-"""Negligible time and size that keep ratios of zeros finite. [s], [byte]"""
+"""The negligible time and size that keep ratios of zeros finite. [s], [byte]"""
 
 HOST, FAR = "host", "slower memory"
-"""Components that a host's cores can compute, and that may be read from farther memories."""
+"""The components that a host's cores can compute, and that may be read from farther memories."""
 
 
 def tier_rates(
     tiers: Sequence[Tier], chip: Chip, software: EngineParameters, fractions: Sequence[ArrayLike]
 ) -> list[ArrayLike]:
-    """Bandwidth that long reads achieve from each memory, for one chip. [byte/s]
+    """Compute the bandwidth that long reads by one chip achieve from each memory. [byte/s]
 
     Data streamed from a host passes through the chip's own memory, and is no faster.
 
     tiers : the memories, the chip's own first
-    fractions : share of each memory's rate for one chip while others read, too [1]
+    fractions : the fraction of each memory's rate for one chip while others also read [1]
     """
     rates: list[ArrayLike] = []
     chip_rates: list[ArrayLike] = []
@@ -57,9 +57,9 @@ def tier_rates(
 
 
 def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
-    """Share of a shared memory's rate for one chip while others in a pass read, too. [1]
+    """Compute the fraction of a shared memory's rate for one chip while others read. [1]
 
-    work : the pass; only stages with one of its micro-batches read at the same time
+    work : the step; only stages with one of its micro-batches read at the same time
     """
     if tier.shared_by == 1.0:
         return 1.0
@@ -70,14 +70,14 @@ def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
 
 @dataclass(frozen=True, eq=False)
 class OnHost:
-    """Time that the host's cores take if they process a whole category, for one chip.
+    """The time of the host's cores if they process a whole category, for one chip.
 
-    place : index of their memory
-    bytes, flops : bytes read [byte] and FLOPs computed [FLOP]
-    memory, compute : time of each [s]
-    sent, link : activations sent both ways in a layer [byte] and their rate [byte/s]
-    turn_overhead : additional time per switch between chip and host [s]
-    layers : sequential layers [1]
+    place : the index of their memory
+    bytes, flops : the bytes read [byte] and FLOPs computed [FLOP]
+    memory, compute : the time of each [s]
+    sent, link : the activations sent both ways in a layer [byte] and their rate [byte/s]
+    turn_overhead : the additional time per switch between chip and host [s]
+    layers : the number of sequential layers [1]
     """
 
     place: int
@@ -92,18 +92,18 @@ class OnHost:
 
     @property
     def seconds(self) -> Kinds[Array]:
-        """Time of each category; its bytes are read while they are multiplied. [s]"""
+        """The time of each category, whose bytes are read while they are multiplied. [s]"""
         return Kinds(*map(np.maximum, self.memory, self.compute))
 
     def net_seconds(self, chip: Chip, components: ChipWork) -> Kinds[Array]:
-        """Time of each category, minus the arithmetic that the chip saves. [s]"""
+        """Compute the time of each category, minus the arithmetic that the chip saves. [s]"""
         return Kinds(*map(np.subtract, self.seconds, components.besides(chip)))
 
     def component(self, shares: Sequence[Array], turns: Array) -> Component:
-        """Component for the work of the host's cores.
+        """Build the component for the work of the host's cores.
 
-        shares : fraction of each type of bytes that they read [1]
-        turns : switches between chip and host per step [1]
+        shares : the fraction of each category that they read [1]
+        turns : the number of switches between chip and host per step [1]
         """
         component = _lasting(
             HOST,
@@ -119,13 +119,13 @@ class OnHost:
 
 @dataclass(frozen=True, eq=False)
 class OffloadOptions:
-    """Ways in which a pass may use memories beyond the first.
+    """The ways in which a step may use memories beyond the first.
 
-    kinds : reads and products of the chip for each category, by the memory that holds all of it
-    own_place : index of the chip's first memory; None if it has none
-    open : costs of each possible way: the chip reads everything, or the host's cores do some of
-        the work; only ways that may be the fastest
-    host : time of the host's cores; None if they may not multiply, or are always slower
+    kinds : the reads and products of the chip for each category, by the memory that holds all of it
+    own_place : the index of the chip's first memory; None if it has none
+    open : the costs of each way that may be the fastest: the chip reads everything, or the host's
+        cores do some of the work
+    host : the time of the host's cores; None if they may not multiply, or are always slower
     """
 
     kinds: Sequence[Kinds[Component]]
@@ -134,17 +134,17 @@ class OffloadOptions:
     host: OnHost | None
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
-        """Time of the pass in its faster way, for the categories that are included. [s]"""
+        """Compute the time of the step in its faster way, for the included categories. [s]"""
         return reduce(np.minimum, (costs.seconds(split, kinds) for costs in self.open))
 
 
 class OffloadedPass(NamedTuple):
-    """A pass whose bytes are placed in several memories.
+    """A step whose bytes are in several memories.
 
-    near : share of each category that the chip reads from its first memory [1]
-    multiplied : share of each category that the chip multiplies [1]
-    far : its reads from other memories
-    host : work of the host's cores
+    near : the fraction of each category that the chip reads from its first memory [1]
+    multiplied : the fraction of each category that the chip multiplies [1]
+    far : the reads from other memories
+    host : the work of the host's cores
     """
 
     near: Kinds[ArrayLike]
@@ -161,9 +161,9 @@ def offload_options(
     software: EngineParameters,
     components: ChipWork,
 ) -> OffloadOptions:
-    """Ways in which a pass may use memories beyond the first.
+    """Compute the ways in which a step may use memories beyond the first.
 
-    components : reads and products of the chip, with everything in its first memory
+    components : the reads and products of the chip, with everything in its first memory
     """
     shared = [part_of(tier, chips, work) for tier in tiers]
     first, near = read_first(tiers), software.bandwidth(chip)
@@ -199,13 +199,13 @@ def offload_options(
 
 
 def _never_pays(computed: Costs, streamed: Kinds[ArrayLike]) -> bool:
-    """Whether the host's cores are always slower, for any placement, including switches.
+    """Check whether the host's cores are always slower, for any placement.
 
-    They work in every layer with bytes of any one category there. So the most that
-    they can save is the sum over all categories.
+    This includes switches between chip and host. The cores work in every layer that has bytes of
+    some category there, so they can save at most the sum over all categories.
 
-    computed : costs of a pass in which they multiply
-    streamed : costs of each category in the same memory if the chip multiplies [s]
+    computed : the costs of a step in which they multiply
+    streamed : the costs of each category in the same memory if the chip multiplies [s]
     """
     assert computed.turning_memory is not None
     pairs = zip(streamed, computed.by_memory[computed.turning_memory], strict=True)
@@ -224,9 +224,9 @@ def on_host(
     software: EngineParameters,
     touched: ArrayLike,
 ) -> OnHost | None:
-    """Time of the host's cores for each category; None if they may not multiply.
+    """Compute the time of the host's cores by category, or None if they may not multiply.
 
-    touched : share of the routed weights that the pass reads [1]
+    touched : the fraction of routed expert weights that the step reads [1]
     """
     tier_index = next((at for at, tier in enumerate(tiers) if tier.flop_rates), None)
     if tier_index is None:
@@ -262,7 +262,7 @@ def on_host(
 
 
 def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
-    """Division of a pass between chip and host; the host's cores multiply if that is faster."""
+    """Divide a step between chip and host; the host's cores multiply if that is faster."""
     host, own_place = options.host, options.own_place
     fractions = [split.read_from(at) for at in range(len(split.tiers))]
     farther = [at for at in range(len(split.tiers)) if at != own_place]
@@ -289,7 +289,7 @@ def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
 def _from(
     tier_indices: Sequence[int], fractions: Sequence[Sequence[Array]], options: OffloadOptions
 ) -> Component:
-    """Reads of a pass from memories beyond the first, by memory index."""
+    """Compute the reads of a step from memories beyond the first, by memory index."""
 
     def spent(time_of: Callable[[Component], ArrayLike]) -> Array:
         return floats(
@@ -321,11 +321,11 @@ def _from(
 def _lasting(
     name: str, seconds: Array, read: tuple[Array, Array], multiplied: tuple[Array, Array]
 ) -> Component:
-    """A component for several categories with a given total time.
+    """Build a component for several categories with a given total time.
 
-    seconds : total time [s]
-    read : bytes [byte] and the time to read them [s]
-    multiplied : arithmetic [FLOP] and its time [s]
+    seconds : the total time [s]
+    read : the bytes [byte] and the time to read them [s]
+    multiplied : the arithmetic [FLOP] and its time [s]
     """
     (moved, memory), (flops, compute) = read, multiplied
     is_memory = memory >= compute

@@ -1,7 +1,7 @@
-"""Minimum chip time per token and maximum speed per user, over all layouts.
+"""Bounds over all layouts: minimum chip time per token, and maximum speed per user.
 
-Closed formulas over thousands of models on chips at once, which show what need not be searched.
-They contain an engine's rates and floors, so they are tighter than the bound (`bound.py`).
+Closed-form bounds for thousands of pairs of model and chip at once show which pairs need no search.
+They use an engine's rates and floors, so they are tighter than the hardware bound (`bound.py`).
 """
 
 from math import inf
@@ -28,15 +28,16 @@ _WIDEST = 4.0  # bytes of the widest number format of weights
 
 
 class ModelDemand(NamedTuple):
-    """What one token demands from any chip: numbers, or arrays of equal length.
+    """The work that a token needs on any chip: numbers, or arrays of equal length.
 
-    depth, heads : layers, and the number that tensor-parallel ranks must divide, infinity for any
-        [1]
-    width : elements of a hidden state [1]
-    dense, head : parameters of layers that each pass reads and multiplies, and of the head [1]
-    layer_weights, head_weights : bytes of the dense layers, and of the head and all norms [byte]
-    cache, reserved, element : cache read per sequence, reserved per sequence, per element [byte]
-    layer_flops, head_flops : per token [FLOP]
+    depth, heads : the number of layers, and the number that tensor-parallel ranks must divide, or
+        infinity for any [1]
+    width : the hidden width [1]
+    dense, head : the parameters of layers that each step reads and multiplies, and of the head [1]
+    layer_weights, head_weights : the size of the dense layers, and of the head and all norms [byte]
+    cache, reserved, element : the cache read per sequence, the cache reserved per sequence, and the
+        size of an element [byte]
+    layer_flops, head_flops : the FLOPs per token [FLOP]
     """
 
     depth: ArrayLike
@@ -54,15 +55,17 @@ class ModelDemand(NamedTuple):
 
 
 class ChipSupply(NamedTuple):
-    """What a chip supplies under an engine: numbers, or arrays of equal length.
+    """The capabilities of a chip under an engine: numbers, or arrays of equal length.
 
     staged : 1 if layers run in sequence at an engine's rates, else 0
-    floor, crossing : time per layer, and its increase in a tensor-parallel group [s]
-    floor_exponent : exponent of the width in the floor if layers have regions [1]
-    ranks : cores that each run as a separate device, or 1 for the chip itself [1]
-    overhead, domain : time per sequence on the host [s], and maximum ranks in such a group [1]
-    bandwidth, peak, memory : of one rank, the memory that an engine fills. [byte/s, FLOP/s, byte]
-    weight, element : of its narrowest formats for weights and cache [byte]
+    floor, crossing : the minimum time per layer, and its increase in a tensor-parallel group [s]
+    floor_exponent : the exponent of the width in the floor if layers have regions [1]
+    ranks : the number of cores that each run as a separate device, or 1 for the chip itself [1]
+    overhead, domain : the host time per sequence [s], and the maximum size of a tensor-parallel
+        group [1]
+    bandwidth, peak, memory : the values for one rank, with the memory that an engine fills [byte/s,
+        FLOP/s, byte]
+    weight, element : the element sizes of the narrowest weight and cache formats [byte]
     """
 
     staged: ArrayLike
@@ -81,7 +84,7 @@ class ChipSupply(NamedTuple):
 
 @once
 def model_demand(work: Workload, traffic: Traffic) -> ModelDemand:
-    """Demand of a model's token in its formats on any chip, for some traffic."""
+    """Compute the work per token of a model in its formats, for some traffic."""
     dense, head = work.weights.dense.parameters, work.weights.head.parameters
     in_layers = dense + work.weights.experts.parameters * work.active_share
     attention = work.attention_flops(traffic.context, spread=traffic.spread)
@@ -103,7 +106,7 @@ def model_demand(work: Workload, traffic: Traffic) -> ModelDemand:
 
 @once
 def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSupply:
-    """Compute what a chip supplies at most, with all of its host to itself."""
+    """Compute the maximum that a chip provides, with all of its host to itself."""
     software = parameters_on(engine, chip)
     is_staged = chip.execution == "sequential" and not engine.is_bound
     ranks = chip.ranks.si if chip.ranks and chip.execution == "sequential" else 1.0
@@ -132,7 +135,7 @@ def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSup
 
 
 def in_fewest_bits(model: ModelDemand, chip: ChipSupply) -> ModelDemand:
-    """Lower bounds of a model's demand in the narrowest formats that run on a chip."""
+    """Compute lower bounds of the work in the narrowest formats that run on a chip."""
     fraction = np.minimum(chip.element / model.element, 1.0)
     return model._replace(
         layer_weights=np.minimum(model.layer_weights, model.dense * chip.weight),
@@ -145,16 +148,16 @@ def in_fewest_bits(model: ModelDemand, chip: ChipSupply) -> ModelDemand:
 def least_chip_seconds(
     model: ModelDemand, chip: ChipSupply, *, drafts: float, tokens: float, speed: float
 ) -> tuple[Floats, Floats]:
-    r"""Minimum time of a chip per token at a target speed, and the maximum speed per user.
+    r"""Compute the minimum chip time per token at a target speed, and the maximum speed.
 
     A group of :math:`r` ranks waits or reads for at least :math:`a` per pass, and works :math:`q/r`
-    for each sequence. If the speed allows a pass the time :math:`t`, a sequence takes a rank for
-    at least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` sequences fill a rank.
-    Infinite if no group is fast enough. [s], [1/s]
+    for each sequence. If the speed allows a pass the time :math:`t`, a sequence takes a rank for at
+    least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` sequences fill a rank. The
+    time is infinite if no group is fast enough. [s], [1/s]
 
-    model, chip : numbers of the pairs, in one-dimensional arrays
-    drafts, tokens : draft tokens before a pass, and tokens that the pass yields [1]
-    speed : target tokens per second for every user [1/s]
+    model, chip : the numbers for each pair, in one-dimensional arrays
+    drafts, tokens : the draft tokens per step, and the tokens that a step yields [1]
+    speed : the target tokens per second per user [1/s]
     """
     model = ModelDemand(*(np.asarray(column)[:, np.newaxis] for column in model))
     supply = ChipSupply(*(np.asarray(column)[:, np.newaxis] for column in chip))

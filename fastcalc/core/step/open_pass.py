@@ -1,4 +1,4 @@
-"""A pass before its bytes are placed: time of each category of bytes in each memory."""
+"""Steps before their bytes are placed: the time of each category in each memory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,11 +25,11 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class OpenPass:
-    """A pass of a deployment whose bytes may be placed in several memories.
+    """A step of a deployment whose bytes may be placed in several memories.
 
-    machine, chips : the machine, and the number of its chips [1]
-    work : its work, for any placement of its bytes
-    same : another pass with the same decoded sequences
+    machine, chips : the machine, and the number of chips [1]
+    work : the work of the step, for any placement of its bytes
+    same : another step with the same decoded sequences
     """
 
     def __init__(
@@ -43,18 +43,18 @@ class OpenPass:
 
     @cached_property
     def _known(self) -> KnownParts:
-        """Parts independent of the placement of bytes, on chips that run layers in sequence."""
+        """The terms that do not depend on the placement, on chips that run layers in sequence."""
         same = self._same._known if self._same else None
         return KnownParts.of(self.work, self.machine.chip, self.machine.software, same)
 
     @property
     def parts(self) -> ChipWork | None:
-        """Reads and products of the chip, all in its first memory; None with regions."""
+        """The reads and products with everything in the first memory; None with regions."""
         return None if self.machine.is_spatial else self._known.parts
 
     @property
     def gains(self) -> bool:
-        """Whether a host's cores are faster for anything than the chip with its first memory."""
+        """Whether the host's cores are faster at anything than the chip with its first memory."""
         machine, chip_work = self.machine, self.parts
         if chip_work is None or not any(tier.flop_rates for tier in machine.tiers):
             return False
@@ -68,7 +68,7 @@ class OpenPass:
 
     @cached_property
     def _opened(self) -> KnownParts:
-        """Known parts if chips that run layers in sequence may use memories beyond the first."""
+        """The known terms if chips that run layers in sequence may use further memories."""
         machine = self.machine
         return self._known.opened(
             self.work, machine.tiers, self.chips, machine.chip, machine.software
@@ -76,34 +76,35 @@ class OpenPass:
 
     @property
     def costs(self) -> Sequence[Costs]:
-        """Costs of each category in each memory, in each possible way.
+        """The costs of each category in each memory, for each way to run the step.
 
-        None for machines with regions: their sweep time depends on the amount inside the regions.
+        It is None for chips with regions, whose sweep time depends on the amount inside the
+        regions.
         """
         offload = None if self.machine.is_spatial else self._opened.offload
         return () if offload is None else offload.open
 
     @cached_property
     def seconds(self) -> Callable[[Split], Array]:
-        """Function for the time with bytes split over the memories. [s]"""
+        """A function that computes the time of a split. [s]"""
         if self.machine.is_spatial:
             return lambda split: self.step(split).seconds
         chip, software = self.machine.chip, self.machine.software
         return seconds_by_split(self.work, chip, software, self._opened)
 
     def seconds_of_layers(self, split: Split | None) -> Array:
-        """Time on chips that run layers in sequence, without work of the host. [s]
+        """Compute the time on chips that run layers in sequence, without host work. [s]
 
-        split : distribution of its bytes; None if all are in the chip's only memory
+        split : the distribution of bytes; None if the chip has a single memory
         """
         chip, software = self.machine.chip, self.machine.software
         known_parts = self._known if split is None else self._opened
         return layer_seconds(self.work, chip, software, known_parts, split)
 
     def least_seconds(self, sizes: dict[str, Array]) -> Array:
-        """Bound its time from below, wherever its bytes are. [s]
+        """Compute a lower bound on the time, wherever the bytes are. [s]
 
-        sizes : bytes of each category on the fullest chip [byte]
+        sizes : the size of each category on the fullest chip [byte]
         """
         machine, chips = self.machine, self.chips
         rooms = machine.usable(chips)  # more room is never slower
@@ -120,9 +121,9 @@ class OpenPass:
         return seconds if self.gains else np.maximum(seconds, near.seconds)
 
     def step(self, split: Split | None) -> Step:
-        """Expected step of the engine for this pass.
+        """Compute the expected step.
 
-        split : distribution of its bytes; None if all are in the chip's only memory
+        split : the distribution of bytes; None if the chip has a single memory
         """
         work, chip, software = self.work, self.machine.chip, self.machine.software
         if split is not None:

@@ -1,7 +1,7 @@
-"""Work of a pass on each chip, independent of the engine: bytes, FLOPs and messages.
+"""Work of a step on each chip, independent of the engine: bytes, FLOPs and messages.
 
-A `PassWork` consists of numbers only, each a float or an array, so that one object can represent a
-single pass, all batches of a scenario, or thousands of measurements at once.
+A `PassWork` contains only numbers, each a float or an array, so that one object can represent a
+single step, all batches of a scenario, or thousands of measurements.
 """
 
 from dataclasses import dataclass, replace
@@ -29,14 +29,14 @@ ACTIVATION_BYTES = 2.0
 
 
 class AttentionWork:
-    """What attention reads and computes in every pass, over all chips of a replica.
+    """The work of attention in each step, over all chips of a replica.
 
-    cache, cache_on_rank : cache that one sequence reads, and the part that one tensor-parallel rank
-        reads [byte]
-    decode_flops : attention FLOPs of a decoded token [FLOP]
-    tp, expert_shards : tensor-parallel ranks, and ranks over which a copy of the experts is spread
-        [1]
-    ranks : ranks per chip [1]
+    cache, cache_on_rank : the cache that one sequence reads in total, and on one tensor-parallel
+        rank [byte]
+    decode_flops : the attention FLOPs of a decoded token [FLOP]
+    tp, expert_shards : the number of tensor-parallel ranks, and of ranks over which a copy of the
+        experts is spread [1]
+    ranks : the ranks per chip [1]
     """
 
     tp: ArrayLike
@@ -62,7 +62,7 @@ class AttentionWork:
 
     @cached_property
     def layer_kinds(self) -> "list[tuple[float, AttentionWork]]":
-        """Count the layers of each type, and compute the attention work of one."""
+        """The number of layers of each type, with the attention work of one layer."""
         return [
             (count, _attention(self.topology, layer, self.layout, self.traffic))
             for count, layer in self.work.layer_kinds
@@ -70,12 +70,12 @@ class AttentionWork:
 
     @cached_property
     def idle_pass(self) -> "PassWork":
-        """A pass without sequences: weights, FLOPs per token and ranks of the layout."""
+        """A step without sequences: weights, FLOPs per token and ranks of the layout."""
         return _of_layout(self.topology, self.work, self.layout)
 
     @cached_property
     def prompt_flops(self) -> ArrayLike:
-        """Attention FLOPs of a prompt token. [FLOP]"""
+        """The attention FLOPs of a prompt token. [FLOP]"""
 
         def flops(context: Array, spread: Array) -> ArrayLike:
             return self.work.attention_flops(context, spread=spread, prompt=True)
@@ -84,7 +84,7 @@ class AttentionWork:
 
 
 def attention_of(placement: AnyPlacement, traffic: Traffic) -> AttentionWork:
-    """Compute what attention takes for some traffic, cached for one layout and length."""
+    """Compute the work of attention for some traffic, cached per layout and length."""
     return _attention(topology_of(placement.machine), placement.work, placement.layout, traffic)
 
 
@@ -106,14 +106,15 @@ def _attention_once(
 
 @dataclass(frozen=True, eq=False)
 class PassInput:
-    """Input of a pass on one attention replica.
+    """The input of a step on one attention replica.
 
-    attention : attention work of its tokens
-    sequences : sequences decoded, :math:`b` [1]
-    expert_sequences : sequences decoded by all replicas that share one copy of the experts [1]
-    prompt : prompt tokens prefilled, :math:`c` [1]
-    prompt_replicas : replicas that prefill in this pass [1]
-    verified : tokens of a sequence in one pass: 1, or the draft tokens and one more [1]
+    attention : the attention work of its tokens
+    sequences : the number of decoded sequences, :math:`b` [1]
+    expert_sequences : the number of sequences decoded by all replicas that share one copy of the
+        experts [1]
+    prompt : the number of prompt tokens, :math:`c` [1]
+    prompt_replicas : the number of replicas that prefill in this step [1]
+    verified : the tokens per sequence in one step: one, plus any draft tokens [1]
     """
 
     attention: AttentionWork
@@ -125,12 +126,13 @@ class PassInput:
 
 
 class Routing(NamedTuple):
-    """The routed experts of a pass.
+    """The routed experts in a step.
 
-    layers : layers with routed experts [1]
-    experts, active : experts per layer and experts per token; 1 and 1 without experts [1]
-    width : columns of a rank's slice of an expert; infinity if unknown [1]
-    unevenness : imbalance between ranks with different experts; 1 for 128 experts over 8 [1]
+    layers : the number of layers with routed experts [1]
+    experts, active : the number of experts per layer and per token; 1 and 1 for dense models [1]
+    width : the columns of a rank's slice of an expert; infinity if unknown [1]
+    unevenness : the imbalance between ranks with different experts; 1 for 128 experts over 8 ranks
+        [1]
     """
 
     layers: ArrayLike
@@ -141,11 +143,11 @@ class Routing(NamedTuple):
 
 
 class TensorParallel(NamedTuple):
-    """Ranks that all-reduce their partial results of each layer.
+    """The ranks that all-reduce their partial results in each layer.
 
-    ranks, chips : of the group, and the chips that they fill [1]
-    link_share : share of the link rate for a chip in an all-reduce [1]
-    is_inside : 1 if all are in one link domain, else 0 [1]
+    ranks, chips : the ranks of the group, and the chips that they fill [1]
+    link_share : the fraction of the link rate that a chip gets in an all-reduce [1]
+    is_inside : 1 if all ranks are in one link domain, otherwise 0 [1]
     """
 
     ranks: ArrayLike
@@ -155,16 +157,16 @@ class TensorParallel(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Ranks that send tokens to each other's experts.
+    """The ranks that send tokens to each other's experts.
 
-    happens : 1 if replicas exchange tokens, else 0 [1]
-    ranks : ranks over which one copy of the experts is spread [1]
-    destinations : other ranks to which one token is sent [1]
-    crossing : messages to other ranks that leave a chip, over the messages that one of its ranks
-        sends; 1 if a chip is one rank [1]
-    link_share : share of the link rate for a chip [1]
-    is_inside, is_one_host : 1 if all are in one link domain, and if that domain is one host,
-        else 0 [1]
+    happens : 1 if replicas exchange tokens, otherwise 0 [1]
+    ranks : the number of ranks over which one copy of the experts is spread [1]
+    destinations : the number of other ranks to which a token is sent [1]
+    crossing : the ratio of messages that leave a chip to messages that one of its ranks sends; 1 if
+        a chip is a single rank [1]
+    link_share : the fraction of the link rate that a chip gets [1]
+    is_inside, is_one_host : 1 if all ranks are in one link domain, and if that domain is one host,
+        otherwise 0 [1]
     """
 
     happens: ArrayLike
@@ -177,11 +179,12 @@ class Exchange(NamedTuple):
 
 
 class Pipeline(NamedTuple):
-    """Pipeline stages of a pass.
+    """The pipeline stages of a step.
 
-    stages : number of stages [1]
-    fullest, last : share of all layers in the fullest and in the last stage, which has the head [1]
-    is_inside : 1 if all chips are in one link domain, else 0 [1]
+    stages : the number of stages [1]
+    fullest, last : the fraction of layers in the fullest stage, and in the last, which has the head
+        [1]
+    is_inside : 1 if all chips are in one link domain, otherwise 0 [1]
     """
 
     stages: ArrayLike
@@ -192,26 +195,26 @@ class Pipeline(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PassWork:
-    """What one pass reads, computes and sends on the chips of one replica.
+    """What one step reads, computes and sends on the chips of one replica.
 
-    bytes : weights on a chip, over all pipeline stages together, and the cache that one sequence
+    bytes : the weights on a chip, summed over all pipeline stages, and the cache that one sequence
         reads [byte]
-    flops, prompt_flops : of one decoded token and of one prompt token on a chip; from the head, a
-        prompt token uses only norms and routers [FLOP]
-    prompt_bytes : memory traffic of recurrent layers' kernels on a chip per prompt token [byte]
-    weights : weights on a chip in formats below 16 bits, as a count [1]
-    depth, latent_layers : sequential layers, and layers with latent attention [1]
-    hidden : width of a token between layers; a default if not published [1]
-    routing : its routed experts
+    flops, prompt_flops : the FLOPs of a decoded token and of a prompt token on a chip; of the head
+        category, a prompt token uses only norms and routers [FLOP]
+    prompt_bytes : the memory traffic of recurrent layers' kernels on a chip per prompt token [byte]
+    weights : the number of weights on a chip in formats below 16 bits [1]
+    depth, latent_layers : the number of sequential layers, and of layers with latent attention [1]
+    hidden : the hidden width; a default if not published [1]
+    routing : the routed experts
     tp, exchange, pipeline : the ranks that exchange messages
-    sequences, verified : sequences decoded on the replica, and tokens of each [1]
-    prompt : prompt tokens on the replica [1]
-    expert_tokens, expert_prompt : decoded and prompt tokens that share one copy of the experts
+    sequences, verified : the number of sequences decoded on the replica, and the tokens of each [1]
+    prompt : the number of prompt tokens on the replica [1]
+    expert_tokens, expert_prompt : the decoded and prompt tokens that share one copy of the experts
         [1]
-    in_flight : sequences of a replica that could be in different stages [1]
-    split : distribution of bytes; None if all are in the chip's only memory
-    layer_passes : the same pass through one layer of each type, for any placement; None if
-        all layers are equal or in one stage
+    in_flight : the number of a replica's sequences that could be in different stages [1]
+    split : the distribution of bytes; None if the chip has a single memory
+    layer_passes : the same step through one layer of each type, for any placement; None if all
+        layers are equal or in one stage
     """
 
     bytes: Kinds[ArrayLike]
@@ -237,18 +240,18 @@ class PassWork:
 
     @property
     def tokens(self) -> Array:
-        """Decoded and prompt tokens of the replica. [1]"""
+        """The decoded and prompt tokens of the replica. [1]"""
         return floats(self.sequences * self.verified + self.prompt)
 
 
 def count_pass(
     placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike, split: Split | None = None
 ) -> PassWork:
-    """Count a pass of a placement.
+    """Count the work of a step on a placement.
 
-    rows : sequences and prompt tokens of one replica; arrays broadcast
-    in_flight : sequences of a replica that could be in different pipeline stages [1]
-    split : distribution of bytes, if in several memories
+    rows : the sequences and prompt tokens of one replica; arrays broadcast
+    in_flight : the number of a replica's sequences that could be in different pipeline stages [1]
+    split : the distribution of bytes, if there are several memories
     """
     work = _whole(rows, in_flight, split)
     is_staged = not placement.machine.is_spatial and np.any(np.asarray(placement.layout.pp) > 1)
@@ -258,7 +261,7 @@ def count_pass(
 
 
 def count_layer_passes(rows: PassInput, in_flight: ArrayLike) -> list[tuple[float, PassWork]]:
-    """Count the layers of each type, and list the pass through one.
+    """Count the work of a step in one layer of each type, with the number of such layers.
 
     rows, in_flight : as for `count_pass`
     """
@@ -290,7 +293,7 @@ def _whole(rows: PassInput, in_flight: ArrayLike, split: Split | None) -> PassWo
 
 @once_a_layout
 def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWork:
-    """Parts of a pass that depend only on the layout: a pass without sequences."""
+    """Count the work that depends only on the layout: a step without sequences."""
     # In chips: below 1 if a chip has several groups, or copies of the experts.
     group, holders = layout.tp / topology.ranks, layout.expert_shards / topology.ranks
 
@@ -353,7 +356,7 @@ def _exchange(topology: Topology, work: Workload, layout: AnyLayout) -> Exchange
 
 
 def _link_share(topology: Topology, chips: ArrayLike) -> Array:
-    """Share of the link rate for a chip of a group, bit-identical for one layout or many."""
+    """Compute the fraction of the link rate for a chip, bit-identical for one or many layouts."""
     groups = np.atleast_1d(chips)
     fraction = shared_link(
         ranks=groups,

@@ -1,7 +1,7 @@
-"""Passes of real traffic: decode passes, mixed passes with prompts, and first passes of a request.
+"""Steps of an engine under traffic: decode, mixed steps with prefill, and first steps.
 
-Each is a `PassWork` for the step function. `fastcalc.core.timeline` says how many of each make up
-TPOT, TTFT and throughput.
+Each step is a `PassWork` for the step function. `fastcalc.core.timeline` combines them into TPOT,
+TTFT and throughput.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,33 +38,35 @@ from fastcalc.formulas.load import prefilling_replicas
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
-"""A decode pass including its draft tokens; the time that prompts add to a pass; a pass with a
-chunk of one request's prompt; a prefill-only pass."""
+"""The kinds of steps: a decode step including its draft tokens; the time that prompts add to a
+step; a step with a chunk of one request's prompt; a prefill-only step."""
 
 OWN = "as measured"
-"""Factor on the time of passes from the deployment's own measurements."""
+"""The factor on step times from the deployment's own measurements."""
 
 _ROUNDING = 1e-9
 
 
 def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
-    """Whether weights and caches of a batch fit in the fastest memory alone."""
+    """Check whether weights and caches of a batch fit in the fastest memory alone."""
     room = placement.usable[0]
     cache = placement.sequences(batch) * placement.cache_per_chip
     return np.asarray(placement.weights_per_chip + cache <= room)
 
 
 class Schedule:
-    """The passes of a placement for every batch.
+    """The steps of a placement for every batch.
 
-    batch : sequences decoded together by the whole deployment [1]
-    attention : attention work of its tokens, if already counted
-    place_for : objective of the placement of bytes; None for the user's choice
-    find_split : function that finds the distribution of bytes in a stack; None for its own search
+    batch : the number of sequences decoded together by the whole deployment [1]
+    attention : the attention work of its tokens, if already counted
+    place_for : what the placement of bytes optimizes; None for the user's choice
+    find_split : finds the distribution of bytes in a stack; None for a separate search
 
-    streams : sequences that one pass decodes: one micro-batch of one replica; all with regions [1]
-    expert_sequences : sequences of all replicas that share one copy of the experts [1]
-    lanes : micro-batches of a replica, which are in different stages [1]
+    streams : the number of sequences that a step decodes: one micro-batch of one replica, or all on
+        chips with regions [1]
+    expert_sequences : the number of sequences on all replicas that share one copy of the experts
+        [1]
+    lanes : the number of micro-batches of a replica, which are in different stages [1]
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class Schedule:
         self.in_flight = np.minimum(np.maximum(batch / layout.dp, 1.0), most)
 
     def joined_by(self, traffic: Traffic) -> "Schedule":
-        """Adapt the passes to a request of one class that joins requests of all classes.
+        """Build the steps seen by a request of one class that joins requests of all classes.
 
         traffic : the mix of all classes, with the prompts of that class
         """
@@ -102,41 +104,41 @@ class Schedule:
         return passes
 
     def _of_traffic(self, traffic: Traffic) -> "Schedule":
-        """Passes for other traffic; the passes of several deployments count it for each."""
+        """Build the steps for other traffic; a stack does so for each deployment."""
         return Schedule(self.placement, traffic, self.batch, place_for=self.place_for)
 
     @cached_property
     def chunk(self) -> Array:
-        """Maximum prompt tokens in one pass of the engine. [1]"""
+        """The maximum number of prompt tokens in one step. [1]"""
         return np.minimum(self.machine.software.prompt_chunk, self.traffic.computed_prompt)
 
     @cached_property
     def lump(self) -> Array:
-        """Prompt tokens of a mixed pass in steady state. [1]"""
+        """The prompt tokens of a mixed step in steady state. [1]"""
         chunk = self.machine.software.prompt_chunk
         return self.traffic.prompt_lump(batch=self.streams, steps=self.steps, chunk=chunk)
 
     @cached_property
     def prefilling_replicas(self) -> ArrayLike:
-        """Attention replicas that prefill in the same pass, if any does. [1]"""
+        """The number of attention replicas that prefill in the same step, if any does. [1]"""
         if not self.traffic.has_random_prompts:
             return self.placement.layout.dp
         return self._prefilling_at_random
 
     @property
     def _prefilling_at_random(self) -> Array:
-        """Attention replicas that prefill in the same pass if prompts arrive at random. [1]"""
+        """The mean number of replicas that prefill in a step if prompts arrive at random. [1]"""
         own = self.streams * self.traffic.computed_prompt / (self.lump * self.steps)
         return prefilling_replicas(replicas=self.placement.layout.dp, passes=own)
 
     @property
     def prompts_in_turn(self) -> Array:
-        """Count the prompts in a batch of requests that are prefilled one after another. [1]"""
+        """The number of a batch's prompts that are prefilled one after another. [1]"""
         return self._in_turn(self.prefilling_replicas)
 
     @property
     def in_turn_at_random(self) -> Array:
-        """Delay by randomly arriving prompts over the delay if replicas prefill together. [1]"""
+        """The ratio of prefill delay with random arrivals to that with synchronized ones. [1]"""
         return self._in_turn(self._prefilling_at_random) / self.streams
 
     def _in_turn(self, together: ArrayLike) -> Array:
@@ -146,22 +148,22 @@ class Schedule:
 
     @property
     def lumps(self) -> Array:
-        """Mixed passes while a batch of requests is served. [1]"""
+        """The number of mixed steps while a batch of requests is served. [1]"""
         return self.prompts_in_turn * self.traffic.computed_prompt / self.lump
 
     @cached_property
     def steps(self) -> Array:
-        """Decode passes per answer. [1]"""
+        """The number of decode steps per answer. [1]"""
         return floats(self.traffic.output) / self.traffic.speculation.tokens_per_pass
 
     @cached_property
     def chunks(self) -> Array:
-        """Passes that prefill one request. [1]"""
+        """The number of steps that prefill one request. [1]"""
         return np.ceil(self.traffic.computed_prompt / self.chunk)
 
     @property
     def prefill_passes(self) -> Array:
-        """Passes that prefill all requests, with all replicas in parallel. [1]"""
+        """The number of steps that prefill all requests, with all replicas in parallel. [1]"""
         tokens = self._prefill_tokens
         return np.ceil(tokens / np.minimum(self.machine.software.prompt_chunk, tokens))
 
@@ -171,16 +173,16 @@ class Schedule:
         return np.maximum(self.batch / replicas, 1.0) * self.traffic.computed_prompt
 
     def decode_work(self, verified: float | None = None) -> PassWork:
-        """Work of a decode-only pass."""
+        """Count the work of a decode-only step."""
         return self._count(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, verified))
 
     def mixed_work(self) -> PassWork:
-        """Work of a mixed pass in steady state."""
+        """Count the work of a mixed step in steady state."""
         replicas = self.prefilling_replicas
         return self._count(self._rows(self.streams, self.expert_sequences, self.lump, replicas))
 
     def first_work(self) -> PassWork:
-        """Compute the work of a pass that prefills one request's chunk while others decode."""
+        """Count the work of a step that prefills a chunk of one request while others decode."""
         prompt = self.traffic.computed_prompt / self.chunks
         return self._count(
             self._rows(
@@ -191,16 +193,16 @@ class Schedule:
         )
 
     def prefill_seconds(self, tokens: Floats) -> Floats:
-        """Time that a mixed step takes: one lane prefills while the others decode. [s]
+        """Compute the time of a mixed step in which one lane prefills while the others decode. [s]
 
-        tokens : prompt tokens, along an axis of their own, for a single batch [1]
+        tokens : the prompt tokens, along a separate axis, for a single batch [1]
         """
         others = np.maximum(self.streams - 1.0, 0.0), np.maximum(self.expert_sequences - 1.0, 0.0)
         seconds = self.expected(self._count(self._rows(*others, tokens))).seconds
         return np.ravel(seconds * self._as_measured("prompts"))
 
     def prefill_work(self, tokens: ArrayLike) -> PassWork:
-        """Work of a pass that prefills on every replica and decodes nothing."""
+        """Count the work of a step that prefills on every replica and decodes nothing."""
         none = 0.0 * self.batch
         rows = self._rows(none, none, tokens, self.placement.layout.dp)
         return self._count(rows, in_flight=1.0)
@@ -211,7 +213,7 @@ class Schedule:
 
     @cached_property
     def loading(self) -> ArrayLike:
-        """Time to load the cached part of a prompt from the memory that holds it. [s]"""
+        """The time to load the cached prefix of a prompt from the memory that holds it. [s]"""
         machine, placement = self.machine, self.placement
         if machine.prefix is None:
             return 0.0
@@ -227,11 +229,11 @@ class Schedule:
 
     @cached_property
     def split(self) -> Split | None:
-        """Decide which memory holds which bytes; None if one memory of the chip holds all."""
+        """The distribution of bytes over memories, or None if the chip has a single memory."""
         return self.search_split() if self.find_split is None else self.find_split()
 
     def search_split(self) -> Split | None:
-        """Search for the byte placement that minimizes the time of the passes."""
+        """Search for the distribution of bytes that minimizes step time."""
         if self.has_one_memory or (
             self.is_all_near and not any(open_pass.gains for open_pass in self._placed_for)
         ):
@@ -252,28 +254,28 @@ class Schedule:
 
     @cached_property
     def is_all_near(self) -> bool:
-        """Whether every batch and the weights fit in the fastest memory and may be placed there."""
+        """Whether weights and all batches fit in the fastest memory and may be placed there."""
         is_open = self._is_own_first and not self.machine.place
         return bool(is_open and np.all(fits_near(self.placement, self.batch)))
 
     @cached_property
     def rooms(self) -> Sequence[ArrayLike]:
-        """Memory of each tier that weights and caches may fill, per chip. [byte]"""
+        """The memory of each tier that weights and caches may fill, per chip. [byte]"""
         return self.placement.usable
 
     @cached_property
     def split_as_asked(self) -> Split:
-        """Each category of bytes in its assigned memory, or in the first."""
+        """The split with each category of bytes in its assigned memory, or in the first."""
         return asked_split(self.placement, self.batch)
 
     @property
     def _placed_for(self) -> list[OpenPass]:
-        """Passes whose time the placement of bytes minimizes."""
+        """The steps whose time the placement of bytes minimizes."""
         served = [self._mixing] if self.place_for == "served" else []
         return [self._decoding, *served]
 
     def _seconds_placed_for(self, split: Split) -> Array:
-        """Time that the placement minimizes, with these bytes split over the memories. [s]"""
+        """Compute the time that the placement minimizes, for a split. [s]"""
         drafted = self.traffic.speculation.drafted
         drafting = drafted * self.drafted_layer(split) if self._drafts else 0.0
         decode = self._decoding.seconds(split) + drafting
@@ -301,9 +303,9 @@ class Schedule:
         )
 
     def bound(self, prompt: ArrayLike = 0.0, *, decode: ArrayLike | None = None) -> Bound:
-        """Bound a pass of the whole deployment.
+        """Compute the bound of a step of the whole deployment.
 
-        With speculation, at least the tokens that are kept must be computed.
+        With speculative decoding, at least the accepted tokens must be computed.
         """
         everyone = self.batch if decode is None else decode
         tokens_kept = self.traffic.speculation.tokens_per_pass
@@ -313,19 +315,19 @@ class Schedule:
 
     @cached_property
     def bound_terms(self) -> BoundTerms:
-        """Layout terms of its bounds."""
+        """The layout terms of the bound."""
         return bound_terms(self.machine, self.placement.work, self.placement.layout)
 
     @cached_property
     def decode_bound(self) -> Bound:
-        """Bound of the pass between two tokens."""
+        """The bound of the step between two tokens."""
         return self.bound()
 
     @cached_property
     def serial_bound(self) -> Array | None:
-        """Time between two tokens at printed peaks with layers in sequence. [s]
+        """The time between two tokens at peak rates with layers in sequence. [s]
 
-        Only for machines with a region per layer; otherwise None.
+        It is None for chips without a region per layer.
         """
         machine = self.machine
         if not machine.is_spatial:
@@ -336,24 +338,24 @@ class Schedule:
 
     @cached_property
     def own(self) -> list[OwnEffect]:
-        """Corrections by measurements of this deployment, for each that is among the layouts."""
+        """The corrections by measurements of this deployment, one for each measured layout."""
         return own_effect(self.placement, self.traffic, self.batch)
 
     def _as_measured(self, phase: Literal["decode", "prompts"]) -> ArrayLike:
-        """Latency factor of a pass from the deployment's measurements. [1]"""
+        """Compute the latency factor of a step from the deployment's measurements. [1]"""
         is_decode = phase == "decode"
         return floats(prod(own.decode if is_decode else own.prompts for own in self.own))
 
     def narrowed(self, decode_share: ArrayLike) -> ArrayLike:
-        """Half-width of a range with the deployment's measurements over that without them. [1]
+        """Compute the half-width of a range relative to that without measurements. [1]
 
-        decode_share : share of decode passes in the time that the range describes [1]
+        decode_share : the fraction of decode steps in the time that the range describes [1]
         """
         return prod(effect.narrowed(decode_share) for effect in self.own)
 
     @cached_property
     def decode(self) -> Step:
-        """Pass between two tokens of a stream, including its draft tokens."""
+        """The step between two tokens of a stream, including its draft tokens."""
         step = self._expected_decode
         if not self.own:
             return step
@@ -362,7 +364,7 @@ class Schedule:
 
     @cached_property
     def _expected_decode(self) -> Step:
-        """Pass between two tokens as the engine predicts it."""
+        """The step between two tokens, without correction by measurements."""
         bound = self.decode_bound
         if self.is_bound:
             return bound.as_step()
@@ -373,7 +375,7 @@ class Schedule:
 
     @cached_property
     def least_decode(self) -> Array:
-        """Bound `decode` from below without placing bytes. [s]"""
+        """A lower bound on `decode` that needs no placement of bytes. [s]"""
         machine, drafted = self.machine, self.traffic.speculation.drafted
         is_open = len(machine.tiers) > 1 and machine.tiers[0].is_near and not machine.place
         if self.is_bound or not is_open:
@@ -386,14 +388,14 @@ class Schedule:
 
     @cached_property
     def mixed(self) -> Step:
-        """Mixed pass in steady state."""
+        """The mixed step in steady state."""
         if self.is_bound:
             return self.bound(self.lump).as_step()
         return self._mixing.step(self.split).then(*self._drafting)
 
     @cached_property
     def first(self) -> Step:
-        """A pass that prefills a chunk of one request."""
+        """A step that prefills a chunk of one request."""
         if self.is_bound:
             nobody = 0.0 * self.batch
             return self.bound(self.traffic.computed_prompt, decode=nobody).as_step()
@@ -404,7 +406,7 @@ class Schedule:
         return step.then(derived(OWN, longer))
 
     def seconds(self, name: str) -> Array:
-        """Expected time of a pass, or the time that prompts add to it. [s]"""
+        """Return the expected time of a step, or the time that prompts add to it. [s]"""
         if name == PROMPTS:
             decode = self._expected_decode.seconds
             extra = np.maximum(self.mixed.seconds, decode) - decode
@@ -415,7 +417,7 @@ class Schedule:
         return (self.decode if name == DECODE else self.first).seconds
 
     def works(self, name: str) -> list[tuple[PassWork, ArrayLike]]:
-        """Add up the work of several passes."""
+        """List the work of some steps, with their weights in a sum."""
         if name == PROMPTS:
             return [(self.mixed_work(), 1.0), (self.decode_work(), -1.0)]
         if name == PREFILL:
@@ -436,31 +438,31 @@ class Schedule:
 
     @cached_property
     def _decoding(self) -> OpenPass:
-        """Decode pass, for any placement of its bytes."""
+        """The decode step, for any placement of its bytes."""
         return self._open(self._rows(self.streams, self.expert_sequences, 0.0))
 
     @cached_property
     def _mixing(self) -> OpenPass:
-        """Mixed pass in steady state, for any placement of its bytes."""
+        """The mixed step in steady state, for any placement of its bytes."""
         replicas = self.prefilling_replicas
         rows = self._rows(self.streams, self.expert_sequences, self.lump, replicas)
         return self._open(rows, self._decoding)
 
     @cached_property
     def _drafts(self) -> OpenPass | None:
-        """Pass of which each draft token uses one layer, for any placement of its bytes."""
+        """The step of which each draft token uses one layer, for any placement of its bytes."""
         if not np.any(self.traffic.speculation.drafted):
             return None
         return self._open(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, 1.0))
 
     def expected(self, work: PassWork) -> Step:
-        """Expected step of the engine for a pass."""
+        """Compute the expected step from its work."""
         one_pass = spatial_pass if self.machine.is_spatial else expected_step
         return one_pass(work, self.machine.chip, self.machine.software)
 
     @cached_property
     def _drafting(self) -> tuple[Component, ...]:
-        """Drafting: per draft token one layer of the model, or a step of its draft model."""
+        """The drafting components: per draft token, a layer or a draft-model step."""
         if self._drafts is None:
             return ()
         drafted = self.traffic.speculation.drafted
@@ -468,7 +470,7 @@ class Schedule:
 
     @cached_property
     def _draft_step_s(self) -> Array | None:
-        """Time of a step of the draft model, on the tensor-parallel ranks of a replica. [s]"""
+        """The step time of the draft model, on the tensor-parallel ranks of a replica. [s]"""
         machine, draft = self.machine, self.machine.draft
         if draft is None:
             return None
@@ -479,16 +481,16 @@ class Schedule:
 
     @cached_property
     def _drafted_kinds(self) -> list[OpenPass]:
-        """Pass of a draft token through a layer of each type, for any placement of its bytes."""
+        """The step of a draft token through one layer of each type, for any placement."""
         rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
         chips, layers = self.placement.layout.chips, count_layer_passes(rows, self.in_flight)
         return [OpenPass(self.machine, chips, layer) for _, layer in layers]
 
     def drafted_layer(self, split: Split | None) -> Array:
-        """Time that a draft token takes: one layer of the slowest type, with attention. [s]
+        """Compute the time per draft token: one layer of the slowest type, with attention. [s]
 
-        If layers have regions, it crosses one more region while other streams are in the others.
-        A separate draft model takes a whole step.
+        If layers have regions, the token crosses one more region while other streams are in the
+        others. A separate draft model takes a whole step.
         """
         machine, work, drafted = self.machine, self.placement.work, self.traffic.speculation.drafted
         if self._draft_step_s is not None:

@@ -1,4 +1,4 @@
-"""Step of a machine with a region per layer, through which each token sweeps."""
+"""Step of a chip with a region per layer, through which each token sweeps."""
 
 from collections.abc import Sequence
 from math import inf
@@ -19,7 +19,7 @@ from fastcalc.formulas.types import ArrayLike, floats, where
 
 
 def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step:
-    """Expected step of an engine if each layer has a region.
+    """Compute the expected step of an engine if each layer has a region.
 
     The whole machine's bandwidth reads all regions in one sweep. One region has the share of the
     bandwidth that reads its layer in the same time. So with L layers, a token takes L sweeps,
@@ -27,7 +27,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     selected or not. Memory outside the regions is not divided: each region in turn uses all of
     it, and all streams of a chip share its reads.
 
-    work : the work of the pass; its stages are the chips
+    work : the work of the step, whose stages are the chips
     """
     inside: ArrayLike = sum(work.bytes)
     outside = outside_seconds = floats(0.0)
@@ -62,7 +62,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
 
 
 def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParameters) -> Component:
-    """Time of tokens through the layers, with a given number of bytes inside regions. [s]"""
+    """Compute the time of tokens through the layers, with some bytes inside regions. [s]"""
     chips, rates = work.pipeline.stages * 1.0, reached(chip, software)
     bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
     memory = time_of(work=inside, rate=chips * bandwidth)
@@ -96,7 +96,7 @@ def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParam
 def spatial_costs(
     work: PassWork, tiers: Sequence[Tier], chips: ArrayLike, chip: Chip, software: EngineParameters
 ) -> Costs:
-    """Costs of a pass for each category outside the regions, in each memory."""
+    """Compute the costs of a step for each category outside the regions, in each memory."""
     read = _bytes_read_outside(work, software)
     rates = tier_rates(tiers, chip, software, [tier.share(chips) for tier in tiers])
     slow = [inf if tier.where == "chip" else rate for tier, rate in zip(tiers, rates, strict=True)]
@@ -104,7 +104,7 @@ def spatial_costs(
 
 
 def _bytes_read_outside(work: PassWork, software: EngineParameters) -> Kinds[ArrayLike]:
-    """Bytes read of each category outside the regions. [byte]"""
+    """Count the bytes read of each category outside the regions. [byte]"""
     chips, streams = np.asarray(work.pipeline.stages) * 1.0, np.asarray(work.sequences)
     streams_per_chip = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
     dense, head, experts, kv = work.bytes
@@ -112,7 +112,7 @@ def _bytes_read_outside(work: PassWork, software: EngineParameters) -> Kinds[Arr
 
 
 def _prompt(work: PassWork, chip: Chip, software: EngineParameters) -> list[Component]:
-    """Arithmetic of prompt tokens, distributed over all chips."""
+    """Compute the arithmetic of prompt tokens, distributed over all chips."""
     chips, rates = work.pipeline.stages * 1.0, reached(chip, software).decode
     dense, head, experts, kv = work.prompt_flops
     products = (

@@ -1,4 +1,4 @@
-"""The one step function: T(b, c), a step that decodes b sequences and prefills c prompt tokens.
+"""The step function T(b, c): a step that decodes b sequences and prefills c prompt tokens.
 
 With ``c = 0`` it is a decode step, with ``b = 0`` a prefill step, and with both the mixed step
 of real traffic. It consists of a few components, each with bytes, FLOPs, messages or launches
@@ -35,16 +35,16 @@ from fastcalc.formulas.pipeline import heaviest_stage, pipelined_step
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 STAGE_WAIT = "stage wait"
-"""Component for the wait for earlier micro-batches in a pipeline."""
+"""The component for the wait for earlier micro-batches in a pipeline."""
 
 
 class KnownParts(NamedTuple):
-    """Parts of a pass that are known before its bytes are placed.
+    """The terms of a step that are known before its bytes are placed.
 
-    parts : reads and products of the chip, all in its first memory
-    overheads : floors, messages and overhead per sequence
-    layers : known parts of each of the pass's `layer_passes`
-    offload : ways to use memories beyond the first; None if there is only one memory
+    parts : the reads and products of the chip, with everything in its first memory
+    overheads : the floors, messages and overhead per sequence
+    layers : the known terms of each of the step's `layer_passes`
+    offload : the ways to use memories beyond the first; None if there is only one memory
     """
 
     parts: ChipWork
@@ -60,9 +60,10 @@ class KnownParts(NamedTuple):
         software: EngineParameters,
         same: "KnownParts | None" = None,
     ) -> "KnownParts":
-        """Known parts of a pass.
+        """Compute the known terms of a step.
 
-        same : known parts of another pass with the same decoded sequences, with or without prompts
+        same : the known terms of another step with the same decoded sequences, with or without
+            prompts
         """
         all_reduce, waits = _all_reduce(work, chip, software), 2.0 * work.depth
         ranks = Component(
@@ -100,7 +101,7 @@ class KnownParts(NamedTuple):
         chip: Chip,
         software: EngineParameters,
     ) -> "KnownParts":
-        """Known parts of the pass if its bytes may be placed in several memories."""
+        """Add the ways in which bytes may be placed in several memories."""
         passes = zip(self.layers, work.layer_passes or (), strict=True)
         layers = (
             components.opened(layer, tiers, chips, chip, software)
@@ -110,13 +111,13 @@ class KnownParts(NamedTuple):
         return self._replace(layers=tuple(layers), offload=offload)
 
     def besides(self, chip: Chip) -> ArrayLike:
-        """Time of a step in addition to memory reads. [s]"""
+        """Compute the time of a step in addition to memory reads. [s]"""
         parts = self.parts
         components = (unpacking(chip, parts.widened), *parts.prompts, *self.overheads)
         return total_of(component.seconds for component in components)
 
     def layers_and_head(self, chip: Chip, split: Split | None) -> tuple[Array, Array]:
-        """Time of a step in its layers, and in head and norms. [s]"""
+        """Compute the time of a step in its layers, and in head and norms. [s]"""
         fixed = self.besides(chip)
         if split is None or self.offload is None:
             dense, head, experts, cache = (group.seconds for group in self.parts.kinds)
@@ -128,11 +129,11 @@ class KnownParts(NamedTuple):
 def expected_step(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts | None = None
 ) -> Step:
-    """Expected step of an engine on chips that run layers in sequence.
+    """Compute the expected step of an engine on chips that run layers in sequence.
 
-    chip, software : printed rates of the chip, and parameters of the engine; every field broadcasts
-        with the fields of the work
-    known_parts : parts that do not depend on the placement of bytes, if already computed
+    chip, software : the published rates of the chip, and the parameters of the engine, whose fields
+        broadcast with those of the work
+    known_parts : the terms that do not depend on the placement of bytes, if already computed
 
     Returns
     -------
@@ -146,7 +147,7 @@ def expected_step(
 
 
 def _through(split: Split | None, chip: Chip, known_parts: KnownParts) -> Step:
-    """A pass through all layers, one stage after another."""
+    """Compute the components of a pass through all layers, one stage after another."""
     components, overheads, _, offload = known_parts
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
     if split is not None and offload is not None:
@@ -167,16 +168,16 @@ def layer_seconds(
     known_parts: KnownParts,
     split: Split | None,
 ) -> Array:
-    """Time of a pass through the given layers alone. [s]
+    """Compute the time of a step in the given layers alone. [s]
 
-    known_parts : parts that do not depend on the placement of bytes
-    split : distribution of bytes; None if all are in the chip's only memory
+    known_parts : the terms that do not depend on the placement of bytes
+    split : the distribution of bytes; None if the chip has a single memory
     """
     return _through(split, chip, known_parts).seconds - _host_work(work, software)
 
 
 def head_in_first_memory(split: Split | None) -> Split | None:
-    """Distribution of bytes for layers, so that a host's cores are not counted for the head."""
+    """Move the head to the first memory, so that the host's cores are not counted for it."""
     if split is None:
         return None
     first, *farther = split.shares["head"]
@@ -185,19 +186,19 @@ def head_in_first_memory(split: Split | None) -> Split | None:
 
 
 def _host_work(work: PassWork, software: EngineParameters) -> ArrayLike:
-    """Host's work for all sequences, which every stage performs. [s]"""
+    """Compute the host's work for all sequences, which every stage performs. [s]"""
     return work.sequences * software.sequence_overhead
 
 
 def slowest_stage(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts
 ) -> Array:
-    """Time of one micro-batch in the slowest stage, without hops. [s]
+    """Compute the time of one micro-batch in the slowest stage, without hops. [s]
 
     The layers of each type are spread evenly. The last stage has the head, and the fewest layers if
     they do not divide evenly.
 
-    known_parts : parts that do not depend on the placement of bytes
+    known_parts : the terms that do not depend on the placement of bytes
     """
     layers, head = known_parts.layers_and_head(chip, work.split)
     per_sequence, pipeline = _host_work(work, software), work.pipeline
@@ -220,9 +221,9 @@ def slowest_stage(
 def seconds_by_split(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts
 ) -> Callable[[Split], Array]:
-    """Function for the time of a pass with bytes split over the memories. [s]
+    """Build a function that computes the time of a step for a split. [s]
 
-    known_parts : parts that do not depend on the split, and the ways to use the memories
+    known_parts : the terms that do not depend on the split, and the ways to use the memories
     """
     offload = known_parts.offload
     assert offload is not None
@@ -239,9 +240,9 @@ def seconds_by_split(
 
 
 def _floor(work: PassWork, software: EngineParameters) -> Component:
-    """Launches, ramps and tails: a time per layer, larger without CUDA graphs for decode.
+    """Compute launches, ramps and tails per layer, which take longer without CUDA graphs.
 
-    Routing a prompt is work that launches ahead of the chip do not hide.
+    Launching ahead does not hide the routing of a prompt.
     """
     layers = work.depth + software.expert_layer_extra * work.routing.layers
     latent = software.latent_layer_extra * work.latent_layers
@@ -259,14 +260,15 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
 
 
 def messages(work: PassWork, chip: Chip, software: EngineParameters) -> tuple[Component, Component]:
-    """Messages between chips of one stage: all-reduces, and tokens sent to their experts."""
+    """Compute the messages within a stage: all-reduces, and tokens sent to their experts."""
     return _all_reduce(work, chip, software), _exchange(work, chip, software)
 
 
 def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
-    """Two all-reduces per layer over the tensor-parallel group.
+    """Compute two all-reduces per layer over the tensor-parallel group.
 
-    Ranks of one chip add in its memory, with the latency of an exchange; chips add over links.
+    Ranks on one chip reduce in its memory with the latency of an exchange, and chips reduce over
+    links.
     """
     ranks, chips, link_share, near = work.tp
     if isinstance(ranks, int) and ranks == 1:
@@ -286,7 +288,7 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
 
 
 def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
-    """Tokens sent to the ranks of their experts and back, between replicas."""
+    """Compute the tokens sent to the ranks of their experts and back, between replicas."""
     exchange = work.exchange
     if is_nothing(work.routing.layers):
         return idle("expert exchange")
@@ -314,7 +316,7 @@ def _stage_hops_and_wait(
     known_parts: KnownParts,
     pass_time: Array,
 ) -> tuple[Component, Component]:
-    """Hops between pipeline stages, and the wait for earlier micro-batches."""
+    """Compute hops between pipeline stages, and the wait for earlier micro-batches."""
     stages, is_inside = work.pipeline.stages, work.pipeline.is_inside
     if isinstance(stages, int) and stages == 1:
         return idle("stage hops"), idle(STAGE_WAIT)

@@ -1,4 +1,4 @@
-"""Textbook step: reads hide compute or are hidden by it, and all other times are added.
+"""Textbook model of a step: reads overlap compute, and all other times are added.
 
 It equals core's step (`step.py`) for software with a few efficiencies and one floor, with all
 categories of bytes read together instead of one after another.
@@ -16,7 +16,7 @@ from fastcalc.formulas.types import Array, ArrayLike
 
 
 class TextbookStep(NamedTuple):
-    """Time of a step for reading weights and caches, computing, sending, and waiting. [s]"""
+    """The times of a step for reading weights and caches, computing, sending and waiting. [s]"""
 
     weights: ArrayLike
     caches: ArrayLike
@@ -26,12 +26,12 @@ class TextbookStep(NamedTuple):
 
     @property
     def beyond_reading(self) -> Array:
-        """Compute time that reading does not hide. [s]"""
+        """The compute time that reading does not hide. [s]"""
         return np.maximum(self.computing - (self.weights + self.caches), 0.0)
 
     @property
     def seconds(self) -> Array:
-        """Time of the whole step. [s]"""
+        """The time of the whole step. [s]"""
         busy = np.maximum(self.weights + self.caches, self.computing)
         return np.asarray(busy + self.sending + self.waiting)
 
@@ -39,8 +39,8 @@ class TextbookStep(NamedTuple):
 def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> TextbookStep:
     """Compute a decode step with the components of `expected_step`.
 
-    chip, software : printed rates of the chip, and efficiencies and floors of an engine that does
-        not unpack weights
+    chip, software : the published rates of the chip, and the efficiencies and floors of an engine
+        that does not unpack weights
     """
     known_parts = KnownParts.of(work, chip, software)
     *weights, cache = known_parts.parts.kinds
@@ -54,7 +54,7 @@ def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> Tex
 
 
 def sending_seconds(work: PassWork, chip: Chip, software: EngineParameters) -> ArrayLike:
-    """Time that the chips of a layout spend on messages alone. [s]
+    """Compute the time that the chips of a layout spend on communication alone. [s]
 
     work, chip, software : as for `textbook_step`
     """

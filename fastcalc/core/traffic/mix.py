@@ -1,9 +1,9 @@
-"""Requests of several classes in one batch, averaged for the passes.
+"""Averages over requests of several classes in one batch.
 
-While replicas are full, a pass decodes a sample of the requested tokens: a class occupies slots and
-memory in proportion to its share of the output tokens, not of the requests. Prompts arrive in
-proportion to requests. So each time uses the appropriate mean, which is exact if the work is linear
-in lengths. Sliding windows are not linear, and are averaged over the request types.
+While replicas are full, a step decodes a sample of the requested tokens: a class occupies slots and
+memory in proportion to its output tokens, not its requests. Prompts arrive in proportion to
+requests. So each time uses the appropriate mean, which is exact if the work is linear in the
+lengths. Sliding windows are not linear, and are averaged over the request types.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +20,14 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Mix(Traffic):
-    """Mixes several request classes: the fields of `Traffic` hold means over requests.
+    """A mix of several request classes, where the fields of `Traffic` are means over requests.
 
-    The context is the mean over tokens.
+    Only the context is a mean over tokens.
 
-    classes : request classes; their fractions are normalized
-    arriving : index of the class in prefill while all classes are decoded; None for prompts of
+    classes : the request classes, whose fractions are normalized
+    arriving : the index of the class in prefill while all classes are decoded; None for prompts of
         all classes [1]
-    is_random : whether short prompts arrive at random, so that some share a pass
+    is_random : whether short prompts arrive at random, so that some share a step
     """
 
     classes: tuple[RequestClass, ...] = ()
@@ -38,7 +38,7 @@ class Mix(Traffic):
     def of(
         cls, classes: Sequence[RequestClass], speculation: Speculation, arriving: int | None = None
     ) -> "Mix":
-        """Mix of several classes."""
+        """Build the mix of several classes."""
         requests = RequestKinds(classes)
         taken_in = requests if arriving is None else RequestKinds([classes[arriving]])
         prompt = float(taken_in.share @ taken_in.prompt)
@@ -55,7 +55,7 @@ class Mix(Traffic):
 
     @cached_property
     def kinds(self) -> "RequestKinds":
-        """Request types of all classes."""
+        """The request types of all classes."""
         return RequestKinds(self.classes)
 
     @cached_property
@@ -64,32 +64,32 @@ class Mix(Traffic):
 
     @property
     def computed_prompt(self) -> Array:
-        """Mean prompt tokens that must be computed. [1]"""
+        """The mean number of prompt tokens that must be computed. [1]"""
         return floats(float(self._prompts.share @ self._prompts.computed))
 
     @property
     def prompt_variation(self) -> float:
-        """Mean square of computed prompts over the square of their mean. [1]"""
+        """The mean square of computed prompts over the square of their mean. [1]"""
         requests = self.kinds
         return float(
             requests.share @ requests.computed**2 / (requests.share @ requests.computed) ** 2
         )
 
     def mean_while_decoding(self, count: Callable[[Floats, Floats], list[Array]]) -> list[Array]:
-        """Mean over decoded tokens of a function of the context and its spread."""
+        """Average a function of the context and its spread over decoded tokens."""
         requests = self.kinds
         counted = count(requests.context, np.minimum(requests.output / 2.0, requests.context))
         return [_mean(requests.held, values) for values in counted]
 
     def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
-        """Mean over computed prompt tokens of a function of the context."""
+        """Average a function of the context over computed prompt tokens."""
         requests = self._prompts
         tokens = requests.share * requests.computed
         counted = count((2.0 * requests.prompt - requests.computed) / 2.0, requests.computed / 2.0)
         return _mean(tokens / tokens.sum(), counted)
 
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
-        """Prompt tokens of a mixed step: all prompt tokens over all such steps. [1]"""
+        """Compute the prompt tokens per mixed step: all prompt tokens over all such steps. [1]"""
         requests = self.kinds
         computed = float(requests.share @ requests.computed)
         steady = floats(batch) * computed / steps
@@ -106,27 +106,27 @@ class Mix(Traffic):
 
     @property
     def has_random_prompts(self) -> bool:
-        """Whether attention replicas prefill at random times; otherwise in the same passes."""
+        """Whether attention replicas prefill at random times; otherwise in the same steps."""
         return self.is_random
 
     @property
     def longest(self) -> float:
-        """Maximum length over all requests. [1]"""
+        """The maximum length over all requests. [1]"""
         return float(np.max(self.kinds.prompt + self.kinds.output))
 
     @property
     def longest_each(self) -> Array:
-        """Final tokens of a sequence, averaged over the sequences in decode. [1]"""
+        """The final length of a sequence, averaged over the sequences in decode. [1]"""
         requests = self.kinds
         return floats(float(requests.held @ (requests.prompt + requests.output)))
 
 
 class RequestKinds:
-    """Request types of all classes, one after another.
+    """The request types of all classes, one after another.
 
-    share, held : share of requests, and of decoded tokens [1]
-    prompt, output, computed, context : tokens [1]
-    places : class index of each [1]
+    share, held : the fraction of requests, and of decoded tokens [1]
+    prompt, output, computed, context : the numbers of tokens [1]
+    places : the class index of each type [1]
     """
 
     def __init__(self, classes: Sequence[RequestClass]) -> None:

@@ -1,4 +1,4 @@
-"""Queue of prompt tokens under chunked prefill, as a Markov chain, and the delay to its end.
+"""Queue of prompt tokens under chunked prefill as a Markov chain, and its delay.
 
 Each step computes waiting prompt tokens, first come, first served, up to the engine's token budget.
 A step with more prompt tokens takes longer, so more requests arrive meanwhile. The queue at the
@@ -26,14 +26,14 @@ _SMALL = 1e-150  # probability of leaving a state below which it is treated as z
 
 @dataclass(frozen=True, eq=False)
 class PrefillQueue:
-    """Queues the prompt tokens of one lane.
+    """The queue of prompt tokens for one lane.
 
-    rate : arrival rate of requests [1/s]
-    share, tokens : for each request type, its share and prompt tokens to compute [1]
-    chunk : maximum prompt tokens per pass; infinite for an engine without a token budget [1]
-    step : time of a pass without prompt tokens [s]
-    pass_seconds : function for the time of a pass, given an array of prompt tokens [1] -> [s]
-    occupied : probability that a pass is running when a request arrives [1]
+    rate : the arrival rate of requests [1/s]
+    share, tokens : the fraction of each request type, and its prompt tokens to compute [1]
+    chunk : the maximum prompt tokens per step; infinite for an engine without a token budget [1]
+    step : the time of a step without prompt tokens [s]
+    pass_seconds : computes the time of a step from an array of prompt tokens [1] -> [s]
+    occupied : the probability that a step is running when a request arrives [1]
     """
 
     rate: float
@@ -46,19 +46,19 @@ class PrefillQueue:
 
     @cached_property
     def _full(self) -> float:
-        """Prompt tokens of a full pass; without a token budget, as many as the queue holds. [1]"""
+        """The prompt tokens of a full step, or as many as the queue holds without a budget. [1]"""
         return self.chunk if np.isfinite(self.chunk) else _PROMPTS * float(self.tokens.max())
 
     @cached_property
     def _parts(self) -> int:
-        """Number of quanta in a full pass. [1]"""
+        """The number of quanta in a full step. [1]"""
         fine = 2.0 * self._full / max(float(self.tokens.min()), 1.0)
         chunks = _PROMPTS * float(self.tokens.max()) / self._full + _CHUNKS
         return int(np.clip(fine, _FEWEST, max(min(_MOST, _STATES / chunks), _FEWEST)))
 
     @cached_property
     def _states(self) -> int:
-        """Maximum number of waiting quanta. [1]"""
+        """The maximum number of waiting quanta. [1]"""
         chunks = np.ceil(_PROMPTS * float(self.tokens.max()) / self._full) + _CHUNKS
         return int(min(chunks * self._parts, 2 * _STATES))
 
@@ -68,7 +68,7 @@ class PrefillQueue:
 
     @cached_property
     def _levels(self) -> tuple[Floats, Floats]:
-        """Grid of prompt tokens and pass times, with linear interpolation between them. [1], [s]"""
+        """The grid of prompt tokens and step times, to interpolate linearly. [1], [s]"""
         tokens = np.concatenate([[1.0], np.arange(1, self._parts + 1) * self._part])
         return tokens, np.maximum(self.pass_seconds(tokens), self.step)
 
@@ -77,12 +77,12 @@ class PrefillQueue:
 
     @cached_property
     def _types(self) -> Floats:
-        """Time of a pass with 0, 1, 2, ... quanta. [s]"""
+        """The time of a step with 0, 1, 2, ... quanta. [s]"""
         return np.concatenate([[self.step], self._levels[1][1:]])
 
     @cached_property
     def _transform(self) -> Floats:
-        """Transform of the distribution of a request's quanta, minus 1."""
+        """The transform of the distribution of a request's quanta, minus 1."""
         sizes = self.tokens / self._part
         low = np.minimum(np.floor(sizes), self._states - 2).astype(int)
         above = np.minimum(sizes - low, 1.0)
@@ -91,14 +91,14 @@ class PrefillQueue:
         return np.asarray(np.fft.rfft(chances, 2 * self._states) - 1.0)
 
     def _arrived(self, seconds: Floats) -> Floats:
-        """Probabilities of the quanta that arrive in given times, along a last axis. [1]"""
+        """Compute probabilities of the quanta that arrive in given times, along a last axis. [1]"""
         exponent = (self.rate * seconds)[..., np.newaxis] * self._transform
         chances = np.fft.irfft(np.exp(exponent), 2 * self._states)[..., : self._states]
         return np.maximum(chances, 0.0)
 
     @cached_property
     def _waiting(self) -> Floats:
-        """Fraction of the time in steps that start with each queue length. [1]"""
+        """The fraction of time in steps that start with each queue length. [1]"""
         quanta, states = self._parts, self._states
         arrived = self._arrived(self._types)
         arrived[:, -1] += np.maximum(1.0 - arrived.sum(axis=1), 0.0)
@@ -114,9 +114,9 @@ class PrefillQueue:
 
     @cached_property
     def _under_way(self) -> tuple[Floats, Floats, Floats]:
-        """Passes that an arrival may find, each at several positions.
+        """The steps that an arrival may find, each at several positions.
 
-        Probability of each, its remaining time [s], and probabilities of the quanta ahead (passes,
+        Each has a probability, a remaining time [s], and probabilities of the quanta ahead (steps,
         positions, quanta) [1].
         """
         quanta, waiting = self._parts, self._waiting
@@ -131,7 +131,7 @@ class PrefillQueue:
         return chances, left, ahead
 
     def until_taken_in(self, tokens: float) -> tuple[Floats, Floats]:
-        """Times from arrival until a prompt is computed, and their probabilities. [s], [1]"""
+        """Compute times from arrival until a prompt is computed, with probabilities. [s], [1]"""
         chances, left, ahead = self._under_way
         weights = (chances / _POSITIONS)[:, np.newaxis, np.newaxis]
         limit = int(np.floor((self._full - tokens) / self._part + 1e-9))
@@ -156,11 +156,11 @@ class PrefillQueue:
 
     @cached_property
     def _behind(self) -> Floats:
-        """Transform of the quanta that arrive while the current pass ends."""
+        """The transform of the quanta that arrive until the current step ends."""
         return np.asarray(np.fft.rfft(self._arrived(self._under_way[1]), 2 * self._states))
 
     def _together(self, within: int) -> Floats:
-        """Probabilities of the quanta ahead, up to a number, and behind in one pass. [1]"""
+        """Compute probabilities of the quanta ahead, up to a number, and behind in a step. [1]"""
         if within not in self._both:
             ahead = np.fft.rfft(self._under_way[2][..., :within], 2 * self._states)
             both = np.fft.irfft(ahead * self._behind, 2 * self._states)
@@ -172,13 +172,13 @@ class PrefillQueue:
         return {}
 
     def alone(self, tokens: float) -> float:
-        """Time that a prompt takes with nothing ahead of it. [s]"""
+        """Compute the time that a prompt takes with nothing ahead of it. [s]"""
         full = np.ceil(tokens / self._full) - 1.0
         return float(full * self._types[-1] + self._seconds(floats(tokens - full * self._full)))
 
 
 def _stationary(moves: Floats, down: int) -> Floats:
-    """Stationary probabilities of a chain with bounded downward jumps, in any scale.
+    """Compute stationary probabilities of a chain with bounded downward jumps, in any scale.
 
     States are eliminated one by one, the last first (W. K. Grassmann, M. I. Taksar, D. P. Heyman,
     "Regenerative analysis and steady state distributions for Markov chains," Operations Research

@@ -1,4 +1,4 @@
-"""Classes of requests: their share of all requests, their lengths and their latency limits."""
+"""Classes of requests: fraction of all requests, lengths and latency limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from fastcalc.formulas.types import Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Prompt and output lengths of requests, with an element for each request type.
+    """The prompt and output lengths of requests, with one element per request type.
 
-    share : of the requests; the sum is 1 [1]
-    prompt, output : tokens [1]
+    share : the fraction of requests; the sum is 1 [1]
+    prompt, output : the numbers of tokens [1]
     """
 
     share: Floats
@@ -24,14 +24,14 @@ class Lengths:
 
     @classmethod
     def fixed(cls, prompt: float, output: float) -> "Lengths":
-        """Lengths of requests that all have the same prompt and output."""
+        """Build lengths for requests that all have the same prompt and output."""
         return cls(np.ones(1), np.array([prompt]), np.array([output]))
 
     @classmethod
     def independent(
         cls, prompts: tuple[Floats, Floats], outputs: tuple[Floats, Floats]
     ) -> "Lengths":
-        """List all combinations of prompts and outputs, each given as shares and lengths."""
+        """List all combinations of prompts and outputs, each given as fractions and lengths."""
         fraction = np.outer(prompts[0], outputs[0])
         prompt, output = np.broadcast_arrays(prompts[1][:, np.newaxis], outputs[1])
         return cls(fraction.ravel(), prompt.ravel(), output.ravel())
@@ -47,25 +47,25 @@ class Lengths:
         return cls(fraction / fraction.sum(), prompt, output)
 
     def mean(self, values: Floats) -> float:
-        """Mean over requests of a value for each request type."""
+        """Average a value of each request type over requests."""
         return float(self.share @ values)
 
 
 _POISSON = (0.8, 1.25)
-"""Coefficients of variation of interarrival times that are treated as Poisson's. [1]"""
+"""The coefficients of variation of interarrival times that are treated as Poisson. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class RequestClass:
     """A class of requests in the traffic.
 
-    name : its name
-    share : of all requests [1]
-    lengths : of its requests
-    prefix_hit : share of a prompt that is found in the prefix cache [1]
-    ttft, tpot : maximum mean TTFT and mean TPOT; infinity for no limit [s]
-    variation : standard deviation of its interarrival times over their mean: 1 for Poisson
-        arrivals, 0 for regular arrivals [1]
+    name : the name of the class
+    share : the fraction of all requests [1]
+    lengths : the lengths of its requests
+    prefix_hit : the fraction of a prompt that is found in the prefix cache [1]
+    ttft, tpot : the limits on mean TTFT and mean TPOT; infinity for no limit [s]
+    variation : the coefficient of variation of interarrival times: 1 for Poisson arrivals, 0 for
+        regular arrivals [1]
     """
 
     name: str
@@ -84,15 +84,15 @@ class RequestClass:
 
     @cached_property
     def computed(self) -> Floats:
-        """Prompt tokens to compute, for each request type; at least the last token. [1]"""
+        """The prompt tokens to compute for each request type, at least the last token. [1]"""
         return floats(np.maximum(self.lengths.prompt * (1.0 - self.prefix_hit), 1.0))
 
     @property
     def prompt(self) -> float:
-        """Mean prompt length. [1]"""
+        """The mean prompt length. [1]"""
         return self.lengths.mean(self.lengths.prompt)
 
     @property
     def output(self) -> float:
-        """Mean output length. [1]"""
+        """The mean output length. [1]"""
         return self.lengths.mean(self.lengths.output)

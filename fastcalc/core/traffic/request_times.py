@@ -1,4 +1,4 @@
-"""TTFT, TPOT and end-to-end latency of requests as distributions."""
+"""Distributions of TTFT, TPOT and end-to-end latency."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,15 @@ from fastcalc.formulas.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class RequestTimes:
-    """Latencies that each request type sees, for one class or for all.
+    """The latencies of each request type, for one class or for all.
 
-    share : of the requests [1]
-    first : distribution of their TTFT at expected speed [s]
-    first_means, first_variances : of the TTFT of each type, at expected speed [s], [s^2]
-    further : output tokens after the first [1]
-    expected_tpot, tpot_variance : mean TPOT, and the variance for each type [s], [s^2]
-    slowness : latency factor over expected speed [1]
+    share : the fraction of the requests [1]
+    first : the distribution of TTFT at expected speed [s]
+    first_means, first_variances : the mean and variance of each type's TTFT at expected speed [s],
+        [s^2]
+    further : the number of output tokens after the first [1]
+    expected_tpot, tpot_variance : the mean TPOT, and the variance for each type [s], [s^2]
+    slowness : the ratio of actual to expected latency [1]
     """
 
     share: Floats
@@ -31,17 +32,17 @@ class RequestTimes:
 
     @property
     def ttft_mean(self) -> float:
-        """Mean time to first token. [s]"""
+        """The mean time to first token. [s]"""
         return float(self.share @ self.first_means) * self.slowness
 
     @property
     def tpot_mean(self) -> float:
-        """Mean time per output token after the first. [s]"""
+        """The mean time per output token after the first. [s]"""
         return self.expected_tpot * self.slowness
 
     @property
     def request_mean(self) -> float:
-        """Mean end-to-end latency. [s]"""
+        """The mean end-to-end latency. [s]"""
         return float(self.share @ self._requests) * self.slowness
 
     @property
@@ -49,15 +50,15 @@ class RequestTimes:
         return self.first_means + self.further * self.expected_tpot
 
     def ttft(self, probability: float) -> float:
-        """TTFT that a given share of requests does not exceed. [s]"""
+        """Compute a quantile of TTFT. [s]"""
         return self.first.quantile(probability) * self.slowness
 
     def tpot(self, probability: float) -> float:
-        """Percentile of TPOT; NaN if no request has a second output token. [s]"""
+        """Compute a quantile of TPOT; NaN if no request has a second output token. [s]"""
         return mixture_quantile(probability, *self._tpots) * self.slowness
 
     def request(self, part: float) -> float:
-        """Percentile of end-to-end latency. [s]"""
+        """Compute a quantile of end-to-end latency. [s]"""
         varied = self.first_variances + self.further**2 * self.tpot_variance
         return mixture_quantile(part, self.share, self._requests, varied) * self.slowness
 
@@ -67,5 +68,5 @@ class RequestTimes:
         return weights, np.full(len(weights), self.expected_tpot), self.tpot_variance
 
     def share_within_ttft(self, limit: float) -> float:
-        """Share of requests with a TTFT within a limit. [1]"""
+        """Compute the fraction of requests with a TTFT within a limit. [1]"""
         return self.first.share(limit / self.slowness)

@@ -1,4 +1,4 @@
-"""Prefix-cache hits for any cache size: from a trace, or from popular shared prefixes."""
+"""Prefix-cache hits for any cache size, from a trace or from popular shared prefixes."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 @dataclass(frozen=True, eq=False)
 class Reuse:
-    """Repeated prompt tokens found in a prefix cache, by cache size.
+    """The repeated prompt tokens found in a prefix cache, by cache size.
 
-    block : tokens per block; a cache holds whole blocks [1]
-    found : hit tokens over all prompts with a cache of 0, 1, 2, ... blocks [1]
-    prompts : tokens of all prompts [1]
+    block : the tokens per block; a cache holds whole blocks [1]
+    found : the hit tokens over all prompts with a cache of 0, 1, 2, ... blocks [1]
+    prompts : the tokens of all prompts [1]
     """
 
     block: int
@@ -23,10 +23,11 @@ class Reuse:
 
     @classmethod
     def of(cls, prompt: Floats, blocks: Ints, ends: Ints, block: int) -> "Reuse":
-        """Reuse of prompt tokens in a trace.
+        """Compute the reuse of prompt tokens in a trace.
 
-        blocks, ends : identifier of each block of its prompts, and block count up to each end [1]
-        block : tokens per block, except the last of a prompt [1]
+        blocks, ends : the identifiers of the prompts' blocks, and the cumulative number of blocks
+            per prompt [1]
+        block : the tokens per block, except for the last of a prompt [1]
         """
         distances = reuse_distances(blocks=blocks, ends=ends)
         sizes = np.diff(ends, prepend=0)
@@ -40,22 +41,22 @@ class Reuse:
         return cls(block, np.cumsum(tokens), float(prompt.sum()))
 
     def hit(self, tokens: ArrayLike) -> Array:
-        """Hit rate of prompt tokens in a cache with a given number of tokens. [1]"""
+        """Compute the hit rate of prompt tokens in a cache with a given number of tokens. [1]"""
         blocks = np.minimum(floats(tokens) // self.block, len(self.found) - 1)
         return self.found[np.asarray(blocks, dtype=np.int64)] / self.prompts
 
     @property
     def tokens(self) -> float:
-        """Smallest cache that finds all repeated tokens. [1]"""
+        """The smallest cache that catches all repeated tokens. [1]"""
         return float(self.block * (len(self.found) - 1))
 
 
 @dataclass(frozen=True, eq=False)
 class SharedPrefixes:
-    """Prefixes shared by requests, with their popularity, for independent requests.
+    """Prefixes shared by independent requests, with their popularity.
 
-    rates, sizes : share of requests with each prefix, and its tokens [1]
-    prompt : mean prompt tokens of a request [1]
+    rates, sizes : the fraction of requests with each prefix, and its tokens [1]
+    prompt : the mean prompt tokens of a request [1]
     """
 
     rates: Floats
@@ -67,7 +68,7 @@ class SharedPrefixes:
         return max(self.prompt - float(self.rates @ self.sizes), 0.0)
 
     def hit(self, tokens: ArrayLike) -> Array:
-        """Hit rate of prompt tokens in a cache with a given number of tokens. [1]"""
+        """Compute the hit rate of prompt tokens in a cache with a given number of tokens. [1]"""
         time = characteristic_time(
             rates=self.rates, sizes=self.sizes, passing=self._passing, capacity=float(tokens)
         )
@@ -75,7 +76,7 @@ class SharedPrefixes:
 
     @property
     def tokens(self) -> float:
-        """Tokens that a cache needs to hit the rarest prefix in 99% of its requests. [1]"""
+        """The cache tokens needed to hit the rarest prefix in 99% of its requests. [1]"""
         time = np.log(100.0) / self.rates.min()
         tokens = self.sizes @ -np.expm1(-self.rates * time) + self._passing * time
         return float(tokens)

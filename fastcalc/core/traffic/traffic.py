@@ -1,4 +1,4 @@
-"""Lengths, prefix hits and speculation of requests, and the tokens that a pass yields."""
+"""Request lengths, prefix hits and speculative decoding, and the tokens that a step yields."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from fastcalc.formulas.speculation import acceptance_needed, draft_length, token
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 LIKELY_ACCEPTANCE = 0.86
-"""Assumed acceptance rate if the number of draft tokens is not stated.
+"""The assumed acceptance rate if the number of draft tokens is not stated.
 
 DeepSeek-R1 on eight B200 keeps 1.92, 2.58 and 2.82 tokens per step with one, two and three draft
 tokens, which are acceptances of 0.92, 0.85 and 0.77 (TensorRT-LLM, evidence/measured.csv). This
@@ -23,8 +23,8 @@ value is near their middle, and reproduces the last two draft lengths.
 class Speculation:
     """Draft tokens that are verified together.
 
-    tokens_per_pass : mean tokens that a verified pass yields, including its own token [1]
-    drafted : draft tokens before each pass [1]
+    tokens_per_pass : the mean tokens that a verification step yields, including its own token [1]
+    drafted : the draft tokens before each step [1]
     """
 
     tokens_per_pass: ArrayLike = 1.0
@@ -32,7 +32,7 @@ class Speculation:
 
     @classmethod
     def keeping(cls, tokens: float) -> "Speculation":
-        """Speculation with a given number of tokens per step, from the likeliest draft length.
+        """Choose the likeliest draft length for a given number of tokens per step.
 
         The draft is the shortest that yields them with `LIKELY_ACCEPTANCE`, and at most twice
         as long as the number of tokens per step.
@@ -41,19 +41,19 @@ class Speculation:
 
     @classmethod
     def accepting(cls, acceptance: float, drafted: float) -> "Speculation":
-        """Speculation in which each draft token is accepted with a given probability."""
+        """Build speculation in which each draft token is accepted with a given probability."""
         return cls(float(tokens_per_pass(acceptance=acceptance, drafted=drafted)), drafted)
 
     @property
     def acceptance(self) -> float:
-        """Probability that a draft token is accepted; 0 without draft tokens. [1]"""
+        """The probability that a draft token is accepted, or 0 without draft tokens. [1]"""
         if not self.drafted:
             return 0.0
         return float(acceptance_needed(yielded=self.tokens_per_pass, drafted=self.drafted))
 
     @property
     def acceptance_as_typed(self) -> float | None:
-        """Acceptance rate in at most six digits for the same speculation; None without. [1]
+        """The acceptance rate in at most six digits that gives the same speculation, or None. [1]
 
         >>> Speculation.accepting(0.8, 3.0).acceptance_as_typed
         0.8
@@ -65,17 +65,17 @@ class Speculation:
 
     @property
     def verified(self) -> ArrayLike:
-        """Tokens of one sequence per pass. [1]"""
+        """The tokens of one sequence per step. [1]"""
         return self.drafted + 1.0
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Requests of a deployment; arrays broadcast with each other and with the batch.
+    """The requests of a deployment; arrays broadcast with each other and with the batch.
 
-    prompt, output : tokens in and out of a request [1]
-    context : mean tokens to which a decoded token attends [1]
-    prefix_hit : share of the prompt whose cache already exists [1]
+    prompt, output : the input and output tokens of a request [1]
+    context : the mean number of tokens to which a decoded token attends [1]
+    prefix_hit : the fraction of the prompt that is already cached [1]
     speculation : speculative decoding; none by default
     """
 
@@ -86,7 +86,7 @@ class Traffic:
     speculation: Speculation = Speculation()
 
     def at(self, classes: Ints) -> "Traffic":
-        """Requests of some types, if lengths are arrays with the type along the first axis."""
+        """Select request types, if lengths are arrays with the type along the first axis."""
         lengths = (self.prompt, self.output, self.context)
         prompt, output, context = (
             length[classes] if isinstance(length, np.ndarray) and length.ndim else length
@@ -96,62 +96,62 @@ class Traffic:
 
     @cached_property
     def computed_prompt(self) -> Array:
-        """Prompt tokens that must be computed; at least the last one. [1]"""
+        """The prompt tokens that must be computed, at least the last one. [1]"""
         return np.maximum(self.prompt * (1.0 - self.prefix_hit), 1.0)
 
     @property
     def prompt_context(self) -> Array:
-        """Mean tokens to which a computed prompt token attends (causal). [1]"""
+        """The mean tokens to which a computed prompt token attends (causal). [1]"""
         return (2.0 * self.prompt - self.computed_prompt) / 2.0
 
     @property
     def spread(self) -> Array:
-        """Half-width of the range of contexts around the mean while a request decodes. [1]"""
+        """The half-width of the range of contexts around the mean while a request decodes. [1]"""
         return np.minimum(self.output / 2.0, self.context)
 
     @property
     def prompt_spread(self) -> Array:
-        """Half-width of the range of a computed prompt token's context around its mean. [1]"""
+        """The half-width of the range of a computed prompt token's context around its mean. [1]"""
         return self.computed_prompt / 2.0
 
     def mean_while_decoding(self, count: Callable[[Array, Array], list[Array]]) -> list[Array]:
-        """Mean over decoded tokens of a function of the context and its spread."""
+        """Average a function of the context and its spread over decoded tokens."""
         return count(floats(self.context), self.spread)
 
     def mean_over_prompts(self, count: Callable[[Array, Array], ArrayLike]) -> ArrayLike:
-        """Mean over computed prompt tokens of a function of the context."""
+        """Average a function of the context over computed prompt tokens."""
         return count(self.prompt_context, self.prompt_spread)
 
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
-        """Prompt tokens in a mixed step in steady state. [1]
+        """Compute the prompt tokens in a mixed step in steady state. [1]
 
-        steps : passes per answer [1]
-        chunk : maximum prompt tokens per step of the engine [1]
+        steps : the decode steps per answer [1]
+        chunk : the engine's maximum prompt tokens per step [1]
         """
         prompt = self.computed_prompt
         return serving.prompt_lump(batch=batch, prompt=prompt, output=steps, chunk=chunk)
 
     @property
     def has_random_prompts(self) -> bool:
-        """Whether attention replicas prefill at random times; otherwise in the same passes."""
+        """Whether attention replicas prefill at random times; otherwise in the same steps."""
         return False
 
     @property
     def longest_each(self) -> Array:
-        """Tokens that a sequence has at its end. [1]"""
+        """The final length of a sequence in tokens. [1]"""
         return np.maximum(self.prompt + self.output, self.context)
 
     @property
     def longest(self) -> float:
-        """Maximum length over all requests. [1]"""
+        """The maximum length over all requests. [1]"""
         return float(self.longest_each.max())
 
     @property
     def reserved_each(self) -> Array:
-        """Tokens for which a sequence's cache is reserved, including draft tokens. [1]"""
+        """The tokens for which a sequence's cache is reserved, including draft tokens. [1]"""
         return self.longest_each + self.speculation.drafted
 
     @property
     def reserved(self) -> float:
-        """Maximum reserved tokens over all requests. [1]"""
+        """The maximum reserved tokens over all requests. [1]"""
         return float(self.reserved_each.max())

@@ -17,11 +17,11 @@ _NO_CHANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Waits:
-    """Distribution of the time until the first token, on a time axis.
+    """The distribution of the time until the first token, on a time grid.
 
-    spacing : of the axis [s]
-    chances : probability of each point from 0, without the wait for a slot [1]
-    slots : probability that a request waits for a slot [1], and its mean wait if it does [s]
+    spacing : the grid spacing [s]
+    chances : the probability of each grid point from 0, without the wait for a slot [1]
+    slots : the probability that a request waits for a slot [1], and its mean wait if it does [s]
     """
 
     spacing: float
@@ -30,7 +30,7 @@ class Waits:
 
     @classmethod
     def of(cls, times: Floats, chances: Floats, slots: tuple[float, float]) -> "Waits":
-        """Distribution of some times with given probabilities; `slots` as above."""
+        """Build the distribution of times with given probabilities, and `slots` as above."""
         axis, counted = binned(np.maximum(times, 0.0), chances, start=0.0)
         return cls(float(axis[1]), counted, slots)
 
@@ -40,7 +40,7 @@ class Waits:
 
     @cached_property
     def mean(self) -> float:
-        """Mean time. [s]"""
+        """The mean time. [s]"""
         queued, mean = self.slots
         return float(self.chances @ self._times) + queued * mean
 
@@ -50,10 +50,10 @@ class Waits:
 
     @cached_property
     def _up_to_with_slot(self) -> Floats:
-        """Share whose wait is within each time, if they also wait for a slot. [1]
+        """The fraction whose wait is within each time, if all also wait for a slot. [1]
 
-        The exponential wait is added to the other waits, part by part of the axis. Its time scale
-        may be a thousand times longer than theirs.
+        The exponential wait for a slot is added interval by interval, since its time scale may be a
+        thousand times longer than that of the other waits.
         """
         rate = self.spacing / self.slots[1]
         powers = np.exp(-rate * np.arange(_POINTS))
@@ -61,7 +61,7 @@ class Waits:
         return np.asarray(np.minimum(np.cumsum(_sum(self.chances, kernel)), self._up_to))
 
     def _waited(self, times: Floats) -> Floats:
-        """Share of requests that wait at most a given time. [1]"""
+        """Compute the fraction of requests that wait at most a given time. [1]"""
         waited = np.interp(times, self._times, self._up_to, left=0.0, right=1.0)
         queued, mean = self.slots
         if queued <= _NO_CHANCE:
@@ -72,11 +72,11 @@ class Waits:
         return np.asarray((1.0 - queued) * waited + queued * with_slot)
 
     def share(self, value: ArrayLike) -> float:
-        """Share of requests whose time is at most a value. [1]"""
+        """Compute the fraction of requests whose time is at most a value. [1]"""
         return float(self._waited(np.asarray(value)))
 
     def quantile(self, part: float) -> float:
-        """Time that a given share of requests does not exceed. [s]"""
+        """Compute a quantile of the time. [s]"""
         longest = _POINTS * self.spacing + _MEANS * self.slots[1]
         return float(bisect(lambda value: self.share(value) < part, 0.0, longest)[1])
 
@@ -84,12 +84,12 @@ class Waits:
 def binned(
     times: Floats, chances: Floats, points: int = _POINTS, *, start: float | None = None
 ) -> tuple[Floats, Floats]:
-    """A distribution of times on fewer, evenly spaced points, with the same mean. [s], [1]
+    """Bin a distribution of times on evenly spaced points, with the same mean. [s], [1]
 
     The probability of a time is divided between its two neighbors, which keeps the mean and adds
     at most a quarter of the squared spacing to the variance. Negligible probabilities are dropped.
 
-    start : first point; default: the smallest time [s]
+    start : the first point; by default the smallest time [s]
 
     >>> times, chances = binned(np.array([0.0, 1.0, 4.0]), np.array([0.2, 0.4, 0.4]), 3)
     >>> times.round(6).tolist(), chances.round(6).tolist()
@@ -108,15 +108,15 @@ def binned(
 
 
 def _sum(first: Floats, second: Floats) -> Floats:
-    """Distribution of the sum of two waits."""
+    """Compute the distribution of the sum of two waits."""
     product = np.fft.rfft(first, 2 * _POINTS) * np.fft.rfft(second, 2 * _POINTS)
     return np.asarray(np.maximum(np.fft.irfft(product, 2 * _POINTS)[:_POINTS], 0.0))
 
 
 def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Compute how much of a gamma mixture lies at or below a value; 1 if empty. [1]
+    """Compute the fraction of a gamma mixture at or below a value; 1 if empty. [1]
 
-    weights : of each distribution, in any scale [1]
+    weights : the weight of each distribution, in any scale [1]
     """
     positive = weights > 0.0
     if not positive.any():
@@ -127,7 +127,7 @@ def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: F
 
 
 def mixture_quantile(part: float, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Find the value that a given share of a gamma mixture stays below; NaN if empty."""
+    """Compute a quantile of a gamma mixture; NaN if empty."""
     positive = weights > 0.0
     if not positive.any():
         return nan
