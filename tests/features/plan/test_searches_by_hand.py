@@ -1,0 +1,598 @@
+"""Bounds, gaps, counts and notes of plans with numbers for mental arithmetic."""
+
+from dataclasses import replace
+from math import inf
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fastcalc.core.load import Percentiles, Spread
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.errors import InputError
+from fastcalc.features.plan import demand, page_notes
+from fastcalc.features.plan.answer_regret import _digits, _measurement, _rough, _texts
+from fastcalc.features.plan.candidates import BATCHES, candidates
+from fastcalc.features.plan.class_groups import ClassGroup, _singles
+from fastcalc.features.plan.class_table import (  # fmt: skip
+    ServedClass,
+    _in_slowest_pools,
+    _p99,
+    _time_columns,
+    class_record,
+)
+from fastcalc.features.plan.decision import _argmin
+from fastcalc.features.plan.first_tokens import ClassFirstTokens
+from fastcalc.features.plan.fleet_records import _charge_all_owned, _nearest_limit
+from fastcalc.features.plan.packing import Packing, ReplicaCounts, chips_within
+from fastcalc.features.plan.page_tables import columns
+from fastcalc.features.plan.percentile_checks import _best_held, _may_be_closer, _most_replicas
+from fastcalc.features.plan.planned_fleet import PlannedFleet
+from fastcalc.features.plan.pool_search import PoolSearch
+from fastcalc.features.plan.random_load import HeldLimits
+from fastcalc.features.plan.refine import Gaps, between
+from fastcalc.features.plan.regret import rising
+from fastcalc.features.plan.replica_options import CostBound, ReplicaOption, _cost_per_chip
+from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.sharing import ReplicaPool, Sharing
+from fastcalc.features.plan.tipping_points import TippingPoint
+from tests import made_up
+from tests.features.plan.test_plan_sentences import SERVICE, UNPRICED, deployed, plan
+from tests.helpers import every
+
+MONTH = 730.0
+"""Hours."""
+
+
+@every(
+    "limits,chip,chips",
+    [
+        ({}, None, inf),
+        ({"max_chips": 7}, None, 7),
+        # Ten chips cost 36 dollars per hour; a cent less is enough for nine.
+        ({"budget": 36.0 * MONTH}, None, 10),
+        ({"budget": 36.0 * MONTH - 0.01}, None, 9),
+        ({"budget": 36.0 * MONTH, "max_chips": 4}, None, 4),
+        ({"budget": 36.0 * MONTH}, UNPRICED, inf),
+        ({"budget": 36.0 * MONTH, "power": 3 * 2170.0}, None, 3),
+        ({"power": 3 * 2170.0 - 1.0}, UNPRICED, 2),
+        ({"power": 1.0}, None, 0),
+    ],
+)
+def test_the_chips_that_means_allow(limits, chip, chips):
+    assert chips_within(Service(1.0, 1.0, **limits), deployed(chip)) == chips
+
+
+def test_a_fleet_that_serves_nothing_takes_for_ever():
+    counts = ReplicaCounts(*np.array([[1.0, 1.0], [0.0, 0.0], [4.0, 0.0]]))
+    assert counts.cost[0] == 0.25
+    assert counts.cost[1] > 1e200
+
+
+def test_replicas_are_limited_by_the_slower_pool():
+    """Two replicas of 5 requests/s, and prefill of 3 x 2 or 3 x 4."""
+    pools = SimpleNamespace(replicas=np.array([3.0, 3.0]), capacity=np.array([2.0, 4.0]))
+    counts = ReplicaCounts.of(np.array([2.0, 2.0]), np.array([5.0, 5.0]), pools)
+    assert counts.requests.tolist() == [6.0, 10.0]
+    assert counts.prompt_replicas.tolist() == [3.0, 3.0]
+    alone = ReplicaCounts.of(np.array([2.0]), np.array([5.0]), None)
+    assert (alone.requests.tolist(), alone.prompt_replicas.tolist()) == ([10.0], [0.0])
+
+
+def packed(slots, node_slots=8.0, *, other=0.0, prompt_slots=0.0, prompt_nodes=0.0, nodes=None):
+    numbers = (slots, prompt_slots, slots / 8 if nodes is None else nodes, prompt_nodes)
+    arrays = [np.array([number]) for number in numbers]
+    return Packing(8, other, np.array([node_slots]), *arrays)
+
+
+@every(
+    "replicas,prompts,packing,chips",
+    [
+        (8.0, 0.0, packed(1.0), 8.0),
+        (9.0, 0.0, packed(1.0), 16.0),
+        # Five slots each: one in a node, although eleven slots are less than two.
+        (2.0, 0.0, packed(5.0, nodes=1.0), 16.0),
+        (2.0, 3.0, packed(2.0, prompt_slots=1.0), 8.0),
+        (2.0, 5.0, packed(2.0, prompt_slots=1.0), 16.0),
+        (2.0, 3.0, packed(1.0, prompt_slots=1.0, prompt_nodes=0.5), 16.0),
+        (2.0, 0.0, packed(1.0, other=6.0), 14.0),
+    ],
+)
+def test_chips_of_whole_nodes(replicas, prompts, packing, chips):
+    assert packing.chips(np.array([replicas]), prompts).tolist() == [chips]
+
+
+def gaps(costs, *, is_apart=False):
+    count = len(costs)
+    return Gaps(
+        None, (), np.array(costs), np.arange(count), np.ones(count), np.full(count, 9.0),
+        np.full(count, is_apart),
+    )  # fmt: skip
+
+
+def test_gaps_that_may_beat_a_cost():
+    """Of equal cost a gap may hold a faster deployment; of unlimited cost it holds none."""
+    found = gaps([3.0, 1.0, 2.0, inf])
+    assert found.below(2.0, 0.0).lowest_cost.tolist() == [1.0, 2.0]
+    assert found.below(inf, 0.0).layout.tolist() == [0, 1, 2]
+    apart = gaps([3.0, 1.0, 2.0], is_apart=True)
+    assert apart.below(0.0, 2.0).layout.tolist() == [1, 2]
+    assert (len(apart.below(9.0, 0.0)), len(apart)) == (0, 3)
+
+
+def test_the_best_32_gaps_are_tried_first():
+    first, others = gaps([float(40 - index) for index in range(40)]).split()
+    assert (len(first), len(others)) == (32, 8)
+    assert first.lowest_cost.tolist() == [float(cost) for cost in range(1, 33)]
+    assert others.layout.tolist() == list(range(7, -1, -1))
+    few, none = gaps([1.0]).split()
+    assert (len(few), len(none)) == (1, 0)
+
+
+def test_25_batches_of_a_gap_are_tried():
+    """From 1 to 49 in steps of two; from 1 to 4 each is tried several times."""
+    kept = {}
+    grid = SimpleNamespace(layouts=["a", "b", "c"], part=lambda **parts: kept.update(parts))
+    between(grid, np.array([2, 0]), np.array([1.0, 1.0]), np.array([49.0, 4.0]))
+    assert kept["layouts"] == ("c", "a")
+    assert kept["batches"][0].tolist() == list(range(1, 50, 2))
+    assert set(kept["batches"][1]) == {1.0, 2.0, 3.0, 4.0}
+
+
+def option(requests=10.0, *, nodes=0.5, node_chips=8, cost=2.0, chip=None, batch=24.0):
+    grid = SimpleNamespace(scenario=deployed(chip), batches=np.array([batch]))
+    return ReplicaOption(grid, requests, nodes, node_chips, cost)
+
+
+def test_what_a_replica_option_costs():
+    """Half a node of eight chips for 2 USD each: 8 for a replica, 16 for a node."""
+    found = option()
+    assert (found.each, found.node_cost, found.cost_of_filled(25.0)) == (8.0, 16.0, 24.0)
+    assert found.usd_per_chip == pytest.approx(3.6 * MONTH)
+    assert option(chip=UNPRICED).usd_per_chip == inf
+    assert found.chip == "made-up-chip"
+
+
+@every(
+    "batch,tried",
+    [(1.0, [1.0]), (2.0, [1.0, 2.0]), (5.0, [1, 2, 3, 4, 5]), (8.0, [1, 2, 3, 4, 6, 8])],
+)
+def test_batches_up_to_its_own_are_checked(batch, tried):
+    assert option(batch=batch).batches_to_try.tolist() == tried
+
+
+def test_batches_tried_first_are_two_an_octave():
+    assert BATCHES[:6].tolist() == [1, 2, 3, 4, 6, 8]
+    assert BATCHES[-3:].tolist() == [4096, 6144, 8192]
+    assert len(BATCHES) == 26
+
+
+@every(
+    "rate,shared,alone",
+    [
+        # Three replicas of half a node, or two of a whole one.
+        (10.0, 24.0, 32.0),
+        # Two of half a node are just one.
+        (8.0, 16.0, 16.0),
+        # 0.1 requests/s take one replica.
+        (0.1, 8.0, 16.0),
+    ],
+)
+def test_bounds_of_a_cost_in_shared_and_whole_nodes(rate, shared, alone):
+    bound = CostBound("a", np.array([4.0, 5.0]), np.array([0.5, 1.0]), 8, 2.0)
+    assert bound.least_cost(rate) == (shared, alone)
+    assert CostBound("a", np.zeros(0), np.zeros(0), 8, 2.0).least_cost(1.0) == (inf, inf)
+
+
+def group(*options, share=0.5, bounds=()):
+    return ClassGroup((), share, list(options), bounds, None)
+
+
+def test_the_least_option_on_each_chip_at_the_rate_of_a_group():
+    """Half of 20 requests/s: one replica of 10 on half a node, or three of 4 on a quarter each."""
+    dear, small = option(), option(4.0, nodes=0.25, batch=8.0)
+    slow = option(5.0, nodes=0.25, batch=4.0)
+    other = option(10.0, nodes=0.25, cost=9.0, chip=UNPRICED)
+    assert group(dear, small, other).least_on_chips(20.0) == [dear, other]
+    # Of equal nodes the smaller batch.
+    assert group(dear, slow).least_on_chips(20.0) == [slow]
+    # Of 8 requests/s one replica of 4 is enough for a half.
+    assert group(dear, small, other).least_on_chips(8.0) == [small, other]
+    costs = group(dear, small, other).costs_on_chips(20.0)
+    assert costs == {"made-up-chip": 16.0, "unpriced-chip": 72.0}
+
+
+def test_bounds_of_a_chip_are_the_least_of_its_deployments():
+    bounds = [
+        CostBound(chip, np.array([requests]), np.array([0.5]), 8, 1.0)
+        for chip, requests in (("a", 2.0), ("a", 5.0), ("b", 3.0))
+    ]
+    # Of 20 requests/s a half: five replicas, two and four.
+    assert group(bounds=bounds).least_costs(20.0) == {"a": (8.0, 8.0), "b": (16.0, 16.0)}
+
+
+@every("members,singles", [(0, []), (1, [1]), (5, [1, 4]), (6, [2, 4])])
+def test_members_of_a_group(members, singles):
+    assert _singles(members) == singles
+
+
+TIMES = ClassFirstTokens(np.array([[1.0, 2.0], [3.0, 3.5]]), np.array([[2.0], [4.0]]), np.array([0.75, 0.25]))  # fmt: skip
+
+
+def test_the_class_nearest_to_its_limit_counts():
+    """Of 2 s and 4 s: the first is at -1 and 0 s of its limit, the second at -1 and -0.5 s."""
+    mean, limited = np.array([9.0, 9.0]), Service(1.0, 1.0, ttft=10.0)
+    assert TIMES.latest(limited, mean).tolist() == [9.0, 10.0]
+    # Without a limit, the mean: 0.75 x 1 + 0.25 x 3, and 0.75 x 2 + 0.25 x 3.5.
+    assert TIMES.latest(Service(1.0, 1.0), mean).tolist() == [1.5, 2.375]
+    # With 1 s of waiting: 2 of 2 s and 4 of 4 s; 3 of 2 s and 4.5 of 4 s.
+    assert TIMES.over_limits(limited, np.array([1.0, 1.0]), mean).tolist() == [10.0, 15.0]
+    assert TIMES.over_limits(Service(1.0, 1.0), np.array([1.0, 2.0]), mean).tolist() == [10, 11]
+    none = ClassFirstTokens(np.zeros((0, 2)), np.zeros((0, 1)), np.zeros(0))
+    assert none.latest(limited, mean) is mean
+    assert none.over_limits(limited, np.array([1.0, 2.0]), mean).tolist() == [10.0, 11.0]
+    assert TIMES.only(1).seconds.tolist() == [[2.0], [3.5]]
+
+
+def percentiles(ttft, tpot, request):
+    spreads = [Spread(p99 / 2, (p99 / 3, p99 / 2, p99 / 1.5, p99)) for p99 in (ttft, tpot, request)]
+    return Percentiles(*spreads)
+
+
+def served(pool=1, ttft=0.5, *, share=0.99, ran=None, limits=(1.0, 0.1)):
+    kind = RequestClass("docs", 0.25, Lengths.fixed(1000.0, 100.0), ttft=limits[0], tpot=limits[1])
+    return ServedClass(kind, pool, ttft, 0.02, share, ran)
+
+
+def test_cells_of_a_mean_are_in_milliseconds_or_unknown():
+    mean, _, limit = _time_columns("ttft")
+    assert mean.value(served(ran=percentiles(0.4, 0.02, 3.0))) == pytest.approx(200.0)
+    assert mean.value(served()) is None
+    assert mean.value(served(share=None)) == 500.0
+    assert limit.value(served()) == 1000.0
+
+
+def test_a_record_of_a_class_is_in_its_units():
+    record = class_record(served(2, share=None))
+    assert (record["ttft_ms"], record["tpot_ms"], record["tokens_per_s_per_user"]) == (500, 20, 50)
+    assert (record["ttft_limit_ms"], record["tpot_limit_ms"]) == (1000, 100)
+    assert (record["pool"], record["share"], record["percentiles"]) == (2, 0.25, None)
+    unlimited = class_record(served(limits=(inf, inf)))
+    assert (unlimited["ttft_limit_ms"], unlimited["tpot_limit_ms"]) == (None, None)
+
+
+def test_a_class_is_shown_in_the_pool_where_it_is_slowest():
+    """Its p99 TTFT is longest in the second pool, that of the request in the first."""
+    pools = [served(1, ran=percentiles(0.2, 0.03, 9.0)), served(2, ran=percentiles(0.4, 0.02, 3.0))]
+    row = _in_slowest_pools(pools)
+    assert row["pool"] == "1, 2"
+    shown = {key: row[key] for key in ("ttft_p99_ms", "tpot_p99_ms", "request_p99_s")}
+    assert shown == {"ttft_p99_ms": "400", "tpot_p99_ms": "30.0", "request_p99_s": "9.00"}
+    assert [_p99(name, served()) for name in ("ttft", "tpot", "request")] == [0.5, 0.02, inf]
+    assert _p99("ttft", pools[1]) == 0.4
+
+
+@every(
+    "price,own,refused",
+    [
+        ("h100-sxm=0", None, True),
+        ("h100-sxm=0", "h100-sxm=8", False),
+        ("h100-sxm=0", "a100-sxm-80gb=8", True),
+        ("h100-sxm=2", None, False),
+        ("h100-sxm=2", "a100-sxm-80gb=8", False),
+    ],
+)
+def test_only_owned_chips_may_cost_nothing(price, own, refused):
+    request = FindPlans(model="m", price=[price], own=own and [own])
+    counts = demand.owned_counts(request) if own else {}
+    if refused:
+        with pytest.raises(InputError, match="a price of 0 is one of chips that are owned"):
+            demand.chip_prices(request, counts)
+    else:
+        usd = float(price.partition("=")[2])
+        assert demand.chip_prices(request, counts) == {"h100-sxm": usd}
+
+
+@every("prices,basis", [({}, False), ({"made-up-chip": 3.6}, True), ({"second-chip": 1.0}, False)])
+def test_what_the_price_of_owned_chips_is_based_on(prices, basis):
+    scenario = deployed()
+    priced = replace(scenario, pricing=replace(scenario.pricing, user_prices=prices))
+    said = page_notes.owning(replace(plan(), scenario=priced), 8, 0.0)
+    assert said.startswith("owning all 8 made-up-chip costs $21,024 per month; ")
+    assert said.endswith("; at the price set") is basis
+
+
+def test_the_limit_that_a_class_is_nearest_to():
+    """0.5 of 1 s, 0.3 of 0.4 s, and 9 s without a limit: the second is nearest."""
+    kinds = [
+        RequestClass(f"{limit}", 1 / 3, Lengths.fixed(1.0, 1.0), ttft=limit)
+        for limit in (1.0, 0.4, inf)
+    ]
+    pool = SimpleNamespace(plan=SimpleNamespace(class_ttft=(0.5, 0.3, 9.0)), classes=kinds)
+    assert _nearest_limit(pool) == 0.3
+    pool.classes = kinds[2:]
+    assert _nearest_limit(pool) is None
+
+
+@every(
+    "is_one,kinds,tokens,utilization",
+    [(True, 1, 4e9, 4e9 / 1500 / 2_628_000 / 20), (False, 1, 2e9, 2e9 / 1500 / 2_628_000 / 20), (True, 2, 4e9, 0.5)],
+)  # fmt: skip
+def test_an_api_is_compared_with_all_owned_chips(is_one, kinds, tokens, utilization):
+    """A billion tokens for two chips that run, or four of its pools: 4 or 2 times that for 8."""
+    planned = SimpleNamespace(
+        is_of_one_class=is_one, owned_capacity=20.0, fleet=SimpleNamespace(owned=["kind"] * kinds)
+    )
+    row = {
+        "chips_total": 2.0, "api_break_even_tokens_per_month": 1e9, "api_break_even_utilization": 0.5,
+    }  # fmt: skip
+    owned = SimpleNamespace(chips=8, used=lambda _: 4.0)
+    pool = SimpleNamespace(
+        decision=SimpleNamespace(service=Service(1000.0, 500.0)),
+        classes=[SimpleNamespace(share=0.25), SimpleNamespace(share=0.75)],
+    )
+    _charge_all_owned(planned, row, owned, pool)
+    assert row["api_break_even_tokens_per_month"] == pytest.approx(tokens)
+    assert row["api_break_even_utilization"] == pytest.approx(utilization)
+
+
+@every(
+    "cost,fleet,most",
+    [(inf, False, inf), (10.0, True, inf), (10.0, False, 16), (9.9, False, 8), (30.0, False, 48), (4.9, False, 0)],
+)  # fmt: skip
+def test_replicas_that_a_cost_allows(cost, fleet, most):
+    """A deployment of eight chips costs 5, and a replica takes a chip of a node of eight."""
+    scored = SimpleNamespace(
+        service=SimpleNamespace(is_fleet=fleet), cost=np.array([5.0]), values={"chips": np.array([8.0])},
+        packing=SimpleNamespace(at=lambda _: packed(1.0)),
+    )  # fmt: skip
+    assert _most_replicas(scored, 0, cost) == most
+
+
+def test_of_two_plans_of_a_layout_the_cheaper_then_with_percentiles_then_the_smaller():
+    def made(cost, known, batch):
+        return SimpleNamespace(cost=cost, has_percentiles=known, batch=batch)
+
+    cheap, known = made(1.0, False, 9.0), made(2.0, True, 9.0)
+    unknown, small = made(2.0, False, 1.0), made(2.0, True, 8.0)
+    assert _best_held(known, cheap) is cheap
+    assert _best_held(unknown, known) is known
+    assert _best_held(known, small) is small
+    assert _best_held(None, known) is known
+    assert _best_held(None, None) is None
+
+
+@every(
+    "misses,closest,relaxed,is_closer",
+    [
+        ({"ttft": 1.2, "tpot": 0.5}, None, {}, True),
+        ({"ttft": 1.2, "tpot": 0.5}, 1.3, {}, True),
+        # By more than the closest, but the only limit that it misses is lower than others ask.
+        ({"ttft": 1.4, "tpot": 0.5}, 1.3, {}, True),
+        ({"ttft": 1.4, "tpot": 0.5}, 1.3, {"ttft": 2.9}, True),
+        ({"ttft": 1.4, "tpot": 0.5}, 1.3, {"ttft": 2.8}, False),
+        ({"ttft": 1.4, "tpot": 1.1}, 1.3, {}, False),
+        ({"ttft": 1.0, "tpot": 1.0}, 0.9, {}, True),
+    ],
+)
+def test_a_late_plan_may_be_closer(misses, closest, relaxed, is_closer):
+    """Limits of 2 s to the first token and 0.1 s between tokens."""
+    late = plan(misses=misses)
+    by_chip = {"made-up-chip": plan(misses={"tpot": closest})} if closest else {}
+    decision = SimpleNamespace(
+        closest=by_chip, relaxed=relaxed, service=Service(1.0, 1.0, ttft=2.0, tpot=0.1)
+    )
+    assert _may_be_closer(late, SimpleNamespace(least_misses={}), decision) is is_closer
+
+
+@every(
+    "values,among,index",
+    [([3.0, 1.0, 2.0], [1, 1, 1], 1), ([3.0, 1.0, 2.0], [1, 0, 1], 2), ([3.0], [0], None), ([], [], None), ([inf], [1], None)],
+)  # fmt: skip
+def test_the_least_of_some_values(values, among, index):
+    assert _argmin(np.array(values), np.array(among, dtype=bool)) == index
+
+
+def test_a_class_alone_has_its_share_of_the_rate(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "fastcalc.features.plan.pool_search.decide", lambda _, service, **__: asked.append(service)
+    )
+    quarter = RequestClass("docs", 0.25, Lengths.fixed(1000.0, 100.0))
+    search = PoolSearch((quarter,), lambda *_: [])
+    search._alone(quarter, Service(1.0, 1.0), 8.0)
+    assert asked[0].rate == 2.0
+
+
+@every("times,idle", [(1.0, 0.0), (2.0, 2.0)])
+def test_a_pool_on_more_chips_costs_as_much_more(times, idle):
+    values = {"chips": 2.0, "budget": 100.0, "power": 4000.0}
+    service = Service(1000.0, 1000.0, budget=150.0)
+    made = plan(values=values)
+    decision = SimpleNamespace(plans=[made], service=service, best_by_variant={})
+    pool = ReplicaPool((), decision)
+    assert (pool.cost, pool.chips) == (10.0, 2.0)
+    with pytest.MonkeyPatch.context() as patch:
+        kept = {}
+        patch.setattr(
+            "fastcalc.features.plan.sharing.replace",
+            lambda thing, **changes: (kept.update(changes), replace(thing, **changes))[1]
+            if thing is made else kept.update(changes),
+        )  # fmt: skip
+        pool.on_chips(2.0 + idle, 8)
+    assert (kept["cost"], kept["node_chips"]) == (10.0 * times, 8)
+    assert kept["values"]["chips"] == 2.0 * times
+    assert (kept["values"]["budget"], kept["values"]["power"]) == (100.0 * times, 4000.0 * times)
+    assert kept["values"]["ttft"] == 0.5
+    assert kept["misses"]["budget"] == pytest.approx(100.0 * times / 150.0)
+
+
+def test_pools_sustain_what_the_slowest_does():
+    """Of 2 and 6 requests/s, 4 and 9 are sustained: 1.5 times 8."""
+
+    def pool(rate, requests):
+        return SimpleNamespace(
+            decision=SimpleNamespace(service=SimpleNamespace(rate=rate)),
+            plan=SimpleNamespace(requests=requests),
+        )
+
+    shared = Sharing((pool(2.0, 4.0), pool(6.0, 9.0)), None, None, ())
+    assert (shared.rate, shared.requests) == (8.0, 12.0)
+    assert (Sharing((), None, None, ()).requests, Sharing((), None, None, ()).rate) == (0.0, 0.0)
+
+
+@every(
+    "at,is_above,digits",
+    [(1.2345, True, "1.24"), (1.2345, False, "1.23"), (12345.0, True, "12,400")],
+)
+def test_a_tipping_point_is_rounded_to_its_far_side(at, is_above, digits):
+    assert _digits(TippingPoint("rate", at, is_above, "b")) == digits
+
+
+@every(
+    "turns,texts",
+    [
+        ([("price", 2.0, True)], ["a from $2 per chip-hour"]),
+        ([("price", 2.0, False)], ["a up to $2 per chip-hour"]),
+        ([("slowness", 1.5, True)], ["a 1.5 times slower"]),
+        ([("rate", 5.0, True)], ["5 requests/s or more"]),
+        ([("rate", 5.0, False)], ["5 requests/s or fewer"]),
+        ([("rate", 5.0, True), ("rate", 2.0, False)], ["a rate outside 2 to 5 requests/s"]),
+        (
+            [("price", 5.0, True), ("price", 2.0, False)],
+            ["a from $5 per chip-hour", "a up to $2 per chip-hour"],
+        ),
+        (
+            [("prompt", 500.0, True), ("output", 20.0, False)],
+            ["prompts of 500 tokens or more", "outputs of 20 tokens or fewer"],
+        ),
+    ],
+)
+def test_tipping_points_in_words(turns, texts):
+    assert list(_texts([TippingPoint(name, at, up, "b", "a") for name, at, up in turns])) == texts
+
+
+@every(
+    "usd,rough", [(1234.0, "1,200"), (99.6, "100"), (0.4, "0"), (7.0, "7"), (56_789.0, "57,000")]
+)
+def test_uncertain_dollars_have_two_digits(usd, rough):
+    assert _rough(usd) == rough
+
+
+@every("usd,removed", [(4.0, 15.0), (0.0, None)])
+def test_what_a_measurement_removes_of_a_regret(usd, removed, monkeypatch):
+    """From 100 to 40 USD per month for 4 USD."""
+    monkeypatch.setattr("fastcalc.features.plan.answer_regret.bench_command", lambda *_: "bench")
+    measured = SimpleNamespace(plan=plan(), minutes=15, usd=usd, error=1.1, regret=40.0)
+    record = _measurement(measured, 100.0, "m")
+    assert (record["removed_per_usd"], record["chips"], record["batch"]) == (removed, 1, 10)
+
+
+@every(
+    "costs,asked",
+    [
+        # Equal ends need no middle.
+        ([1.0] * 9, {0, 8}),
+        ([1.0] * 8 + [2.0], {0, 4, 6, 7, 8}),
+        ([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0], {0, 2, 3, 4, 8}),
+        ([float(index) for index in range(9)], set(range(9))),
+    ],
+)
+def test_a_cost_is_searched_only_where_it_rises(costs, asked):
+    tried = []
+
+    def at(points):
+        tried.extend(points)
+        return [costs[int(point)] for point in points]
+
+    assert rising(at, [float(index) for index in range(9)]) == costs
+    assert (set(tried), len(tried)) == (asked, len(asked))
+
+
+def test_a_grid_of_candidates_holds_the_longest_request():
+    """A byte per token on 1.25 MB less weights of 1 MB: at most 125 requests of 2,000 tokens."""
+    chip = made_up.clocked(memory=[{"name": "M", "capacity": "1.25 MB", "bandwidth": "1000 TB/s"}])
+    found = candidates(deployed(chip), prompt=1500.0, output=500.0)
+    single = [at for at, layout in enumerate(found.layouts) if layout.chips == 1]
+    assert len(single) == 1
+    assert found.requests.context.tolist() == [1750.0]
+    assert candidates(deployed(chip), prompt=3e8, output=1.0) is None
+    empty = candidates(deployed(chip), prompt=3e8, output=1.0, is_laid_out=False)
+    assert empty.layouts == ()
+
+
+@every(
+    "is_one,is_owned,searches,unlike,has_grids",
+    [
+        (True, False, True, False, True),
+        (True, True, True, False, False),
+        (False, False, True, False, False),
+        (True, False, False, False, False),
+        # With prefill on other chips nothing is searched again.
+        (True, False, True, True, False),
+    ],
+)
+def test_chips_to_rent_for_one_class_are_searched_again(
+    is_one, is_owned, searches, unlike, has_grids
+):
+    planned = SimpleNamespace(
+        is_of_one_class=is_one,
+        fleet=SimpleNamespace(allocations=[SimpleNamespace(is_owned=is_owned)]),
+        search=SimpleNamespace(prefill_grids=[1] * unlike, grids=["grid"]) if searches else None,
+        request=SimpleNamespace(sensitivity=False, model="m"),
+        decision="decision",
+    )
+    verdict = PlannedFleet.verdict.func(planned)
+    assert list(verdict.grids) == ["grid"] * has_grids
+
+
+@every("objective,cost", [("chips", 1.0), ("usd", 3.6 * MONTH), ("watts", 2170.0)])
+def test_what_a_chip_costs_by_the_objective(objective, cost):
+    grid = SimpleNamespace(scenario=deployed())
+    assert _cost_per_chip(grid, replace(SERVICE, objective=objective)) == pytest.approx(cost)
+    unpriced = SimpleNamespace(scenario=deployed(UNPRICED))
+    usual = 0.0 if objective == "usd" else cost
+    assert _cost_per_chip(unpriced, replace(SERVICE, objective=objective)) == pytest.approx(usual)
+
+
+@every(
+    "changes,is_sized",
+    [
+        ({}, True),
+        ({"rate": None}, False),
+        ({"rate": None, "is_fleet": True}, True),
+        ({"objective": "watts"}, True),
+        ({"objective": "watts", "rate": None}, False),
+    ],
+)
+def test_replicas_of_a_rate_or_a_fleet_are_shown_else_the_cost(changes, is_sized):
+    keys = [column.key for column in columns(replace(SERVICE, **changes))]
+    assert ("replicas" in keys, "cost" in keys) == (is_sized, not is_sized)
+    assert ("watts" in keys) is ("objective" in changes and is_sized)
+
+
+@every(
+    "tpot,prefilled,ttft,met,margin",
+    [
+        # Late shares of 1% are allowed: 1 and 2% of TPOT, prefill and TTFT are late.
+        (0.99, 0.99, 0.99, True, 1.0),
+        (0.98, None, None, False, 0.5),
+        (0.99, 0.98, None, False, 0.5),
+        (0.99, 0.99, 0.98, False, 0.5),
+        (0.995, 1.0, 0.995, True, 2.0),
+    ],
+)
+def test_limits_are_checked_in_the_order_of_what_they_take(tpot, prefilled, ttft, met, margin):
+    """What is None is not asked for. A ten-thousandth of the requests counts as late."""
+    kind = RequestClass("docs", 1.0, Lengths.fixed(1.0, 2.0), ttft=1.0, tpot=0.1)
+    load = SimpleNamespace(
+        share_within_tpot=lambda *_: tpot,
+        share_prefilled_within=lambda *_: prefilled,
+        times=lambda _: SimpleNamespace(share_within_ttft=lambda _: ttft),
+    )
+    limits = HeldLimits(load, (kind,), 0.99)
+    assert limits.are_met is met
+    assert np.exp(limits._margin) == pytest.approx(margin, rel=0.011)
+    assert limits.are_limited
+    assert not HeldLimits(load, (replace(kind, ttft=inf, tpot=inf),), 0.99).are_limited
