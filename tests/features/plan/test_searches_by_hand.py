@@ -21,7 +21,7 @@ from fastcalc.features.plan.class_table import (  # fmt: skip
     _time_columns,
     class_record,
 )
-from fastcalc.features.plan.decision import _argmin
+from fastcalc.features.plan.decision import Decision, _argmin
 from fastcalc.features.plan.first_tokens import ClassFirstTokens
 from fastcalc.features.plan.fleet_records import _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.packing import Packing, ReplicaCounts, chips_within
@@ -405,27 +405,19 @@ def test_a_class_alone_has_its_share_of_the_rate(monkeypatch):
     assert asked[0].rate == 2.0
 
 
-@every("times,idle", [(1.0, 0.0), (2.0, 2.0)])
-def test_a_pool_on_more_chips_costs_as_much_more(times, idle):
-    values = {"chips": 2.0, "budget": 100.0, "power": 4000.0}
+@every("chips,times", [(2.0, 1.0), (4.0, 2.0), (3.0, 1.5)])
+def test_a_pool_on_more_chips_costs_as_much_more(chips, times):
     service = Service(1000.0, 1000.0, budget=150.0)
-    made = plan(values=values)
-    decision = SimpleNamespace(plans=[made], service=service, best_by_variant={})
-    pool = ReplicaPool((), decision)
+    made = plan(values={"chips": 2.0, "budget": 100.0, "power": 4000.0})
+    pool = ReplicaPool((), Decision(service, best_by_variant={made.variant: made}))
     assert (pool.cost, pool.chips) == (10.0, 2.0)
-    with pytest.MonkeyPatch.context() as patch:
-        kept = {}
-        patch.setattr(
-            "fastcalc.features.plan.sharing.replace",
-            lambda thing, **changes: (kept.update(changes), replace(thing, **changes))[1]
-            if thing is made else kept.update(changes),
-        )  # fmt: skip
-        pool.on_chips(2.0 + idle, 8)
-    assert (kept["cost"], kept["node_chips"]) == (10.0 * times, 8)
-    assert kept["values"]["chips"] == 2.0 * times
-    assert (kept["values"]["budget"], kept["values"]["power"]) == (100.0 * times, 4000.0 * times)
-    assert kept["values"]["ttft"] == 0.5
-    assert kept["misses"]["budget"] == pytest.approx(100.0 * times / 150.0)
+    more = pool.on_chips(chips, 8)
+    assert (more.cost, more.chips, more.plan.node_chips) == (10.0 * times, chips, 8)
+    values = [more.plan.values[name] for name in ("budget", "power", "ttft")]
+    assert values == [100.0 * times, 4000.0 * times, 0.5]
+    assert more.plan.misses["budget"] == pytest.approx(times / 1.5)
+    nothing = ReplicaPool((), Decision(service))
+    assert (nothing.cost, nothing.chips) == (inf, inf)
 
 
 def test_pools_sustain_what_the_slowest_does():
@@ -510,15 +502,17 @@ def test_a_cost_is_searched_only_where_it_rises(costs, asked):
     assert (set(tried), len(tried)) == (asked, len(asked))
 
 
-def test_a_grid_of_candidates_holds_the_longest_request():
-    """A byte per token on 1.25 MB less weights of 1 MB: at most 125 requests of 2,000 tokens."""
-    chip = made_up.clocked(memory=[{"name": "M", "capacity": "1.25 MB", "bandwidth": "1000 TB/s"}])
+def test_candidates_hold_the_longest_request():
+    """A byte per token in 0.25 MB besides the weights: 125 requests of 2,000 tokens on one chip."""
+    chip = made_up.clocked(
+        memory=[{"name": "M", "capacity": "1.25 MB", "bandwidth": "1000 TB/s"}], links={}
+    )
     found = candidates(deployed(chip), prompt=1500.0, output=500.0)
-    single = [at for at, layout in enumerate(found.layouts) if layout.chips == 1]
-    assert len(single) == 1
+    assert [layout.chips for layout in found.layouts] == [1]
     assert found.requests.context.tolist() == [1750.0]
-    assert candidates(deployed(chip), prompt=3e8, output=1.0) is None
-    empty = candidates(deployed(chip), prompt=3e8, output=1.0, is_laid_out=False)
+    assert found.batches.tolist() == [*BATCHES[BATCHES <= 125]]
+    assert candidates(deployed(chip), prompt=300_000.0, output=1.0) is None
+    empty = candidates(deployed(chip), prompt=300_000.0, output=1.0, is_laid_out=False)
     assert empty.layouts == ()
 
 
