@@ -227,6 +227,7 @@ class _JoinedAttention(AttentionWork):
         self.cache = self._joined([work.cache for work in deployments])
         self.cache_on_rank = self._joined([work.cache_on_rank for work in deployments])
         self.decode_flops = self._joined([work.decode_flops for work in deployments])
+        self.head_flops = self._joined([work.head_flops for work in deployments])
 
     def _joined(self, records: Sequence[Numbers]) -> Numbers:
         return joined(records, self._counts, axes=1)

@@ -240,6 +240,40 @@ def latent_model(**changes):
     return made_up.blocks(blocks=[block])
 
 
+def test_query_heads_that_share_a_latent_take_the_rows_of_a_tile():
+    """Two heads of a rank cost the arithmetic of 64 rows: 32 tokens of two heads fill them.
+
+    A head computes 2 x (32 + 24) FLOPs for each of 150 tokens, in each of four layers.
+    """
+    tile, of_head = made_up.engine(minimum_rows=64), 4 * 150 * 2 * (32 + 24)
+    for drafted, rows in ((0, 64), (31, 64), (39, 80)):
+        speculation = Speculation(1.0 + drafted / 100, drafted)
+        drafts = {"batch": 3.0, "speculation": speculation}
+        step = passes(latent_model(), Layout(tp=2), under=tile, **drafts).decode
+        assert part(step, "attention").flops == pytest.approx(3 * rows * of_head)
+    plain = passes(latent_model(), Layout(tp=2), batch=3.0).decode
+    assert part(plain, "attention").flops == pytest.approx(3 * 2 * of_head)
+    # Heads with keys of their own are not padded.
+    grouped = {"kind": "gqa", "heads": 4, "kv_heads": 2, "head_dim": 16}
+    block = {"count": 1, "attention": grouped, "ffn": {"kind": "dense", "width": 128}}
+    step = passes(made_up.blocks(blocks=[block]), batch=3.0, under=tile).decode
+    assert part(step, "attention").flops == pytest.approx(3 * 150 * 2 * 4 * (16 + 16))
+
+
+def test_latent_attention_on_an_h20_takes_as_long_as_measured(catalogue):
+    """FlashMLA issue 30: 0.60 ms for 128 sequences of 4,096 tokens with 16 heads, and with 64.
+
+    128 x 4,096 x 64 rows x 2 x (576 + 512) FLOPs at 0.8 of 148 TFLOP/s: 0.617 ms, in each of 61
+    layers; the arithmetic of 16 heads would take 0.154 ms.
+    """
+    chip, model = catalogue.hardware("h20"), catalogue.model("deepseek-r1")
+    h20 = made_up.engine(minimum_rows=64, compute_fraction=0.8)
+    full = {"batch": 128.0, "prompt": 4095.0, "output": 2.0}
+    for tp in (8, 2):
+        step = passes(model, Layout(tp=tp), on=chip, under=h20, **full).decode
+        assert part(step, "attention").compute_time / 61 == pytest.approx(0.617e-3, rel=0.01)
+
+
 FLOORS = made_up.engine(
     decode_layer_floor="1 ms",
     prefill_layer_floor="2 ms",

@@ -36,6 +36,8 @@ class CacheGroup:
     picked : the number of tokens that an indexer selects for a new token; infinity without an
         indexer [1]
     element_bytes : the width of an element; None for that of the cache format [byte]
+    latent_heads : the number of query heads that share each cached token; 0 if heads have their own
+        keys [1]
     """
 
     layers: float
@@ -46,6 +48,7 @@ class CacheGroup:
     prefill_flops: float
     picked: float = inf
     element_bytes: float | None = None
+    latent_heads: float = 0.0
 
     @property
     def attended(self) -> float:
@@ -194,7 +197,8 @@ def _latent(attention: LatentAttention, hidden: float) -> LayerCount:
     )
     absorbed = counting.attention_flops(heads=heads, key_dim=latent + rope, value_dim=latent)
     expanded = counting.attention_flops(heads=heads, key_dim=nope + rope, value_dim=value)
-    cache = CacheGroup(1.0, float(latent + rope), inf, 1.0, float(absorbed), float(expanded))
+    flops = float(absorbed), float(expanded)
+    cache = CacheGroup(1.0, float(latent + rope), inf, 1.0, *flops, latent_heads=float(heads))
     dense = float(matrices) + hidden * heads * value * attention.output_gate
     counted = LayerCount(
         dense,
@@ -264,7 +268,8 @@ def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
         output_rank=attention.output_rank,
     )
     flops = float(counting.attention_flops(heads=heads, key_dim=size, value_dim=size))
-    recent = CacheGroup(1.0, float(size), float(attention.window), 1.0, flops, flops)
+    window = float(attention.window)
+    recent = CacheGroup(1.0, float(size), window, 1.0, flops, flops, latent_heads=float(heads))
     counted = LayerCount(
         float(matrices),
         small=float(q_rank + size + heads),
@@ -286,7 +291,9 @@ def _entries(
     size, indexer = attention.head_dim, attention.indexer
     overlap = 1 if indexer is None else 2
     matrices = sparse.compressor_matrices(hidden=hidden, head_dim=size, overlap=overlap)
-    folded = CacheGroup(1.0, size / interval, inf, 1.0, flops / interval, flops / interval)
+    of_token = flops / interval
+    folded = CacheGroup(1.0, size / interval, inf, 1.0, of_token, of_token)
+    folded = replace(folded, latent_heads=float(attention.heads))
     vectors = interval * overlap + 1
     if indexer is None:
         return LayerCount(float(matrices), small=float(vectors * size), caches=(folded,))

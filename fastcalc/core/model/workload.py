@@ -97,6 +97,11 @@ class Workload:
     layer_kinds: tuple[tuple[float, "Workload"], ...] = ()
 
     @property
+    def latent_heads(self) -> float:
+        """Query heads that share each cached latent; 0 without latents. [1]"""
+        return max((group.latent_heads for group in self.caches), default=0.0)
+
+    @property
     def sent_width(self) -> float:
         """The elements per token that chips exchange, or a default if the width is unpublished. [1]
 
@@ -249,6 +254,14 @@ class Workload:
         total: ArrayLike = 0.0
         for group, tokens in zip(self.caches, picked, strict=True):
             total = total + group.layers * (group.decode_flops * tokens)
+        return total
+
+    def head_flops_of(self, picked: Sequence[Array]) -> ArrayLike:
+        """FLOPs of one query head of latent attention over the tokens of a new token. [FLOP]"""
+        total: ArrayLike = 0.0
+        for group, tokens in zip(self.caches, picked, strict=True):
+            if group.latent_heads:
+                total = total + group.layers * group.decode_flops / group.latent_heads * tokens
         return total
 
 

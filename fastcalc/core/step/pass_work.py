@@ -33,7 +33,8 @@ class AttentionWork:
 
     cache, cache_on_rank : the cache that one sequence reads in total, and on one tensor-parallel
         rank [byte]
-    decode_flops : the attention FLOPs of a decoded token [FLOP]
+    decode_flops, head_flops : the attention FLOPs of a decoded token, and those of one query head
+        of latent attention [FLOP]
     tp, expert_shards : the number of tensor-parallel ranks, and of ranks over which a copy of the
         experts is spread [1]
     ranks : the ranks per chip [1]
@@ -44,6 +45,7 @@ class AttentionWork:
     cache: Array
     cache_on_rank: Array
     decode_flops: ArrayLike
+    head_flops: ArrayLike
 
     def __init__(
         self, topology: Topology, work: Workload, layout: AnyLayout, traffic: Traffic
@@ -59,6 +61,7 @@ class AttentionWork:
         # A recurrent state is written back; a cache gains only one token.
         self.cache_on_rank = on_rank + self.work.state_bytes / tp
         self.decode_flops = self.work.decode_flops_of(attended)
+        self.head_flops = self.work.head_flops_of(attended)
 
     @cached_property
     def layer_kinds(self) -> "list[tuple[float, AttentionWork]]":
@@ -142,6 +145,18 @@ class Routing(NamedTuple):
     unevenness: ArrayLike
 
 
+class Latents(NamedTuple):
+    """The latent attention of a step, whose query heads share each cached token.
+
+    layers, heads : the number of layers with latent attention, and of query heads on a rank [1]
+    flops : the FLOPs of one query head on each rank of a chip for a decoded token [FLOP]
+    """
+
+    layers: ArrayLike
+    heads: ArrayLike
+    flops: ArrayLike
+
+
 class TensorParallel(NamedTuple):
     """The ranks that all-reduce their partial results in each layer.
 
@@ -203,7 +218,8 @@ class PassWork:
         category, a prompt token uses only norms and routers [FLOP]
     prompt_bytes : the memory traffic of recurrent layers' kernels on a chip per prompt token [byte]
     weights : the number of weights on a chip in formats below 16 bits [1]
-    depth, latent_layers : the number of sequential layers, and of layers with latent attention [1]
+    depth : the number of sequential layers [1]
+    latents : the latent attention
     hidden : the hidden width; a default if not published [1]
     routing : the routed experts
     tp, exchange, pipeline : the ranks that exchange messages
@@ -223,7 +239,7 @@ class PassWork:
     prompt_bytes: ArrayLike
     weights: Kinds[ArrayLike]
     depth: ArrayLike
-    latent_layers: ArrayLike
+    latents: Latents
     hidden: ArrayLike
     routing: Routing
     tp: TensorParallel
@@ -281,6 +297,7 @@ def _whole(rows: PassInput, in_flight: ArrayLike, split: Split | None) -> PassWo
         bytes=work.bytes._replace(kv=attention.cache_on_rank * ranks),
         flops=work.flops._replace(kv=attention.decode_flops / tp * ranks),
         prompt_flops=work.prompt_flops._replace(kv=prompt_attention),
+        latents=work.latents._replace(flops=attention.head_flops * ranks),
         sequences=rows.sequences,
         verified=rows.verified,
         prompt=rows.prompt,
@@ -311,7 +328,7 @@ def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWor
         prompt_bytes=work.prompt_traffic / group,
         weights=on_chip(dense, head, experts),
         depth=work.depth,
-        latent_layers=work.latent_layers,
+        latents=Latents(work.latent_layers, work.latent_heads / layout.tp, flops=0.0),
         hidden=work.sent_width,
         routing=Routing(
             layers=work.expert_layers,

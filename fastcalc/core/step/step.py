@@ -245,7 +245,7 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
     Launching ahead does not hide the routing of a prompt.
     """
     layers = work.depth + software.expert_layer_extra * work.routing.layers
-    latent = software.latent_layer_extra * work.latent_layers
+    latent = software.latent_layer_extra * work.latents.layers
     decode, prefill = software.decode_layer_floor, software.prefill_layer_floor
     if is_nothing(work.prompt):
         return Component("layer floors", count=layers + latent, seconds_each=decode)

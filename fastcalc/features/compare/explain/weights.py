@@ -29,11 +29,17 @@ def _attention(context: PassContext, part: Component) -> list[Equation]:
     cache = equation("cache", pass_work.bytes.kv, "B", read)
     looked = looked_back(context.numbers, context.traffic, ranks) * context.on_chip
     flops = equation("FLOPs per token", pass_work.flops.kv, "FLOP", looked)
+    computed, tile = context.decoded * flops.answer, context.numbers.setting("minimum_rows")
+    heads = scalar(pass_work.verified) * scalar(pass_work.latents.heads)
+    if heads and tile.value > heads:
+        of_head = "attention FLOPs per query head that shares a latent"
+        each = context.numbers.counted(pass_work.latents.flops, of_head, "FLOP")
+        computed += context.sequences * (tile - number(heads)) * each
     return [
         cache,
         equation("bytes", part.bytes, "B", context.sequences * cache.answer * context.near("kv")),
         flops,
-        equation("FLOPs", part.flops, "FLOP", context.decoded * flops.answer * context.near("kv")),
+        equation("FLOPs", part.flops, "FLOP", computed * context.near("kv")),
         context.rate(part, "kv"),
     ]
 
