@@ -274,6 +274,27 @@ def test_latent_attention_on_an_h20_takes_as_long_as_measured(catalogue):
         assert part(step, "attention").compute_time / 61 == pytest.approx(0.617e-3, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("program", "dense", "norms"), [("vllm", 72_448 + 16_384, 800), (None, 161_280 / 2, 400)]
+)
+def test_every_rank_of_a_server_reads_and_multiplies_its_copies(program, dense, norms):
+    """Of 161,280 dense parameters, the down-projections are 4 x 64 x (32 + 24 + 8) = 16,384.
+
+    Both ranks have these whole, and 72,448 others. Norms: 4 x (2 x 64 + 32 + 24) in the layers, and
+    64 before the head.
+    """
+    server = made_up.engine().model_copy(update={"program": program})
+    made = passes(latent_model(), Layout(tp=2), batch=3.0, under=server)
+    matrices, head = part(made.decode, "dense weights"), part(made.decode, "head and norms")
+    assert (matrices.bytes, matrices.flops) == (2 * dense, 3 * 2 * dense)
+    table = made.placement.work.weights.head.parameters / 2
+    assert (head.bytes, head.flops) == (2 * (table + norms), 3 * 2 * (table + norms))
+    prompt = part(made.expected(made.prefill_work(10.0)), "dense weights")
+    assert prompt.flops == pytest.approx(10 * 2 * (dense + norms * 736 / 800))
+    alone = passes(latent_model(), under=server).decode
+    assert part(alone, "dense weights").bytes == 2 * 161_280
+
+
 FLOORS = made_up.engine(
     decode_layer_floor="1 ms",
     prefill_layer_floor="2 ms",

@@ -69,8 +69,8 @@ class Workload:
     convolution_elements : the state elements that are inputs of convolutions [1]
     prompt_traffic : the memory traffic between kernels of recurrent layers per prompt token [byte]
     largest_layer_bytes : the weights of the largest layer [byte]
-    copied_bytes, absorbed_bytes : the weights that each tensor-parallel rank holds whole, and the
-        16-bit copies of latent-attention weights, which ranks divide [byte]
+    copied : the matrices that each tensor-parallel rank holds whole, if ranks copy weights
+    absorbed_bytes : the 16-bit copies of latent-attention weights, which ranks divide [byte]
     layer_kinds : the number of layers of each type, with the workload of one such layer; empty if
         not published
     """
@@ -92,7 +92,7 @@ class Workload:
     convolution_elements: float
     prompt_traffic: float
     largest_layer_bytes: float
-    copied_bytes: float = 0.0
+    copied: Weights
     absorbed_bytes: float = 0.0
     layer_kinds: tuple[tuple[float, "Workload"], ...] = ()
 
@@ -376,6 +376,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
         convolution_elements=0.0,
         prompt_traffic=0.0,
         largest_layer_bytes=total * matrices.bytes / model.layers,
+        copied=none,
     )
 
 
@@ -454,7 +455,7 @@ def _layers(
         convolution_elements=total.convolution,
         prompt_traffic=total.prompt_traffic,
         largest_layer_bytes=max(_layer_bytes(layer, formats) for _, layer in runs),
-        copied_bytes=total.copied * formats.of("attention").bytes + total.small * _16_BIT,
+        copied=Weights(total.copied, formats.of("attention")),
         absorbed_bytes=total.absorbed * _16_BIT,
     )
 

@@ -18,9 +18,6 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
 
-_COPYING = ("sglang", "tensorrt-llm", "vllm")
-"""Engines whose tensor-parallel ranks hold copies of some weights."""
-
 _FEW = 256  # layouts whose counts are cached
 
 Counted = TypeVar("Counted")
@@ -183,14 +180,14 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
 def _copies(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
     """Compute the size of duplicated weights on a rank, in addition to its shard. [byte]
 
-    Every tensor-parallel rank has the norms, routers and down-projections of latent attention
-    (ReplicatedLinear in vllm/model_executor/models/deepseek_v2.py and
-    sglang/srt/models/deepseek_v2.py). The up-projections are kept a second time, as bf16, for
-    decoding on latents (W_UK_T and W_UV in vLLM, w_kc and w_vc in SGLang).
+    Every tensor-parallel rank has some weights whole (`Topology`). The up-projections of latent
+    attention are kept a second time, as bf16, for decoding on latents (W_UK_T and W_UV in vLLM,
+    w_kc and w_vc in SGLang).
     """
-    if machine.engine.program not in _COPYING:
+    if not topology_of(machine).has_copies:
         return 0.0
-    whole = work.copied_bytes * (1.0 - 1.0 / np.asarray(layout.tp))
+    copied = work.copied.bytes + work.weights.small.bytes
+    whole = copied * (1.0 - 1.0 / np.asarray(layout.tp))
     copies = whole + work.absorbed_bytes / np.asarray(layout.tp)
     return copies * stage_share(topology_of(machine), work, layout)
 

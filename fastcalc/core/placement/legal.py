@@ -33,8 +33,8 @@ EXPERT_TENSOR_CHIPS = 8
 """The number of chips beyond which mixture-of-experts models use attention replicas instead of a
 larger tensor-parallel group."""
 
-_OVER_NODES = ("vllm", "sglang", "tensorrt-llm")
-"""Engines whose tensor-parallel groups may span several nodes."""
+_SERVERS = ("vllm", "sglang", "tensorrt-llm")
+"""Engines whose tensor-parallel groups may span several nodes, and whose ranks copy some weights."""
 
 MOST_CHIPS = 16_384
 """The maximum number of chips for a placement that shards layers."""
@@ -74,6 +74,9 @@ class Topology(NamedTuple):
     link : the type of the fast link; empty if its file names none, None if there is no link
     has_scale_out : whether a network joins domains
     is_bridged : whether the bus of a host joins domains
+    has_copies : whether every tensor-parallel rank holds norms, routers and the down-projections of
+        latent attention whole (ReplicatedLinear in vllm/model_executor/models/deepseek_v2.py and
+        sglang/srt/models/deepseek_v2.py)
     """
 
     ranks: int
@@ -83,6 +86,7 @@ class Topology(NamedTuple):
     link: str | None
     has_scale_out: bool
     is_bridged: bool
+    has_copies: bool
 
     @property
     def is_over_host(self) -> bool:
@@ -110,6 +114,7 @@ def topology_of(machine: Machine) -> Topology:
         link=None if up is None else up.kind or "",
         has_scale_out=out is not None,
         is_bridged=hardware.is_bridged,
+        has_copies=machine.engine.program in _SERVERS,
     )
 
 
@@ -216,7 +221,7 @@ class LegalLayouts:
         """
         machine = self.machine
         has_network = machine.hardware.links.scale_out is not None and machine.ranks == 1
-        return has_network and machine.engine.program in _OVER_NODES
+        return has_network and machine.engine.program in _SERVERS
 
     def counted(self, layout: Layout) -> Layout:
         """Set the ranks per chip of a layout to those of this chip."""

@@ -314,17 +314,24 @@ def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWor
     # In chips: below 1 if a chip has several groups, or copies of the experts.
     group, holders = layout.tp / topology.ranks, layout.expert_shards / topology.ranks
 
-    def on_chip(dense: float, head: float, experts: float) -> Kinds[ArrayLike]:
-        return Kinds(dense / group, head / group, experts / holders, kv=0.0)
+    # Weights that every rank holds, reads and multiplies whole, beyond its part of them.
+    beyond = topology.has_copies * (topology.ranks - 1.0 / group)
+
+    def on_chip(
+        dense: float, head: float, experts: float, copied: float = 0.0, small: float = 0.0
+    ) -> Kinds[ArrayLike]:
+        dense_part, head_part = dense / group + beyond * copied, head / group + beyond * small
+        return Kinds(dense_part, head_part, experts / holders, kv=0.0)
 
     dense, small, head, _, experts, _ = (component.parameters for component in work.weights)
-    layers = FLOPS_PER_PARAMETER * dense
+    layers, copied = FLOPS_PER_PARAMETER * dense, FLOPS_PER_PARAMETER * work.copied.parameters
+    norms, in_layers = FLOPS_PER_PARAMETER * small, FLOPS_PER_PARAMETER * work.norm_parameters
     picked = FLOPS_PER_PARAMETER * work.active_share * experts
     is_inside = (layout.chips <= topology.domain) | (not topology.has_scale_out)
     return PassWork(
-        bytes=on_chip(*work.bytes[:3]),
-        flops=on_chip(layers, FLOPS_PER_PARAMETER * (small + head), picked),
-        prompt_flops=on_chip(layers, FLOPS_PER_PARAMETER * work.norm_parameters, picked),
+        bytes=on_chip(*work.bytes[:3], work.copied.bytes, work.weights.small.bytes),
+        flops=on_chip(layers, FLOPS_PER_PARAMETER * (small + head), picked, copied, norms),
+        prompt_flops=on_chip(layers, in_layers, picked, copied, in_layers),
         prompt_bytes=work.prompt_traffic / group,
         weights=on_chip(dense, head, experts),
         depth=work.depth,

@@ -1,6 +1,7 @@
 """Context shared by the formulas of one pass: its work, its machine and its effective rates."""
 
 from fastcalc.core.chip.machine import FED_BITS, read_first
+from fastcalc.core.placement.legal import topology_of
 from fastcalc.core.step.chip_work import chip_work
 from fastcalc.core.step.component import Component
 from fastcalc.core.step.host_use import offload_options, offloaded_pass, part_of, tier_rates
@@ -68,6 +69,13 @@ class PassContext:
         if self.fed is not None:
             reached.append(named("feed at half precision", "FLOP/s", self.fed))
         return tuple(reached)
+
+    def part(self, weights: Term, copied: Term) -> Term:
+        """Part of a chip in weights of which every rank may hold some whole."""
+        beyond = self.on_chip - 1.0 / self.tp
+        if not (topology_of(self.machine).has_copies and beyond.value and copied.value):
+            return weights / self.tp
+        return weights / self.tp + copied * beyond
 
     def near(self, kind: str) -> Term:
         """Fraction of a category that the chip reads from its first memory. [1]"""

@@ -120,12 +120,14 @@ def _dense(context: PassContext, part: Component) -> list[Equation]:
     empty = tile - prompt if prompt.value else tile
     if empty.value > 0.0 and tile.value > 1.0:
         rows = largest(rows, empty)
-    flops = rows * context.two * numbers.parameters("dense")
+    copied = _copied(context)
+    flops = rows * context.two * context.part(numbers.parameters("dense"), copied)
     if prompt.value:
         flops = flops + prompt * context.two * _with_norms(context)
+    stored = number(context.work.copied.format.bytes, "B") * copied
     return [
-        equation("bytes", part.bytes, "B", numbers.stored("dense") / context.tp * near),
-        equation("FLOPs", part.flops, "FLOP", flops / context.tp * near),
+        equation("bytes", part.bytes, "B", context.part(numbers.stored("dense"), stored) * near),
+        equation("FLOPs", part.flops, "FLOP", flops * near),
         context.rate(part, "dense", _blocks(context) if prompt.value else number(1.0)),
     ]
 
@@ -136,9 +138,11 @@ def _head(context: PassContext, part: Component) -> list[Equation]:
     rows, tile = context.decoded, _least_rows(context)
     if rows.value != 0.0 and tile.value > min(rows.value, 1.0):
         rows = largest(rows, tile)
-    flops = rows * context.two * numbers.parameters("small", "head") / context.tp * near
+    small = numbers.parameters("small")
+    flops = rows * context.two * context.part(numbers.parameters("small", "head"), small) * near
+    stored = small * number(context.work.weights.small.format.bytes, "B")
     return [
-        equation("bytes", part.bytes, "B", numbers.stored("head") / context.tp * near),
+        equation("bytes", part.bytes, "B", context.part(numbers.stored("head"), stored) * near),
         equation("FLOPs", part.flops, "FLOP", flops),
         context.rate(part, "head"),
     ]
@@ -200,7 +204,7 @@ def _unpacking(context: PassContext, part: Component) -> list[Equation]:
 
 @component("prompt: dense", "prompt tokens through the weights that every token uses")
 def _prompt_dense(context: PassContext, part: Component) -> list[Equation]:
-    flops = number(context.pass_work.prompt) * context.two * _with_norms(context) / context.tp
+    flops = number(context.pass_work.prompt) * context.two * _with_norms(context)
     return [
         equation("FLOPs", part.flops, "FLOP", flops * context.here("dense")),
         context.rate(part, "dense"),
@@ -230,9 +234,15 @@ def _least_rows(context: PassContext) -> Term:
 
 
 def _with_norms(context: PassContext) -> Term:
-    """Parameters used by a prompt token in addition to experts. [1]"""
+    """Parameters on a chip used by a prompt token in addition to experts. [1]"""
     norms = context.numbers.counted(context.work.norm_parameters, "parameters: norms of the layers")
-    return context.numbers.parameters("dense") + norms
+    return context.part(context.numbers.parameters("dense") + norms, _copied(context) + norms)
+
+
+def _copied(context: PassContext) -> Term:
+    """Parameters of matrices that every rank holds whole, if ranks copy weights. [1]"""
+    name = "parameters: down-projections that every rank holds"
+    return context.numbers.counted(context.work.copied.parameters, name)
 
 
 def _routed_flops(context: PassContext, tokens: Term) -> Term:
