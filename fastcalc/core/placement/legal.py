@@ -34,7 +34,7 @@ EXPERT_TENSOR_CHIPS = 8
 larger tensor-parallel group."""
 
 _SERVERS = ("vllm", "sglang", "tensorrt-llm")
-"""Engines whose tensor-parallel groups may span several nodes, and whose ranks copy some weights."""
+"""Engines whose tensor-parallel groups may span several nodes, and whose ranks hold copies."""
 
 MOST_CHIPS = 16_384
 """The maximum number of chips for a placement that shards layers."""
