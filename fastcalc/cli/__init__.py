@@ -83,7 +83,7 @@ def _run() -> int:
 
 
 def _usage_error() -> type[Exception]:
-    """Base class of typer's usage errors."""
+    """Return the base class of typer's usage errors."""
     import typer
 
     if hasattr(typer, "TyperException"):  # since 0.27.3
@@ -114,7 +114,7 @@ def _refuse(*sentences: str) -> int:
 
 
 def _why(error: OSError) -> str:
-    """Message on the file that cannot be used: the one in the error, or else standard output."""
+    """Describe the file that cannot be used: the one in the error, or else standard output."""
     if error.filename is None:
         return f"standard output cannot be written: {output.reason(error)}"
     return f"{os.fsdecode(error.filename)[:200]}: {output.reason(error)}"

@@ -1,4 +1,4 @@
-"""Commands built from their requests: sectioned ``--help``, and defaults that are not validated."""
+"""Commands built from their requests: sectioned ``--help``, and defaults without validation."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ from fastcalc.mentions import as_flags, flag
 
 
 def as_function(name: str, request_type: type[Request], *, has_flags: bool) -> Callable[..., Any]:
-    """Function for a typer command, which builds the request and answers it.
+    """Build the function of a typer command, which builds the request and answers it.
 
     Without flags, the command can be listed but not run.
     """
@@ -49,7 +49,7 @@ def as_function(name: str, request_type: type[Request], *, has_flags: bool) -> C
 
 
 def _parameters(request_type: type[Request]) -> Iterator[Parameter]:
-    """Parameters of a command's function: each field, and hidden earlier names."""
+    """Yield the parameters of a command's function: each field, and hidden earlier names."""
     for name, field in declared(request_type).items():
         shown = _annotation(name, get_args(field.annotation)[0], field.setting, field.heading)
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=field.default, annotation=shown)
@@ -61,7 +61,7 @@ def _parameters(request_type: type[Request]) -> Iterator[Parameter]:
 
 
 def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> Any:
-    """Annotation of a field for typer."""
+    """Build the annotation of a field for typer."""
     if isinstance(type_, ForwardRef):  # types accepted in Python only; here the value is text
         of_text: Any = list[str] if setting.is_repeated else str
         type_ = of_text | None if "None" in type_.__forward_arg__ else of_text
@@ -90,7 +90,7 @@ def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> 
 
 
 class SectionedCommand(TyperCommand):
-    """Command whose help has a section for each group of flags, and one for examples."""
+    """A command whose help has a section for each group of flags, and one for examples."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words, but refuse a second file for an option that reads or writes only one."""
@@ -125,7 +125,7 @@ class SectionedCommand(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """Commands of the program; their default values are not validated.
+    """The commands of the program. Their default values are not validated.
 
     typer lets pydantic build a validator for every option of a command, given or not, which takes
     a millisecond each.
@@ -146,7 +146,7 @@ class Commands(TyperGroup):
                 )
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Command by name."""
+        """Find a command by name."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _trust_defaults(command, ctx)
@@ -162,7 +162,7 @@ def _trust_defaults(command: Any, context: Any) -> None:
 
 
 def _unless_default(parameter: Any, check: Any, context: Any, value: Any) -> Any:
-    """A default unchanged; any other value checked and converted."""
+    """Keep a default unchanged. Check and convert any other value."""
     if value is not parameter.default or parameter.required:
         return check(context, value)
     return parameter.callback(context, parameter, value) if parameter.callback else value

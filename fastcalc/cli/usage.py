@@ -30,7 +30,7 @@ _EXPLAIN = "No such command 'explain'"
 
 
 def sentence(error: Exception, name: Sequence[str] = ()) -> str:
-    """Message for an error of typer or click: what is wrong, and what to write.
+    """Write the message for an error of typer or click: what is wrong, and what to write.
 
     name : the command, if one is given
     """
@@ -52,7 +52,7 @@ def sentence(error: Exception, name: Sequence[str] = ()) -> str:
 
 
 def _instead(message: str, request: type[Request]) -> str:
-    """What to write instead of a missing or superfluous word; empty for other errors."""
+    """Suggest what to write instead of a missing or extra word. Empty for other errors."""
     example = f"write for example '{request.examples[0]}'"
     if missing := _MISSING.match(message):
         return f"{missing[1]} is missing; {example}"

@@ -1,4 +1,4 @@
-"""Requests of all commands and the functions that answer them, for the command line and Python."""
+"""Registry of commands: the request of each and the function that answers it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,20 +43,20 @@ GROUPS = {
         "schema": ("entries.request.PrintSchema", "entries.new.run_schema"),
     },
 }
-"""Request and answering function of each command, grouped by purpose as in ``--help``."""
+"""Request class and answering function of each command, grouped by purpose as in ``--help``."""
 
 COMMANDS = {name: path for commands in GROUPS.values() for name, path in commands.items()}
 
 
 def request_of(command: str) -> type[Request]:
-    """Request class of a command."""
+    """Return the request class of a command."""
     module, _, name = COMMANDS[command][0].rpartition(".")
     request: type[Request] = getattr(import_module(f"fastcalc.features.{module}"), name)
     return request
 
 
 def answer_to(command: str, request: Request, notes: Sequence[str] = ()) -> Any:
-    """Answer to a request; imports the module of the command first.
+    """Answer a request. The module of the command is imported only then.
 
     notes : notes on how the request was read, printed first
     """

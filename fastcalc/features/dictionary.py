@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
 
 @cache
 def meanings() -> Mapping[str, Column[Any]]:
-    """Column of each key, from the first command that uses it."""
+    """Find the column of each key in the first command that uses it."""
     columns = [column for columns_of_command in COMMANDS.values() for column in columns_of_command]
     return {column.key: column for column in reversed(columns)}
 

@@ -20,14 +20,14 @@ _UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "ns": 1e-9}
 
 
 def is_result(record: Record) -> bool:
-    """Whether a record is the summary of a run of AIPerf or GenAI-Perf."""
+    """Check whether a record is the summary of a run of AIPerf or GenAI-Perf."""
     keys = record.data.keys()
     is_counted = "request_count" in keys or {"request_throughput", "input_config"} <= keys
     return is_counted and {"request_latency", "output_sequence_length"} <= keys
 
 
 def is_request(record: Record) -> bool:
-    """Whether a record is a single request of AIPerf."""
+    """Check whether a record is a single request of AIPerf."""
     return "request_start_ns" in record.within("metadata").data and "metrics" in record.data
 
 
@@ -69,7 +69,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def _unit(statistics: Record, unstated: str) -> float:
-    """Unit of a statistic; raises NoNumberError if it is not a unit of time. [s]"""
+    """Read the unit of a statistic. Raises NoNumberError if it is not a unit of time. [s]"""
     unit = _UNITS.get(statistics.text("unit").lower() or unstated)
     if unit is None:
         words = f"unit is '{shown(statistics.text('unit'))}'; times are in {', '.join(_UNITS)}"
@@ -87,7 +87,7 @@ def _seconds(statistics: Record) -> float | None:
 
 
 def _arrivals(config: Record) -> Arrivals:
-    """Requested load.
+    """Read the requested load.
 
     It is in AIPerf's ``loadgen`` before 0.10 and in its phases from then on. In GenAI-Perf it is in
     ``perf_analyzer``, and in older files in the options themselves.
@@ -116,7 +116,7 @@ def _arrivals(config: Record) -> Arrivals:
 
 
 def run_of_requests(requests: Sequence[Record]) -> ServedRun:
-    """Run of a file with one line per request, or raise NoRunError."""
+    """Read the run of a file with one line per request, or raise NoRunError."""
     answered = [
         request
         for request in requests
@@ -156,6 +156,6 @@ def _values(requests: Sequence[Record], metric: str) -> list[float]:
 
 
 def _nanoseconds(requests: Sequence[Record], key: str) -> list[float]:
-    """Timestamps of a clock that counts from 1970, which exceed the limits of other numbers."""
+    """Read timestamps that count from 1970, which exceed the limits of other numbers."""
     times = (request.within("metadata").data.get(key) for request in requests)
     return [float(time) for time in times if isinstance(time, (int, float)) and abs(time) < inf]

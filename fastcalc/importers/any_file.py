@@ -1,4 +1,4 @@
-"""Measurements from a file or a folder in any supported format."""
+"""Read measurements from a file or a folder in any supported format."""
 
 from collections.abc import Mapping
 from io import BufferedReader
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a file contains results of another program, which may omit settings."""
+    """Check whether a file contains results of another program, which may omit settings."""
     with opened(path, is_kept=True) as stream:
         return _is_foreign(_head(stream), path)
 
@@ -38,7 +38,7 @@ def read(
     options: Mapping[str, str] | None = None,
     fills_gaps: bool = False,
 ) -> Points:
-    """Read a CSV of measurements, or JSON results of another program, detected by content or name.
+    """Read a CSV of measurements, or another program's JSON, detected by content or name.
 
     All such files in a folder are read. Settings that the results omit come from ``options``. An
     option that contradicts a file is refused, or ignored if options only fill gaps, as in a folder.

@@ -34,7 +34,7 @@ _COUNTS = {
 
 
 def is_result(record: Record) -> bool:
-    """Whether a record is a summary of ``evalscope perf``."""
+    """Check whether a record is a summary of ``evalscope perf``."""
     keys = record.data.keys()
     return any({_COUNTS["clients"][year], _COUNTS["completed"][year]} <= keys for year in (0, 1))
 
@@ -76,7 +76,7 @@ def _number(record: Record, name: str) -> float | None:
 
 
 def _seconds(record: Record, name: str) -> float | None:
-    """Time in the unit named by its key. [s]"""
+    """Read a time in the unit named by its key. [s]"""
     for key in _NAMES[name]:
         for unit, seconds in _UNITS.items():
             if (value := record.number(f"{key} {unit}")) is not None:
@@ -85,7 +85,7 @@ def _seconds(record: Record, name: str) -> float | None:
 
 
 def _times(record: Record, name: str, percentiles: list[Record], column: str) -> Times:
-    """Mean, and median and upper percentiles from the table in the next file."""
+    """Read the mean, and the median and upper percentiles from the table in the next file."""
     stated: dict[int, float] = {}
     for row in percentiles:
         for unit, seconds in _UNITS.items():
@@ -103,6 +103,6 @@ def _times(record: Record, name: str, percentiles: list[Record], column: str) ->
 
 
 def _share(row: Record) -> int:
-    """Percentile of a row in the table; 0 if it has none."""
+    """Read the percentile of a row in the table. 0 if it has none."""
     text = row.text("Percentiles").removesuffix("%")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 3 else 0

@@ -1,4 +1,4 @@
-"""Measurements from all files of a folder, as one table."""
+"""Read measurements from all files of a folder, as one table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ MOST_FILES = 10_000
 
 
 def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str, str]) -> Points:
-    """Measurements from all files below a folder: results of other programs, and CSVs.
+    """Read measurements from all files below a folder: other programs' results, and CSVs.
 
     ``options`` fill in omitted settings, except in CSVs. Other files are skipped; hidden files and
     files without one of `SUFFIXES` are not read. Raises InputError if a file cannot be read, or if
@@ -58,7 +58,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _points(path: Path, catalogue: Catalogue) -> Points | None:
-    """Measurements of a CSV, or None if it has other columns."""
+    """Read the measurements of a CSV. Returns None if it has other columns."""
     with opened(path) as stream:
         head = stream.peek(1).decode("utf-8-sig", "replace").split("\n", 1)[0]
         if not {"metric", "value", "hardware"} <= {name.strip() for name in head.split(",")}:

@@ -1,4 +1,4 @@
-"""Measurements from the output of other programs, recognized by its content."""
+"""Read measurements from the output of other programs, recognized by its content."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -44,7 +44,7 @@ SERVED = (
     evalscope,
     llama_benchy,
 )
-"""Modules for server benchmarks; if keys are shared, the more specific format comes first."""
+"""Modules for server benchmarks. If keys are shared, the more specific format comes first."""
 
 PROGRAMS = (
     "vllm bench serve, SGLang's bench_serving, trtllm-bench, GuideLLM, AIPerf, GenAI-Perf, "
@@ -55,7 +55,7 @@ PROGRAMS = (
 def foreign_in(
     content: Text, *, catalogue: Catalogue, options: Mapping[str, str], fills_gaps: bool = False
 ) -> Points:
-    """Results of other programs, `PROGRAMS`, as measurements with ids from the file's name.
+    """Read results of other programs, `PROGRAMS`, as measurements with ids from the file name.
 
     Settings that the file omits are in ``options``, by the names in `setup.OPTIONS`. A missing
     option that is needed is a fault, and so is an option that only contradicts the file, unless
@@ -68,7 +68,7 @@ def foreign_in(
 
 @dataclass
 class Results:
-    """Collected results of other programs, file by file.
+    """The collected results of other programs, file by file.
 
     options : settings given by the user for all files
     odd : values that are not numbers; each invalidates only its own record
@@ -115,7 +115,7 @@ class Results:
             self._take(requests[0], lambda: [aiperf.run_of_requests(requests)])
 
     def points(self, file: str, folder: PurePath, *, leaves_out: bool = False) -> Points:
-        """Measurements, faults and skipped results, with ids from the names of their files.
+        """Build measurements, faults and skipped results, with ids from the names of their files.
 
         folder : folder that file names are relative to
         leaves_out : whether incomplete files are skipped because other files are complete

@@ -15,7 +15,7 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3}
 
 
 def is_result(record: Record) -> bool:
-    """Whether a record is a run of genai-bench."""
+    """Check whether a record is a run of genai-bench."""
     return "stats" in record.within("aggregated_metrics").data
 
 
@@ -58,7 +58,7 @@ def _times(stats: Record, name: str, unit: float) -> Times:
 
 
 def _seconds(run: Record, completed: int | None) -> float | None:
-    """Duration of a run; older files state requests per minute instead. [s]"""
+    """Read the duration of a run. Older files state requests per minute instead. [s]"""
     if (duration := run.number("run_duration")) is not None:
         return duration
     rate = (run.number("requests_per_minute") or 0.0) / 60.0

@@ -1,4 +1,4 @@
-"""Header of a GGUF file: properties of the model, and the format of each tensor.
+"""Read the header of a GGUF file: properties of the model, and the format of each tensor.
 
 Only the header is read: key-value pairs and the list of tensors (gguf.md of ggml, versions 2
 and 3). Every length is checked before it is used.
@@ -41,7 +41,7 @@ _TYPES = {
     22: "gguf-iq2_s", 23: "gguf-iq4_xs", 29: "gguf-iq1_m", 30: "bf16", 34: "tq1_0", 35: "tq2_0",
     39: "mxfp4", 40: "nvfp4",
 }  # fmt: skip
-"""Tensor formats by ggml's type numbers; its other types describe whole files."""
+"""Tensor formats by ggml's type numbers. Its other types describe whole files."""
 
 _GROUPS = (
     ("shared_experts", r"ffn_(gate|up|down)_shexp|ffn_latent"),
@@ -57,7 +57,7 @@ _PART = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.gguf$")
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """Properties of a model from a GGUF file.
+    """The properties of a model from a GGUF file.
 
     pairs : short values by key
     stored : format of each group of matrices, without small tensors
@@ -76,7 +76,7 @@ class GgufHeader:
 
 
 class _Stream:
-    """Bytes of a header, read within bounds."""
+    """The bytes of a header, read within bounds."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream, self._path, self._read = stream, path, 0
@@ -130,7 +130,7 @@ class _Stream:
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Header of a GGUF file, or of all parts of a split file."""
+    """Read the header of a GGUF file, or of all parts of a split file."""
     pieces = [path]
     if match := _PART.search(path.name):
         stem, count = path.name[: match.start()], int(match[2])

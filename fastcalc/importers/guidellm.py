@@ -14,7 +14,7 @@ _CLOSED = {"synchronous": None, "concurrent": "streams", "throughput": "max_conc
 
 
 def is_result(record: Record) -> bool:
-    """Whether a record is a report of GuideLLM."""
+    """Check whether a record is a report of GuideLLM."""
     return "guidellm_version" in record.within("metadata").data and "benchmarks" in record.data
 
 
@@ -54,7 +54,7 @@ def _run(benchmark: Record) -> ServedRun:
 
 
 def _times(statistics: Record, unit: float) -> Times:
-    """Times converted from a unit. [s]"""
+    """Convert times from a unit. [s]"""
     return times_in(statistics.within("percentiles"), unit=unit, mean=statistics.number("mean"))
 
 

@@ -26,7 +26,7 @@ _LENGTHS = (
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Settings of a run from its ``config.yaml``.
+    """The settings of a run from its ``config.yaml``.
 
     output : requested mean output length, if the server must not stop earlier [token]
     """
@@ -37,7 +37,7 @@ class Configuration:
 
 
 def is_result(record: Record) -> bool:
-    """Whether a record is a stage, or the summary of all stages, of inference-perf."""
+    """Check whether a record is a stage, or the summary of all stages, of inference-perf."""
     return {"load_summary", "successes", "failures"} <= record.data.keys()
 
 
@@ -82,7 +82,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def _configuration(folder: Path) -> Configuration:
-    """Configuration in the folder of a stage or in the folder above it."""
+    """Read the configuration in the folder of a stage or in the folder above it."""
     for path in (folder / "config.yaml", folder.parent / "config.yaml"):
         try:
             document = reader.read(path) if path.is_file() else None

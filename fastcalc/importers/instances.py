@@ -1,4 +1,4 @@
-"""Chips by cloud instance type, and by name with a count in front."""
+"""Find chips by cloud instance type, and by name with a count in front."""
 
 import re
 
@@ -57,7 +57,7 @@ _COUNTED = re.compile(r"(\d{1,4})\s*[xX*]\s*(.+)|(.+?)(?:\s+[xX]|\s*[*:])\s*(\d{
 
 
 def stated_count(text: str) -> int | None:
-    """Count the chips of an instance type or a counted name; None if not stated. [1]
+    """Count the chips of an instance type or a counted name. None if not stated. [1]
 
     >>> stated_count("8xh100"), stated_count("a3-highgpu-8g"), stated_count("mi300x")
     (8, 8, None)
@@ -69,7 +69,7 @@ def stated_count(text: str) -> int | None:
 
 
 def printed_chip(text: str, entries: Catalogue) -> str | None:
-    """Chip named by an instance type, a counted name or a driver, else None.
+    """Find the chip named by an instance type, a counted name or a driver, if any.
 
     >>> printed_chip("8xh100", Catalogue()), printed_chip("p5.48xlarge", Catalogue())
     ('h100', 'h100-sxm')

@@ -1,4 +1,4 @@
-"""Locations of the values in a JSON text, computed only if there is an error."""
+"""Locate values in a JSON text, only if there is an error."""
 
 import json
 import re
@@ -8,7 +8,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
 
 
 def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[int, int]]:
-    """Line and column (from 1) of every value, by the keys and indices that lead to it.
+    """Locate every value by line and column (from 1), by the keys and indices that lead to it.
 
     >>> json_marks('{"a": [1, {"b": 2}]}')[("a", 1, "b")]
     (1, 17)
@@ -38,5 +38,5 @@ def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[i
 
 
 def short_whole(digits: str) -> int | float:
-    """Parse a whole number; an absurdly long one becomes a float."""
+    """Parse a whole number. An absurdly long one becomes a float."""
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)

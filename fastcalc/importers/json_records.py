@@ -15,14 +15,14 @@ from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import shown
 
 Stated: TypeAlias = Mapping[str, str | int | None]
-"""Settings stated by a record, by name; empty means not stated."""
+"""Settings stated by a record, by name. Empty means not stated."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MOST_TEXT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON mapping, the line on which it begins, and its source text.
+    """A JSON mapping, the line on which it begins, and its source text.
 
     file : name of the source file
     steps : keys and indices that lead from the outermost mapping to this one
@@ -36,14 +36,14 @@ class Record:
     steps: tuple[str | int, ...] = ()
 
     def mark(self, *steps: str | int) -> tuple[int, int]:
-        """Line and column of a value, or of the innermost mapping on its path that exists."""
+        """Locate a value, or the innermost existing mapping on its path, by line and column."""
         marks, path = json_marks(self.source, self.start), (*self.steps, *steps)
         while path not in marks:
             path = path[:-1]
         return marks[path]
 
     def within(self, *steps: str) -> "Record":
-        """Nested mapping at some keys; an empty one if there is none."""
+        """Return the nested mapping at some keys, or an empty one if there is none."""
         data: Any = self.data
         for step in steps:
             data = data.get(step) if isinstance(data, dict) else None
@@ -58,12 +58,12 @@ class Record:
             yield replace(self, data=data, steps=(*self.steps, key, index))
 
     def text(self, key: str) -> str:
-        """Text at a key; empty if there is none."""
+        """Return the text at a key. Empty if there is none."""
         value = self.data.get(key)
         return shown(value.strip(), _MOST_TEXT) if isinstance(value, str) else ""
 
     def number(self, key: str) -> float | None:
-        """Number at a key, or None if there is none.
+        """Return the number at a key. None if there is none.
 
         Raises NoNumberError if it is not a number, not finite or out of range.
         """
@@ -80,7 +80,7 @@ class Record:
         return float(value)
 
     def numbers(self, key: str) -> list[float]:
-        """Finite numbers in the list at a key; a nested list counts as its sum."""
+        """Return the finite numbers in the list at a key. A nested list counts as its sum."""
         values = self.data.get(key)
         sums = [
             sum(value) if isinstance(value, list) and _are_numbers(value) else value
@@ -89,7 +89,7 @@ class Record:
         return [float(value) for value in sums] if _are_numbers(sums) else []
 
     def count(self, key: str) -> int | None:
-        """Whole number at a key, or None."""
+        """Return the whole number at a key, if there is one."""
         value = self.number(key)
         return int(value) if value is not None and value.is_integer() else None
 
@@ -109,7 +109,7 @@ def _kind(value: object) -> str:
 
 
 class NoNumberError(ValueError):
-    """Value of a record that is not a number or out of range, with its path."""
+    """A value of a record is not a number or is out of range. Its path is attached."""
 
     def __init__(self, path: tuple[str | int, ...], sentence: str) -> None:
         super().__init__(sentence)
@@ -117,7 +117,7 @@ class NoNumberError(ValueError):
 
 
 class NoRunError(Exception):
-    """A record without a usable run; the message gives the reason."""
+    """A record has no usable run. The message gives the reason."""
 
 
 class _NotJson(Exception):  # noqa: N818  (it becomes a fault)
@@ -126,7 +126,7 @@ class _NotJson(Exception):  # noqa: N818  (it becomes a fault)
 
 
 def records(content: Text) -> tuple[list[Record], list[FileFault]]:
-    """Mappings of a file, including those before a truncation, and its faults."""
+    """Parse the mappings of a file, including those before a truncation, and its faults."""
     text, results = content.text, []
     try:
         for record in _mappings(text, content.file):
@@ -168,7 +168,7 @@ def _mappings(text: str, file: str) -> Iterator[Record]:
 
 
 def alongside(file: str, name: str) -> list[Record]:
-    """Read the records of a file in the folder of another; empty if it cannot be read."""
+    """Read the records of a file in the folder of another. Empty if it cannot be read."""
     path = Path(file).with_name(name)
     try:
         if not path.is_file():

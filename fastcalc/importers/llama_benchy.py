@@ -14,7 +14,7 @@ from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in
 
 
 def is_result(record: Record) -> bool:
-    """Whether a record is a report of llama-benchy."""
+    """Check whether a record is a report of llama-benchy."""
     return {"latency_mode", "prefix_caching_enabled", "benchmarks"} <= record.data.keys()
 
 
@@ -53,7 +53,7 @@ def _run(benchmark: Record, *, is_cached: bool) -> ServedRun:
 
 
 def _speeds(benchmark: Record) -> list[float]:
-    """Decode speeds of requests; the total speed if requests ran one at a time. [token/s]"""
+    """Read decode speeds of requests, or the total if they ran one at a time. [token/s]"""
     for key in ("tg_req_throughput", "tg_throughput"):
         metric = benchmark.within(key)
         values = metric.numbers("values") or [mean for mean in (metric.number("mean"),) if mean]

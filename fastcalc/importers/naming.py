@@ -1,4 +1,4 @@
-"""Catalogue ids for the names that other programs use for chips, models and number formats.
+"""Map the names that other programs use for chips, models and formats to catalogue ids.
 
 A name is accepted only if it is unambiguous. llama.cpp prints the type of a file in words
 (``llama_model_ftype_name`` in its ``src/llama-model-loader.cpp``).
@@ -45,7 +45,7 @@ class Options:
     contradicted: dict[str, str] = field(default_factory=dict)
 
     def left_by(self, stated: Mapping[str, str | None]) -> dict[str, str]:
-        """Options that complete the stated machine and model of a record.
+        """Select options that complete the stated machine and model of a record.
 
         The user's own catalogue entry replaces a name.
         """
@@ -79,7 +79,7 @@ _VARIANT = re.compile(r"\d+(?:gb)?|cores?|gcd|die|dies|one|both|of|a|pair")
 
 
 def chip_id(text: str, catalogue: Catalogue) -> str | None:
-    """Id of the only chip that matches a driver's name, else None.
+    """Find the id of the only chip that matches a driver's name, if there is one.
 
     The name contains all words of the chip's id, name or one alias, and no others. Drivers do not
     distinguish chips that differ only in cores, memory or dies, so such names match no chip. Cards
@@ -120,7 +120,7 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Words of a name that distinguish products.
+    """Split a name into words that distinguish products.
 
     >>> sorted(_words("NVIDIA A100-SXM4-80GB")), sorted(_words("NVIDIA A100 SXM 80 GB"))
     (['80gb', 'a100', 'sxm'], ['80gb', 'a100', 'sxm'])
@@ -149,7 +149,7 @@ _CACHED = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
 
 
 def repository(text: str) -> str:
-    """Repository (owner/name) from a model name, or from a path into the Hugging Face cache.
+    """Read a repository (owner/name) from a model name, or from a Hugging Face cache path.
 
     A format after a colon, as llama.cpp accepts, is removed.
 
@@ -165,7 +165,7 @@ def repository(text: str) -> str:
 
 
 def tagged_format(text: str) -> str | None:
-    """Weight format after the colon of a repository name, as in llama.cpp, else None.
+    """Read the weight format after the colon of a repository name, as in llama.cpp, if any.
 
     >>> tagged_format("unsloth/Qwen3-32B-GGUF:UD-Q4_K_XL"), tagged_format("org/name:latest")
     ('ud-q4_k_xl', None)
@@ -178,7 +178,7 @@ def tagged_format(text: str) -> str | None:
 
 
 def model_id(text: str, catalogue: Catalogue) -> str | None:
-    """Id of the model that a repository, a folder or a GGUF file is named after.
+    """Find the id of the model that a repository, a folder or a GGUF file is named after.
 
     >>> model_id("meta-llama/Llama-3.1-8B-Instruct", Catalogue())
     'llama-3.1-8b'
@@ -198,7 +198,7 @@ def model_id(text: str, catalogue: Catalogue) -> str | None:
 
 
 def _without_format(text: str) -> list[str]:
-    """A name, and versions of it with fewer and fewer words on the weight format."""
+    """List a name, and versions of it with fewer and fewer words on the weight format."""
     last = PurePosixPath(repository(text)).name.lower()
     last = _GGUF.sub("", _GGUF.sub("", last))
     last = last.removeprefix("meta-") if last.startswith("meta-llama-3.") else last
@@ -209,7 +209,7 @@ def _without_format(text: str) -> list[str]:
 
 
 def is_quantized_copy(text: str, repositories: Iterable[str]) -> bool:
-    """Whether a name differs from one of some repositories only in the weight format.
+    """Check whether a name differs from one of some repositories only in the weight format.
 
     >>> is_quantized_copy("Qwen/Qwen3-32B-FP8", ["Qwen/Qwen3-32B"])
     True
@@ -289,7 +289,7 @@ _UNCLEAR = re.compile(r"exl[23]|gptq|int[48]|w\da\d+|autoround|quantized|bnb|[2-
 
 
 def checkpoint_format(text: str) -> str | None:
-    """Weight format stated in a repository's name; None if it is ambiguous.
+    """Read the weight format stated in a repository's name. None if it is ambiguous.
 
     >>> checkpoint_format("Qwen/Qwen3-32B-FP8"), checkpoint_format("Qwen/Qwen3-32B")
     ('fp8', '')
@@ -316,7 +316,7 @@ def checkpoint_format(text: str) -> str | None:
 
 
 def usual_format(text: str) -> str | None:
-    """Most common weight format for an ambiguous name; None if there is none.
+    """Return the most common weight format for an ambiguous name, if there is one.
 
     >>> usual_format("poolside/Laguna-S-2.1-INT4"), usual_format("turboderp/Qwen3-32B-exl3")
     ('int4-g128', None)
@@ -333,7 +333,7 @@ _FP8_CACHE = re.compile(r"^nvidia/.*-(?:(?:nv)?fp4|fp8)(?:-v\d)?$|-fp8-kv$")
 
 
 def checkpoint_cache(text: str) -> str | None:
-    """Cache format declared by a checkpoint of this name; None for that of its activations.
+    """Return the cache format that a checkpoint of this name declares, if any.
 
     NVIDIA's 4-bit and 8-bit checkpoints declare ``"kv_cache_quant_algo": "FP8"`` in their
     hf_quant_config.json, which vLLM (since its pull request 29980), SGLang and TensorRT-LLM use;
@@ -363,7 +363,7 @@ _FILE_TYPES = {
 
 
 def gguf_format(text: str) -> str | None:
-    """Number format at the end of a model type, or of a cache type, of llama.cpp.
+    """Read the number format at the end of a model type, or of a cache type, of llama.cpp.
 
     >>> gguf_format("qwen2 7B Q4_K - Medium"), gguf_format("llama 8B F16"), gguf_format("q8_0")
     ('q4_k_m', 'fp16', 'q8_0')

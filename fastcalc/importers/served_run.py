@@ -30,7 +30,7 @@ _DISAGREES = sqrt(2.0)  # ratio that is closer to two tokens per chunk than to o
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Statistics of a time over the requests of a run. [s]
+    """The statistics of a time over the requests of a run. [s]
 
     upper : values of some percentiles in `UPPER`
     """
@@ -41,12 +41,12 @@ class Times:
 
     @property
     def typical(self) -> float | None:
-        """Median, or the mean if there is no median. [s]"""
+        """The median, or the mean if there is no median. [s]"""
         return self.mean if self.median is None else self.median
 
 
 def times_of(seconds: Sequence[float]) -> Times:
-    """Mean, median and upper percentiles of per-request times, by nearest rank."""
+    """Compute the mean, median and upper percentiles of per-request times, by nearest rank."""
     if not seconds:
         return Times()
     ordered = sorted(seconds)
@@ -62,7 +62,7 @@ def times_in(
     median: str = "p50",
     prefix: str = "",
 ) -> Times:
-    """Times whose percentiles have the keys ``p90``, ``p95`` and ``p99``.
+    """Read times whose percentiles have the keys ``p90``, ``p95`` and ``p99``.
 
     unit : unit of all numbers in the file [s]
     mean : mean in that unit
@@ -82,7 +82,7 @@ def times_in(
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Arrivals of requests.
+    """How the requests arrive.
 
     rate : request rate; infinite if requests were sent without delay [1/s]
     limit : maximum number of concurrent requests, None without a limit [1]
@@ -96,7 +96,7 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class ServedRun:
-    """Results of one run of a server benchmark, as reported by its program.
+    """The results of one run of a server benchmark, as reported by its program.
 
     program : benchmark program
     completed, failed : number of requests; None if not stated [1]
@@ -144,12 +144,12 @@ class ServedRun:
 
     @property
     def called(self) -> str:
-        """Likeliest name of the model; empty if the file has none."""
+        """The likeliest name of the model. Empty if the file has none."""
         return self.names[0] if self.names else ""
 
 
 def clients_in(record: Record, key: str) -> int:
-    """Stated number of concurrent requests; raises NoRunError if it is missing. [1]"""
+    """Read the number of concurrent requests. Raises NoRunError if it is missing. [1]"""
     clients = record.count(key)
     if not clients or clients < 1:
         raise NoRunError(f"the file does not state the number of concurrent requests: {key}")
@@ -158,7 +158,7 @@ def clients_in(record: Record, key: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Number of concurrent requests; None if the engine chose the batch."""
+    """The number of concurrent requests. None if the engine chose the batch."""
 
     concurrency: int | None
     is_open: bool
@@ -183,7 +183,7 @@ def each_run(
 
 
 def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
-    """Measurements of a run, or reasons why there are none; may raise `Unsaid`."""
+    """Derive the measurements of a run, or why there are none. May raise `Unsaid`."""
     if 0 in (run.completed, run.seconds) or min(run.completed or 1, run.seconds or 1.0) < 0:
         return ["no request was completed"]
     if run.prompt < 0 or run.output <= 0:
@@ -233,7 +233,7 @@ class _Measured:
 
 
 def _speculation(run: ServedRun) -> tuple[float | None, str]:
-    """Tokens per step, and a remark if the server uses speculative decoding.
+    """Derive tokens per step, with a remark if the server uses speculative decoding.
 
     Each chunk of an answer has the tokens of one step, unless the server sends several steps at a
     time. That is assumed to be speculative decoding unless the file denies it.
@@ -284,7 +284,7 @@ def _upper_words(times: Times) -> str:
 
 
 def _with_true_token_time(run: ServedRun) -> ServedRun:
-    """Run with a time per output token that agrees with end-to-end latency and TTFT.
+    """Correct the time per output token to agree with end-to-end latency and TTFT.
 
     Clients that count chunks of text instead of tokens are wrong by the tokens per chunk.
     """
@@ -300,7 +300,7 @@ def _with_true_token_time(run: ServedRun) -> ServedRun:
 
 
 def _token_time(run: ServedRun) -> float | None:
-    """(End-to-end latency - TTFT) / (output - 1) from means, else from medians. [s]
+    """Compute (end-to-end latency - TTFT) / (output - 1) from means, else from medians. [s]
 
     Medians can replace means if requests do not queue and all answers have the same length.
     """
@@ -341,7 +341,7 @@ def _load(run: ServedRun) -> Load | str:
 
 
 def _unlike(run: ServedRun, stored: str, model: str, catalogue: Catalogue) -> str | None:
-    """Request for the weight format if the stated bits per weight contradict the assumed ones."""
+    """Ask for the weight format if the stated bits per weight contradict the assumed format."""
     if run.weight_bits is None or not catalogue.knows(model, "models"):
         return None
     published = catalogue.model(model)
@@ -356,7 +356,7 @@ def _unlike(run: ServedRun, stored: str, model: str, catalogue: Catalogue) -> st
 
 
 def accepted_tokens(record: Record, key: str) -> float | None:
-    """Mean tokens per step stated by a record, if 1 or more. [1]"""
+    """Read the mean tokens per step that a record states, if 1 or more. [1]"""
     accepted = record.number(key)
     return accepted if accepted is not None and accepted >= 1 else None
 

@@ -1,4 +1,4 @@
-"""Settings that files of other programs omit: the machine and the model of measurements."""
+"""Settings that other programs' files omit: the machine and the model of measurements."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ _ENGINES = {
 
 
 def engine_named(server: str) -> str:
-    """Engine for a benchmark program's name of a server; "" if it does not name one.
+    """Name the engine behind a benchmark program's name of a server. "" if it names none.
 
     >>> engine_named("dynamo-trtllm"), engine_named("openai-chat")
     ('tensorrt-llm', '')
@@ -43,11 +43,11 @@ def columns(layout: Mapping[str, int | None], **words: str) -> dict[str, Any]:
 
 
 class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
-    """Settings that the user has to give before a record can be used."""
+    """The user has to give settings before a record can be used."""
 
 
 def checked(options: Mapping[str, str]) -> dict[str, str]:
-    """Settings given by the user; raises InputError for an invalid count or name."""
+    """Check the user's settings. Raises InputError for an invalid count or name."""
     stripped = {name: options[name].strip() for name in OPTIONS if options.get(name, "").strip()}
     for name in WORDS:
         if len(stripped.get(name, "")) > _LONGEST:
@@ -65,7 +65,7 @@ def _count(text: str) -> int | None:
 
 
 def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
-    """Stated layout, completed if only one is possible; empty if none is stated.
+    """Complete the stated layout if only one is possible. Empty if none is stated.
 
     Chips that are not a multiple of the stated ranks are refused.
 
@@ -96,7 +96,7 @@ def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
 
 
 def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
-    """Function that returns the ranks of a chip by its name, None if there is no such chip. [1]"""
+    """Create a function that returns a chip's ranks by its name, if there is such a chip. [1]"""
 
     @cache
     def ranks_of(name: str) -> int | None:
@@ -109,14 +109,14 @@ def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
 
 
 def unclear_format(called: str) -> str:
-    """Message for a model whose name does not determine its number format."""
+    """Write the message for a model whose name does not determine its number format."""
     return f"the number format of '{shown(called)}' is not clear from its name: give " + option(
         "weights"
     )
 
 
 def no_model(called: str) -> str:
-    """Message for a model that a file does not name, or that is unknown."""
+    """Write the message for a model that a file does not name, or that is unknown."""
     if called:
         return f"no model of the catalogue is '{shown(called)}': give {option('model')}"
     return f"the file does not name the model: give {option('model')}"

@@ -45,7 +45,7 @@ _LISTS = (
 
 _HEADERS = ("vLLM API server version", "LLM engine (v", "server_args=ServerArgs(")
 _RESTARTS = (*_HEADERS, "non-default args: ", "llama_model_loader: loaded meta data")
-"""Texts in the first lines of a start; after a failed start, they mark the next one."""
+"""Texts in the first lines of a start. After a failed start, they mark the next one."""
 _STOPS = {
     VLLM: (
         "To serve at least one request with the model",
@@ -80,7 +80,7 @@ _LIMITED_BY = (
     ("max_model_len", "stored in KV cache ("),
     ("gpu_memory_utilization", "Raise --mem-fraction-static above "),
 )
-"""Settings whose largest possible value is stated in an error, with the preceding words."""
+"""Settings whose largest possible value an error states, with the preceding words."""
 _SIGNS = {
     VLLM: (
         *("vLLM", "non-default args: ", "LLM engine (v", " KV cache size: "),
@@ -151,7 +151,7 @@ _LINES: tuple[tuple[str, str, str, Callable[[str], float | str | None]], ...] = 
     ("Using ", r"(\w[\w ]{2,30}?) (?:attention )?backend", "backend", str),
     *((f"# {name} blocks: ", _NUMBER, "blocks", _count) for name in ("GPU", "cuda", "CUDA")),
 )
-"""Text before a number, pattern of the number, its name, and its parser."""
+"""The text before a number, the number's pattern, its name, and its parser."""
 
 _PATTERNS = tuple(
     (words, re.compile(re.escape(words) + rest), name, convert)
@@ -179,7 +179,7 @@ _WORDS = tuple(
 
 
 def read_start(path: Path) -> StartLog:
-    """Last start in a log."""
+    """Read the last start in a log."""
     name = shown(path, 200)
     reader = _StartReader(name)
     with opened(path) as stream:
@@ -261,7 +261,7 @@ class _StartReader:
                 setattr(start, field, int(value) if field == "tokens" else value)
 
     def _is_again(self, line: str) -> bool:
-        """Whether a new start begins after a failed one."""
+        """Check whether a new start begins after a failed one."""
         return self.start is not None and bool(self.start.stopped) and _has(line, _RESTARTS)
 
     def _read_stop(self, start: StartLog, line: str) -> None:
@@ -283,7 +283,7 @@ class _StartReader:
             start.limits["gpu_memory_utilization"] = fraction
 
     def _read_buffer(self, start: StartLog, line: str) -> None:
-        """Add a buffer of llama.cpp, host buffers separately."""
+        """Add a buffer of llama.cpp. Host buffers are added separately."""
         match = _BUFFER.search(line) if start.program == LLAMA_CPP else None
         if match is None or match[1].startswith("CPU"):
             return
@@ -292,7 +292,7 @@ class _StartReader:
         setattr(start, name, (buffer_bytes or 0.0) + float(match[3]) * 2.0**20)
 
     def _read_settings(self, start: StartLog, number: int, line: str) -> None:
-        """Read the settings in a line; None and auto count as not stated."""
+        """Read the settings in a line. None and auto count as not stated."""
         for name, written in SETTINGS[start.program].items():
             if match := re.search(_VALUE.format(written), line):
                 text = next(group for group in match.groups() if group is not None).rstrip(".")
@@ -301,7 +301,7 @@ class _StartReader:
                     self.places[name] = f"{self.file}:{number}:{match.start() + 1}"
 
     def check_settings(self, start: StartLog) -> None:
-        """Refuse a number that no server accepts; a word or a sign counts as not stated."""
+        """Refuse a number that no server accepts. A word or a sign counts as not stated."""
         for setting, limit in _LIMITS.items():
             text, value = start.settings.get(setting, ""), start.number(setting)
             if text[:1].isdigit() and (value is None or value not in limit):

@@ -1,4 +1,4 @@
-"""Field names and time units of published request traces.
+"""The field names and time units of published request traces.
 
 | trace | arrival | unit | prompt, output |
 |---|---|---|---|
@@ -30,7 +30,7 @@ published trace in milliseconds has 7 requests/s. [1/s]"""
 
 @dataclass(frozen=True)
 class TraceFields:
-    """Names of the fields of one trace format.
+    """The field names of one trace format.
 
     seconds : unit of a numeric arrival time; None if the format does not define it [s]
     marks : further fields, any of which distinguishes the format from others with the same names
@@ -63,7 +63,7 @@ FORMATS = (
 
 
 def fields_of(names: Collection[str]) -> TraceFields | None:
-    """Trace format whose token counts are among some field names; None if it is unknown."""
+    """Find the trace format whose token counts are among some field names, if any."""
     found_names = set(names)
     alike = (fields for fields in FORMATS if {fields.prompt, fields.output} <= found_names)
     return next(
@@ -72,7 +72,7 @@ def fields_of(names: Collection[str]) -> TraceFields | None:
 
 
 def known_fields() -> str:
-    """Known fields of traces, for an error message."""
+    """List the known fields of traces, for an error message."""
     formats = [fields.format for fields in FORMATS if fields not in (AZURE, MOONCAKE)]
     azure, mooncake = (
         ",".join((fields.arrival, fields.prompt, fields.output)) for fields in (AZURE, MOONCAKE)
@@ -81,7 +81,7 @@ def known_fields() -> str:
 
 
 def arrival_field(fields: TraceFields, names: Collection[str]) -> tuple[str, float | None]:
-    """Field of the arrival times and its unit, if its name or the format states one. [s]
+    """Find the field of the arrival times and its unit, if its name or the format states one. [s]
 
     >>> arrival_field(MOONCAKE, ["timestamp_ms", "input_length", "output_length"])
     ('timestamp_ms', 0.001)
@@ -93,7 +93,7 @@ def arrival_field(fields: TraceFields, names: Collection[str]) -> tuple[str, flo
 
 
 def unit_of(stamps: Floats) -> float | None:
-    """Unit of arrival times inferred from their digits; None if it is ambiguous. [s]
+    """Infer the unit of arrival times from their digits. None if it is ambiguous. [s]
 
     Published traces have whole milliseconds, or seconds with millisecond resolution. Whole numbers
     are milliseconds up to the rate of any such trace; three decimals are seconds above it.
@@ -115,7 +115,7 @@ def unit_of(stamps: Floats) -> float | None:
 
 
 def ask_for_unit(field: str, rate: float) -> str:
-    """Message for an ambiguous unit of arrival times.
+    """Write the message for an ambiguous unit of arrival times.
 
     rate : request rate if the times are in seconds [1/s]
     """
@@ -127,7 +127,7 @@ def ask_for_unit(field: str, rate: float) -> str:
 
 
 def arrivals_words(count: int, seconds: float, rate: float) -> str:
-    """Write a phrase on the number of requests, their time span and their rate.
+    """Describe the number of requests, their time span and their rate.
 
     >>> arrivals_words(40, 20.094, 1.941), arrivals_words(1_429_737, 5.27e6, 0.271)
     ('40 requests in 20.1 s, 1.94 per second', '1,429,737 requests in 61 days, 0.271 per second')
@@ -138,5 +138,5 @@ def arrivals_words(count: int, seconds: float, rate: float) -> str:
 
 
 def unit_words(seconds: float) -> str:
-    """Name of a unit of time."""
+    """Name a unit of time."""
     return _WORDS[seconds]

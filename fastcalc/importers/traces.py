@@ -55,7 +55,7 @@ def _none() -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Requests in the order of their arrival.
+    """The requests in the order of their arrival.
 
     prompt, output : tokens of each request [1]
     arrival : arrival of each request after the first; empty if not stated [s]
@@ -73,14 +73,17 @@ class Trace:
 
     @property
     def rate(self) -> float | None:
-        """Mean request rate; None if not stated. [1/s]"""
+        """The mean request rate. None if not stated. [1/s]"""
         if len(self.arrival) < 2 or self.arrival[-1] <= self.arrival[0]:
             return None
         return float((len(self.arrival) - 1) / (self.arrival[-1] - self.arrival[0]))
 
     @property
     def block(self) -> int | None:
-        """Tokens per block: the common size that explains each prompt's number of blocks. [1]"""
+        """The tokens per block: the common size that explains each prompt's number of blocks.
+
+        [1]
+        """
         sizes = np.diff(self.ends, prepend=0)
         prompt = self.prompt[: len(sizes)]
         fitting = (
@@ -107,7 +110,7 @@ def read_trace(path: Path) -> Trace:
 
 @dataclass
 class _Requests:
-    """Requests read so far, in the units of the file.
+    """The requests read so far, in the units of the file.
 
     stamps : arrival times; fewer than requests if some have none
     unit : unit of the stamps, if the file states it [s]
@@ -136,7 +139,7 @@ class _Requests:
         self.odd_rows += 1
 
     def add(self, prompt: float, output: float, stamp: float | None) -> bool:
-        """Add a request, and return whether it counts; failed requests do not."""
+        """Add a request, and return whether it counts. Failed requests do not count."""
         if output == 0.0 and self.fields.zero_output_failed:
             self.failed += 1
             return False
@@ -147,7 +150,7 @@ class _Requests:
         return True
 
     def trace(self) -> Trace:
-        """Requests in the order of their arrival, in seconds."""
+        """Build the trace: requests in the order of their arrival, in seconds."""
         stamps, unit = np.array(self.stamps), self.unit
         if len(stamps) < len(self.prompt):
             stamps, unit = np.zeros(0), 1.0
@@ -217,7 +220,7 @@ def _json_requests(file: str, stream: BufferedReader) -> _Requests:
 
 
 def _record(location: "_Place") -> dict[str, Json] | None:
-    """Mapping in a line, None for a blank line."""
+    """Parse the mapping in a line. Returns None for a blank line."""
     file, number, line = location
     try:
         record = from_json(line, allow_inf_nan=True)
@@ -231,7 +234,7 @@ def _record(location: "_Place") -> dict[str, Json] | None:
 
 
 def _with_place_of_fault(location: "_Place") -> object:
-    """Value of a line that may begin with a byte order mark, None for a blank line."""
+    """Parse a line that may begin with a byte order mark. Returns None for a blank line."""
     file, number, line = location
     try:
         text = decoded(file, line.removeprefix(b"\xef\xbb\xbf"), number)
@@ -249,9 +252,9 @@ def _with_place_of_fault(location: "_Place") -> object:
 
 
 class _Arrivals:
-    """Arrival of each request, from its timestamp or its delay after the previous session turn.
+    """Compute arrivals from a timestamp or the delay after the previous turn of a session.
 
-    is_timed : whether the first request has a time; then all others must have one
+    is_timed : whether the first request has a time, so that all others must have one
     """
 
     def __init__(self) -> None:
@@ -259,7 +262,7 @@ class _Arrivals:
         self.is_timed: bool | None = None
 
     def of(self, record: dict[str, Json], field: str, place: "_Place") -> float | None:
-        """Arrival time of a request, in the unit of the file; None if it is not stated."""
+        """Return the arrival time of a request, in the unit of the file. None if not stated."""
         stamp, delay, session = record.get(field), record.get("delay"), record.get("session_id")
         session = session if isinstance(session, (str, int)) else None
         if self.is_timed is None:
@@ -278,7 +281,7 @@ class _Arrivals:
 
 
 _Place = tuple[str, int, bytes]
-"""File, line number and line of a request."""
+"""The file, line number and line of a request."""
 
 
 def _refusal(location: _Place, key: str, expected: str) -> InputError:
@@ -343,7 +346,7 @@ def _read_csv(rows: CsvRows) -> _Requests:
 
 
 def _cell(row: list[str], column: int) -> float:
-    """Whole number of tokens in a cell; raises ValueError if it is invalid. [1]"""
+    """Parse a whole number of tokens in a cell. Raises ValueError if it is invalid. [1]"""
     tokens = parse_number(row[column])
     if tokens is None or tokens % 1.0 or not 0.0 <= tokens <= _MOST_TOKENS:
         raise ValueError
@@ -361,7 +364,7 @@ class _Clock:
         self.is_numeric = False
 
     def read(self, cell: str) -> float:
-        """Time in a cell; raises ValueError if it is invalid or in another notation than before."""
+        """Parse the time in a cell. Raises ValueError if it is invalid or its notation changes."""
         number = parse_number(cell)
         if number is not None and self.first is None and abs(number) < _LATEST:
             self.is_numeric = True

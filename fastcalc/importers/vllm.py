@@ -22,7 +22,7 @@ from fastcalc.importers.setup import OPTIONS, engine_named
 
 
 def is_result(record: Record) -> bool:
-    """Whether a record was saved by ``vllm bench serve``."""
+    """Check whether a record was saved by ``vllm bench serve``."""
     return {"duration", "completed", "total_input_tokens"} <= record.data.keys()
 
 
@@ -32,7 +32,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
-    """Run of a record with the given arrivals."""
+    """Build the run of a record with the given arrivals."""
     completed = record.count("completed") or 0
     ttft, tpot, request = (times(record, name) for name in ("ttft", "tpot", "e2el"))
     if by_request := _request_times(record):
@@ -69,7 +69,7 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
 
 
 def times(record: Record, name: str) -> Times:
-    """Mean, median and percentiles from keys such as ``p99_ttft_ms``.
+    """Read the mean, median and percentiles from keys such as ``p99_ttft_ms``.
 
     A key without a unit, such as ``p99_ttft`` in converted records, is in seconds.
     """
@@ -86,7 +86,7 @@ def times(record: Record, name: str) -> Times:
 
 
 def arrivals_of(record: Record) -> Arrivals:
-    """Arrivals from ``request_rate`` and ``max_concurrency``; raises NoRunError if missing."""
+    """Read ``request_rate`` and ``max_concurrency``. Raises NoRunError if both are missing."""
     if record.data.get("ramp_up_strategy"):
         raise NoRunError("the request rate rose during the run (ramp_up_strategy)")
     counts = (record.count("max_concurrency"), record.count("num_prompts"))
@@ -102,7 +102,7 @@ def arrivals_of(record: Record) -> Arrivals:
 
 
 def _request_times(record: Record) -> tuple[Times, Times, Times] | None:
-    """Times of a detailed result, from its per-request lists."""
+    """Read the times of a detailed result from its per-request lists."""
     outputs, firsts = record.numbers("output_lens"), record.numbers("ttfts")
     later = record.numbers("itls")
     if not outputs or not len(outputs) == len(firsts) == len(later):

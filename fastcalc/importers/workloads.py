@@ -22,13 +22,13 @@ from fastcalc.importers.traces import Trace, read_trace
 from fastcalc.mentions import option
 
 PART_EDGES = (*(part / 8 for part in range(8)), 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
-"""Quantiles that divide a distribution: eight equal parts, and finer parts in its tail. [1]"""
+"""Quantiles that divide a distribution: eight equal intervals, and finer ones in its tail. [1]"""
 
 _FINE = 100  # quantiles averaged in each part
 
 
 def typical_lengths(quantile: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Shares of requests and the mean length in each of them, from short to long. [1]
+    """Divide requests from short to long, and compute the fraction and mean length of each. [1]
 
     The overall mean equals the mean of the distribution for any tail.
 
@@ -54,7 +54,7 @@ _EXAMPLE = (
 
 @dataclass(frozen=True, eq=False)
 class AskedTraffic:
-    """Request classes, and their request rate if the file states it.
+    """The request classes, and their request rate if the file states it.
 
     models : model of each class that uses another model than the requested one, by class name
     reuse : prefix reuse, if a trace states identical blocks or classes state shared prefixes
@@ -68,7 +68,7 @@ class AskedTraffic:
     reading: tuple[str, ...] = ()
 
     def with_found(self, fraction: float) -> "AskedTraffic":
-        """Same traffic, with a share of each prompt in the prefix cache."""
+        """Copy the traffic, with a fraction of each prompt in the prefix cache."""
         classes = tuple(
             replace(request_class, prefix_hit=fraction) for request_class in self.classes
         )
@@ -107,7 +107,7 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
 def _shared(
     document: Document, workload: TrafficFile, classes: Sequence[RequestClass]
 ) -> SharedPrefixes | None:
-    """Prefixes shared by requests; None if no class has any."""
+    """Read the prefixes that requests share. None if no class has any."""
     rates, sizes = [], []
     for index, (client, request_class) in enumerate(zip(workload.clients, classes, strict=True)):
         if client.prefix_length is None:
@@ -178,7 +178,7 @@ def _class_of(
 
 
 def _typical(distribution: Distribution) -> tuple[Floats, Floats]:
-    """Representative lengths of a distribution, with their shares."""
+    """Compute representative lengths of a distribution, with their fractions."""
     params = distribution.params
     if distribution.type == "constant" or params.get("std_dev") == 0.0:
         return np.ones(1), np.array([params.get("value", params.get("mean", 0.0))])
@@ -189,7 +189,7 @@ def _typical(distribution: Distribution) -> tuple[Floats, Floats]:
 
 
 def _quantile(distribution: str, params: dict[str, float]) -> Callable[[Floats], Floats]:
-    """Quantile function of a length distribution, limited to the stated range."""
+    """Build the quantile function of a length distribution, limited to the stated range."""
     mean, deviation = params["mean"], params.get("std_dev", 0.0)
     low, high = params.get("min", 1.0), params.get("max", LIMITS["tokens"].maximum)
 
@@ -209,7 +209,7 @@ def _quantile(distribution: str, params: dict[str, float]) -> Callable[[Floats],
 
 
 def lengths_of(trace: Trace) -> Lengths:
-    """Representative lengths of a trace, grouped by prompt and then by output.
+    """Compute representative lengths of a trace, grouped by prompt and then by output.
 
     The mean prompt and output lengths are those of the trace.
     """
@@ -225,6 +225,6 @@ def lengths_of(trace: Trace) -> Lengths:
 
 
 def _parts(order: Ints) -> list[Ints]:
-    """Sorted list cut at `PART_EDGES`, without empty parts."""
+    """Cut a sorted list at `PART_EDGES`, without empty intervals."""
     ends = np.unique(np.round(np.array(PART_EDGES) * len(order)).astype(int))
     return [order[low:high] for low, high in pairwise(ends.tolist())]

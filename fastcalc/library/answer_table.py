@@ -29,7 +29,7 @@ from fastcalc.mentions import as_arguments, as_prose, written
 from fastcalc.written import instead_of, shown
 
 MOST_ROWS = 200
-"""Maximum number of rows of a table in a notebook, as a sweep has millions."""
+"""Maximum number of rows of a table in a notebook, because a sweep has millions."""
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,34 +50,34 @@ class Table(Sequence[Record]):
 
     @property
     def found(self) -> bool:
-        """Whether there is an answer; False if the command line would exit with 1."""
+        """Whether there is an answer. False if the command line would exit with 1."""
         return self._answer.code == 0
 
     @cached_property
     def records(self) -> list[Record]:
-        """One dictionary per row, by the keys of the data dictionary."""
+        """The records: one dictionary per row, by the keys of the data dictionary."""
         return [written(record, as_arguments) for record in self._answer.records()]
 
     @cached_property
     def assumptions(self) -> Record:
-        """Inputs of the records: settings, traffic, prices with their dates, engines."""
+        """The inputs of the records: settings, traffic, prices with their dates, engines."""
         assumptions: Record = written(self._answer.assumptions(), as_arguments)
         return assumptions
 
     @property
     def premises(self) -> Record:
-        """Alias of `assumptions`."""
+        """An alias of `assumptions`."""
         return self.assumptions
 
     @cached_property
     def details(self) -> Record:
-        """Results of the command beyond its records, such as near misses of `plan`."""
+        """The results of the command beyond its records, such as near misses of `plan`."""
         details: Record = written(self._answer.details(), as_arguments)
         return details
 
     @cached_property
     def notes(self) -> list[str]:
-        """Notes of the page and warnings; without an answer, the reasons first."""
+        """The notes of the page and the warnings. Without an answer, the reasons come first."""
         answer = self._answer
         sentences = [*map(sentence, (*answer.reasons, *answer.reading, *answer.warnings()))]
         blocks = answer.page(replace(screen(self._flags), notes=True))
@@ -87,22 +87,22 @@ class Table(Sequence[Record]):
 
     @property
     def headline(self) -> str:
-        """First sentence of the page, or the reason why there is no answer."""
+        """The first sentence of the page, or the reason why there is no answer."""
         return self._headline_and_key()[0]
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """Keys of the records, in order."""
+        """The keys of the records, in order."""
         return tuple(self._answer.keys) or tuple(self.records[0] if self.records else ())
 
     @property
     def units(self) -> dict[str, str]:
-        """Unit of each key, such as ``ms`` for ``tpot_ms``."""
+        """The unit of each key, such as ``ms`` for ``tpot_ms``."""
         dictionary = meanings()
         return {key: dictionary[key].unit for key in self.keys if key in dictionary}
 
     def column(self, key: str) -> Array:
-        """List the values of one key as an array.
+        """Return the values of one key as an array.
 
         Cheaper than `records` for comparisons, which can compute a single column. The dtype is
         bool, integer for counts (float if one is missing), float for other numbers, or object for
@@ -141,7 +141,7 @@ class Table(Sequence[Record]):
         return self._rows(index) if isinstance(index, slice) else self.records[index]
 
     def _rows(self, index: slice) -> "Table":
-        """Some rows as a separate table, with the columns of a notebook."""
+        """Select some rows as a separate table, with the columns of a notebook."""
         records = self.records[index]
         columns, rows = self._answer.table()
         chosen: Sequence[Any] = list(rows)
@@ -166,7 +166,7 @@ class Table(Sequence[Record]):
         return iter(self.records)
 
     def to_pandas(self) -> "DataFrame":
-        """Records as a pandas data frame, with units in ``attrs["units"]``.
+        """Convert the records to a pandas data frame, with units in ``attrs["units"]``.
 
         Raises InputError if pandas is not installed.
         """
@@ -251,7 +251,7 @@ class Table(Sequence[Record]):
         )
 
     def _headline_and_key(self) -> tuple[str, list[str]]:
-        """Headline above the table of a page, and its key."""
+        """Return the headline above the table of a page, and its key."""
         blocks = self._answer.page(screen(self._flags))
         if not blocks:
             return (self.notes or [""])[0], []
@@ -283,30 +283,30 @@ class SlicedAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """Of the whole."""
+        """The exit code of the whole answer."""
         return self.whole.code
 
     @property
     def keys(self) -> Iterable[str]:
-        """Of the whole."""
+        """The keys of the whole answer."""
         return self.all_keys
 
     def page(self, screen: Screen) -> list[Part]:
-        """Make a page with only the table."""
+        """Build a page with only the table."""
         return [record_tables.table(self.columns, self.chosen, screen.width)]
 
     def records(self) -> Sequence[Record]:
-        """Records of the rows."""
+        """Return the records of the rows."""
         return self.taken
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """Columns and rows of the table."""
+        """Return the columns and rows of the table."""
         return self.columns, self.chosen
 
     def assumptions(self) -> Record:
-        """Of the whole."""
+        """Return the assumptions of the whole answer."""
         return self.whole.assumptions()
 
     def details(self) -> Record:
-        """Of the whole."""
+        """Return the details of the whole answer."""
         return self.whole.details()

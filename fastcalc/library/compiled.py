@@ -20,7 +20,7 @@ _LENGTHS = LIMITS["length"]
 
 
 class CompiledPoint(NamedTuple):
-    """Estimate of one batch, in plain floats.
+    """The estimate of one batch, in plain floats.
 
     speed, low, high, bound : decode speed per user: expected, bounds of its 80% range, hardware
         bound; the range is nan if the engine states none [token/s]
@@ -53,17 +53,17 @@ class CompiledPoint(NamedTuple):
 
     @property
     def limiter(self) -> str:
-        """Resource that takes most of the expected decode step, such as ``memory``."""
+        """The resource that takes most of the expected decode step, such as ``memory``."""
         return LIMITERS[int(self.limiter_index)]
 
     @property
     def bound_limiter(self) -> str:
-        """Resource that sets the hardware bound."""
+        """The resource that sets the hardware bound."""
         return LIMITERS[int(self.bound_limiter_index)]
 
 
 def numbers_of(estimate: Estimate, usd_per_hour: float | None) -> list[Any]:
-    """Values of a `CompiledPoint`, from an estimate of one batch or from a recorded one."""
+    """List the values of a `CompiledPoint`, from an estimate of one batch or a recorded one."""
     low, high = (nan if end is None else end for end in (estimate.low, estimate.high))
     usd = (nan, nan, nan) if usd_per_hour is None else estimate.usd(usd_per_hour)
     return [
@@ -74,7 +74,7 @@ def numbers_of(estimate: Estimate, usd_per_hour: float | None) -> list[Any]:
 
 
 def record(outcome: Outcome, usd_per_hour: float | None, *, has_lengths: bool) -> Plain:
-    """Recorded computation of a placement, as a function of batch, prompt, output and context.
+    """Record the computation of a placement, as a function of batch, prompt, output and context.
 
     has_lengths : whether the three lengths are arguments; otherwise they are fixed
 
@@ -94,7 +94,7 @@ def record(outcome: Outcome, usd_per_hour: float | None, *, has_lengths: bool) -
 
 @dataclass(frozen=True, eq=False)
 class CompiledDeployment:
-    """Deployment compiled into a function of plain floats, at least 50,000 points per second.
+    """A deployment compiled to a function of plain floats, at least 50,000 points per second.
 
     ``compiled(8, prompt=1000, output=300).ttft`` equals the value of ``deployment.at(...)`` to
     1e-12. Omitted lengths default to those of the deployment.
@@ -115,7 +115,7 @@ class CompiledDeployment:
         output: float | None = None,
         context: float | None = None,
     ) -> CompiledPoint:
-        """Estimate one batch; raises InputError if a number is out of range."""
+        """Estimate one batch. Raises InputError if a number is out of range."""
         if self.free is None or self.fixed is None:
             return self.by_arrays(batch, prompt, output, context)
         try:
@@ -143,7 +143,7 @@ class CompiledDeployment:
 def compile_deployment(
     outcome: Outcome, by_arrays: Callable[..., CompiledPoint], usd_per_hour: float | None
 ) -> CompiledDeployment:
-    """Deployment as a function of plain floats, or with the reason for its refusal.
+    """Compile a deployment to a function of plain floats, or state why it is refused.
 
     by_arrays : computes a point with arrays, to check the recorded computation against
     """

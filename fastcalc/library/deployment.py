@@ -1,4 +1,4 @@
-"""One model placed on chips, for repeated estimates."""
+"""A model placed on chips, for repeated estimates."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -28,7 +28,7 @@ _MOST = LIMITS["sequences"].maximum
 
 
 class PlacedModel:
-    """One model placed on chips under an engine, for many estimates.
+    """A model placed on chips under an engine, for many estimates.
 
     Placement is done once, so that each estimate is fast. ``deployment.at(batch=8)``
     returns an `Estimate` with one array element per batch: ``speed`` with ``low``, ``high`` and
@@ -44,12 +44,12 @@ class PlacedModel:
 
     @property
     def chips(self) -> int:
-        """Number of chips of the deployment."""
+        """The number of chips of the deployment."""
         return self.outcome.placement.layout.chips
 
     @property
     def max_batch(self) -> int:
-        """Largest batch that fits, with prompt and output of every sequence reserved."""
+        """The largest batch that fits, with prompt and output of every sequence reserved."""
         return int(self.outcome.placement.max_batch)
 
     def at(
@@ -96,7 +96,7 @@ class PlacedModel:
 
     @property
     def _usd_per_hour(self) -> float | None:
-        """Price per hour of use of the whole deployment; None if unknown. [USD/h]"""
+        """The price per hour of use of the whole deployment. None if unknown. [USD/h]"""
         price = self.outcome.usd_per_hour
         return None if price is None else price / self.outcome.scenario.pricing.utilization
 

@@ -8,7 +8,7 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 
 EntryKeys = Mapping[str, Any]
-"""Keys of an entry's file; with ``extends``, only those that differ from another entry."""
+"""Keys of an entry's file. With ``extends``, only those that differ from another entry."""
 
 
 def hardware(entry: str | Path | Hardware | EntryKeys) -> Hardware:

@@ -37,7 +37,7 @@ _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total li
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Swept(Answer):
-    """Points of a sweep, as arrays by key.
+    """The points of a sweep, as arrays by key.
 
     rests_on : inputs of the points, and what was omitted
     """
@@ -47,35 +47,35 @@ class _Swept(Answer):
 
     @property
     def keys(self) -> Iterable[str]:
-        """Keys of the points."""
+        """The keys of the points."""
         return self.arrays
 
     def records(self) -> list[Record]:
-        """One record per point."""
+        """Build one record per point."""
         points = zip(*(array.tolist() for array in self.arrays.values()), strict=True)
         return [plainly(dict(zip(self.arrays, point, strict=True))) for point in points]
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """Columns and the first points."""
+        """Return the columns and the first points."""
         first = {key: array[: MOST_ROWS + 1] for key, array in self.arrays.items()}
         return pick(_SHOWN), replace(self, arrays=first).records()
 
     def premises(self) -> Record:
-        """Inputs of the points."""
+        """Return the inputs of the points."""
         return dict(self.rests_on.get("assumptions", {}))
 
     def details(self) -> Record:
-        """Omitted combinations."""
+        """Return the omitted combinations."""
         return {key: value for key, value in self.rests_on.items() if key != "assumptions"}
 
     def warnings(self) -> list[str]:
-        """Notes on the number of omitted combinations, with reasons."""
+        """List the numbers of omitted combinations, with reasons."""
         left_out = self.rests_on["left_out"].items()
         return [f"skipped {many(count, 'combination')}: {why}" for why, count in left_out]
 
 
 class SweptTable(Table):
-    """Table of a sweep, stored in arrays because millions of records would take gigabytes."""
+    """The table of a sweep, stored in arrays because millions of records would take gigabytes."""
 
     def __init__(
         self, flags: Any, columns: Mapping[str, Array], premises: Record, notes: Sequence[str] = ()
@@ -87,18 +87,21 @@ class SweptTable(Table):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Keys of the records, in order."""
+        """The keys of the records, in order."""
         return tuple(self._columns)
 
     def column(self, key: str) -> Array:
-        """Values of a key, with the dtypes of `Table.column`; KeyError if it is unknown."""
+        """Return the values of a key, with the dtypes of `Table.column`.
+
+        KeyError if it is unknown.
+        """
         self._demand(key)
         values = self._columns[key]
         is_count = type_of(key, ()) is int and values.dtype.kind == "f"
         return values.astype(int) if is_count and not np.isnan(values).any() else values
 
     def _rows(self, index: slice) -> Table:
-        """Some points as a separate table."""
+        """Select some points as a separate table."""
         columns = {key: column[index] for key, column in self._columns.items()}
         points = SweptTable(self._flags, columns, self._premises, self._answer.reading)
         rows = SlicedAnswer(
@@ -126,7 +129,7 @@ class SweptTable(Table):
 
 
 class ArraySink:
-    """Sink for the blocks of a sweep, which collects one array per key."""
+    """A sink for the blocks of a sweep, which collects one array per key."""
 
     def __init__(self) -> None:
         self._blocks: dict[str, list[Array]] = {}
@@ -153,7 +156,7 @@ class ArraySink:
 
 
 OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
-"""Flags for output, which a table replaces by methods; a chart keeps its file argument."""
+"""Flags for output, which a table replaces by methods. A chart keeps its file argument."""
 
 MOST_POINTS = 5_000_000
 """Maximum number of sweep points in memory, about 400 bytes each. [1]"""
@@ -186,14 +189,14 @@ def _function(command: str) -> Callable[..., Any]:
 
 
 def request(command: str, *names: Any, **arguments: Any) -> Any:
-    """Request from the arguments of a function; raises an error for invalid arguments."""
+    """Build a request from the arguments of a function. Raises an error for invalid ones."""
     flags = request_of(command)
     return flags(**_bound(command, *parameters(flags), names, arguments))
 
 
 @once
 def parameters(flags: type[Request]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:
-    """Positional and keyword parameters of a function."""
+    """Build the positional and keyword parameters of a function."""
     positional, keyword_only = {}, {}
     for name, field in declared(flags).items():
         default = field.default
@@ -262,7 +265,7 @@ def _swept(flags: "Sweep") -> SweptTable:
 
 
 def document(flags: type[Request]) -> str:
-    """Docstring of a function: the command's docstring, and a line for each argument."""
+    """Build a function's docstring: the command's docstring, and a line for each argument."""
     positional, keyword_only = parameters(flags)
     summary, *paragraphs = (
         " ".join(paragraph.split()) for paragraph in (flags.__doc__ or "").split("\n\n")

@@ -1,4 +1,4 @@
-"""Engine flags and whole server commands, translated to fastcalc's own flags."""
+"""Translation of engine flags and whole server commands to fastcalc's own flags."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +20,7 @@ from fastcalc.cli.engine_flags.words import Words, whole
 
 
 def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Command line with engine flags replaced by fastcalc's, and notes on the translation.
+    """Replace engine flags by fastcalc's, with notes on the translation.
 
     Raises InputError for a flag that has to be written in another way.
     """
@@ -52,7 +52,7 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _renamed(line: Words) -> Iterator[str]:
-    """Words with each engine flag replaced by fastcalc's, without flags that change nothing."""
+    """Yield words with engine flags replaced by fastcalc's, without flags that change nothing."""
     pairs = line.pairs
     for word, value in pairs:
         flag = FLAGS.get(word)
@@ -78,7 +78,7 @@ def _renamed(line: Words) -> Iterator[str]:
 
 
 def _copied(line: Words, word: str, value: str) -> Iterator[str]:
-    """Flag of fastcalc with the value of an engine's flag, unless that changes nothing."""
+    """Yield fastcalc's flag with the value of an engine's, unless that changes nothing."""
     name = FLAGS[word].own
     if name == LENGTH and value == "0":  # for llama.cpp, 0 is the model's length
         value = line.longest or "auto"

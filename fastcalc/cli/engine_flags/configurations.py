@@ -34,13 +34,13 @@ from fastcalc.written import shown
 _BARE = re.compile(
     r"(?<=[{,:\[])\s*(?!true\b|false\b|null\b)([A-Za-z_][^{}\[\]:,\"]*?)\s*(?=[}\]:,])"
 )
-"""Unquoted word in JSON."""
+"""Pattern of an unquoted word in JSON."""
 _LENGTH_KEYS = {"max_position_embeddings", "text_config", "rope_scaling", "rope_parameters"}
 _UNSCALED = {"su", "longrope", "llama3"}
 _YARN = {"yarn", "deepseek_yarn", "deepseek_llama_scaling"}
 """Rope types whose factor vLLM does not apply to the positions of a configuration."""
 _OTHER_DRAFTS = re.compile(r"eagle|medusa|mtp|dflash|dspark|draft|assistant|specul", re.IGNORECASE)
-"""Names of drafts of other shapes than a model or an EAGLE-3 head, although named after one."""
+"""Names of draft models that have other shapes, although named after a model or EAGLE-3 head."""
 _NO_MODEL = {"mtp", "ngram", "suffix", "nextn"}
 """Methods that draft without a separate model."""
 _COUNT = re.compile(r"[1-9]\d{0,8}")
@@ -61,7 +61,7 @@ def read(line: Words) -> None:
 
 
 def _json(text: str, flag: str) -> Mapping[str, Any]:
-    """JSON value of a flag, even if a shell has removed its quotes."""
+    """Parse the JSON value of a flag, even if a shell has removed its quotes."""
     for written in (text, _BARE.sub(r'"\1"', text)):
         with suppress(ValueError, RecursionError):
             value = json.loads(written)
@@ -87,7 +87,7 @@ def read_lengths(line: Words) -> None:
 
 
 def _scaled(rope: Mapping[str, Any], stated: float, longest: str) -> int:
-    """Find the longest sequence with a rope scaling; 0 if it is unknown. [1]
+    """Compute the longest sequence with a rope scaling. 0 if it is unknown. [1]
 
     vLLM multiplies the positions of a model by the factor of linear and dynamic scalings. Those of
     YaRN are scaled in a configuration, or else are its original ones times the factor.
@@ -106,7 +106,7 @@ def _scaled(rope: Mapping[str, Any], stated: float, longest: str) -> int:
 
 
 def _position_limit(configuration: Mapping[str, Any]) -> float:
-    """Positions that an override sets, of the model or its text configuration; 0 without. [1]"""
+    """Read the positions that an override sets, of the model or its text configuration. [1]"""
     texts = (configuration, configuration.get("text_config"))
     limits = [
         _positive(part.get("max_position_embeddings")) for part in texts if isinstance(part, dict)
@@ -115,7 +115,7 @@ def _position_limit(configuration: Mapping[str, Any]) -> float:
 
 
 def _positive(value: Any) -> float:
-    """A positive number, or the digits of one; 0 for anything else."""
+    """Return a positive number, or the digits of one. 0 for anything else."""
     if isinstance(value, str) and value.isdecimal():
         return float(value)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -123,7 +123,7 @@ def _positive(value: Any) -> float:
 
 
 def _rope(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Rope scaling in an override of a configuration, or of its text configuration."""
+    """Read the rope scaling in an override of a configuration, or of its text configuration."""
     texts = (configuration, configuration.get("text_config"))
     scalings = (
         part[key]
@@ -136,7 +136,7 @@ def _rope(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_graphs(line: Words) -> None:
-    """Read the sizes of CUDA graphs; a vLLM without them is the engine ``eager`` of its release.
+    """Read the sizes of CUDA graphs. vLLM without them is the engine ``eager`` of its release.
 
     An engine file of the user may state its own times, which those of ``eager`` do not replace.
     """
@@ -161,7 +161,7 @@ def _read_graphs(line: Words) -> None:
 
 
 def _read_graph_sizes(line: Words, configurations: Sequence[str], *, is_off: bool) -> None:
-    """Rows of the largest CUDA graph, if a server sets them.
+    """Read the rows of the largest CUDA graph, if a server sets them.
 
     SGLang reserves 0.5 GiB and 2 MiB per row, and 3 to 4.5 MiB more per row for each replica of
     attention (python/sglang/srt/arg_groups/memory_hook.py of version 0.5.23). If its share of
@@ -208,7 +208,7 @@ def _read_redundant_experts(line: Words) -> None:
 
 
 def _read_drafts(line: Words) -> None:
-    """Speculative decoding, with a note if a separate draft model is not counted."""
+    """Read speculative decoding, with a note if a separate draft model is not counted."""
     configurations = line.taken_pairs(*DRAFT_CONFIGURATION)
     methods, verified = line.taken(*DRAFT_METHODS), line.taken(*VERIFIED_TOKENS)
     counts = [str(int(text) - 1) if _COUNT.fullmatch(text) else text for text in verified]
@@ -246,7 +246,7 @@ def _read_drafts(line: Words) -> None:
 
 
 def _speculate(line: Words, count: str) -> None:
-    """Speculative decoding with a number of draft tokens, at the user's acceptance rate if any."""
+    """Set speculative decoding with some draft tokens, at the user's acceptance rate if any."""
     if stated := line.value("--speculate"):
         drafted = re.findall(r"[x/]\s*(\d+)", stated)
         if drafted and count not in drafted:
@@ -263,7 +263,7 @@ def _speculate(line: Words, count: str) -> None:
 
 
 def _is_counted(line: Words, name: str) -> bool:
-    """Whether the size of a draft model is known, for the model of the command."""
+    """Check whether the size of a draft model is known, for the model of the command."""
     from fastcalc.catalogue.store import Catalogue  # few lines have a draft model
     from fastcalc.kit.request.draft_models import EAGLE, draft_model
 

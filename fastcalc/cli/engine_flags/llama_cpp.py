@@ -33,9 +33,9 @@ _ENGINE = "llama-cpp"
 _EVEN = 1.1
 """Largest share of a card, relative to an equal share, that is computed as equal."""
 _TENSOR_SPLITS = ("row", "tensor", "graph")
-"""Split modes that divide each matrix among cards; ``graph`` is that of ik_llama.cpp."""
+"""Split modes that divide each matrix among cards. ``graph`` is that of ik_llama.cpp."""
 _DEFAULT_SLOTS = "4"
-"""Slots of llama-server for ``-np -1``, its default; the slots share the context."""
+"""Slots of llama-server for ``-np -1``, its default. The slots share the context."""
 _EXPERT_TENSORS = tuple(f"blk.{{}}.ffn_{name}_exps.weight" for name in ("gate", "up", "down"))
 _OTHER_TENSORS = (
     "output.weight",
@@ -123,9 +123,9 @@ def _read_cache_types(line: Words) -> None:
 
 
 def _key_fraction(line: Words) -> float:
-    """Share of keys in the cache of the command's model; 0.5 if the model is unknown. [1]
+    """Compute the fraction of the cache that holds keys. 0.5 if the model is unknown. [1]
 
-    Latent attention caches one vector for both, which has the type of keys.
+    Latent attention caches one vector for both, which has the type of the keys.
     """
     from fastcalc.catalogue.schema import Attention, CompressedAttention, LatentAttention
 
@@ -157,7 +157,10 @@ def _read_overrides(line: Words) -> None:
     is_on_host = partial(_is_on_host, overrides)
 
     def experts(layers: int) -> float:
-        """Layers on the host if overrides are combined with a count of first layers. [1]"""
+        """Count the layers on the host if overrides are combined with a count of first layers.
+
+        [1]
+        """
         later_layers = range(first, layers)
         names = (name.format(layer) for layer in later_layers for name in _EXPERT_TENSORS)
         return min(first, layers) + sum(map(is_on_host, names)) / len(_EXPERT_TENSORS)
@@ -181,7 +184,7 @@ def _read_overrides(line: Words) -> None:
 
 
 def _override(text: str) -> tuple[re.Pattern[str], str]:
-    """Pattern and buffer of a tensor override."""
+    """Parse the pattern and the buffer of a tensor override."""
     pattern, is_joined, buffer = text.partition("=")
     try:
         if pattern and is_joined and buffer:
@@ -192,13 +195,13 @@ def _override(text: str) -> tuple[re.Pattern[str], str]:
 
 
 def _is_on_host(overrides: Sequence[tuple[re.Pattern[str], str]], name: str) -> bool:
-    """Whether a tensor is in host memory, according to the first override that matches it."""
+    """Check whether a tensor is in host memory, by the first override that matches it."""
     buffers = (buffer for pattern, buffer in overrides if pattern.search(name))
     return next(buffers, None) == "CPU"
 
 
 def _read_split_mode(line: Words) -> None:
-    """Layout for a split mode, with the number of cards from shares, chip names or a count."""
+    """Choose the layout for a split mode, with the cards from shares, chip names or a count."""
     mode = "".join(line.taken(*SPLIT_MODES)[-1:])
     shares, names = line.taken(*CARD_SHARES), line.taken(*CARD_NAMES)
     listed = "".join((shares or names)[-1:])
@@ -242,7 +245,7 @@ def _check_shares(text: str, parts: list[str]) -> None:
 
 
 def _named_count(line: Words) -> str:
-    """Count the cards in the name of a chip, as in 2xrtx-3090; "" if there is none."""
+    """Return the number of cards in the name of a chip, as in 2xrtx-3090. "" if there is none."""
     from fastcalc.importers.instances import stated_count
 
     return str(stated_count(line.value("--on")) or "")

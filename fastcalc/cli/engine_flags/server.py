@@ -1,4 +1,4 @@
-"""Server commands after ``--server``, and the defaults of a server for omitted flags."""
+"""Server commands after ``--server``, and the server defaults for omitted flags."""
 
 import re
 import shlex
@@ -34,7 +34,7 @@ _SERVERS = (
     (r"mlx_lm[. ]server", "mlx"),
 )
 _RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
-"""Release in the name of a vLLM image."""
+"""Pattern of the release in the name of a vLLM image."""
 _STARTS = re.compile(r"(trtllm-)?serve|.*(vllm-openai|lmsysorg/sglang).*")
 """Words of a command that may be followed by a model."""
 _MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
@@ -46,7 +46,7 @@ _OF_ONE_RANK = {"vllm", "sglang", "tensorrt-llm"}
 """Engines that use one of several chips by default."""
 _RANKS = {"--tp", "--pp", "--dp", "--ep", "--chips"}
 _LENGTHS = {"sglang": "--context-length", "tensorrt-llm": "--max_seq_len", "llama-cpp": "-c"}
-"""Context-length flags; without them, an engine serves as much of the model's context as fits."""
+"""Context-length flags. Without them, an engine serves as much of the context as fits."""
 _SHARE = "--gpu-memory-utilization"
 _FACTORS = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
 
@@ -186,7 +186,7 @@ def _refuse_twice(line: Words, command: Command) -> None:
 
 
 def _by_default(line: Words) -> dict[str, str]:
-    """Default values of flags that a server command omits, if the request has their fields.
+    """Choose the defaults of flags that a server command omits, if the request has the fields.
 
     One rank, and for vLLM the longest sequences of the model and experts sharded over all ranks.
     """
@@ -215,7 +215,7 @@ def _has_experts(model: "Model") -> bool:
 
 
 def _left_to_server(line: Words) -> Iterator[str]:
-    """Write a note on the default context length of a server other than vLLM.
+    """Yield a note on the default context length of a server other than vLLM.
 
     Such a server starts even if the model's longest sequence does not fit
     (sgl-project/sglang#4048); llama.cpp's shortens its default context to fit, except ``-c 0``.
@@ -230,7 +230,7 @@ def _left_to_server(line: Words) -> Iterator[str]:
 
 
 def _divided_experts(line: Words) -> Iterator[str]:
-    """Note on the approximation if vLLM shards each expert over the ranks of several replicas."""
+    """Yield a note on the approximation if vLLM shards each expert over several replicas."""
     stated = line.stated
     is_spread = bool(stated & {"--ep", *SPREAD_EXPERTS})
     if line.program != "vllm" or "--dp" not in stated or is_spread:

@@ -22,7 +22,7 @@ class EngineFlag(NamedTuple):
 
     @property
     def own(self) -> str:
-        """Flag of its field."""
+        """The flag of its field."""
         return "--" + self.field.replace("_", "-")
 
 
@@ -31,12 +31,12 @@ def _named(flag: EngineFlag, *names: str) -> dict[str, EngineFlag]:
 
 
 def _read(field: str, *names: str, engine: str = "llama-cpp") -> dict[str, EngineFlag]:
-    """Flags with a value that a function parses."""
+    """Declare flags with a value that a function parses."""
     return _named(EngineFlag(field, engine, is_copied=False), *names)
 
 
 def _setting(path: str, name: str, engine: str) -> dict[str, EngineFlag]:
-    """Flag whose value is a number in a file."""
+    """Declare a flag whose value is a number in a file."""
     return _named(EngineFlag("set", engine, is_copied=False, sets=path), name)
 
 
@@ -51,7 +51,7 @@ UNIFIED, ALL_EXPERTS = ("-kvu", "--kv-unified"), ("-cmoe", "--cpu-moe")
 PROJECTORS = ("-mm", "--mmproj", "-mmu", "--mmproj-url")
 AUTO = "auto"
 NO_PROJECTORS = ("--no-mmproj", "--no-mmproj-auto", "--no-mmproj-offload")
-"""Flags with which the projector of a repository is not in the memory of the card."""
+"""Flags with which the projector of a repository does not use the card's memory."""
 FLASH_ATTENTION = ("-fa", "--flash-attn")
 COPIED_ATTENTION, SPREAD_EXPERTS = "--enable-dp-attention", ("--enable-expert-parallel", "-ep")
 LENGTH = "--max-model-len"
@@ -99,7 +99,7 @@ NOT_MODELLED = {
 """Flags that change memory use but are not modelled, and what is computed instead."""
 
 CONFIGURATIONS = {*GRAPHS, *DRAFT_CONFIGURATION, *INPUT_LIMITS, *MODEL_OVERRIDES, *BALANCE}
-"""Flags whose value is JSON, of which a key may be written as ``FLAG.key``."""
+"""Flags whose value is JSON. A key of it may be written as ``FLAG.key``."""
 
 FLAGS = {
     **_named(EngineFlag("tp"), "--tp", "--tp-size", "-tp"),
@@ -150,7 +150,7 @@ FLAGS = {
     **_switch("", "--disable-cuda-graph", engine="sglang"),
     **_read("set", *PROJECTORS),
 }
-"""Every supported flag, by name."""
+"""All supported flags, by name."""
 
 AS_FITS = {"auto", "-1"}
 """Values with which vLLM chooses the longest length that fits."""
@@ -160,12 +160,12 @@ METHODS = {
 }
 """Quantization methods of engines for which the checkpoint states the format."""
 ALL_LAYERS = re.compile(r"all|auto|-\d+|99|\d{3,}")
-"""Layer counts that mean all layers on the card."""
+"""Layer counts that mean that all layers are on the card."""
 MOST_LAYERS = 999
 
 
 def own_name(word: str) -> str:
-    """Flag of fastcalc for a flag of an engine; any other word unchanged.
+    """Return fastcalc's flag for a flag of an engine, or any other word unchanged.
 
     >>> own_name("-tp"), own_name("--ctx-size"), own_name("--batch")
     ('--tp', '--max-model-len', '--batch')

@@ -1,4 +1,4 @@
-"""Words of a command line during the translation of engine flags."""
+"""The words of a command line during the translation of engine flags."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -27,20 +27,20 @@ class Words:
 
     @property
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Each word with its successor; the last word with ""."""
+        """Pairs of each word and its successor. The last word is paired with ""."""
         return pairwise([*self.words, ""])
 
     def has(self, *names: str) -> bool:
-        """Whether the line contains one of these words."""
+        """Check whether the line contains one of these words."""
         return not set(names).isdisjoint(self.words)
 
     def value(self, name: str) -> str:
-        """Last value of a flag of fastcalc or of an engine; "" if it is not given."""
+        """Return the last value of a flag of fastcalc or of an engine. "" if it is not given."""
         values = [value for word, value in self.pairs if own_name(word) == name]
         return values[-1] if values else ""
 
     def taken_pairs(self, *names: str, has_value: bool = True) -> list[tuple[str, str]]:
-        """Remove flags and their values; return both, with "" for a flag without a value."""
+        """Remove flags and their values, and return both. A flag without a value has ""."""
         pairs, kept, is_value = list[tuple[str, str]](), list[str](), False
         for word in self.words:
             if word in names:
@@ -54,7 +54,7 @@ class Words:
         return pairs
 
     def taken(self, *names: str, has_value: bool = True) -> list[str]:
-        """Remove flags and their values; return the values, with "" for a flag without a value."""
+        """Remove flags and return their values. A flag without a value has ""."""
         return [value for _, value in self.taken_pairs(*names, has_value=has_value)]
 
     def put(self, name: str, value: str) -> None:
@@ -64,12 +64,12 @@ class Words:
 
     @property
     def stated(self) -> set[str]:
-        """Words, with engine flags by fastcalc's names."""
+        """The words, with engine flags by fastcalc's names."""
         return {own_name(word) for word in self.words}
 
     @property
     def fields(self) -> "Mapping[str, DeclaredField]":
-        """Fields of the command's request."""
+        """The fields of the command's request."""
         from fastcalc.features import COMMANDS, request_of  # imported late, as few lines need it
         from fastcalc.kit.request.fields import declared
 
@@ -78,7 +78,7 @@ class Words:
 
     @property
     def model_name(self) -> str | None:
-        """First word after the command that is neither a flag nor the value of one."""
+        """The first word after the command that is neither a flag nor the value of one."""
         switches = {
             "--" + name.replace("_", "-")
             for name, field in self.fields.items()
@@ -93,12 +93,12 @@ class Words:
 
     @property
     def model(self) -> "Model | None":
-        """Model named in the line; None if it is unknown."""
+        """The model named in the line. None if it is unknown."""
         return model_of(self.model_name)
 
     @property
     def default_share(self) -> str:
-        """Share of memory that the engine takes by default, if less is taken on a chip; else ""."""
+        """The engine's default fraction of memory, if it is lower on a chip. Otherwise ""."""
         from fastcalc.catalogue.store import Catalogue
         from fastcalc.core.chip.tier import OWN_MEMORY
         from fastcalc.kit.request.loading import chips_of
@@ -114,13 +114,16 @@ class Words:
 
     @property
     def program(self) -> str:
-        """Server program of the engine, which releases and other files inherit; "" if unknown."""
+        """The server program of the engine, which releases and other files inherit.
+
+        "" if unknown.
+        """
         engine = self._engine
         return (engine.program or "") if engine else ""
 
     @property
     def engine_ids(self) -> set[str]:
-        """Ids of the engine and of those that it extends; both of ``vllm-0.19+eager``."""
+        """The ids of the engine and of those that it extends, as both of ``vllm-0.19+eager``."""
         engine = self._engine
         return {*engine.id.split("+"), *engine.bases} if engine else set()
 
@@ -134,7 +137,7 @@ class Words:
 
     @property
     def _engine(self) -> "Engine | None":
-        """Engine named in the line; None without, or if it is unknown."""
+        """The engine named in the line, if it is known."""
         from fastcalc.catalogue.store import Catalogue
 
         name = self.value("--engine")
@@ -145,7 +148,7 @@ class Words:
 
     @property
     def longest(self) -> str:
-        """Longest sequence of the model in tokens, as it is set here; "" if it is unknown."""
+        """The longest sequence of the model in tokens, as set here. "" if it is unknown."""
         lengths = [value[len(_LONGEST) :] for _, value in self.pairs if value.startswith(_LONGEST)]
         if lengths:
             return lengths[-1]
@@ -158,7 +161,7 @@ class Words:
 
 
 def model_of(name: str | None) -> "Model | None":
-    """Model by name; None if it is unknown."""
+    """Load a model by name. Returns None if it is unknown."""
     from fastcalc.catalogue.store import Catalogue
     from fastcalc.kit.request.loading import models_of
 
@@ -169,7 +172,7 @@ def model_of(name: str | None) -> "Model | None":
 
 
 def parted(words: Iterable[str]) -> Iterator[str]:
-    """Words with each engine flag apart from its value; engines may write it with underscores.
+    """Separate engine flags from their values. Engines may write them with underscores.
 
     A key of a configuration, as in ``-cc.mode 3``, becomes the configuration that has this key.
 
@@ -201,7 +204,7 @@ def _read_value(text: str) -> str | int:
 
 
 def whole(text: str) -> int:
-    """Number in up to nine decimal digits; 0 for any other text. [1]
+    """Parse a number of up to nine decimal digits. 0 for any other text. [1]
 
     >>> whole("999999999"), whole("1000000000"), whole("1.5")
     (999999999, 0, 0)

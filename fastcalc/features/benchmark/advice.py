@@ -1,4 +1,4 @@
-"""Selection of the benchmark runs that are expected to narrow the ranges of a deployment most."""
+"""Select the benchmark runs that are expected to narrow a deployment's ranges the most."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from fastcalc.features.benchmark.runs import BenchmarkRun
 from fastcalc.formulas.types import Floats
 
 AS_WIDE = 1.02
-"""Ratio of widths within which shorter runs are preferred; smaller differences are negligible."""
+"""Ratio of range widths below which a shorter run is preferred to a slightly better one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Recommended runs, the most informative first.
+    """The recommended benchmark runs, most informative first.
 
     runs : runs in that order
     widths : geometric mean of the widths of the user's ranges after each run and the runs before
@@ -35,7 +35,7 @@ def advise(
     count: int,
     measured: Sequence[OwnRow] = (),
 ) -> Advice:
-    """Runs that narrow the ranges at some points most; ties are broken by duration.
+    """Choose the runs that narrow the ranges of some predictions most. Ties go to the shorter run.
 
     Fewer runs are returned if another one would not narrow the ranges.
 
@@ -63,6 +63,9 @@ def advise(
 def widths_after(
     runs: Sequence[BenchmarkRun], targets: Places, measured: Sequence[OwnRow] = ()
 ) -> Floats:
-    """Expected half-widths of ranges after some runs, relative to no measurement. [1]"""
+    """Estimate the half-widths of ranges after some runs, relative to those without measurement.
+
+    [1]
+    """
     places = [run.places for run in runs] or [Places(*[np.empty(0)] * 4)]
     return expected_width(reduce(Places.followed_by, places), targets, measured)

@@ -1,4 +1,4 @@
-"""Answer of `measure`: recommended or finished runs, and ranges at the user's batches."""
+"""The answer of `measure`: recommended or finished benchmark runs, and the resulting ranges."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class RunRow(PlacedBatch):
     run : the run
     width : width of the ranges after it and the runs before it, relative to the present width [1]
     command : command that executes it
-    measured : its measurements; None for a recommended run
+    measured : its measurements, or None if the run is only recommended
     """
 
     run: BenchmarkRun
@@ -132,7 +132,7 @@ _MADE = pick(f"{_RUN} measured_ttft_ms measured_tpot_ms measured_tokens_per_s_to
 
 @dataclass(frozen=True)
 class BatchRow:
-    """Speed per user at a batch: from the engine only, with measurements, and after the runs."""
+    """Speed per user at one batch: from the engine alone, with measurements, and after the runs."""
 
     batch: int
     before: tuple[float, float, float]
@@ -158,7 +158,7 @@ _AFTER = numbers("expected 80%|range then", lambda row: _range(row.after))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeasureAnswer(Answer):
-    """Runs that narrow the ranges of a deployment most, or their measurements.
+    """The benchmark runs that narrow a deployment's ranges most, or their measurements.
 
     deployment : deployment with its existing measurements
     tool : load generator whose commands are printed
@@ -178,13 +178,13 @@ class MeasureAnswer(Answer):
 
     @property
     def _results(self) -> str:
-        """File that commands append to: the earlier results if the tool writes that format."""
+        """The file to which commands append: the earlier results if the tool writes that format."""
         earlier, usual = self.request.like, TOOLS[self.tool].results
         return str(earlier) if earlier and earlier.suffix == Path(usual).suffix else usual
 
     @cached_property
     def rows(self) -> list[RunRow]:
-        """One row per run."""
+        """One table row per benchmark run."""
         first = self.advice.widths[0]
         measured: Sequence[MeasuredRun | None] = self.measured or [None] * len(self.advice.runs)
         return [
@@ -202,7 +202,7 @@ class MeasureAnswer(Answer):
 
     @cached_property
     def batches(self) -> list[BatchRow]:
-        """Speed per user at each batch that fits."""
+        """The speed per user at each batch that fits."""
         deployment, runs = self.deployment, () if self.measured else self.advice.runs
         widths = widths_after(runs, deployment.decode_targets, deployment.rows)
         ends = zip(*deployment.ends_after(widths), strict=True)
@@ -219,7 +219,7 @@ class MeasureAnswer(Answer):
         ]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Expected or achieved effect of the runs, and the ranges before and after."""
+        """Show the effect of the runs, expected or achieved, and the ranges before and after."""
         records = self.records()
         yield self._sentence()
         yield ""
@@ -256,7 +256,7 @@ class MeasureAnswer(Answer):
         )
 
     def key(self) -> str:
-        """Explain the ranges."""
+        """Explain how to read the ranges."""
         after = (
             ""
             if self.measured
@@ -268,7 +268,7 @@ class MeasureAnswer(Answer):
         return f"key: 80% range: four of five measurements should fall inside{after}"
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on other tools, on the selection of runs, and on its limits."""
+        """Yield notes on other load generators, on how runs were selected, and on their limits."""
         if not self.measured:
             program = self.deployment.now.scenario.engine.program
             others = [name for name in TOOLS if name != self.tool and measures(name, program)]
@@ -315,7 +315,7 @@ class MeasureAnswer(Answer):
         return follow_up(request, Measure, *begun, ending=ending)
 
     def _ranks(self) -> list[str]:
-        """Flags of the layout, if neither the request nor a result states it."""
+        """Flags that set the layout, if neither the request nor a result states it."""
         layout = self.deployment.now.placement.layout
         request = self.request
         if request.chips or request.tp or request.pp or request.dp or self.tool == "vllm":
@@ -325,19 +325,19 @@ class MeasureAnswer(Answer):
         return [word for name, count in stated.items() for word in (flag(name), f"{count}")]
 
     def records(self) -> list[Record]:
-        """One record per run."""
+        """Build one record per run."""
         return [plainly(values(COLUMNS, row)) for row in self.rows]
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """The runs, with their commands."""
+        """Build a table of the runs and their commands."""
         return SHOWN, self.records()
 
     def premises(self) -> Record:
-        """Traffic, prices and engines."""
+        """Report the traffic, prices and engines that were assumed."""
         return assumptions([self.deployment.now])
 
     def details(self) -> Record:
-        """The ranges at the user's batches, and the commands of every load generator."""
+        """Report the ranges at the user's batches and the commands for every load generator."""
         return {
             "batches": [
                 _batch_record(row, is_measured=bool(self.measured)) for row in self.batches
@@ -369,7 +369,7 @@ def _count(count: int) -> str:
 
 
 def _loads(runs: Sequence[BenchmarkRun]) -> str:
-    """Load of some runs in words."""
+    """Describe the load of some runs in words."""
     counts = [f"{run.concurrency}" for run in runs if run.output]
     prompts = [f"a prompt of {run.prompt:,} tokens" for run in runs if not run.output]
     served = [f"concurrency {listed([*dict.fromkeys(counts)])}"] if counts else []
@@ -377,7 +377,7 @@ def _loads(runs: Sequence[BenchmarkRun]) -> str:
 
 
 def _continued(command: str, width: int) -> list[str]:
-    r"""A command split into lines of a width, with continuation marks.
+    r"""Split a command into lines of a given width, with continuation marks.
 
     >>> _continued("serve a/b --tp 2", 12)
     ['serve a/b \\', '--tp 2']

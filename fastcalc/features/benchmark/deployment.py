@@ -20,7 +20,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDeployment:
-    """A deployment at the user's batches, with and without its own measurements.
+    """A deployment at the user's batches, with and without measurements of it.
 
     now : prediction with existing measurements
     before : prediction by the engine only
@@ -33,21 +33,21 @@ class MeasuredDeployment:
 
     @property
     def fitting(self) -> list[int]:
-        """Indices of the batches that fit."""
+        """The indices of the batches that fit."""
         return np.flatnonzero(self.now.estimate.fits).tolist()
 
     @property
     def targets(self) -> Places:
-        """List what to predict at each batch that fits: decode, TTFT, TPOT and throughput."""
+        """What to predict at each batch that fits: decode speed, TTFT, TPOT and throughput."""
         return places_of(self.now.estimate, (timeline.token, *RATES), self.fitting)
 
     @property
     def decode_targets(self) -> Places:
-        """Points of interest for decode only, whose range the tables show."""
+        """The decode predictions, whose ranges the tables show."""
         return places_of(self.now.estimate, (timeline.token,), self.fitting)
 
     def ends_after(self, widths: Floats) -> tuple[Floats, Floats]:
-        """Bounds of the speed's range at the batches that fit, around the present speed. [1/s]
+        """Compute the bounds of speed at the batches that fit, around the present speed. [1/s]
 
         widths : half-widths relative to no measurement [1]
         """
@@ -62,7 +62,7 @@ class MeasuredDeployment:
 
 
 def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeployment:
-    """The deployment of a request. Raises InputError for several, or an engine without ranges.
+    """Find the deployment of a request. Raises InputError for several, or an engine without ranges.
 
     If the batches would use different layouts, the layout of the largest batch is used.
 
@@ -112,7 +112,7 @@ def _in_one_layout(candidates: list[Scenario], notes: list[str]) -> Outcome:
 
 
 def _placed(outcome: Outcome) -> Scenario:
-    """The scenario of an outcome with its layout fixed."""
+    """Fix the layout of a scenario to the one that its outcome chose."""
     if outcome.placement.machine.is_spatial:
         return replace(outcome.scenario, sharding=Sharding(pp=outcome.placement.layout.chips))
     return outcome.on_its_layout

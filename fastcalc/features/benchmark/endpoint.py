@@ -23,7 +23,7 @@ KEY = "FASTCALC_API_KEY"
 """Environment variable with the API key of a server that requires one."""
 
 _TO_CONNECT, _BETWEEN_CHUNKS = 10.0, 120.0
-"""Timeouts after which a server counts as unreachable. [s]"""
+"""Timeouts for connecting and between chunks, after which a server counts as unreachable. [s]"""
 
 _SAID = 200  # most characters of a server's message quoted in an error
 
@@ -32,7 +32,7 @@ Fields = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Reply:
-    """Timing of one answered request.
+    """The timing of one answered request.
 
     first, last : time from sending to the first and the last chunk with text [s]
     prompt : length of the prompt as counted by the server; None if not reported [token]
@@ -158,7 +158,7 @@ class Endpoint:
         return response
 
     def _refusal(self, response: "httpx.Response") -> str:
-        """Error sentence for a refused request."""
+        """Describe a refused request in a sentence."""
         status, path = response.status_code, response.url.path
         if status in (401, 403):
             return f"{self.url} asks for a key (HTTP {status}): set {KEY}"
@@ -173,7 +173,7 @@ class Endpoint:
         return f"{self.url} refused a request (HTTP {status}): {reply}"
 
     def _why(self, error: "httpx.HTTPError") -> str:
-        """Error sentence for a missing answer."""
+        """Describe in a sentence why no answer arrived."""
         import httpx
 
         if isinstance(error, httpx.ConnectTimeout):
@@ -189,7 +189,7 @@ class Endpoint:
 
 
 def connected(url: str, most: int) -> Endpoint:
-    """Client for a server, without sending a request yet.
+    """Create a client for a server, without sending a request yet.
 
     most : largest number of requests in flight [1]
 
@@ -236,7 +236,10 @@ def _usage(event: Fields) -> dict[str, object]:
 
 
 def _has_text(event: Fields) -> bool:
-    """Whether an event contains a token, whose text may be empty; the last event has none."""
+    """Check whether an event contains a token.
+
+    Its text may be empty, but the last event has no token.
+    """
     choices = event.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return False
@@ -245,7 +248,7 @@ def _has_text(event: Fields) -> bool:
 
 
 def _words(data: object) -> str:
-    """Error message of a server, from any of the usual fields."""
+    """Extract a server's error message from any of the usual fields."""
     while isinstance(data, dict):
         data = next((data[key] for key in ("error", "message", "detail") if key in data), str(data))
     return str(data)

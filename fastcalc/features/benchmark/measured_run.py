@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """Medians over the requests of a run, and its throughput.
+    """The median latencies of a run's requests, and the throughput of the run.
 
     ttft, tpot : TPOT is None if answers have a single token [s]
     throughput : output tokens per second [1/s]

@@ -57,5 +57,5 @@ class Measure(Evaluated, groups.Written):
 
     @property
     def results_file(self) -> Path:
-        """File of measurements to which runs are appended."""
+        """The results file to which runs are appended."""
         return self.results or Path("measured.csv")

@@ -16,10 +16,10 @@ from fastcalc.features.benchmark.limits import FEWEST_REQUESTS, REPETITIONS, WAV
 from fastcalc.formulas.types import floats
 
 SHORT = 256
-"""Output tokens of runs with shorter answers than the user's requests. [1]"""
+"""Output tokens of the runs whose answers are shorter than those of the user's requests. [1]"""
 
 _LARGER = 2
-"""Largest concurrency of a run / the largest requested batch. [1]"""
+"""Largest concurrency of a run divided by the largest requested batch. [1]"""
 
 RATES = (timeline.token_in_traffic, timeline.first_token, timeline.served_run)
 """Metrics that a load generator reports for a run: TPOT, TTFT and throughput."""
@@ -45,7 +45,7 @@ class BenchmarkRun:
 
 
 def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
-    """Runs that fit in memory: at the requested lengths, plus shorter ones if outputs are long."""
+    """List the runs that fit in memory, with shorter ones added if outputs are long."""
     traffic = _uncached(outcome.scenario.traffic)
     lengths = [traffic]
     if float(traffic.output) > 2 * SHORT:
@@ -59,7 +59,7 @@ def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
 
 
 def _runs_of(outcome: Outcome, traffic: Traffic, counts: Sequence[int]) -> Iterator[BenchmarkRun]:
-    """Yield one run per concurrency."""
+    """Yield one run for each concurrency."""
     estimate = evaluate(outcome.placement, batch=np.array(counts, dtype=float), traffic=traffic)
     for index, (count, wave) in enumerate(zip(counts, estimate.run.tolist(), strict=True)):
         requests = max(WAVES * count, FEWEST_REQUESTS)
@@ -74,7 +74,7 @@ def _runs_of(outcome: Outcome, traffic: Traffic, counts: Sequence[int]) -> Itera
 
 
 def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:
-    """llama-bench tests: decode after an empty and a full context, a full and a short prompt."""
+    """List llama-bench tests: decode after an empty and a full context, long and short prompts."""
     traffic = _uncached(outcome.scenario.traffic)
     prompt, output = round(float(traffic.prompt)), min(round(float(traffic.output)), SHORT)
     tests = [(0, output), (prompt, output), (prompt, 0), (max(prompt // 4, 1), 0)]
@@ -82,7 +82,7 @@ def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:
 
 
 def _lone_run(outcome: Outcome, prompt: int, output: int) -> BenchmarkRun:
-    """A test with one sequence, which llama-bench repeats after a warm-up."""
+    """Build a single-sequence test, which llama-bench repeats after a warm-up."""
     length, context = max(float(prompt), 1.0), prompt + output / 2.0
     requested = replace(outcome.scenario.traffic, prompt=length, context=max(context, 1.0))
     estimate = evaluate(
@@ -101,14 +101,14 @@ def _lone_run(outcome: Outcome, prompt: int, output: int) -> BenchmarkRun:
 
 
 def _uncached(traffic: Traffic) -> Traffic:
-    """The traffic with random prompts, so that no prefix is cached."""
+    """Replace the prompts by random ones, so that no prefix is cached."""
     return replace(traffic, prefix_hit=0.0)
 
 
 def places_of(
     estimate: Estimate, rates: Sequence[Callable[[Schedule], Timeline]], batches: Sequence[int]
 ) -> Places:
-    """Find the passes behind some metrics at some batches of an estimate."""
+    """Find the forward passes behind some metrics at some batches of an estimate."""
     passes, shape = estimate.passes, (len(rates), len(estimate.batch))
     shares = [np.broadcast_to(rate(passes).decode_share, shape[1:]) for rate in rates]
     traffic = passes.traffic

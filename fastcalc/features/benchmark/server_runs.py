@@ -1,4 +1,4 @@
-"""Benchmark runs against a server: closed-loop requests, and their measurements."""
+"""Run benchmarks against a server with closed-loop requests, and store the measurements."""
 
 import asyncio
 import random
@@ -31,12 +31,12 @@ from fastcalc.mentions import option
 from fastcalc.written import csv_line, listed, many, shown
 
 _SAMPLE = 256
-"""Most words sent before a run to count tokens per word."""
+"""Maximum number of words sent before a run to count tokens per word."""
 
 
 @dataclass(frozen=True)
 class BenchmarkedServer:
-    """A server as described by the user.
+    """A server as the user describes it.
 
     served : settings for a load generator
     model, engine : ids of the entries
@@ -50,7 +50,7 @@ class BenchmarkedServer:
     entries: Catalogue
 
     def name_among(self, names: Sequence[str]) -> str:
-        """Name of the model among the served names; raises InputError if it is not served."""
+        """Find the model among the served names. Raises InputError if it is not served."""
         model_ids = {name: model_id(name, self.entries) for name in names}
         for name in names:
             if name == self.served.name or model_ids[name] == self.model:
@@ -163,7 +163,7 @@ async def _run(endpoint: Endpoint, run: BenchmarkRun, words: str) -> tuple[Serve
 
 
 def _prompt(chance: random.Random, words: int) -> str:
-    """Prompt of random numbers, each of which becomes a few tokens in any tokenizer."""
+    """Generate a prompt of random numbers, each of which is a few tokens in any tokenizer."""
     return " ".join(f"{chance.randrange(1000, 10_000)}" for _ in range(words))
 
 
@@ -174,7 +174,7 @@ def _served_run(
     seconds: float,
     prompt_tokens: float,
 ) -> ServedRun:
-    """A run in the form used by the importers of benchmark results.
+    """Convert a run to the form that the importers of benchmark results use.
 
     prompt_tokens : tokens per prompt, if the server does not report them [1]
     """
@@ -208,7 +208,7 @@ def _medians(run: ServedRun, client_busy: float) -> MeasuredRun:
 
 
 def _points(run: ServedRun, server: BenchmarkedServer) -> list[Point]:
-    """Measurements of a run; raises InputError if there are none."""
+    """Convert a run to measurements. Raises InputError if there are none."""
     options = Options(server.typed, NameLookup(server.entries))
     stated = {**server.served.stated, "engine": server.engine}
     stated = {name: text for name, text in stated.items() if name not in server.typed}
@@ -223,7 +223,7 @@ def _points(run: ServedRun, server: BenchmarkedServer) -> list[Point]:
 
 
 def _rows_before(file: Path, entries: Catalogue) -> str:
-    """Format an existing file of measurements; raises InputError for other files."""
+    """Read an existing measurements file as text. Raises InputError for any other file."""
     if not file.parent.is_dir():
         raise InputError(f"{option('results')} {file}: there is no folder {file.parent}")
     if not file.exists():

@@ -20,7 +20,7 @@ SERVER = "http://localhost:8000"
 
 @dataclass(frozen=True)
 class ServedModel:
-    """Description of a server for a load generator.
+    """The description of a server that a load generator needs.
 
     name : name of the model and of its tokenizer
     url : address of the server
@@ -125,7 +125,7 @@ def tool_of(program: str | None) -> str:
 
 
 def measures(tool: str, program: str | None) -> bool:
-    """Whether a load generator measures servers of a program; llama-bench runs llama.cpp itself.
+    """Check whether a load generator can measure a server program; llama-bench runs only llama.cpp.
 
     >>> measures("llama-bench", "vllm"), measures("llama-bench", "llama-cpp")
     (False, True)
@@ -134,7 +134,7 @@ def measures(tool: str, program: str | None) -> bool:
 
 
 def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
-    """Description of a deployment's server for a load generator.
+    """Describe a deployment's server to a load generator.
 
     typed : name of the model as the user typed it
     """
@@ -154,7 +154,7 @@ def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
 
 
 def command_of(tool: str, served: ServedModel, run: BenchmarkRun, results: str = "") -> str:
-    """Command that executes a run, on one line.
+    """Format the command that executes a run, on one line.
 
     results : file or folder to write, if not the tool's default
     """

@@ -1,4 +1,4 @@
-"""Answer of `caches`: records, a summary sentence and a table."""
+"""The answer of `caches`: records, a summary sentence and tables."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.mentions import flag, option
 
 _FEW = 3
-"""Most notes on a first screen. [1]"""
+"""Maximum number of notes on the first screen. [1]"""
 
 _ROWS = pick(
     "cache_tier cache_gb cache_tokens prefix_hit prefix_loaded computed_prompt_tokens "
@@ -52,7 +52,7 @@ class CachesAnswer(Answer):
     rate: float | None
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """A summary sentence and a table for each deployment."""
+        """Show a summary sentence and a table for each deployment."""
         return between_blank_lines(
             [
                 _sentence(deployment),
@@ -63,17 +63,17 @@ class CachesAnswer(Answer):
         )
 
     def key(self) -> str:
-        """Explain when a tier pays off."""
+        """Explain when a cache tier pays off."""
         return _KEY
 
     def notes(self) -> Iterator[Note]:
-        """Notes on tier loading speed, required capacity, the reading of the trace, and prices."""
+        """Yield notes on tier loading speed, required capacity, the trace, and prices."""
         notes = [note for tiers in self.deployments for note in _notes(tiers, self.rate)]
         for index, line in enumerate(dict.fromkeys([*self.refused, *notes])):
             yield Note(line, weight=int(index < _FEW))
 
     def next_command(self) -> str:
-        """Suggest `compare` for the first chip with the hit rate of its own memory."""
+        """Suggest `compare` for the first chip, with the hit rate of its own memory."""
         (first, *_), request = self.deployments, self.request
         scenario = first.deployment.scenario
         asked = Evaluated.sharing(
@@ -89,7 +89,7 @@ class CachesAnswer(Answer):
         return follow_up(asked, compare, request.model, flag("on"), chip, ending=ending)
 
     def records(self) -> list[Record]:
-        """One record per tier of each deployment."""
+        """Build one record per cache tier of each deployment."""
         return [record for deployment in self.deployments for record in deployment.records()]
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
@@ -97,12 +97,12 @@ class CachesAnswer(Answer):
         return SHOWN, self.records()
 
     def warnings(self) -> Sequence[str]:
-        """Say why chips have no answer."""
+        """Explain why some chips have no answer."""
         return self.refused
 
     @property
     def charts(self) -> Charts:
-        """Chart of the hit rate against cache size."""
+        """A chart of the hit rate against cache size."""
         from fastcalc.features.caches.chart import hits
 
         return {"caches": partial(hits, self.deployments)}

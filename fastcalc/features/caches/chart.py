@@ -16,7 +16,7 @@ _SIZES = 25
 
 
 def hits(answers: Sequence[DeploymentTiers]) -> Chart:
-    """Hit rate against cache size, with a line for each chip type.
+    """Draw the hit rate against cache size, with a line for each chip type.
 
     Markers show the tiers: the chips' own memory, the host's memory, and the requested sizes.
     """

@@ -24,20 +24,20 @@ class _TierOfDeployment(PlacedBatch):
 
     @property
     def usd(self) -> float | None:
-        """Price of the chips per request. [USD]"""
+        """The price of the chips per request. [USD]"""
         price = self.location.usd_per_hour
         return None if price is None else price / 3600.0 / self.tier.requests
 
     @property
     def limited_by(self) -> str | None:
-        """What limits the request rate; None if the speed of a tier is unknown."""
+        """The resource that limits the request rate. None if the speed of a tier is unknown."""
         if isnan(self.tier.loading):
             return None
         return "link" if self.tier.is_limited_by_link else "chips"
 
     @property
     def break_even(self) -> float | None:
-        """Price of the tier below which it pays off. [USD/GB per month]"""
+        """The memory price below which the tier pays off. [USD/GB per month]"""
         return break_even(self.tier, self.own, self.location.usd_per_hour)
 
 
@@ -155,18 +155,18 @@ COLUMNS: tuple[TableColumn, ...] = (
 
 @dataclass(frozen=True, eq=False)
 class DeploymentTiers:
-    """A deployment with each cache tier: none, its own memory, and the tiers behind it."""
+    """A deployment with each cache tier: none, the chips' own memory, and the tiers behind it."""
 
     deployment: CachedDeployment
     tiers: Sequence[CachedTier]
 
     @property
     def chips(self) -> str:
-        """Number and type of the chips."""
+        """The number and type of the chips."""
         return named_chips(self.deployment.location)
 
     def records(self) -> list[Record]:
-        """One record per tier."""
+        """Build one record per tier."""
         location, own = self.deployment.location, self.tiers[1]
         points = (_TierOfDeployment(location=location, tier=tier, own=own) for tier in self.tiers)
         return [plainly(values(COLUMNS, point)) for point in points]

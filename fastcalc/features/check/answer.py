@@ -18,11 +18,11 @@ _STYLES = {"error": "1", "warning": "0", "note": "2", "excused": "2"}
 """Bold, plain and dim for the severities: no hue is readable on every background."""
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _NAMED = 5
-"""Most skipped files that the summary names. [1]"""
+"""Maximum number of skipped files that the summary names. [1]"""
 
 
 def as_text(report: Report, *, colour: bool) -> str:
-    """One line per fault, and a summary line."""
+    """Format one line per fault, and a summary line."""
     lines = [_line(fault, fault.severity, colour=colour) for fault in report.faults]
     if report.strict:
         lines += [_line(fault, "excused", colour=colour) for fault in report.excused]
@@ -37,7 +37,7 @@ def _line(fault: Fault, word: str, *, colour: bool) -> str:
 
 
 def summary(report: Report) -> str:
-    """Summary line: files checked and faults found."""
+    """Summarize how many files were checked and how many faults were found."""
     counts = [
         many(count, word) for word in ("error", "warning", "note") if (count := report.count(word))
     ]
@@ -52,7 +52,7 @@ def summary(report: Report) -> str:
 
 
 def _skipped(report: Report) -> str:
-    """Count the skipped files, and name the first ones."""
+    """Count the skipped files and name the first ones."""
     files = [line(file) for file in report.skipped]
     if not files:
         return ""
@@ -62,7 +62,7 @@ def _skipped(report: Report) -> str:
 
 
 def as_json(report: Report) -> str:
-    """One JSON document with a record per fault."""
+    """Format one JSON document with a record per fault."""
     document: dict[str, object] = {
         **envelope(SCHEMA),
         "files": report.files,
@@ -83,7 +83,7 @@ def _record(fault: Fault) -> dict[str, object]:
 
 
 def as_github(report: Report) -> str:
-    """Workflow commands, which GitHub shows as annotations on the lines of a pull request."""
+    """Format workflow commands, which GitHub shows as annotations in a pull request."""
     lines = []
     for fault in report.faults:
         location = f"file={_property(fault.file)},line={fault.line or 1},col={fault.column or 1}"
@@ -94,7 +94,7 @@ def as_github(report: Report) -> str:
 
 
 def as_sarif(report: Report) -> str:
-    """One SARIF 2.1.0 document for code scanning (OASIS standard, sections 3.13 to 3.30)."""
+    """Format one SARIF 2.1.0 document for code scanning (OASIS standard, sections 3.13 to 3.30)."""
     reported = [*report.faults, *(report.excused if report.strict else ())]
     rules = [_sarif_rule(RULES[name]) for name in sorted({fault.rule for fault in reported})]
     results = []
@@ -138,7 +138,7 @@ def _sarif_rule(rule: Rule) -> dict[str, object]:
 
 
 def as_junit(report: Report) -> str:
-    """JUnit XML with a test case per fault that counts, or a single passing one."""
+    """Format JUnit XML with a test case for each counted fault, or a single passing test case."""
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
     failing = {"error", "warning"} if report.policy.fail_on_warnings else {"error"}
@@ -167,7 +167,7 @@ def _property(text: str) -> str:
 
 
 def rules_json(rules: Sequence[Rule]) -> str:
-    """One JSON document with a record per rule."""
+    """Format one JSON document with a record per rule."""
     keys = ("id", "severity", "title", "why", "seen", "fix", "scope", "excusable")
     records = [
         {key: getattr(rule, key) for key in keys} | {"kinds": sorted(rule.kinds)} for rule in rules
@@ -176,7 +176,7 @@ def rules_json(rules: Sequence[Rule]) -> str:
 
 
 def explain(rule: Rule, width: int) -> str:
-    """Description of a rule: what it finds, why it matters, where it was seen, how to fix it."""
+    """Describe a rule: what it checks, why it matters, an observed example, and how to fix it."""
     reported = {
         "why": rule.why,
         "example": rule.seen,
@@ -192,7 +192,7 @@ def explain(rule: Rule, width: int) -> str:
 
 
 def describe_rules(rules: Sequence[Rule], width: int) -> str:
-    """One line per rule; long titles continue on indented lines."""
+    """Format one line per rule. Long titles continue on indented lines."""
     titles = (f"{rule.id}  {rule.severity:8} {rule.title}" for rule in rules)
     lines = (textwrap.fill(title, width, subsequent_indent=" " * 17) for title in titles)
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""A document in the form used by rules: every readable number, even if other lines are wrong.
+"""A document as the rules see it: every readable number, even if other lines are wrong.
 
 Numbers are read one by one, so that a misspelt key in one line does not hide a sparse rate in
 another.
@@ -28,7 +28,7 @@ _TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
 
 @dataclass(frozen=True)
 class WrittenNumber:
-    """A number of a file in SI, with its text as written and its other keys (source, note, ...)."""
+    """A number in a file, in SI units, with its text and its other keys (source, note, ...)."""
 
     path: Path_
     dimension: str
@@ -38,11 +38,11 @@ class WrittenNumber:
 
     @property
     def name(self) -> str:
-        """``memory[0].bandwidth``."""
+        """The dotted path of the number, such as ``memory[0].bandwidth``."""
         return dotted(self.path)
 
     def said(self, key: str) -> str | None:
-        """Quote the text of another key, shortened if very long."""
+        """Quote the text of another key, shortened if it is very long."""
         value = self.about.get(key)
         return value[:_LONGEST] if isinstance(value, str) else None
 
@@ -67,7 +67,7 @@ class Sheet:
 
     @property
     def shaped(self) -> Model | None:
-        """The entry if it is a model with a shape, rather than only totals."""
+        """The entry, if it is a model with a shape rather than only totals."""
         if not isinstance(self.entry, Model) or self.entry.is_minimal:
             return None
         return self.entry
@@ -78,30 +78,30 @@ class Sheet:
         return self.document.mapping()
 
     def si(self, name: str) -> float | None:
-        """A number in SI, or None if the file has none or zero."""
+        """Return a number in SI units. Returns None if it is missing or zero."""
         number = self.numbers.get(name)
         return (number.si or None) if number else None
 
     def word(self, *path: str | int) -> str:
-        """The text at a path in lower case, or an empty string."""
+        """Return the text at a path in lower case. Returns an empty string if there is none."""
         value = self.at(*path)
         return value.lower() if isinstance(value, str) else ""
 
     def at(self, *path: str | int) -> Json:
-        """Value at a path, or None."""
+        """Return the value at a path. Returns None if there is none."""
         return self.document.at(*path)
 
     def items(self, *path: str | int) -> list[Json]:
-        """Items of the list at a path; empty if there is no list."""
+        """Return the items of the list at a path. Returns an empty list if there is none."""
         return self.document.items(*path)
 
     def states(self, path: Path_) -> bool:
-        """Whether the file itself has a value at a path, rather than one that it extends."""
+        """Check whether the file itself, not the entry that it extends, has a value at a path."""
         return path in self.document.values or path in self.document.keys
 
     @property
     def year(self) -> int | None:
-        """Year of release, if the file states it."""
+        """The release year, if the file states it."""
         text = str(self.at("released") or "")[:4]
         return int(text) if text.isdecimal() and len(text) == 4 else None
 
@@ -119,7 +119,7 @@ def sheet(
     entry: Hardware | Model | Engine | None = None,
     parent: Sheet | None = None,
 ) -> Sheet:
-    """A document in the form used by rules."""
+    """Convert a document to the form that rules use."""
     numbers = {
         number.name: number
         for number in _numbers(_Form(schema=SCHEMAS[entry_type]), document.data, ())
@@ -128,7 +128,7 @@ def sheet(
 
 
 class _Form(NamedTuple):
-    """Form of data that hold numbers, from their type in a schema.
+    """How data of a schema type hold numbers.
 
     reader : reader of a quantity
     container, items : type of a list or a mapping, and form of its items
@@ -161,7 +161,7 @@ def _numbers(form: _Form, data: Json, path: Path_) -> Iterator[WrittenNumber]:
 
 @cache
 def _forms(schema: type[BaseModel]) -> list[tuple[str, _Form]]:
-    """Fields of a record that may hold numbers, and their forms."""
+    """List the fields of a record that may hold numbers, with their forms."""
     forms = (
         (name, _form(field.annotation, tuple(field.metadata)))
         for name, field in schema.model_fields.items()
@@ -170,7 +170,7 @@ def _forms(schema: type[BaseModel]) -> list[tuple[str, _Form]]:
 
 
 def _form(annotation: Any, metadata: tuple[Any, ...]) -> _Form:
-    """Form of a type; empty if it holds no numbers."""
+    """Derive the form of a type. It is empty if the type holds no numbers."""
     if get_origin(annotation) is Annotated:
         inner, *inner_metadata = get_args(annotation)
         return _form(inner, (*inner_metadata, *metadata))

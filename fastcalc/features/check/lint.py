@@ -1,4 +1,4 @@
-"""Checking of files and folders: faults found by all rules."""
+"""Check files and folders against all rules."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ assert rules  # importing the package registers every rule
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found: faults in order, excused faults, and baseline faults.
+    """The result of a check: faults in order, excused faults, and baseline faults.
 
     skipped : files of other programs, starting with those whose keys are most like an entry's
     """
@@ -44,7 +44,7 @@ class Report:
 
     @property
     def strict(self) -> bool:
-        """Whether everything is checked, so that notes and excuses are also shown."""
+        """Whether all rules are checked, so that notes and excuses are also shown."""
         return self.policy.is_strict
 
     def count(self, severity: str) -> int:
@@ -53,7 +53,7 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        """Whether no fault counts."""
+        """Check whether the files have no fault that counts."""
         counts_warnings = self.policy.fail_on_warnings
         return not (self.count("error") or (counts_warnings and self.count("warning")))
 
@@ -114,7 +114,7 @@ def check(
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """YAML files at the given paths, each once; folders are searched recursively."""
+    """List the YAML files at the given paths, each once. Folders are searched recursively."""
     if not paths:
         cwd = Path.cwd()
         listed = [
@@ -182,7 +182,7 @@ def check_document(
 def _implausible(
     document: Document, entry_type: Kind, subject: Sheet, setting: RuleContext
 ) -> Iterator[Fault]:
-    """Yield the findings of the rules in one document, except those reported for its parent."""
+    """Yield what the rules find in one document, except what they already report for its parent."""
     for rule, finder in finders(entry_type, is_strict=setting.strict):
         for where, message in finder(subject, setting):
             if isinstance(where, WrittenNumber):
@@ -200,7 +200,7 @@ def _implausible(
 def _excuse(
     document: Document, faults: Iterable[Fault], setting: RuleContext, *, is_broken: bool
 ) -> Iterator[Fault]:
-    """Attach the file's excuses; report unneeded ones if all numbers could be read."""
+    """Attach the file's excuses. Reports unneeded excuses if all numbers could be read."""
     reasons = document.mapping("excused")
     applied = set()
     for fault in faults:

@@ -1,4 +1,4 @@
-"""Policy of a check: selected rules, required sources, counted warnings, and the baseline."""
+"""The policy of a check: selected rules, required sources, counted warnings, and the baseline."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class Policy:
         return self.require_sources and self.fail_on_warnings
 
     def is_reported(self, fault: Fault) -> bool:
-        """Whether the rule of a fault counts; it always does if the file does not load."""
+        """Check whether a fault is reported. It always is if the file does not load."""
         if _is_fatal(fault.rule):
             return True
         return fault.rule.startswith(self.select or ("",)) and not (
@@ -47,7 +47,7 @@ class Policy:
         )
 
     def split(self, faults: Iterable[Fault]) -> tuple[list[Fault], list[Fault]]:
-        """New faults, and faults that are in the baseline."""
+        """Split faults into new ones and those in the baseline."""
         baseline = self.baseline.copy()
         by_baseline: tuple[list[Fault], list[Fault]] = [], []
         for fault in faults:
@@ -62,7 +62,7 @@ _MOST_BYTES = 20_000_000
 
 
 def signature(rule: str, file: Path, message: str) -> tuple[str, str, str]:
-    """Identify a fault independently of its line number and of the path as typed."""
+    """Identify a fault regardless of its line number and of how its path was typed."""
     return rule, os.path.realpath(file), message
 
 
@@ -71,7 +71,7 @@ def _is_fatal(rule: str) -> bool:
 
 
 def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
-    """Ids or id prefixes of rules, in capitals.
+    """Convert names of rules to ids or id prefixes in capitals.
 
     Raises InputError if no rule has the prefix, or if a rule on reading files would be ignored.
     """
@@ -92,7 +92,7 @@ def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
 
 
 def baseline_of(path: Path, folder: Path) -> Counter[tuple[str, str, str]]:
-    """Find the faults in a file written by ``fastcalc check --format json``.
+    """Read the faults from a file written by ``fastcalc check --format json``.
 
     folder : folder in which that command ran; paths in the file are relative to it
     """

@@ -1,4 +1,4 @@
-"""Lenient parsing of printed numbers with units, in the many spellings that vendors use."""
+"""Parse printed numbers with units in the many spellings that vendors use."""
 
 import re
 
@@ -98,7 +98,7 @@ def _scale(prefix: str, dimension: str) -> float:
 
 
 def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
-    """List all separate numbers in a text, ignoring units.
+    """List all separate numbers in a text, without regard to units.
 
     >>> plain_numbers("core_count: 132 of 5th gen, 0.74")
     [132.0, 0.74]
@@ -108,7 +108,7 @@ def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
 
 
 def _plain(number: str) -> list[float]:
-    """Possible values of a number: '4.000' is four, or four thousand if points group digits."""
+    """List what a number can mean: '4.000' is four, or four thousand if points group digits."""
     if not number:
         return []
     value = float(number.replace(",", ""))

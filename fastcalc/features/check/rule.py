@@ -1,4 +1,4 @@
-"""Rules of the check: finder function, reason, example of the fault, and correction."""
+"""A rule of the check: its function, its reason, an example of the fault, and the fix."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ _KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 
 @dataclass(frozen=True)
 class RuleContext:
-    """Context of a check in addition to the file.
+    """What a rule may consult in addition to the file.
 
     today : current date
     strict : whether every number must have a source
@@ -35,19 +35,19 @@ class RuleContext:
 
     @cached_property
     def shipped_owners(self) -> Callable[[Kind], Callable[[str], str | None]]:
-        """Function that, for a kind, looks up the id of a shipped entry by name."""
+        """A function that returns, for a kind of entry, a lookup of shipped ids by name."""
         return cache(Catalogue().owners)
 
     @cached_property
     def architectures(self) -> frozenset[bytes]:
-        """List the architectures, chip kinds and link kinds that hardware files use."""
+        """The architectures, chip kinds and link kinds that hardware files use."""
         texts = Catalogue(dict(self.folders)).texts("hardware").values()
         return frozenset(
             word for text in texts for word in re.findall(rb"(?:architecture|kind): (.*)\n", text)
         ) | {BRIDGED.encode()}
 
     def catalogue(self, file: str, entry_type: Kind) -> Catalogue:
-        """Catalogue of entries that a file may refer to."""
+        """Load the catalogue of entries that a file may refer to."""
         neighbours = {entry_type: (Path(file).parent, *self.folders.get(entry_type, ()))}
         return Catalogue({**self.folders, **neighbours})
 
@@ -57,9 +57,9 @@ Finder = Callable[[Sheet, RuleContext], Findings]
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: an id of two letters (its family) and three digits, and its texts for users.
+    """A rule: its id (two letters for the family, three digits) and its texts for users.
 
-    A ``note`` is reported but does not count. If ``finds`` is None, the file reader finds it.
+    A ``note`` is reported but does not count. If ``finds`` is None, the file reader detects it.
     """
 
     id: str
@@ -74,24 +74,24 @@ class Rule:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """List the kinds of files that it checks: those of its family, or all."""
+        """The kinds of files that the rule checks: those of its family, or all."""
         family = _KINDS.get(self.id[:2])
         return frozenset({family} if family else _KINDS.values())
 
     @property
     def excusable(self) -> bool:
-        """Whether a file may excuse the fault; faults of structure and units cannot be excused."""
+        """Whether a file may excuse the fault. Faults of structure and units cannot be excused."""
         return self.id[:2] not in ("ST", "UN") and not self.prevents_loading
 
     @property
     def prevents_loading(self) -> bool:
-        """Whether a file with this fault does not load, because the file reader finds it."""
+        """Whether a file with this fault fails to load, because the file reader detects it."""
         return self.finds is None
 
 
 @cache
 def finders(entry_type: Kind, *, is_strict: bool) -> list[tuple[Rule, Finder]]:
-    """List the rules for a kind of file with their functions, by id."""
+    """List the rules for a kind of file, ordered by id, with their functions."""
     scopes = {"always", "strict"} if is_strict else {"always"}
     return [
         (rule, rule.finds)

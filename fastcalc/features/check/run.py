@@ -30,7 +30,7 @@ _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # line breaks of YAML 1.1, a
 
 @dataclass(frozen=True)
 class CorrectedFile:
-    """A file before and after the corrections of some faults; nothing else is changed."""
+    """A file before and after some faults are corrected. Nothing else changes."""
 
     path: Path
     before: bytes
@@ -39,7 +39,7 @@ class CorrectedFile:
 
 
 def corrected(faults: Iterable[Fault]) -> list[CorrectedFile]:
-    """Files that known replacements would change, ordered by path."""
+    """Apply known replacements to files, and list the changed files by path."""
     by_file: dict[Path, list[Fault]] = defaultdict(list)
     for fault in faults:
         if fault.replacement is not None and fault.line:
@@ -76,7 +76,10 @@ _Span = tuple[int, int, str]  # start and end of the replaced text, and its repl
 
 
 def _span(text: str, starts: Sequence[int], fault: Fault) -> _Span | None:
-    """Text span that a fault replaces, or None if it is written differently, e.g. with escapes."""
+    """Find the text that a fault replaces.
+
+    Returns None if it is written differently, as with escapes.
+    """
     assert fault.replacement is not None
     written, right = fault.replacement
     if fault.line > len(starts):
@@ -87,7 +90,7 @@ def _span(text: str, starts: Sequence[int], fault: Fault) -> _Span | None:
 
 
 def diff(files: Iterable[CorrectedFile]) -> bytes:
-    """Changes of files as a unified diff for ``patch`` and ``git apply``."""
+    """Format the changes as a unified diff for ``patch`` and ``git apply``."""
     return b"".join(line for file in files for line in _diff(file))
 
 
@@ -99,7 +102,7 @@ def _diff(file: CorrectedFile) -> Iterator[bytes]:
 
 
 def _named(side: str, path: Path) -> bytes:
-    """Name of a file for a diff header, quoted as in C if it contains special characters."""
+    """Format a file name for a diff header, quoted as in C if it contains special characters."""
     path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     name = f"{side}/{path.as_posix().lstrip('/')}".encode(errors="surrogateescape")
     if re.search(rb'[\x00-\x1f"\\\x7f]', name):
@@ -155,7 +158,7 @@ def run(request: CheckFiles) -> int:
 
 
 def _correct(files: Sequence[CorrectedFile]) -> None:
-    """Write the corrected files, either all of them or none."""
+    """Write all corrected files, or none of them."""
     locked = [file.path for file in files if not os.access(file.path, os.W_OK)]
     if locked:
         printed = f"'fastcalc check {flag('fix')}' prints what to change"
@@ -175,7 +178,7 @@ def _checked(request: CheckFiles, policy: Policy) -> Report:
 
 
 def policy_of(request: CheckFiles, folder: Path) -> Policy:
-    """Policy given by a request.
+    """Read the policy from a request.
 
     folder : folder to which paths in the baseline are relative
     """

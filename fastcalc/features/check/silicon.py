@@ -1,4 +1,4 @@
-"""Known properties of memories and cores, from the tables of ``silicon.yaml``."""
+"""Known properties of memories and cores, from the tables in ``silicon.yaml``."""
 
 import re
 from dataclasses import dataclass, replace
@@ -15,24 +15,27 @@ GIB, GB = 2.0**30, 1e9
 
 @cache
 def tables() -> dict[str, Any]:
-    """Tables by name, read when a rule first needs one."""
+    """Load the tables by name when a rule first needs one."""
     return {**read(Path(__file__).with_name("silicon.yaml")).mapping()}
 
 
 def row(table: str, *keys: str) -> dict[str, Any]:
-    """Row of the first key that a table has, else its row 'other', else an empty one."""
+    """Find the row of the first key in a table.
+
+    Falls back to the row 'other', then to an empty row.
+    """
     rows: dict[str, dict[str, Any]] = tables()[table]
     return next((rows[key] for key in (*keys, "other") if key in rows), {})
 
 
 def band(table: str, *keys: str) -> tuple[float, float]:
-    """Find the smallest and largest plausible value in a table, for the first key that it has."""
+    """Find the smallest and largest plausible values in a table, for the first key that it has."""
     low, high = row(table, *keys)["band"]
     return low, high
 
 
 def by_year(table: str, year: int | None) -> float:
-    """Upper limit for the period of a year; for the last period if no year is given."""
+    """Find the upper limit for a year's period. Uses the last period if no year is given."""
     rows = tables()[table]
     row_of_year = next((period for period in rows if year and year <= period["until"]), rows[-1])
     limit: float = row_of_year["most"]
@@ -54,7 +57,7 @@ class StackOrChannel:
 
 @dataclass(frozen=True)
 class Core:
-    """Work of one core per cycle and links of such chips, as explained in `silicon.yaml`."""
+    """A core's work per cycle and the links of such chips, as explained in `silicon.yaml`."""
 
     matrix: float
     slowest: float
@@ -68,7 +71,10 @@ class Core:
 
 
 def fastest_link(sheet: Sheet) -> float | None:
-    """Find the fastest link that a chip can have in one direction, if known. [1e9 byte/s]"""
+    """Find the one-way bandwidth of the fastest link that a chip can have, if known.
+
+    [1e9 byte/s]
+    """
     core, domain = core_of(sheet), sheet.si("links.scale_up.domain")
     if "pcie" in sheet.word("name") and domain != 2:  # two may be joined by a bridge
         return 32.0 if (sheet.year or 2100) <= 2021 else 64.0
@@ -77,7 +83,7 @@ def fastest_link(sheet: Sheet) -> float | None:
 
 @once
 def core_of(sheet: Sheet) -> Core | None:
-    """Known properties of a chip's cores."""
+    """Look up the known properties of a chip's cores."""
     core_types = tables()["core_types"]
     name = sheet.word("architecture").removesuffix("-ga10x")
     suffix = {"gddr": "-graphics", "lpddr": "-embedded"}
@@ -98,12 +104,12 @@ def core_of(sheet: Sheet) -> Core | None:
 
 
 def is_geforce(sheet: Sheet) -> bool:
-    """Whether a card is a GeForce, whose 32-bit accumulation runs at half rate."""
+    """Check whether a card is a GeForce, whose 32-bit accumulation runs at half rate."""
     return bool(re.search(r"geforce|rtx ?[2345]0[5-9]0", sheet.word("name")))
 
 
 def is_uniform(sheet: Sheet) -> bool:
-    """Whether the rate of a chip doubles each time the bits are halved, as on datacenter GPUs."""
+    """Check whether halving the bits doubles the rate throughout, as on datacenter GPUs."""
     return sheet.word("vendor").startswith(("nvidia", "amd")) and not is_geforce(sheet)
 
 
@@ -120,17 +126,17 @@ class MemoryParts:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Rows of the tables that apply to it, the most specific first."""
+        """The table rows that apply to the memory, most specific first."""
         return (*((self.host,) if self.family == "ddr" else ()), self.type, self.family)
 
     @property
     def part(self) -> StackOrChannel | None:
-        """Stack or channel of its generation, if the generation is named."""
+        """The stack or channel of the memory's generation, if the generation is named."""
         generation = row(self.family, self.type) if self.family in ("hbm", "gddr") else {}
         return StackOrChannel(**generation) if generation else None
 
     def counts(self, *, capacity: float = 1.0, bandwidth: float = 1.0) -> list[int]:
-        """Numbers of stacks or channels that give both capacity and bandwidth.
+        """List the numbers of stacks or channels that give both capacity and bandwidth.
 
         All generations are tried if none is named. Factors of capacity and bandwidth test whether
         a mistake explains them. [1]
@@ -168,7 +174,7 @@ _FAMILIES_BY_PLACE = {"host": "ddr", "disk": "disk"}
 
 
 def host_key(sheet: Sheet) -> str:
-    """Key of a host in the tables, such as ``consumer-host``; empty for chips."""
+    """Return the key of a host in the tables, such as ``consumer-host``; empty for chips."""
     if sheet.word("kind") != "host":
         return ""
     is_superchip = sheet.word("vendor").startswith("nvidia")
@@ -199,7 +205,7 @@ def tiers(sheet: Sheet) -> list[MemoryParts]:
 
 
 def main_tier(sheet: Sheet) -> MemoryParts | None:
-    """Memory from which weights are read: the fastest with readable numbers."""
+    """Find the memory from which weights are read: the fastest with readable numbers."""
     readable = [tier for tier in tiers(sheet) if tier.bandwidth]
     return max(
         readable, key=lambda tier: tier.bandwidth.si if tier.bandwidth else 0.0, default=None
@@ -207,5 +213,5 @@ def main_tier(sheet: Sheet) -> MemoryParts | None:
 
 
 def sixteen_bit(sheet: Sheet) -> WrittenNumber | None:
-    """Dense 16-bit rate."""
+    """Find the dense 16-bit rate."""
     return sheet.numbers.get("peak.bf16") or sheet.numbers.get("peak.fp16")

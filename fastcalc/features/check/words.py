@@ -1,4 +1,4 @@
-"""Formatting of numbers in messages: few digits and a decimal prefix."""
+"""Format numbers in messages with few digits and a decimal prefix."""
 
 from fastcalc.catalogue.units import DECIMAL
 
@@ -15,7 +15,7 @@ _BASE = {
 
 
 def amount(value: float, dimension: str) -> str:
-    """An SI value as text, in the unit that users write.
+    """Format an SI value in the unit that users write.
 
     >>> amount(3.35e12, "bandwidth"), amount(5e-6, "time"), amount(814e-6, "area")
     ('3.35 TB/s', '5 us', '814 mm2')
@@ -36,7 +36,7 @@ def amount(value: float, dimension: str) -> str:
 
 
 def ratio(value: float) -> str:
-    """A ratio as text, with enough digits to recognize nearby round values.
+    """Format a ratio with enough digits to recognize nearby round values.
 
     >>> ratio(2.0), ratio(0.4997), ratio(1234.5)
     ('2', '0.5', '1,234')
@@ -45,5 +45,5 @@ def ratio(value: float) -> str:
 
 
 def near(value: float, reference: float, tolerance: float) -> bool:
-    """Whether a value is within a relative tolerance of another."""
+    """Check whether a value is within a relative tolerance of another."""
     return abs(value - reference) <= tolerance * abs(reference)

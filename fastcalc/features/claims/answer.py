@@ -1,4 +1,4 @@
-"""Judged claims as a table, as records, and a single claim in full."""
+"""Output of judged claims: a table, records, or a single claim in full."""
 
 import textwrap
 from collections import Counter
@@ -33,20 +33,20 @@ _UNREACHABLE = "no batch reaches both speeds"
 _NEGLIGIBLE_S = 1e-6
 _RANGE_DIGITS = 3
 _FEW, _MORE = 2, 6
-"""Most values listed in a table or a full claim; of more, only the range is shown."""
+"""Maximum number of values listed in a table and in a full claim. Longer lists show their range."""
 
 _LONG_UNIT = len("TB/s")
-"""Longest unit that a line of the table prints twice. [1]"""
+"""Longest unit that a table line prints twice. [1]"""
 
 _MOST_CLAIMS = 12
-"""Most claims on a first screen, which takes two to three lines for one. [1]"""
+"""Maximum number of claims on the first screen, where each takes two to three lines. [1]"""
 
 _WIDEST = 100
-"""Largest width of a full claim in characters, on any screen."""
+"""Maximum width of a full claim in characters, on any screen."""
 
 
 def computed_lines(judged: Judged, *, is_brief: bool = False) -> list[str]:
-    """Compare each computed number with what the claim, or its conclusion, needs.
+    """Compare each computed number with the one that the claim or its conclusion states.
 
     is_brief : whether to give only the test that decides the verdict
     """
@@ -82,8 +82,8 @@ COLUMNS = (
 class ClaimsAnswer(Answer):
     """The verdicts on the claims of a file.
 
-    judged : requested claims, in the order of the file
-    book : whole file, with the articles and sources named by claims
+    judged : the requested claims, in the order of the file
+    book : the whole file, with the articles and sources that claims name
     """
 
     request: JudgeClaims
@@ -91,7 +91,7 @@ class ClaimsAnswer(Answer):
     book: Claims
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Counts of verdicts, then each claim with its verdict and its computed numbers."""
+        """Count the verdicts, then show each claim with its verdict and its computed numbers."""
         counts = Counter(judged.verdict for judged in self.judged)
         listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
         yield f"{many(len(self.judged), 'claim')}: {listed}."
@@ -107,20 +107,20 @@ class ClaimsAnswer(Answer):
         yield ""
 
     def _first_claims(self) -> list[Judged]:
-        """Claims of a first screen: the first topic, or the requested claims."""
+        """Select the claims for the first screen: the first topic, or the requested claims."""
         groups = self.groups()
         chosen = groups[0] if self.request.only is None else [*chain(*groups)]
         return chosen[:_MOST_CLAIMS]
 
     def groups(self) -> list[list[Judged]]:
-        """Claims of the first topic, then all others; empty groups are omitted."""
+        """Group the claims: first topic, then all others. Empty groups are omitted."""
         topic = next(iter(self.book.topics.values()), [])
         by_id = {judged.claim.id: judged for judged in self.judged}
         leading = [by_id.pop(id_) for id_ in topic if id_ in by_id]
         return [group for group in (leading, [*by_id.values()]) if group]
 
     def notes(self) -> Iterator[Note]:
-        """Notes on the claims that are not shown, and on the files that could change a number."""
+        """Yield notes on claims that are not shown, and on files that could change a number."""
         shown, count = len(self._first_claims()), len(self.judged)
         if shown < count:
             text = f"The table has {shown} of {count} claims; {option('wide')} prints all."
@@ -148,18 +148,18 @@ class ClaimsAnswer(Answer):
         return f"key: {'; '.join(meanings)}"
 
     def next_command(self) -> str:
-        """Command that explains the first claim with a number."""
+        """Suggest the command that explains the first claim with a number."""
         file = [str(self.request.path)] if self.request.path else []
         return command(shell_line(["fastcalc", "claims", *file, flag("explain"), self._first]))
 
     @property
     def _first(self) -> str:
-        """Id of the first claim on the page with a number, or else of the first claim."""
+        """The id of the first claim on the page with a number, or else of the first claim."""
         in_order = [*chain(*self.groups())]
         return next((judged for judged in in_order if judged.check), in_order[0]).claim.id
 
     def records(self) -> list[Record]:
-        """One record per claim; a field that does not apply is None.
+        """Build one record per claim. A field that does not apply is None.
 
         ``value`` and ``expected`` are numbers, or lists if a test has several cases; None in such
         a list means a case without a value.
@@ -208,7 +208,7 @@ class ClaimsAnswer(Answer):
         }
 
     def _sources(self, judged: Judged) -> str:
-        """Sources of the inputs and the expected value, in one line."""
+        """Format the sources of the inputs and of the expected value on one line."""
         articles = [self.book.articles[key].title for key in judged.claim.articles]
         titles = articles or ["our own inference"]
         for tested in judged.tested:
@@ -219,7 +219,7 @@ class ClaimsAnswer(Answer):
         return "; ".join(dict.fromkeys(titles))
 
     def places(self, judged: Judged) -> list[str]:
-        """Article, heading and paragraphs of every place where the claim is made."""
+        """List where the claim is made: article, heading and paragraphs."""
         texts = []
         for key, headings in judged.claim.place.items():
             stands = (
@@ -230,12 +230,12 @@ class ClaimsAnswer(Answer):
         return texts
 
     def title(self, key: str) -> str:
-        """Author of an article, or its title."""
+        """Return the author of an article, or its title if there is no author."""
         article = self.book.articles[key]
         return article.author or article.title
 
     def cells(self, record: Record) -> Record:
-        """A record with nested values as text, and without tables."""
+        """Convert the nested values of a record to text, and drop its tables."""
         texts = [f"{label}: {value}" for label, value in record["parts"].items()]
         premises = [
             " ".join(str(field) for field in premise.values() if field is not None)
@@ -245,11 +245,11 @@ class ClaimsAnswer(Answer):
         return cells | {"parts": texts, "premises": premises}
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """List all claims as one table."""
+        """Build one table of all claims."""
         return COLUMNS, self.judged
 
     def details(self) -> Record:
-        """Meaning of each verdict."""
+        """Explain each verdict."""
         return {"verdicts": dict(MEANING)}
 
 
@@ -258,11 +258,11 @@ class ExplainedClaim(ClaimsAnswer):
     """One claim in full: its verdict and reason, then numbers, inputs and sources."""
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """No page: `text` prints the claim."""
+        """Yield no parts, because `text` prints the claim."""
         return iter(())
 
     def text(self, screen: Screen) -> str:
-        """The claim with its verdict and reason, then numbers, inputs, break-even and sources."""
+        """Print the claim: verdict and reason, then numbers, inputs, break-evens and sources."""
         (judged,) = self.judged
         find_break_evens([judged])
         width = min(screen.width, _WIDEST)
@@ -303,7 +303,7 @@ class ExplainedClaim(ClaimsAnswer):
         )
 
     def _of_test(self, tested: Tested) -> Iterator[tuple[str, str]]:
-        """The computed value of a test and the criterion for it, its formula and its inputs."""
+        """Yield a test's computed value, criterion, formula and inputs."""
         check = tested.check
         yield "computed", f"{tested.quantity}: {shown(tested, _MORE)}"
         if check.premises:
@@ -332,13 +332,13 @@ class ExplainedClaim(ClaimsAnswer):
 
 
 def _words(pairs: Iterable[tuple[str, str]], width: int) -> list[str]:
-    """Lines of a claim in full, each after its label."""
+    """Format the labelled lines of a claim in full."""
     labelled = ((word, text) for word, text in pairs if text)
     return word_list(labelled, width, column=_COLUMN)
 
 
 def _table(judged: Iterable[Judged], *, is_wide: bool) -> TextTable:
-    """Claims, each with its computed numbers on the lines below it."""
+    """Build the table of claims, with each claim's computed numbers on the lines below it."""
     rows = []
     for one in judged:
         claim = _conditional_claim(one) if is_wide else one.claim.claim
@@ -349,7 +349,7 @@ def _table(judged: Iterable[Judged], *, is_wide: bool) -> TextTable:
 
 
 def shown(tested: Tested, max_listed: int = _FEW) -> str:
-    """Computed value of a test with its unit; only the ends if there are many."""
+    """Format the computed value of a test with its unit. Shows only the ends of a long list."""
     values = [float(value) for value in tested.values]
     reached = [value for value in values if np.isfinite(value)]
     if not reached:
@@ -362,14 +362,14 @@ def shown(tested: Tested, max_listed: int = _FEW) -> str:
 
 
 def over_assumptions(tested: Tested) -> str:
-    """Computed value as a cell: its range over all plausible assumptions, if it has any."""
+    """Format the range of a test's value over all plausible assumptions, if it has any."""
     if not tested.check.premises:
         return shown(tested)
     return " and ".join(_range_text(ends, tested.unit) for ends in tested.ranges)
 
 
 def _range_text(ends: tuple[float, float], unit: str) -> str:
-    """Range in words; a negligible time is 0."""
+    """Format a range in words. A negligible time is 0."""
     reached = [
         0.0 if unit == "s" and end < _NEGLIGIBLE_S else end for end in ends if np.isfinite(end)
     ]
@@ -380,7 +380,7 @@ def _range_text(ends: tuple[float, float], unit: str) -> str:
 
 
 def criterion(tested: Tested, *, is_stated: bool = False, is_brief: bool = False) -> str:
-    """Value that a claim states, in words, with the deviation it allows and the values tried.
+    """Describe the value that a claim states, its tolerance, and the values tried.
 
     is_stated : whether to leave out the values tried
     is_brief : whether to leave out the values tried and the deviation

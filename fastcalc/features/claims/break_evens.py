@@ -1,4 +1,4 @@
-"""Break-even values of inputs, at which the verdict on a claim changes, as text and records."""
+"""Break-even input values, at which the verdict on a claim changes, as text and records."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ _WORDS: dict[Outcome, str] = {
 
 
 def digits(value: float, count: int = 4) -> str:
-    """A number with a given number of significant digits, without trailing zeros.
+    """Format a number with a given number of significant digits, without trailing zeros.
 
     >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678), digits(4e12)
     ('6', '26.75', '525,000', '0.3487', '4e12')
@@ -40,7 +40,7 @@ def digits(value: float, count: int = 4) -> str:
 
 
 def break_even(judged: Judged) -> str:
-    """Break-even values of each input, or ``none``."""
+    """Format the break-even values of each input, or ``none``."""
     texts = [
         f"{'conclusion, ' if tested is judged.conclusion else ''}{text}"
         for tested in judged.tested
@@ -51,17 +51,17 @@ def break_even(judged: Judged) -> str:
 
 
 def break_even_lines(tested: Tested) -> list[str]:
-    """Break-even values of a test, with one line per input."""
+    """Format the break-even values of a test, one line per input."""
     return [text for text in (*_of(tested), tested.finding.break_even) if text]
 
 
 def changes(tested: Tested) -> list[str]:
-    """Break-even lines, or a line that no input changes the verdict; none without assumptions."""
+    """Format the break-even lines, or state that no input changes the verdict."""
     return break_even_lines(tested) or [_NONE_WITHIN] * bool(tested.check.premises)
 
 
 def crossings(judged: Judged) -> list[Record]:
-    """Every break-even as a record, with the text of `break_even`."""
+    """Build a record for every break-even, with the text of `break_even`."""
     return [
         {
             "premise": flip.premise,
@@ -103,7 +103,7 @@ def _of(tested: Tested) -> Iterator[str]:
 
 
 def _along(flips: Sequence[Flip]) -> Iterator[str]:
-    """Yield the outcomes along the range of an input; counts have integers on both sides."""
+    """Yield the outcomes along an input's range. Counts show the integers on both sides."""
     first, last = flips[0], flips[-1]
     below = "up to" if first.is_count else "below"
     yield f"{_WORDS[first.below]} {below} {_last(first)}"
@@ -112,7 +112,7 @@ def _along(flips: Sequence[Flip]) -> Iterator[str]:
 
 
 def _last(flip: Flip) -> str:
-    """Last value before the outcome changes."""
+    """Format the last value before the outcome changes."""
     return _at(replace(flip, at=flip.at - 1.0) if flip.is_count else flip)
 
 
@@ -138,7 +138,7 @@ def _cases(tested: Tested) -> Iterator[str]:
 
 
 def _held(cases: Sequence[str], met: Bools, is_met: bool) -> dict[str, None]:
-    """Cases that are as claimed (or not as claimed), each once."""
+    """List the cases in which the claim holds (or does not hold), each once."""
     return {case: None for case, meets in zip(cases, met, strict=True) if bool(meets) == is_met}
 
 
@@ -152,7 +152,7 @@ def _at(flip: Flip) -> str:
 
 
 def amount(values: Sequence[float], unit: str, between: str = ", ", count: int = 4) -> str:
-    """Numbers with their unit, shares in percent; a range with equal ends is one number.
+    """Format numbers with their unit and shares in percent. A range with equal ends is one number.
 
     >>> amount([0.2434], "share"), amount([2.0, 4.0], "x", " to "), amount([1.0], "wafers")
     ('24.34%', '2x to 4x', '1 wafer')
@@ -171,5 +171,5 @@ def amount(values: Sequence[float], unit: str, between: str = ", ", count: int =
 
 
 def spaced(name: str) -> str:
-    """Name of an input in words."""
+    """Write the name of an input in words."""
     return name.replace("_", " ")

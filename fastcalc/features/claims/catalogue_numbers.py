@@ -1,4 +1,4 @@
-"""Numbers of catalogue entries that claims may use: fields of files, and counts of models."""
+"""Catalogue numbers that claims may use: fields of files, and counts of models."""
 
 from typing import Any, NamedTuple
 
@@ -16,11 +16,11 @@ MODEL_FIELDS = {
     "width": "hidden",
     "cache_bytes_per_token": "cache_bytes_per_token",
 }
-"""Fields of a model that claims may use, with the names of their workload attributes."""
+"""Model fields that claims may use, with the workload attributes behind them."""
 
 
 class CatalogueNumber(NamedTuple):
-    """A catalogue number in SI units, as its file writes it, with its source."""
+    """A catalogue number in SI units, with its text in the file and its source."""
 
     si: float
     text: str

@@ -1,4 +1,4 @@
-"""Evaluations requested by tests of claims; all requests of a round are evaluated together."""
+"""Evaluate the requests of all tests together, one round at a time."""
 
 from collections.abc import Hashable, Sequence
 from typing import Protocol
@@ -7,10 +7,10 @@ from fastcalc.core.rounds import Answered
 
 
 class Question(Hashable, Protocol):
-    """A request of a test; equal requests share one answer."""
+    """A request of a test. Equal requests share one answer."""
 
     def answer_all(self, questions: Sequence["Question"]) -> Sequence[object]:
-        """Answers to questions of its type, in their order."""
+        """Answer several questions of this type, in their order."""
 
 
 def _answers(questions: Sequence[Question]) -> list[object]:
@@ -24,4 +24,4 @@ def _answers(questions: Sequence[Question]) -> list[object]:
 
 
 SOLVED: Answered[Question, object] = Answered(_answers)
-"""Evaluations, each done once; those of a round are vectorized."""
+"""Evaluations, each done once. Those of a round are vectorized."""

@@ -1,4 +1,4 @@
-"""Result of a test: one or several numbers, explanatory numbers, and a table."""
+"""The result of a test: its numbers, explanatory numbers, and a table."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class DoesNotFitError(InputError):
-    """A model of a claim does not fit on any number of the chips named in the claim."""
+    """A claim's model does not fit on any number of the chips that the claim names."""
 
 
 class FindingPart(NamedTuple):
@@ -28,7 +28,7 @@ class FindingRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """Measured values of a test, and its break-even value if the test computes one."""
+    """The values computed by a test, and its break-even value if the test computes one."""
 
     values: Array
     parts: tuple[FindingPart, ...] = ()
@@ -42,6 +42,6 @@ def finding(
     rows: FindingRows | None = None,
     break_even: str = "",
 ) -> Finding:
-    """Make a test result; each of ``parts`` is a label, a value and optionally a unit."""
+    """Build a test result. Each of ``parts`` is a label, a value and optionally a unit."""
     labelled = (FindingPart(label, float(value), *unit) for label, value, *unit in details)
     return Finding(floats(values), tuple(labelled), rows, break_even)

@@ -1,4 +1,4 @@
-"""Verdict on a claim: the number computed by its test, compared with the stated value."""
+"""Judge a claim by comparing the number that its test computes with the stated value."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -64,58 +64,61 @@ class Tested:
 
     @cached_property
     def explored(self) -> Explored:
-        """Break-even values over the plausible ranges of the inputs."""
+        """The break-even values over the plausible ranges of the inputs."""
         with placed(self.where):
             return explore(self.trial.answer, self.check.premises, COUNTS, SOLVED.each)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Smallest and largest number over all cases and ranges, in the unit of `ranges`."""
+        """The smallest and largest number over all cases and ranges, in the unit of `ranges`."""
         return min(low for low, _ in self.ranges), max(high for _, high in self.ranges)
 
     def elsewhere(self, moved: Moved) -> Floats:
-        """Numbers at other inputs, in the unit of the expected value."""
+        """Compute the numbers at other inputs, in the unit of the expected value."""
         return self.trial.values(moved)
 
     @property
     def values(self) -> Floats:
-        """Numbers at the stated inputs, in the unit of the expected value; at least one."""
+        """The numbers at the stated inputs, in the unit of the expected value.
+
+        There is at least one.
+        """
         return self.trial.stated
 
     @cached_property
     def finding(self) -> Finding:
-        """Numbers at the stated inputs, with tables and further numbers."""
+        """The numbers at the stated inputs, with tables and explanatory numbers."""
         with placed(self.where):
             return self.trial.finding({}, is_full=True)
 
     @property
     def expected(self) -> tuple[float, ...]:
-        """Value or values stated by the claim, in its unit."""
+        """The value or values that the claim states, in its unit."""
         return tuple(number / self.check.expected.factor for number in self.check.expected.values)
 
     @property
     def unit(self) -> str:
-        """Unit of the numbers and the expected values; empty for a plain number."""
+        """The unit of the computed and expected numbers. Empty for a plain number."""
         return self.check.expected.unit or self.check.unit
 
     @property
     def outcome(self) -> Outcome:
-        """Whether all, some or none of the numbers over all plausible inputs are as claimed.
+        """Whether the claim holds for all, some or none of the numbers over all plausible inputs.
 
-        For a claim that says 'may', some are enough.
+        A claim that says 'may' holds if some numbers satisfy it.
         """
         outcome = self.outcome_over_ranges
         return "holds" if self.check.may and outcome == "varies" else outcome
 
     @cached_property
     def met(self) -> Bools:
-        """Whether each number is as claimed, at the stated inputs."""
+        """Whether each number satisfies the claim at the stated inputs."""
         met = meets(self.values, self.check, np.array(self.expected))
         return np.broadcast_to(met, self.values.shape)
 
     @property
     def outcome_as_stated(self) -> Outcome:
-        """Whether the claim holds at the stated inputs, in some of its cases, or not.
+        """Whether the claim holds at the stated inputs in all, some or none of its cases.
 
         A claim that states several numbers holds only if all of them are right.
         """
@@ -127,19 +130,19 @@ class Tested:
 
     @property
     def formula(self) -> str:
-        """Formula with the names of its inputs, or in words."""
+        """The formula with the names of its inputs, or a description in words."""
         names = {name: in_words(name) for name in self.input_texts}
         test = TESTS[self.check.test]
         return test.in_words or test.formula.format_map(names)
 
     @property
     def worked(self) -> str:
-        """Formula with the values of its inputs filled in."""
+        """The formula with the values of its inputs filled in."""
         return TESTS[self.check.test].formula.format_map(self.input_texts)
 
     @property
     def quantity(self) -> str:
-        """Description of the number, for example "wafers for each model"."""
+        """A description of the number, for example "wafers for each model"."""
         return self.check.quantity or self.check.test.replace("-", " ")
 
 
@@ -148,12 +151,12 @@ Read = dict[tuple[str, str], Any]
 
 
 def in_unit(finding: Finding, check: Check) -> Floats:
-    """Convert a finding into the unit of the expected value; at least one number."""
+    """Convert a test result to the unit of the expected value."""
     return np.atleast_1d(np.asarray(finding.values, float)) / check.expected.factor
 
 
 def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
-    """Whether each number is as claimed, within the tolerance."""
+    """Check whether each number satisfies the claim, within the tolerance."""
     target: Floats = np.asarray(expected, float)
     # Rounding errors in the last digit are not counted as a difference.
     slack: Floats = np.abs(target) * (check.tolerance + 1e-12)
@@ -185,7 +188,7 @@ class Judged:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict based on the numbers."""
+        """The verdict that follows from the numbers."""
         if self.check is None:
             return "undetermined" if self.unfit else "external"
         if self.check.outcome == "fails":
@@ -210,12 +213,12 @@ class Judged:
 
     @property
     def files(self) -> list[str]:
-        """Catalogue entries that the numbers depend on."""
+        """The catalogue entries that the numbers depend on."""
         return sorted({name for test in self.tested for name in test.files})
 
     @property
     def depends(self) -> Depends | None:
-        """Which files could change the numbers; None without numbers."""
+        """The files that could change the numbers. None if there are no numbers."""
         if self.check is None:
             return None
         categories = {name.partition("/")[0] for name in self.files}
@@ -238,7 +241,7 @@ def judge(
 
 
 def find_break_evens(judged: Iterable[Judged]) -> None:
-    """Search break-evens of all claims in parallel, so that their evaluations are vectorized."""
+    """Search the break-evens of all claims in parallel, in vectorized evaluations."""
     all_tested = [tested for claim in judged for tested in claim.tested]
     SOLVED.in_step([partial(_in_full, tested) for tested in all_tested])
     SOLVED.known.clear()
@@ -276,7 +279,7 @@ def _judged(
 
 
 def _place(document: Document | None, claim: str, *steps: str | int) -> str:
-    """Find the position of a field of a claim in its file, or the claim's id without a file."""
+    """Find where a field of a claim is in its file. Without a file, use the claim's id."""
     if document is None:
         return claim
     ids = [inside(record, "id") for record in document.items("claims")]
@@ -286,12 +289,12 @@ def _place(document: Document | None, claim: str, *steps: str | int) -> str:
 def run(
     catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
 ) -> Tested:
-    """Numbers of a check at the stated inputs and over their plausible ranges."""
+    """Compute a check at the stated inputs and over their plausible ranges."""
     return _tested(_trial(catalogue, check, place, {} if read is None else read), place)
 
 
 def _trial(catalogue: Catalogue, check: Check, locate: Callable[..., str], read: Read) -> "_Trial":
-    """A check with its inputs resolved."""
+    """Resolve the inputs of a check."""
     reading = _Reading(catalogue.user_folders, catalogue.changes, catalogue.limits, cache=read)
     inputs = {}
     for name, argument in check.inputs.items():
@@ -301,7 +304,7 @@ def _trial(catalogue: Catalogue, check: Check, locate: Callable[..., str], read:
 
 
 def _tested(trial: "_Trial", locate: Callable[..., str]) -> Tested:
-    """A check at the stated inputs and over their plausible ranges."""
+    """Evaluate a check at the stated inputs and over their plausible ranges."""
     check, inputs = trial.check, trial.inputs
     is_cheap = "catalogue" not in TESTS[check.test].groups
     with placed(locate):
@@ -328,7 +331,7 @@ class _Reading(Catalogue):
     cache: Read = field(default_factory=dict)
 
     def model(self, name: str | Path | Model) -> Model:
-        """One model; whether its name is a configuration file is checked only once."""
+        """Load a model. Whether its name is a configuration file is checked only once."""
         is_read = ("models", str(name)) in self.cache
         return self._load(str(name), "models", Model) if is_read else super().model(name)
 
@@ -353,11 +356,11 @@ class _Trial:
 
     @property
     def stated(self) -> Floats:
-        """Compute the test at the stated inputs, in the unit of the expected value. [unit]"""
+        """The result of the test at the stated inputs, in the unit of the expected value. [unit]"""
         return self._computed({})
 
     def finding(self, moved: Moved, *, is_full: bool = False) -> Finding:
-        """Numbers of the test with some inputs moved."""
+        """Run the test with some inputs changed."""
         check, test = self.check, TESTS[self.check.test]
         arguments = {name: moved.get(name, each.argument) for name, each in self.inputs.items()}
         if "catalogue" in test.groups:
@@ -372,11 +375,11 @@ class _Trial:
         return finding
 
     def values(self, moved: Moved) -> Floats:
-        """Compute the test with some inputs moved, in the unit of the expected value. [unit]"""
+        """Compute the test with some inputs changed, in the unit of the expected value. [unit]"""
         return in_unit(self.finding(moved), self.check)
 
     def answer(self, moved: Moved) -> Outcome:
-        """Whether all, some or none of the numbers are as claimed with some inputs moved."""
+        """Check if all, some or none of the numbers satisfy the claim with some inputs changed."""
         key = tuple(moved.items())
         if key not in self.answered:
             self.answered[key] = self._answer(moved)
@@ -396,7 +399,7 @@ class _Trial:
         return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
 
     def _criteria(self, expected: Floats) -> int:
-        """Count the criteria formed by the expected values. [1]"""
+        """Count the criteria that the expected values form. [1]"""
         return expected.size // (2 if self.check.comparison == "between" else 1)
 
     def _computed(self, moved: Moved) -> Floats:
@@ -407,7 +410,10 @@ class _Trial:
 
     @property
     def ranges(self) -> tuple[tuple[float, float], ...]:
-        """Smallest and largest number over all inputs tried, one pair for each criterion. [unit]"""
+        """The smallest and largest number over all inputs tried, one pair for each criterion.
+
+        [unit]
+        """
         computed = [*self.computed.values()]
         is_of_each = self._criteria(np.asarray(self.check.expected.values)) > 1
         cases = np.stack(computed, axis=1) if is_of_each else [np.concatenate(computed)]
@@ -415,7 +421,7 @@ class _Trial:
 
 
 class _Resolved(NamedTuple):
-    """An input: value for the test, text in the file, and sources."""
+    """An input: its value for the test, its text in the file, and its sources."""
 
     argument: Any
     text: str

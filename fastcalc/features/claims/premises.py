@@ -1,4 +1,4 @@
-"""Break-evens of a check over the plausible ranges of its inputs."""
+"""Search the break-evens of a check over the plausible ranges of its inputs."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from fastcalc.formulas.solving import bisect, bisect_integers
 from fastcalc.formulas.types import ArrayLike
 
 Outcome = Literal["holds", "varies", "fails"]
-"""Whether all, some or none of the numbers are as claimed."""
+"""Whether a claim holds for all, some or none of its numbers."""
 
 Moved = Mapping[str, Any]
-"""Inputs, by name, whose values differ from the file. [SI]"""
+"""Inputs whose values differ from the file, by name. [SI]"""
 
 Found = TypeVar("Found")
 
@@ -33,7 +33,9 @@ _WIDE = 10.0
 
 @dataclass(frozen=True)
 class Flip:
-    """Where the outcome changes if one input moves and all others stay as stated. [unit of range]
+    """The value of one input at which the outcome changes, with all others as stated.
+
+    [unit of range]
 
     For a count, ``at`` is the first integer with the outcome ``above``.
     """
@@ -48,7 +50,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class Explored:
-    """Where a check breaks even over the plausible ranges of its inputs.
+    """The break-even values of a check over the plausible ranges of its inputs.
 
     jointly : inputs that change the outcome only together, at the bounds of their ranges
     """
@@ -62,7 +64,7 @@ class Each(Protocol):
     """Runs the independent parts of a search, such as `Answered.each`."""
 
     def __call__(self, searches: Iterable[Callable[[], Found]]) -> list[Found]:
-        """Results of the parts, in order."""
+        """Return the results of the parts in order."""
 
 
 def outcome_over(
@@ -92,7 +94,7 @@ def outcome_over(
 
 
 def _corners(premises: Mapping[str, Input]) -> list[Moved]:
-    """List all combinations of stated values and range bounds of the inputs, starting as stated."""
+    """List all combinations of stated values and range bounds of the inputs, as stated first."""
     choices = [
         [{}, *({name: value} for value in premise.ends or premise.others)]
         for name, premise in premises.items()
@@ -158,7 +160,7 @@ def _flips(
     *,
     is_count: bool,
 ) -> list[tuple[float, Outcome, Outcome]]:
-    """Values between two bounds at which the outcome changes, by bisection, with both outcomes.
+    """Bisect for the values between two bounds at which the outcome changes, with both outcomes.
 
     Counts are bisected down to neighbouring integers, other intervals `_HALVINGS` times.
     """

@@ -1,4 +1,4 @@
-"""Cost of a faster stream by a smaller batch alone, with an assumed latency floor per layer.
+"""Cost of a faster stream from a smaller batch alone, with an assumed latency floor per layer.
 
 The engines of the catalogue have fitted floors. Here the floor is an assumption, because the floor
 of servers of closed models is not published; the same step is computed with several floors.
@@ -35,7 +35,7 @@ from fastcalc.formulas.solving import first_changed, largest_reaching
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
 
 PRICE = 6.0
-"""Ratio of the fast mode's price to the standard price, as in all articles."""
+"""Price of the fast mode divided by the standard price, as in all articles."""
 
 _ANY = Engine.model_validate({"id": "any", "name": "Any software", "fitted_on": "nothing"})
 
@@ -43,7 +43,7 @@ _FLOORS = 128  # per round, in two rounds: the floor is found to 1/16384 of its 
 
 
 Multiples: TypeAlias = tuple[Batches, Batches, Floats]
-"""Largest batches at a slow and a fast speed, and the ratio of their costs per token."""
+"""The largest batches at a slow and a fast speed, and the ratio of their costs per token."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Chips, model, context and format, as shown in a table row."""
+        """The chips, model, context and format, as shown in a table row."""
         served = f"{self.work.model.id}, {self.context / 1024:g}k, {self.work.weight_format}"
         return f"{self.chips:g} {self.machine.hardware.id}, {served}"
 
@@ -75,7 +75,7 @@ class Case:
 
     @cached_property
     def layout(self) -> Layout:
-        """Tensor parallel up to a limit, then data-parallel attention with expert parallelism."""
+        """The layout: tensor parallel up to a limit, then data-parallel attention with experts."""
         chips = int(self.chips)
         if chips <= EXPERT_TENSOR_CHIPS or not self.work.experts:
             return Layout(tp=chips)
@@ -83,13 +83,13 @@ class Case:
 
     @cached_property
     def _together(self) -> Chip:
-        """One chip with the bandwidth and peaks of all chips."""
+        """One chip with the combined bandwidth and peaks of all chips."""
         chip = self.machine.chip
         products = (product._replace(peak=self.chips * product.peak) for product in chip.products)
         return replace(chip, bandwidth=self.chips * chip.bandwidth, products=Kinds(*products))
 
     def _decode(self, layout: Layout) -> Callable[[Floats], PassWork]:
-        """Function that counts the work of a decode step at a batch, on a layout."""
+        """Create a function that counts the work of a decode step at a batch, on a layout."""
         traffic = Traffic(prompt=self.context, output=0.0, context=self.context)
         placement = Placement(self.machine, self.work, layout, self.context)
         attention = attention_of(placement, traffic)
@@ -102,22 +102,24 @@ class Case:
 
     @cached_property
     def _decode_together(self) -> Callable[[Floats], PassWork]:
-        """Function that counts the work of a decode step on all chips as one."""
+        """A function that counts the work of a decode step on all chips combined into one."""
         return self._decode(Layout())
 
     @cached_property
     def _sending_each(self) -> ArrayLike:
-        """Communication time per sequence, at the rate of the links. [s]"""
+        """The communication time per sequence at the link rate. [s]"""
         work = self._decode(self.layout)(np.ones(1))
         return sending_seconds(work, self.machine.chip, EngineParameters())
 
     def step(self, batch: Floats, software: EngineParameters) -> TextbookStep:
-        """Decode step at a batch, with the time of each term."""
+        """Compute a decode step at a batch, with the time of each term."""
         step = textbook_step(self._decode_together(batch), self._together, software)
         return step._replace(sending=batch * self._sending_each)
 
     def batches(self, software: EngineParameters, slow: ArrayLike, fast: ArrayLike) -> Multiples:
-        """Largest batches at two speeds, and cost per token at the fast over the slow one. [1]
+        """Find the largest batches at two speeds, and the ratio of costs per token, fast over slow.
+
+        [1]
 
         Batch 0 and an infinite cost mean that a speed is not reached. Arrays run over the software
         compared, optionally each with its own speeds.
@@ -135,7 +137,7 @@ class Case:
 
 @dataclass(frozen=True)
 class _CostQuestion:
-    """Request for the ratio of costs per token at a fast and a slow speed, by software.
+    """A question for the ratio of costs per token at a fast and a slow speed, by software.
 
     software : layer floor, fraction of bandwidth and fraction of compute of each
     usable : fraction of memory [1]
@@ -148,7 +150,10 @@ class _CostQuestion:
     fast: float
 
     def answer_all(self, questions: Sequence[Question]) -> "Sequence[Multiples | ArithmeticError]":
-        """Batches and multiples of each request, or its error; a case is evaluated as one array."""
+        """Answer each question with its batches and multiples, or its error.
+
+        A case is one array.
+        """
         asked = [question for question in questions if isinstance(question, _CostQuestion)]
         answers: dict[_CostQuestion, Multiples | ArithmeticError] = {}
         for group in grouped(asked, lambda question: (question.case, question.usable)).values():
@@ -160,7 +165,7 @@ class _CostQuestion:
 
 
 def _multiples_of(questions: Sequence[_CostQuestion]) -> Iterator[Multiples]:
-    """Answers to requests for one case and one fraction of memory."""
+    """Answer the questions for one case and one fraction of memory."""
     first, counts = questions[0], [len(question.software) for question in questions]
     floors, bandwidths, computes = np.array(
         [row for question in questions for row in question.software]
@@ -178,7 +183,7 @@ def _multiples_of(questions: Sequence[_CostQuestion]) -> Iterator[Multiples]:
 
 
 def _costs(case: Case, engine: EngineParameters, slow: float, fast: float) -> Multiples:
-    """Batches and multiples of a case, evaluated together with other requests for it."""
+    """Compute the batches and multiples of a case, together with other questions about it."""
     varied = (engine.decode_layer_floor, engine.bandwidth_fraction, engine.compute_fraction)
     columns = (np.ravel(numbers).tolist() for numbers in varied)
     rows = tuple(zip(*columns, strict=True))
@@ -189,7 +194,7 @@ def _costs(case: Case, engine: EngineParameters, slow: float, fast: float) -> Mu
 
 
 class Served(NamedTuple):
-    """Models and their chips as parallel lists; a weight format is named, or ``native``."""
+    """Models and their chips as parallel lists. A weight format is named, or ``native``."""
 
     models: list[str]
     machines: list[str]
@@ -208,7 +213,10 @@ class Software(NamedTuple):
 
 
 def cases(catalogue: Catalogue, served: Served) -> list[Case]:
-    """Cases to compute; 8-bit weights imply 8-bit KV caches, unless the caches are latent."""
+    """List the cases to compute.
+
+    8-bit weights imply 8-bit KV caches, unless the caches are latent.
+    """
     count = np.zeros(len(served.models))
     chips, contexts, _ = np.broadcast_arrays(served.chips, served.contexts, count)
     if not (np.all(contexts >= 1) and np.all(chips >= 1)):
@@ -226,7 +234,7 @@ def cases(catalogue: Catalogue, served: Served) -> list[Case]:
 
 @once
 def _whole(chip: Hardware) -> Hardware:
-    """The chip as one device, even if its cores run as several ranks."""
+    """Treat a chip as one device, even if its cores run as several ranks."""
     return chip.model_copy(update={"ranks": None})
 
 
@@ -234,7 +242,7 @@ _case = lru_cache(maxsize=256)(Case)  # counts of a case do not depend on the so
 
 
 def engine_of(software: Software) -> EngineParameters:
-    """Engine parameters of all software compared, with no other overheads."""
+    """Build engine parameters for all software compared, with no other overheads."""
     floors, bandwidth_shares, compute_shares = np.broadcast_arrays(
         np.atleast_1d(software.floors), *software[1:3]
     )
@@ -252,7 +260,7 @@ def engine_of(software: Software) -> EngineParameters:
 def cost_multiples_of(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Array:
-    """Cost per token at the fast over the slow speed, for every case and floor. [1]"""
+    """Compute the cost per token, fast over slow, for every case and floor. [1]"""
     engine = engine_of(software)
     asked = [partial(_costs, case, engine, slow, fast) for case in cases(catalogue, served)]
     return np.concatenate([multiples for _, _, multiples in SOLVED.each(asked)])
@@ -261,7 +269,7 @@ def cost_multiples_of(
 def cost_table(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
-    """Cost multiples with batches, and the floor at which each case costs `PRICE` times as much."""
+    """Tabulate cost multiples with batches, and the floor where each case costs `PRICE` times."""
     table: list[tuple[str, ...]] = []
     values: list[float] = []
     prices: list[float] = []
@@ -301,7 +309,10 @@ def cost_table(
 
 
 def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float) -> float:
-    """Smallest floor at which a token costs `PRICE` times as much; nan if every floor does. [s]"""
+    """Find the smallest floor at which a token costs `PRICE` times as much. NaN if all floors do.
+
+    [s]
+    """
 
     def is_as_expensive(floors: Floats) -> Bools:
         with_floors = replace(software, decode_layer_floor=floors)
@@ -315,7 +326,7 @@ def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float)
 def saving_by_flops(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
-    """Fraction of the time saved by a smaller batch that is due to fewer FLOPs. [1]"""
+    """Compute the fraction of the saved time of a smaller batch that is due to fewer FLOPs. [1]"""
     case, engine = cases(catalogue, served)[0], _one_of(engine_of(software), 0)
     batch = np.array(_costs(case, engine, slow, fast)[:2], float)[:, 0]
     if not batch.all():
@@ -336,6 +347,6 @@ def saving_by_flops(
 
 
 def _one_of(engine: EngineParameters, index: int) -> EngineParameters:
-    """Engine parameters of one case out of several."""
+    """Select the engine parameters of one case out of several."""
     varied = ("bandwidth_fraction", "compute_fraction", "decode_layer_floor")
     return replace(engine, **{name: np.asarray(engine.value(name))[index] for name in varied})

@@ -1,4 +1,4 @@
-"""Sentences for the verdict on a claim and for its reason, with the computed numbers."""
+"""Sentences that state the verdict on a claim and its reason, with the computed numbers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ Listed: TypeAlias = Sequence[float | str]
 
 
 _UNREACHED = "out of reach"
-"""Text of a number that no batch reaches."""
+"""Text that replaces a number which no batch reaches."""
 
 
 def reason(judged: Judged) -> str:
-    """Give the reason for a verdict, with its numbers.
+    """Write the reason for a verdict, with its numbers.
 
     A claim writes ``{value}`` for the numbers of its check, ``{expected}`` for the stated value,
     ``{low}`` and ``{high}`` for the range over all assumptions, ``{part[LABEL]}`` for another
@@ -64,7 +64,7 @@ def reason(judged: Judged) -> str:
 
 
 def verdict_sentence(judged: Judged) -> str:
-    """The verdict as a sentence that starts with the decisive part: "false as stated; ..."."""
+    """Write the verdict as a sentence, decisive word first: "false as stated; ..."."""
     if judged.verdict == "supported" and not any(test.check.premises for test in judged.tested):
         return "true"
     if judged.verdict not in ("conditional", "undetermined") or judged.check is None:
@@ -95,12 +95,12 @@ def _text(value: float, digits: int, is_percent: bool) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _TestedNumbers:
-    """Numbers of a test that can be used in a sentence."""
+    """The numbers of a test that a sentence can use."""
 
     tested: Tested
 
     def of(self, name: str, keys: list[str]) -> Listed:
-        """Numbers, or inputs as written in the file, by name and keys."""
+        """Look up numbers, or inputs as written in the file, by name and keys."""
         plain: Mapping[str, Listed] = {
             "value": self.tested.values.tolist(),
             "expected": self.tested.expected,

@@ -1,4 +1,4 @@
-"""Tests available to claims files, each with its formula."""
+"""Registry of the tests that claims files can use, each with its formula."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ COUNTS = frozenset(
     {"against_chips", "batch", "chips", "context", "few", "many", "samples", "slots", "stages"}
     | {"steps", "streams"}
 )
-"""Inputs that are counts, whose break-even values are integers."""
+"""Inputs that are counts, so that their break-even values are integers."""
 
 _WORDS = {
     "over": "numerator",
@@ -44,11 +44,11 @@ _WORDS = {
     "lead": "TTFT",
     "expected": "criterion",
 }
-"""Names of inputs in sentences, if the name in the file is unclear."""
+"""Names of inputs in sentences, for those whose name in the file is unclear."""
 
 
 def in_words(name: str) -> str:
-    """Name of an input in sentences and formulas.
+    """Name an input as in sentences and formulas.
 
     >>> in_words("other_success"), in_words("over")
     ('other success', 'numerator')
@@ -78,7 +78,7 @@ class Registered:
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
-        """Types of the inputs by name, grouped by the parameter that holds them."""
+        """The types of the inputs by name, grouped by the parameter that holds them."""
         return {
             name: dict(inspect.get_annotations(parameter.annotation))
             if hasattr(parameter.annotation, "_fields")
@@ -104,11 +104,11 @@ class Registered:
 
     @property
     def inputs(self) -> set[str]:
-        """Names of the inputs that a claim must give; the catalogue is passed in."""
+        """List the names of the inputs that a claim must give. The catalogue is passed in."""
         return {name for group in self.groups.values() for name in group} - {"catalogue"}
 
     def wants(self, name: str) -> Wanted:
-        """Tell from the annotation whether an input is a name, a number or a list."""
+        """Read from the annotation whether an input is a name, a number or a list."""
         annotation = next(group[name] for group in self.groups.values() if name in group)
         if annotation in (str, list[str]):
             return "a name" if annotation is str else "a list of names"
@@ -120,7 +120,7 @@ class Registered:
 def _quotient(
     numerator: Callable[..., Array], denominator: Callable[..., Array]
 ) -> Callable[..., Array]:
-    """Function that divides one function by another, with the inputs of both."""
+    """Create a function that divides one function by another, with the inputs of both."""
     signatures = [inspect.signature(function).parameters for function in (numerator, denominator)]
 
     def quotient(**inputs: Any) -> Array:

@@ -23,7 +23,7 @@ SHIPPED = "claims.yaml"
 
 
 def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
-    """Read a file's claims, or the shipped ones, with positions; raises InputError on faults."""
+    """Read a claims file, or the shipped one, with positions. Raises InputError on faults."""
     document = read(path or shipped_folder("evidence") / SHIPPED)
     book, faults = validate(document, Claims)
     if book is None:
@@ -101,7 +101,7 @@ def _unknown(name: str, noun: str, names: list[str]) -> str:
 
 
 def run(request: JudgeClaims) -> ClaimsAnswer:
-    """Verdicts on the claims of a file, or one claim explained in full."""
+    """Judge the claims of a file, or explain one claim in full."""
     only = [] if request.only is None else readers.names(request.only, option("only"))
     if request.path is not None and not request.path.exists():
         id_ = str(request.path)
@@ -128,7 +128,7 @@ def run(request: JudgeClaims) -> ClaimsAnswer:
 
 
 def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list[Claim]:
-    """Claims selected by words: by article, by topic, or by a word in the claim.
+    """Select claims by article, by topic, or by a word in the claim.
 
     Words of the same group (authors, topics, words) are alternatives; different groups are combined
     with 'and'.

@@ -47,14 +47,14 @@ def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Fl
 
 
 def interaction(*, tokens: Floats, speeds: Floats, lead: float) -> Array:
-    """Compare what a fast mode gains on a short answer and on a long one. [1]"""
+    """Compare the gain of a fast mode on a short answer with that on a long one. [1]"""
     time = tasks.turn_time(wait=0.0, lead=lead, tokens=tokens[:, None], speed=speeds)
     gain = time[:, 0] / time[:, 1]
     return floats(gain[0] / gain[1])
 
 
 def bus_wait(*, scheduling: str, step: ArrayLike, batch: float, arrivals: float) -> Finding:
-    """Waiting time for the step in progress, or for a static batch to fill. [s]"""
+    """Compute the wait for the step in progress, or for a static batch to fill. [s]"""
     if scheduling not in ("continuous", "static"):
         raise InputError(f"scheduling is continuous or static, not '{shown(scheduling)}'")
     full = float(waiting.fill_wait(batch=batch, arrivals=arrivals))
@@ -64,7 +64,7 @@ def bus_wait(*, scheduling: str, step: ArrayLike, batch: float, arrivals: float)
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:
-    """Mean wait for a free slot, by a recursion over the slots. [s]"""
+    """Compute the mean wait for a free slot, by a recursion over the slots. [s]"""
     _limit("slots", slots)
     return waiting.slot_wait(slots=slots, utilization=utilization, service=service)
 
@@ -82,7 +82,7 @@ def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
 def turn(
     *, trips: float, trip: float, tokens: float, token: float, lead: float, speed: float
 ) -> Array:
-    """Time of a turn with its round trips and an overhead per token. [s]"""
+    """Compute the time of a turn with its round trips and an overhead per token. [s]"""
     return tasks.turn_time(
         wait=trips * trip + tokens * token, lead=lead, tokens=tokens, speed=speed
     )
@@ -99,7 +99,7 @@ def saved(
     lead: float,
     lead_saving: float,
 ) -> Array:
-    """Time saved in a turn by savings on round trips, tokens and prefill. [s]"""
+    """Compute the time that a turn saves on round trips, tokens and prefill. [s]"""
     return floats(trips * trip * trip_saving + tokens * token * token_saving + lead * lead_saving)
 
 
@@ -113,7 +113,10 @@ def reruns(
     speedup: float,
     tool: float,
 ) -> Finding:
-    """Time to the first success of a faster, less accurate option over the other's. [1]"""
+    """Compare the time to the first success of a faster, less accurate option with another's.
+
+    [1]
+    """
     step = tokens / speed
     run = step + tool
     full, fast = (
@@ -156,14 +159,17 @@ def sessions_for_bill(
 
 
 def success_slope(*, accuracy: float, steps: float) -> Array:
-    """Compute how much success rises, in percent, if accuracy rises by 1%. [1]"""
+    """Compute the relative rise of success, in percent, if accuracy rises by 1%. [1]"""
     change = 1e-6
     right = tasks.chain_success(accuracy=np.array([1.0, 1.0 + change]) * accuracy, steps=steps)
     return floats(np.log(right[1] / right[0]) / np.log1p(change))
 
 
 def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
-    """Accuracy of the best of several answers, picked by a perfect judge or by vote. [1]"""
+    """Compute the accuracy of the best of several answers, chosen by a perfect judge or by vote.
+
+    [1]
+    """
     chosen = _chosen(accuracy, samples)
     return finding(
         chosen,
@@ -174,7 +180,10 @@ def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
 
 
 def merging_gain(*, accuracy: float, samples: float) -> Finding:
-    """Compare the accuracy of the best of several answers with one, by judge and vote. [1]"""
+    """Compare the accuracy of the best of several answers with that of one, by judge and vote.
+
+    [1]
+    """
     gain = _chosen(accuracy, samples) / accuracy
     return finding(gain, ("perfect judge", gain[0]), ("majority", gain[1]))
 
@@ -186,7 +195,7 @@ def _chosen(accuracy: float, samples: float) -> Floats:
 
 
 def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike) -> Finding:
-    """Speed that streams a number of tokens within a time window. [1/s]"""
+    """Compute the speed that streams a number of tokens within a time window. [1/s]"""
     counts = (
         (
             f"tokens at {speed:g} tokens/s, first after {wait:g} s",
@@ -199,7 +208,7 @@ def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike)
 
 
 def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) -> Finding:
-    """Compare fast answers, including the time to fix new mistakes, with slow ones. [1]
+    """Compare fast answers, including the time to fix added mistakes, with slow ones. [1]
 
     base : 1 if new errors are a fraction of all answers, less if a fraction of the mistakes
     """
@@ -217,7 +226,7 @@ def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) 
 def system_prices(
     *, wafer: float, wafer_memory: float, server: float, server_memory: float
 ) -> Finding:
-    """Compare what a wafer system and a server cost per byte. [1]"""
+    """Compare the costs of a wafer system and a server per byte of memory. [1]"""
     wafer_price, server_price = wafer / wafer_memory, server / server_memory
     return finding(
         wafer_price / server_price,

@@ -30,17 +30,17 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 from fastcalc.written import shown
 
 PROMPT, OUTPUT = 1000.0, 1000.0
-"""Traffic of a point, as in the defaults of ``fastcalc compare``."""
+"""Prompt and output tokens of each request, as in the defaults of ``fastcalc compare``."""
 
 BASES: tuple[PriceBasis, ...] = ("cloud", "tco")
 """Price bases for comparing chips."""
 
 _COMMUNICATION = {"all-reduce", "rank wait", "expert exchange", "stage hops", "hops"}
-"""Components of a step in which chips wait for messages from others."""
+"""Components of a step in which chips wait for messages from other chips."""
 
 
 class Place(NamedTuple):
-    """A model on a chip type, with the number of chips and the formats."""
+    """A model deployed on a chip type, with the number of chips and the formats."""
 
     model: str
     on: str
@@ -52,7 +52,7 @@ class Place(NamedTuple):
     context: float | None = None
 
     def holding(self, catalogue: Catalogue, batch: float) -> "Place":
-        """Place with its stated number of chips, or more if the batch needs more."""
+        """Return the deployment with its stated number of chips, or more if needed."""
         if self.chips is None:
             return self
         scenario = _scenario(catalogue, self._replace(chips=None), (batch,))
@@ -60,7 +60,7 @@ class Place(NamedTuple):
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
-    """Evaluation of a place at some batches, which must fit."""
+    """Evaluate a deployment at some batches. Each batch must fit."""
     evaluated = SOLVED.ask(_question(_scenario(catalogue, place, tuple(batches.tolist()))))
     if isinstance(evaluated, InputError):
         raise evaluated
@@ -71,7 +71,7 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
 
 
 def outcomes_of(catalogue: Catalogue, deployments: Iterable[Place], batch: float) -> list[Outcome]:
-    """Evaluations of several places at a batch, computed together."""
+    """Evaluate several deployments at one batch, computed together."""
     batches = np.array([batch])
     return SOLVED.each(
         [partial(outcome, catalogue, deployment, batches) for deployment in deployments]
@@ -80,12 +80,12 @@ def outcomes_of(catalogue: Catalogue, deployments: Iterable[Place], batch: float
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """Request to solve a scenario, which is the identical object each time."""
+    """A request to solve a scenario, which is the identical object each time."""
 
     scenario: Scenario
 
     def answer_all(self, questions: Sequence[Question]) -> Sequence[Outcome | InputError]:
-        """Outcome of each request, or its error."""
+        """Solve each requested scenario, or return its error."""
         return solve_each(
             question.scenario for question in questions if isinstance(question, _Question)
         )
@@ -96,9 +96,10 @@ _question = once(_Question)
 
 @once
 def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
-    """Fewest chips, at least the stated number, that fit the batch; stated number if none do. [1]
+    """Find the fewest chips that hold the batch, but at least the stated number. [1]
 
-    More chips can hold less if they divide the model badly, for example five instead of four.
+    If no number of chips holds it, the stated number is returned. More chips can hold less if they
+    divide the model badly, for example five instead of four.
     """
     site, batch = site_of(scenario, scenario.traffic.reserved), float(scenario.batches[0])
     fewest = int(np.nan_to_num(fewest_chips(site, batch), nan=1.0)[0])
@@ -107,7 +108,7 @@ def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
 
 
 def _holds(site: Site, chips: int, batch: float) -> bool:
-    """Whether the layout with the largest capacity fits a batch, possibly only tightly."""
+    """Check whether the layout with the largest capacity holds a batch, possibly only tightly."""
     try:
         _, placements = open_placements(site, chips)
     except LayoutError:
@@ -118,7 +119,7 @@ def _holds(site: Site, chips: int, batch: float) -> bool:
 
 @once
 def _scenario(catalogue: Catalogue, deployment: Place, batches: tuple[float, ...]) -> Scenario:
-    """Make the scenario of a place; the identical object is returned each time."""
+    """Build the scenario of a deployment. The identical object is returned each time."""
     if not all(int(count) in LIMITS["chips"] for count in (*batches, deployment.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(deployment.on)
@@ -144,7 +145,7 @@ def _requested(
     request: tuple[int | None, str | None, str | None, str, float, float],
     batches: tuple[int, ...],
 ) -> Scenario:
-    """Make the scenario of a model on a number of chips, with formats, price basis and traffic."""
+    """Build the scenario of a model on a number of chips, with formats, price basis and traffic."""
     chips, weights, cache, basis, prompt, context = request
     return Scenario(
         hardware=chip,
@@ -161,7 +162,7 @@ def _requested(
 
 
 class Users(NamedTuple):
-    """Concurrent users, and the mean context tokens of each."""
+    """The number of concurrent users, and the mean context of each in tokens."""
 
     batch: float
     context: float
@@ -170,7 +171,7 @@ class Users(NamedTuple):
 def _outcomes(
     catalogue: Catalogue, models: list[str], on: str, weights: list[str], users: Users | None
 ) -> list[Outcome]:
-    """Outcome of each model on the stated chips, or on the fewest that fit one user."""
+    """Evaluate each model on the stated chips, or on the fewest that fit one user."""
     batch, context = users or (1.0, None)
     deployments = (
         Place(model, on, weights=_format(form), context=context)
@@ -180,14 +181,14 @@ def _outcomes(
 
 
 def _format(name: str) -> str | None:
-    """A number format; None for the model's own format."""
+    """Look up a number format. Returns None for the model's own format."""
     return None if name == "native" else name
 
 
 def user_speed(
     *, catalogue: Catalogue, models: list[str], on: str, users: Users, weights: list[str], end: str
 ) -> Finding:
-    """Speed per user of each model on a chip type. [1/s]"""
+    """Compute the speed per user of each model on a chip type. [1/s]"""
     outcomes = _outcomes(catalogue, models, on, weights, users)
     by_model = list(zip(models, outcomes, strict=True))
     speeds = [evaluated.estimate.ranged_speed for evaluated in outcomes]
@@ -204,7 +205,7 @@ def user_speed(
 
 
 def _at(ranged: Ranged, end: str) -> float:
-    """First prediction: expected, lower or upper bound; expected if there is no range."""
+    """Select the expected value, the lower bound or the upper bound of the first prediction."""
     if end not in Ranged._fields:
         raise InputError(f"end is expected, low or high, not '{shown(end)}'")
     number = float(getattr(ranged, end)[0])
@@ -212,7 +213,7 @@ def _at(ranged: Ranged, end: str) -> float:
 
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
-    """Count the chips on which each model is placed for one stream. [1]"""
+    """Count the chips that each model needs for one stream."""
     outcomes = _outcomes(catalogue, models, on, weights, None)
     return np.array([evaluated.placement.layout.chips for evaluated in outcomes], dtype=float)
 
@@ -231,7 +232,7 @@ class Alone(NamedTuple):
     context: float
 
     def ends(self, catalogue: Catalogue, *, own_chips: bool = False) -> tuple[Outcome, Outcome]:
-        """Outcomes for few and for many users, on the same chips or each on their own chips."""
+        """Evaluate few and many users, on the same chips or each on their own."""
         deployment = Place(self.model, self.on, int(self.chips), context=self.context)
         small, large = (deployment.holding(catalogue, batch) for batch in (self.few, self.many))
         few = partial(outcome, catalogue, small if own_chips else large, np.array([self.few]))
@@ -248,7 +249,7 @@ def rate_ratio(
 
 
 def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
-    """Ratio of output prices at the smaller and the larger batch. [1]"""
+    """Compute the ratio of output prices at the smaller and the larger batch. [1]"""
     prices = []
     for evaluated in served.ends(catalogue, own_chips=True):
         if evaluated.usd is None:
@@ -260,7 +261,7 @@ def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
 
 
 def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
-    """Compare how much a smaller batch improves TTFT and time per output token. [1]"""
+    """Compare how much a smaller batch improves TTFT and how much it improves TPOT. [1]"""
     small, large = (evaluated.estimate for evaluated in served.ends(catalogue))
     first, later = large.ttft[0] / small.ttft[0], large.tpot[0] / small.tpot[0]
     sooner = ("first token sooner by", first, "times"), ("other tokens sooner by", later, "times")
@@ -270,7 +271,7 @@ def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
 def traffic_slope(
     *, catalogue: Catalogue, model: str, on: str, chips: float, batch: float, prompt: float
 ) -> Finding:
-    """Compare TPOT beside the prefill of other requests with TPOT of decode alone. [1]"""
+    """Compare TPOT while other requests prefill with TPOT of decode alone. [1]"""
     deployment = Place(model, on, int(chips), prompt=prompt)
     estimate = outcome(catalogue, deployment, np.array([batch])).estimate
     times = ("decode alone", estimate.tpot), ("in traffic", estimate.tpot_in_traffic)
@@ -279,7 +280,7 @@ def traffic_slope(
 
 
 class DeployedModels(NamedTuple):
-    """Models, each on a chip type, as parallel lists; 0 chips means the fewest that fit.
+    """Models, each on a chip type, as parallel lists. 0 chips means the fewest that fit.
 
     If the stated chips do not fit a batch, the fewest that do are used.
     """
@@ -291,7 +292,7 @@ class DeployedModels(NamedTuple):
     chips: Floats
 
     def steps(self, catalogue: Catalogue, batch: float, prompt: float) -> list[Step]:
-        """Decode step of each model."""
+        """Compute the decode step of each model."""
         formats = ([_format(name) for name in names] for names in (self.weights, self.caches))
         rows = zip(self.models, *formats, self.machines, self.chips, strict=True)
         deployments = (
@@ -306,7 +307,7 @@ class DeployedModels(NamedTuple):
 def reading_over_computing(
     *, catalogue: Catalogue, deployed: DeployedModels, batch: float, prompt: float
 ) -> Finding:
-    """Compare how long a decode step reads memory and how long it computes. [1]"""
+    """Compare how long a decode step reads memory with how long it computes. [1]"""
     times = [
         [
             float(sum(np.sum(getattr(component, resource)) for component in step.components))
@@ -323,7 +324,7 @@ def reading_over_computing(
 
 
 def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: float) -> Array:
-    """Fraction of a decode step in which chips wait for messages from others. [1]"""
+    """Compute the fraction of a decode step in which chips wait for messages from others. [1]"""
     return np.array(
         [
             sum(
@@ -338,7 +339,7 @@ def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: floa
 
 
 class Machines(NamedTuple):
-    """Two chip types to compare; 0 chips means the fewest that fit a model.
+    """Two chip types to compare. 0 chips means the fewest that fit a model.
 
     If the users do not fit on the stated chips, the fewest that fit are used. If equal numbers of
     both types were stated, equal numbers are used.
@@ -354,7 +355,7 @@ class Machines(NamedTuple):
     def places(
         self, catalogue: Catalogue, model: str, weights: str | None = None, basis: str = "cloud"
     ) -> tuple[Place, Place]:
-        """Places of a model on both chip types."""
+        """Deploy a model on both chip types."""
         stated = (
             Place(model, on, int(chips) or None, weights, basis, context=self.context)
             for on, chips in ((self.on, self.chips), (self.against, self.against_chips))
@@ -369,7 +370,7 @@ class Machines(NamedTuple):
 def speed_gain(
     *, catalogue: Catalogue, models: list[str], weights: list[str], machines: Machines, end: str
 ) -> Finding:
-    """Ratio of speeds per user on two chip types, by model. [1]
+    """Compute the ratio of speeds per user on two chip types, by model. [1]
 
     The bounds of the ratio's range assume that both ranges are independent.
     """
@@ -394,7 +395,7 @@ def speed_gain(
 def newer_hardware(
     bases: Sequence[PriceBasis], *, catalogue: Catalogue, model: str, machines: Machines
 ) -> Finding:
-    """Compare the bandwidths of two chips, with their speeds, and prices by price basis. [1]"""
+    """Compare the bandwidths, speeds and prices of two chips, with prices by price basis. [1]"""
     chips, batch = (machines.on, machines.against), machines.batch
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
     details: list[tuple[str, float, str]] = []
@@ -413,7 +414,10 @@ def newer_hardware(
 
 
 def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
-    """Ratio of output prices on two chip types, by cloud price and ownership cost. [1]"""
+    """Compute the ratio of output prices on two chip types, by cloud price and ownership cost.
+
+    [1]
+    """
     comparison = newer_hardware(BASES, catalogue=catalogue, model=model, machines=machines)
     ratios = [detail.value for detail in comparison.parts if "price ratio" in detail.label]
     rent = catalogue.hardware(machines.on).price.rent
@@ -424,7 +428,7 @@ def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Findi
 
 
 def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
-    """Bandwidth / weight bytes, with peak / FLOPs for comparison. [1/s]"""
+    """Divide bandwidth by weight bytes, and show peak / FLOPs for comparison. [1/s]"""
     bandwidth, peak = _bandwidth_and_peak(catalogue, on)
     memory = bandwidth / (billions * 1e9 * bytes_each)
     compute = peak / (2.0 * billions * 1e9)
@@ -439,14 +443,14 @@ def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: f
 def naive_reached(
     *, catalogue: Catalogue, model: str, on: str, billions: float, bytes_each: float
 ) -> Finding:
-    """Compare a model's expected speed with bandwidth / weight bytes. [1]"""
+    """Divide a model's expected speed by bandwidth / weight bytes. [1]"""
     speed = float(outcome(catalogue, Place(model, on), np.array([1.0])).estimate.speed[0])
     naive = naive_speed(catalogue=catalogue, on=on, billions=billions, bytes_each=bytes_each)
     return finding(speed / naive.values, (f"expected speed of {model} on {on}", speed, "tokens/s"))
 
 
 def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
-    """Divide the batch at which 16-bit products become compute-bound by some batches. [1]"""
+    """Divide the batch at which 16-bit matrix products become compute-bound by some batches. [1]"""
     critical = []
     for name in (on, other):
         bandwidth, peak = _bandwidth_and_peak(catalogue, name)
@@ -457,7 +461,7 @@ def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> F
 
 
 def _bandwidth_and_peak(catalogue: Catalogue, name: str) -> tuple[float, float]:
-    """Bandwidth and 16-bit peak of a chip. [byte/s, FLOP/s]"""
+    """Look up the bandwidth and 16-bit peak of a chip. [byte/s, FLOP/s]"""
     chip = catalogue.hardware(name)
     peak = chip.rate("fp16")
     assert peak is not None, "the schema requires a 16-bit rate"

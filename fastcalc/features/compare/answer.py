@@ -70,18 +70,18 @@ _MEANINGS = {
     "fits on": "fits on N: the batch fits on N chips in another layout",
     "no place": "no place: no layout of these chips holds the batch",
 }
-"""Explanations of cells of the limiter column, by the beginning of the cell."""
+"""Explanations of cells in the limiter column, by how the cell begins."""
 
 _NOT_SEARCHED = ("speculate", "draft_model", "n_gpu_layers", "n_cpu_moe")
 """Settings that `frontier` neither has nor varies."""
 
 _MOST_CHIPS = 4
-"""Chips named in the suggested next command, if all chips were compared."""
+"""Maximum number of chips in the suggested next command, if all chips were compared."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CompareAnswer(Answer):
-    """Speed, latency and price of each model on each chip, at each batch."""
+    """The speed, latency and price of each model on each chip, at each batch."""
 
     request: Compare
     outcomes: Sequence[Outcome]
@@ -90,28 +90,31 @@ class CompareAnswer(Answer):
 
     @cached_property
     def by_model(self) -> list[tuple[Headline, list[Outcome]]]:
-        """Outcomes of each model, in its storage format, with their headline."""
+        """The outcomes of each model with its headline.
+
+        A model is listed once per storage format.
+        """
         models = groupby(self.outcomes, lambda outcome: id(outcome.scenario.model))
         groups = [list(group) for _, group in models]
         return [(headline(group), group) for group in groups]
 
     @property
     def is_held(self) -> bool:
-        """Whether any chips hold any batch."""
+        """Whether any of the chips holds any of the batches."""
         return any(outcome.estimate.fits.any() for outcome in self.outcomes)
 
     @property
     def phrases_in_full(self) -> list[str]:
-        """Settings that differ from their defaults, except those in the full heading."""
+        """The settings that differ from their defaults, except those in the full heading."""
         return phrases(self.settings, without=IN_HEADING)
 
     @cached_property
     def _rows(self) -> list[list[record_tables.Row]]:
-        """Rows of the tables on the first screen, by model."""
+        """The table rows of the first screen, by model."""
         return [[row for outcome in group for row in _cells(outcome)] for _, group in self.by_model]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Corrections from the user's measurements, then a headline and a table for each model."""
+        """Show corrections from the user's measurements, then each model's headline and table."""
         if self.request.like:
             yield from self._own_rows(screen.width)
         tables = record_tables.tables(_FIRST_COLUMNS, self._rows, screen.width)
@@ -144,7 +147,7 @@ class CompareAnswer(Answer):
         yield from remarks(self.outcomes)
 
     def page(self, screen: Screen) -> list[Part]:
-        """The first screen, or a longer page with all columns or with each step explained."""
+        """Build the first screen, or a longer page with all columns or with each step explained."""
         if not (screen.wide or self.request.explain):
             return [*super().page(screen)]
         rows = [
@@ -183,7 +186,7 @@ class CompareAnswer(Answer):
             yield ""
 
     def _own_rows(self, width: int) -> list[Part]:
-        """Corrections from the user's measurements, for each compared deployment that has any."""
+        """Show the corrections from the user's measurements, for each deployment that has any."""
         from fastcalc.kit.answer import own_rows  # most comparisons have none
 
         compared = {
@@ -201,7 +204,7 @@ class CompareAnswer(Answer):
     def next_command(self) -> str:
         """Suggest `frontier`, or a report if a price is missing or a setting is not searched.
 
-        If nothing fits, suggest `fit`, which says what would.
+        If nothing fits, suggest `fit`, which tells what would fit.
         """
         request, outcomes = self.request, self.outcomes
         if not any(outcome.fits for outcome in outcomes):
@@ -230,7 +233,7 @@ class CompareAnswer(Answer):
 
     @property
     def _is_of_one_server(self) -> bool:
-        """Whether a single deployment fits, has a range, and has no measurements of the user."""
+        """Whether a single deployment fits, has a range, and has no measurements by the user."""
         names = names_typed(catalogue(self.request), self.request.on)
         outcome = self.outcomes[0]
         return (
@@ -242,23 +245,23 @@ class CompareAnswer(Answer):
         )
 
     def records(self) -> list[Record]:
-        """One record per batch of each outcome."""
+        """Build one record per batch of each outcome."""
         return compare_records(self.outcomes)
 
     def column(self, key: str) -> list[Any]:
-        """The values of one key."""
+        """Return the values of one key."""
         return point_records.compare_column(self.outcomes, key)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """The records with the columns of a wide page."""
+        """Build a table of the records with the columns of a wide page."""
         return _MARKDOWN, self.records()
 
     def premises(self) -> Record:
-        """Traffic, prices and engines."""
+        """Report the traffic, prices and engines that were assumed."""
         return point_records.assumptions(self.outcomes)
 
     def details(self) -> Record:
-        """The explanation of each step, if JSON output includes it."""
+        """Report the explanation of each step, if JSON output includes it."""
         if not (self.request.explain and self.request.written_as == "json"):
             return {}
         from fastcalc.features.compare.explain import answer as explain
@@ -269,7 +272,7 @@ class CompareAnswer(Answer):
         }
 
     def warnings(self) -> Iterable[str]:
-        """Warnings of the outcomes."""
+        """List the warnings of the outcomes."""
         return each_warning(self.outcomes)
 
     @property
@@ -288,7 +291,7 @@ class CompareAnswer(Answer):
         return {chart_name: partial(make, self.outcomes) for chart_name, make in makers.items()}
 
     def html(self, file: Path | None) -> str:
-        """HTML page with a sortable table, charts, explained steps and sources."""
+        """Write the HTML page with a sortable table, charts, explained steps and sources."""
         from fastcalc.features.compare import page  # records need no page
 
         command = report_on(self.request, request_of("report"), self.request.on, file)
@@ -301,7 +304,7 @@ def _opening(stated: Headline) -> list[Part]:
 
 
 def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
-    """Explanations of the limiter cells that appear in the table."""
+    """Explain the limiter cells that appear in the table."""
     cells = [row["limiter"] for group in rows for row in group]
     return [
         meaning
@@ -311,7 +314,7 @@ def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
 
 
 def _cells(outcome: Outcome) -> Iterator[record_tables.Row]:
-    """Yield the cells of each batch; batches that do not fit share a row."""
+    """Yield the cells of each batch. Batches that do not fit share a row."""
     layout = outcome.placement.layout
     lives = " ".join(filter(None, (outcome.memories, str(layout))))
     label = f"{layout.chips:,} x {outcome.scenario.hardware.id}"

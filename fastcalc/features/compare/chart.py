@@ -36,7 +36,7 @@ from fastcalc.written import first_few, listed
 
 
 def speed(outcomes: Sequence[Outcome]) -> Chart:
-    """Speed per user against batch, with its range and its hardware bound."""
+    """Draw the speed per user against the batch, with its range and its hardware bound."""
     by_panel: dict[str, list[Series]] = {}
     for title, index, name, outcome in drawn_of(outcomes):
         fits, batch = outcome.estimate.fits, outcome.estimate.batch
@@ -69,7 +69,7 @@ def _of_one_name(lines: Sequence[Series]) -> Iterator[Series]:
 
 
 def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
-    """The fastest or the cheapest chips for each model, abbreviated for several models."""
+    """Name the fastest or the cheapest chips for each model, abbreviated for several models."""
     by_model = grouped(outcomes, lambda outcome: outcome.scenario.model.id)
     if len(by_model) == 1:
         stated = headline(outcomes)
@@ -81,7 +81,7 @@ def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
 
 
 def price(outcomes: Sequence[Outcome]) -> Chart:
-    """Speed per user against price per output token, batch by batch."""
+    """Draw the speed per user against the price per output token, batch by batch."""
     by_panel: dict[str, list[Series]] = {}
     for title, index, name, outcome in drawn_of(outcomes):
         if outcome.usd is None:
@@ -107,7 +107,7 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
 
 
 class _Roof(NamedTuple):
-    """Roofline of one chip: its memory bandwidth and peak arithmetic rate.
+    """The roofline of one chip: its memory bandwidth and peak arithmetic rate.
 
     panel, place, name : title of its panel, index in the palette, name of the chip
     bandwidth, peak : rates used in the hardware bound [byte/s, FLOP/s]
@@ -121,24 +121,24 @@ class _Roof(NamedTuple):
 
     @property
     def ridge(self) -> float:
-        """Arithmetic intensity above which arithmetic limits. [1/byte]"""
+        """The arithmetic intensity above which the chip is compute-bound. [1/byte]"""
         return self.peak / self.bandwidth
 
     @property
     def rates(self) -> str:
-        """Name of the chip and both rates as text; they come from its data sheet."""
+        """The name of the chip and both rates as text. They come from its data sheet."""
         bandwidth, peak = prefixed(self.bandwidth, "B/s"), prefixed(self.peak, "FLOP/s")
         return f"{unmarked(self.name)} {bandwidth} and {peak}"
 
     def line(self, across: ChartAxis) -> Series:
-        """FLOP/s of the roofline over the whole axis."""
+        """Draw the roofline in FLOP/s over the whole axis."""
         x = np.unique([across.low, min(max(self.ridge, across.low), across.high), across.high])
         y = np.minimum(self.bandwidth * x, self.peak) / 1e12
         return Series(f"bound of {unmarked(self.name)}", x, y, self.place, "bound")
 
 
 def _roofs(outcomes: Sequence[Outcome]) -> list[_Roof]:
-    """Roofline of each chip; it is the same for every layout."""
+    """List the roofline of each chip, which is the same for every layout."""
     roofs: dict[str, _Roof] = {}
     for title, index, name, outcome in drawn_of(outcomes):
         if name not in roofs:
@@ -149,7 +149,7 @@ def _roofs(outcomes: Sequence[Outcome]) -> list[_Roof]:
 
 
 def roofline(outcomes: Sequence[Outcome]) -> Chart:
-    """Rooflines of chips with their decode steps and prefills: FLOP/s against FLOP per byte."""
+    """Draw the rooflines of chips with their decode steps and prefills: FLOP/s by FLOP per byte."""
     by_panel: dict[str, list[Series]] = {}
     for title, index, name, outcome in drawn_of(outcomes):
         by_panel.setdefault(title, []).extend(_passes(index, name, outcome))

@@ -1,4 +1,4 @@
-"""Headline of a comparison as data: rows of the table, and ratios between them.
+"""Headline of a comparison as data: table rows, and ratios between them.
 
 A ratio compares two rows at the same batch. A ratio of speeds is stated only if the faster row has
 no more chips than the other. If the 80% interval of a ratio contains 1, the rows are tied.
@@ -18,12 +18,12 @@ from fastcalc.kit.answer.point_records import point_records
 from fastcalc.kit.answer.row_words import Figure, TableRow
 
 _MOST_PRICED = 2
-"""Largest number of chips whose prices are listed below a headline."""
+"""Maximum number of chips whose prices are listed below a headline."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Compares one figure of two rows at the same batch."""
+    """A comparison of one figure between two rows at the same batch."""
 
     figure: Figure
     over: TableRow
@@ -48,7 +48,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Statement:
-    """The best row by one figure, or the rows tied for it, and the rows named next to them.
+    """The best row by one figure, or the rows tied for it, and other rows that are named with it.
 
     leaders : the best row of the best chip, and the best rows of chips that are tied with it
     others : the best rows of further chips, each at its own batch
@@ -68,7 +68,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Headline:
-    """What the headline says of one model.
+    """The content of one model's headline.
 
     model, smallest_batch, tried : model, batch and chips to name if nothing fits
     fastest : fastest of all rows that fit; None if none fits
@@ -96,7 +96,7 @@ class Headline:
 
     @property
     def priced(self) -> list[Scenario]:
-        """Scenarios whose prices are listed: the cheapest and compared rows, else the fastest."""
+        """The scenarios whose prices are listed: cheapest and compared rows, else the fastest."""
         statement = self.cheapest or self.fastest
         rows = [*statement.leaders] if statement else []
         if statement is not None and statement.figure == "cost" and statement.comparison:
@@ -105,7 +105,7 @@ class Headline:
 
 
 def headline(outcomes: Sequence[Outcome]) -> Headline:
-    """Find what one model's headline says."""
+    """Build the headline of one model."""
     rows = [
         TableRow(record, outcome) for outcome in outcomes for record in point_records([outcome])
     ]
@@ -136,7 +136,7 @@ def _needs_more_chips(row: TableRow) -> bool:
 
 
 def _by_chip(rows: Iterable[TableRow]) -> list[list[TableRow]]:
-    """Rows grouped by chip: different layouts of a chip do not compete."""
+    """Group rows by chip. Different layouts of a chip do not compete."""
     return list(grouped(rows, lambda row: row.chip).values())
 
 
@@ -149,7 +149,7 @@ def _are_level(leader: TableRow, row: TableRow, figure: Figure) -> bool:
 
 
 def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
-    """Find the fastest row, next to the fastest of the other chips, at its batch if possible.
+    """Find the fastest row, and the fastest of the other chips, at the same batch if possible.
 
     Of rows that print the same speed, it is the row with the highest lower bound, and then the row
     whose batch is the best for the next chip.
@@ -171,7 +171,7 @@ def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
 
 
 def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
-    """List all rows that print the highest speed, the largest batch last.
+    """List all rows that print the highest speed, ordered by batch.
 
     If a publication determines the speed of some of them, only these.
     """
@@ -182,7 +182,7 @@ def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
 
 
 def _surest(rows: Sequence[TableRow]) -> list[TableRow]:
-    """Rows with the highest lower bound of speed, to two digits; all rows if none has a bound."""
+    """List the rows with the highest lower bound of speed, to two digits; all if none has one."""
     lows = [float(row.speed.low) for row in rows]
     if any(map(isnan, lows)):
         return [*rows]
@@ -227,7 +227,7 @@ def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> State
 def _compare_cost(
     over: Sequence[TableRow], under: Sequence[TableRow], preferred: Iterable[int]
 ) -> Comparison | None:
-    """Ratio of the costs of two chips at a batch for which both have a row."""
+    """Compare the costs of two chips at a batch for which both have a row."""
     shared = sorted({row.batch for row in over} & {row.batch for row in under}, reverse=True)
     for batch in (*preferred, *shared):
         over_row, under_row = _at(over, batch), _at(under, batch)

@@ -1,4 +1,4 @@
-"""Headlines as sentences: the fastest and the cheapest chips, with batch and number of chips."""
+"""Headlines in sentences: the fastest and the cheapest chips, with batch and number of chips."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import lcm
@@ -13,7 +13,7 @@ from fastcalc.mentions import option
 from fastcalc.written import first_few, listed
 
 _MOST_NAMED = 4
-"""Largest number of chips that a sentence names."""
+"""Maximum number of chips that a sentence names."""
 
 _MOST_TIMES = 8
 """Largest ratio of chip counts at which a comparison at equal counts is suggested."""
@@ -22,7 +22,7 @@ _LEVEL = {"speed": "Statistical tie in speed", "cost": "Statistical tie in price
 
 
 _LINE = 100
-"""Width of a headline in characters; clauses that do not fit are dropped."""
+"""Maximum width of a headline in characters. Clauses that do not fit are dropped."""
 
 
 def sentences(stated: Headline) -> list[str]:
@@ -32,7 +32,7 @@ def sentences(stated: Headline) -> list[str]:
 
 
 def hints(stated: Headline) -> list[str]:
-    """Hints on using more chips: batches without a row, and a comparison at equal chip counts."""
+    """Suggest how to use more chips: batches without a row, or equal chip counts."""
     return [*filter(None, (_left_out(stated), _equal_numbers(stated)))]
 
 
@@ -48,7 +48,7 @@ def speed(stated: Headline) -> str:
 
 
 def _equal_numbers(stated: Headline) -> str:
-    """Tell how to compare equal numbers of chips, if the numbers in the headline differ."""
+    """Explain how to compare equal numbers of chips, if the headline compares unequal numbers."""
     fastest = stated.fastest
     if fastest is None or not stated.has_rivals or stated.is_sized:
         return ""
@@ -108,7 +108,7 @@ def _needs(chip: str, needed: Mapping[int, int]) -> str:
 
 
 def leaders(outcomes: Sequence[Outcome]) -> tuple[str, str]:
-    """Name the fastest and the cheapest chips; empty if there are none."""
+    """Name the fastest and the cheapest chips. Both are empty if nothing fits."""
     stated = headline(outcomes)
     fastest, cheapest = stated.fastest, stated.cheapest
     if cheapest is None and fastest is not None and fastest.leaders[0].price is not None:
@@ -126,7 +126,7 @@ def _in_short(statement: Statement | None) -> str:
 
 
 def times(ratio: Ranged) -> str:
-    """A ratio of two predictions with its 80% interval.
+    """Format a ratio of two predictions with its 80% interval.
 
     >>> none = float("nan")
     >>> times(Ranged(19.04, 11.2, 32.9)), times(Ranged(1.2, none, none))
@@ -153,7 +153,7 @@ def _fastest(statement: Statement) -> str:
 
 
 def _others(statement: Statement) -> list[TableRow]:
-    """Rows that a sentence names next to the fastest: up to the first used in a ratio."""
+    """List the rows that a sentence names after the fastest: up to the first used in a ratio."""
     if statement.is_level:
         return []
     comparison = statement.comparison
@@ -186,7 +186,7 @@ def _costs(row: TableRow) -> str:
 
 
 def _compared(comparison: Comparison, cheapest: TableRow) -> str:
-    """Price of a row relative to the cheapest, at its batch or at another shared batch."""
+    """Compare the price of a row with the cheapest, at its batch or at another shared batch."""
     over, under = comparison.over, comparison.under
     if under == cheapest:
         return f"{_costs(over)} {output_price(over.record)}, {times(comparison.ratio)} as much"
@@ -197,7 +197,7 @@ def _compared(comparison: Comparison, cheapest: TableRow) -> str:
 
 
 def _in_a_line(clauses: Sequence[str]) -> str:
-    """The first clauses that fit on a line, with a full stop."""
+    """Join the first clauses that fit on a line, with a full stop."""
     sentence, *more = clauses
     for clause in more:
         if len(f"{sentence}; {clause}.") > _LINE:

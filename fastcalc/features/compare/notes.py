@@ -38,7 +38,7 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
 
 
 _NAMED = 3
-"""Largest number of chips of an engine that a note names; of more, it gives the count."""
+"""Maximum number of chips per engine that a note names. Above it, the note gives the count."""
 
 
 def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield published single-user speeds of chips that are known only from services."""
+    """Yield published single-user speeds for chips that are known only from services."""
     of_services = [
         outcome for outcome in outcomes if class_of(outcome.scenario.hardware) in SRAM_CLASSES
     ]
@@ -96,7 +96,7 @@ def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
-    """A published speed and its date; if above the range, the tokens per step to explain it."""
+    """State a published speed, its date, and the tokens per step that would explain it."""
     text, estimate = f"{number(speed.tokens_per_s)} tokens/s ({speed.date[:7]}", outcome.estimate
     if speed.tokens_per_pass == 1.0:
         return f"{text})"

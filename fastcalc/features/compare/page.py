@@ -30,14 +30,14 @@ from fastcalc.kit.page.filled_page import (
 from fastcalc.written import ReadingNote
 
 MOST_ROWS = 400
-"""Largest number of rows on a page, and of rows that are explained."""
+"""Maximum number of rows on a page, and of rows that are explained."""
 _MOST_EXPLAINED = 16
 
 _FIRST = pick(
     "hardware chips batch tokens_per_s_per_user tokens_per_s_per_user_low "
     "tokens_per_s_per_user_bound tokens_per_s_total ttft_ms usd_per_mtok_output limiter placement"
 )
-"""Columns shown at first; the reader can add the others."""
+"""Columns that are visible at first. The reader can add the others."""
 
 _KINDS = {
     "tokens_per_s_per_user": "key-figure",
@@ -56,7 +56,7 @@ _READING = (
 
 
 def document(answer: CompareAnswer, command: str) -> str:
-    """HTML page of a comparison; it loads nothing from elsewhere.
+    """Write the HTML page of a comparison. It loads nothing from elsewhere.
 
     command : command that writes the page again
 
@@ -137,14 +137,14 @@ def _table(records: Sequence[Record]) -> str:
 
 
 def _class_of(column: TableColumn) -> str:
-    """HTML class attribute that aligns and highlights a column."""
+    """Return the HTML class attribute that aligns and highlights a column."""
     css_classes = ["n"] * (column.unit not in ("text", "list", "yes or no"))
     css_classes += [_KINDS[column.key]] if column.key in _KINDS else []
     return f' class="{" ".join(css_classes)}"' if css_classes else ""
 
 
 def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterator[str]:
-    """Yield the cells of a row, each with its full value; cells after the first few are hidden."""
+    """Yield the cells of a row, each with its full value. Cells after the first few are hidden."""
     for index, column in enumerate(columns):
         value, away = record[column.key], "" if index < shown else " hidden"
         words = value if isinstance(value, list) else [value]

@@ -17,7 +17,7 @@ _TRIED = 512  # lengths tried at once
 
 @dataclass(frozen=True)
 class PrefixCache:
-    """What the cached part of a prompt costs.
+    """The costs of loading and of recomputing the cached part of a prompt.
 
     loading, computing : TTFT that each adds, for a request without others [s]
     breaks_even : shortest prompt, with the same cached fraction, for which loading is faster [1]
@@ -29,7 +29,7 @@ class PrefixCache:
 
 
 def prefix_cache(outcome: Outcome) -> PrefixCache:
-    """Time to load the cached part of a prompt from its memory, and time to recompute it."""
+    """Compare the time to load the cached part of a prompt with the time to recompute it."""
     traffic, placement = outcome.scenario.traffic, outcome.placement
     loading, computing = (float(seconds[0]) for seconds in _costs(placement, traffic, 1.0))
 
@@ -43,7 +43,7 @@ def prefix_cache(outcome: Outcome) -> PrefixCache:
 
 
 def _costs(placement: Placement, traffic: Traffic, scale: ArrayLike) -> tuple[Floats, Floats]:
-    """Time to load and to recompute the cached part of longer prompts. [s]"""
+    """Compute the time to load and to recompute the cached part of longer prompts. [s]"""
     prompt = np.atleast_1d(np.asarray(traffic.prompt * scale, dtype=float))
     longer = replace(traffic, prompt=prompt, context=prompt + np.asarray(traffic.output) / 2.0)
     batch = np.ones_like(prompt)

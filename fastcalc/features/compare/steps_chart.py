@@ -25,7 +25,7 @@ _SMALL = 0.02
 
 
 def step(outcomes: Sequence[Outcome]) -> Chart:
-    """Decode step time by component against batch, with a plot for each chip."""
+    """Draw the decode step time by component against the batch, with a plot for each chip."""
     outcomes = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
     count, outcomes = len(outcomes), outcomes[:_MOST_PLOTS]
     labelled = [
@@ -68,7 +68,7 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
 def _areas(
     batch: Floats, components: Mapping[str, Floats], total: Floats, order: Sequence[str]
 ) -> Iterator[Series]:
-    """Yield the stacked components of a step in the given order, small ones as "others".
+    """Yield the stacked components of a step in the given order, with small ones as "others".
 
     batch : sequences [1]
     components, total : times of the components and of the step [ms]
@@ -116,7 +116,7 @@ def _largest(labelled: Sequence[tuple[str, Outcome, Mapping[str, Floats]]]) -> s
 
 
 _MOST_PLOTS = 12
-"""Largest number of chips with a plot."""
+"""Maximum number of chips with a plot."""
 
 
 _OTHERS = "all others"
@@ -125,7 +125,7 @@ _ALIKE = 8.0
 
 
 def _components(outcome: Outcome) -> dict[str, Floats]:
-    """Time of each component at the batches that fit. [ms]"""
+    """Compute the time of each component at the batches that fit. [ms]"""
     fits = outcome.estimate.fits
     seconds_by_name: dict[str, Floats] = {}
     for component in outcome.estimate.step.components:

@@ -1,1 +1,1 @@
-"""`decide`: the fastest or cheapest of several services, and the break-evens of the verdict."""
+"""`decide`: the fastest or cheapest of several services, and what would flip the verdict."""

@@ -1,4 +1,4 @@
-"""Model of an agent's run: time and cost until one run succeeds, from speed, price and accuracy.
+"""Time and cost until one run of an agent succeeds, from speed, price and accuracy.
 
 Every number may be an array; they broadcast together. A run is a chain of steps, each with a call
 of the model and of a tool. Noticing a failure takes no time: with retries it is noticed at the
@@ -19,7 +19,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OptionTerms:
-    """Speed, accuracy and prices of an option.
+    """The speed, accuracy and prices of an option.
 
     speed : tokens per second of one stream [1/s]
     accuracy : probability that one answer to a step is right [1]
@@ -46,7 +46,7 @@ class OptionTerms:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chain:
-    """Task: the chain of steps of a run.
+    """The task: the chain of steps of an agent run.
 
     steps, tokens, prompt : steps per run, output tokens per call, and billed input tokens per call
         [1]
@@ -70,7 +70,7 @@ class Chain:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UserTime:
-    """Time and budget of a user.
+    """The time and budget of a user.
 
     check : time to check each run [s]
     repair : time to repair a failed run; None if it is run again [s]
@@ -97,7 +97,7 @@ class Terms(OptionTerms, Chain, UserTime):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run of an option.
+    """One run of an agent on an option.
 
     success : probability that all steps are right in the end [1]
     calls : steps, including retries [1]
@@ -115,13 +115,13 @@ class Run:
 
     @property
     def seconds(self) -> Array:
-        """Time of the run. [s]"""
+        """The time of the run. [s]"""
         return self.model_seconds + self.tool_seconds
 
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """Mean time and cost of an option per success.
+    """The mean time and cost of an option per success.
 
     seconds : from the start to one success, a user's checks and repairs included [s]
     user_seconds : user's time per success: the time between two successes of concurrent sessions,
@@ -147,14 +147,14 @@ class Prospect:
 
 
 def taken(terms: Terms) -> Array:
-    """Probability that the answer picked for a step is right. [1]"""
+    """Compute the probability that the answer chosen for a step is right. [1]"""
     if terms.judge is None:
         return choosing.majority(accuracy=terms.accuracy, samples=terms.samples)
     return choosing.judged(accuracy=terms.accuracy, samples=terms.samples, judge=terms.judge)
 
 
 def run_of(terms: Terms) -> Run:
-    """Time, cost and success probability of one run.
+    """Compute the time, cost and success probability of one run.
 
     If nine of ten steps are right, and all ten must be right:
 
@@ -182,7 +182,7 @@ def run_of(terms: Terms) -> Run:
 
 
 def routed(to: Run, remaining: Run, fraction: ArrayLike) -> Run:
-    """Run in which one option does a fraction of the steps and another option the rest."""
+    """Compute a run in which one option does a fraction of the steps and another the rest."""
     piece = floats(fraction)
     success = to.success**piece * remaining.success ** (1.0 - piece)
     pairs = (
@@ -197,7 +197,7 @@ def routed(to: Run, remaining: Run, fraction: ArrayLike) -> Run:
 
 
 def prospect(run: Run, terms: Terms) -> Prospect:
-    """Mean time and cost per success.
+    """Compute the mean time and cost per success.
 
     Ten steps at an accuracy of 0.9 take 2.87 runs:
 
@@ -232,7 +232,7 @@ def prospect(run: Run, terms: Terms) -> Prospect:
 
 
 def included(terms: Terms) -> Array:
-    """Tokens per month that a plan includes; nan without a quota. [1]"""
+    """Count the tokens per month that a plan includes. NaN if it has no quota. [1]"""
     if terms.quota is None:
         return floats(float("nan"))
     periods = 1.0 if terms.quota_hours is None else floats(terms.hours) / terms.quota_hours
@@ -240,7 +240,7 @@ def included(terms: Terms) -> Array:
 
 
 def _month(tokens: Array, listed: Array, terms: Terms, in_hours: Array) -> tuple[Array, Array]:
-    """Successes per month, and the cost of tokens per success beyond a plan. [1, USD]
+    """Compute successes per month, and the cost of tokens per success beyond a plan. [1, USD]
 
     tokens, listed : tokens per success, and their price without a plan [1, USD]
     in_hours : successes possible within the month's hours [1]
@@ -255,13 +255,16 @@ def _month(tokens: Array, listed: Array, terms: Terms, in_hours: Array) -> tuple
 
 
 def window_tokens(terms: Terms, window: ArrayLike) -> Array:
-    """Tokens of a call that stream within a time window. [1]"""
+    """Count the tokens of a call that stream within a time window. [1]"""
     lead = floats(terms.lead) + terms.round_trip
     return formulas.tokens_in_window(window=window, lead=lead, speed=terms.speed)
 
 
 def window_speed(terms: Terms, window: ArrayLike) -> Array:
-    """Speed at which a call's tokens fit into a time window; infinity if impossible. [1/s]"""
+    """Compute the speed at which a call's tokens fit a time window. Infinity if impossible.
+
+    [1/s]
+    """
     left = floats(window) - terms.lead - terms.round_trip
     with np.errstate(divide="ignore"):
         return np.where(left > 0.0, terms.tokens / np.maximum(left, 0.0), np.inf)

@@ -1,4 +1,4 @@
-"""Answer of `decide`: the verdict in a sentence, a table of options, and break-even values."""
+"""The answer of `decide`: the verdict in a sentence, a table of options, and break-even values."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
 _MOST_FLIPS = 4
-"""Most break-even values on a first screen."""
+"""Maximum number of break-even values on the first screen."""
 
 _LETTER = record_tables.words("", lambda row: row.letter)
 _TASK = "option tokens_per_s usd_per_mtok_output accuracy success run_s s_to_success usd_to_success"
@@ -44,7 +44,7 @@ _KEY_FIGURES = {
     "total": "total_usd_to_success",
     "window": "window_tokens",
 }
-"""Record key of the deciding number, by objective."""
+"""Record key of the deciding number, for each objective."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,17 +66,17 @@ class DecideAnswer(Answer):
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Time and cost of each option."""
+        """The time and cost of each option."""
         return decision_rows.rows(self.decision)
 
     @cached_property
     def flips(self) -> list[BreakEven]:
-        """Values at which another option wins."""
+        """The values at which another option wins."""
         return self.decision.flips()
 
     @property
     def nearest_flips(self) -> list[BreakEven]:
-        """Break-even values, ordered by distance from today's values.
+        """The break-even values, ordered by distance from today's values.
 
         A speed that must rise to a value is as distant as a speed that must fall by that ratio.
         """
@@ -100,7 +100,7 @@ class DecideAnswer(Answer):
         ]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """The verdict, the table of options, and the map of winners."""
+        """Show the verdict, the table of options, and the map of winners."""
         sentences = verdict(self.decision, self.rows, self.nearest_flips)
         yield " ".join([sentences, *failures(self.decision, self.rows)])
         yield from price_line(scenarios_of(self.decision.options))
@@ -111,7 +111,7 @@ class DecideAnswer(Answer):
             yield decision_map.table(self.winners)
 
     def _heading(self) -> str:
-        """One-line description of the task: its steps and shared settings."""
+        """Describe the task in one line: its steps and shared settings."""
         shared = Terms(**{"speed": 1.0, **self.decision.shared})
         tokens, stated = f"{float(shared.tokens):,.0f} tokens", phrases(self.settings)
         if self.decision.window is not None:
@@ -121,7 +121,7 @@ class DecideAnswer(Answer):
         return "; ".join([task, *stated, month])
 
     def page(self, screen: Screen) -> list[Part]:
-        """The body, then break-even values, a few or all notes, and the next command."""
+        """Build the body, break-even values, a few or all notes, and the next command."""
         body, flips, notes = [*self.body(screen)], self.nearest_flips, [*self.notes()]
         most_notes = 1 if self.winners else 3
         counts = (len(flips) - _MOST_FLIPS, "tipping point"), (len(notes) - most_notes, "note")
@@ -200,21 +200,21 @@ class DecideAnswer(Answer):
         return command(shell_line([*words, flag("map"), axes]))
 
     def records(self) -> list[Record]:
-        """One record per option, or per point of a map."""
+        """Build one record per option, or per point of a map."""
         if self.winners is not None:
             return decision_map.records(self.decision, self.winners)
         return decision_rows.records(self.decision)
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """The options."""
+        """Build a table of the options."""
         return self.columns(), self.rows
 
     def premises(self) -> Record:
-        """Chip prices of options that are models."""
+        """Report the chip prices of options that are models."""
         return {"prices": price_records(scenarios_of(self.decision.options))}
 
     def details(self) -> Record:
-        """The objective, the break-even values and, with a map, the options."""
+        """Report the objective, the break-even values and, with a map, the options."""
         break_evens = [
             plainly(
                 {
@@ -235,12 +235,12 @@ class DecideAnswer(Answer):
         }
 
     def warnings(self) -> list[str]:
-        """Inputs that are not counted, and warnings about models on chips."""
+        """List the inputs that are not counted, and warnings about models on chips."""
         return [*self.uncounted, *self.warned]
 
     @property
     def charts(self) -> "Mapping[str, Callable[[], Chart]]":
-        """Chart of time and price per success."""
+        """A chart of time and price per success."""
         return {"decide": self.services_chart}
 
     def services_chart(self) -> "Chart":
@@ -254,7 +254,7 @@ _NO_FLIPS = "No other value of a single number changes the winner."
 
 
 def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
-    """Break-even values at which each other option ranks first, in a line per option."""
+    """Format the break-even values at which another option ranks first, one line per option."""
     by_winner: dict[str, list[str]] = {}
     for flip in flips:
         threshold = f"{decision_map.noun(flip.parameter)} is {_side(flip)}"
@@ -263,7 +263,7 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
 
 
 def _side(flip: BreakEven) -> str:
-    """Condition at which another option wins: above or below a value, or only at 0."""
+    """Format the condition at which another option wins: above or below a value, or only at 0."""
     parameter = PARAMETERS[flip.parameter.rpartition(".")[2]]
     if parameter.is_count:
         side = "or more" if flip.is_above else "or fewer"

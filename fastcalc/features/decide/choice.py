@@ -1,4 +1,4 @@
-"""Choice between options: the winner, break-even values, and a map of winners."""
+"""Choose between options: the winner, break-even values, and a map of winners."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ Changes = Mapping[str, ArrayLike]
 """Changed values of parameters, by name."""
 
 _REFINEMENTS, _PARTS = 5, 64
-"""Rounds and points per round of the break-even search; finer than rounding."""
+"""Rounds and points per round of the break-even search, finer than rounding."""
 
 _FLIPPING = ("tools", "check", "repair", "steps", "sessions", "hour", "look-away", "come-back")
 _FLIPPING_OF_OPTIONS = {
@@ -41,10 +41,10 @@ _FLIPPING_OF_OPTIONS = {
     "window": ("speed",),
 }
 _SECOND: Mapping[str, Objective] = {"time": "cost", "cost": "time", "total": "time"}
-"""Figure that decides between options that tie by an objective."""
+"""The figure that decides if options tie by an objective."""
 _EQUAL = 1e-9  # relative difference below which options are equal
 _WHERE_GIVEN = ("ttft-ms", "plan", "quota")
-"""Inputs counted only if the options give them; TTFT only if all do."""
+"""Inputs that count only if the options give them. TTFT counts only if all options do."""
 _WHOLE = ("samples", "retries")
 
 
@@ -69,9 +69,9 @@ class Contender:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """A value of a parameter above or below which another option wins.
+    """A parameter value above or below which another option wins.
 
-    For a count, it is an integer.
+    The value of a count is an integer.
     """
 
     parameter: str
@@ -82,7 +82,7 @@ class BreakEven:
 
     @property
     def distance(self) -> float:
-        """Distance from the present value in logarithms; very large if one of them is 0."""
+        """The distance from the present value in logarithms. Very large if one of them is 0."""
         if not 0.0 < self.now < np.inf or self.value <= 0.0:
             return 10.0 + abs(float(np.log10(self.value + 1e-9)))
         return abs(float(np.log(self.value / self.now)))
@@ -105,13 +105,13 @@ class Choice:
 
     @cached_property
     def winner(self) -> Contender | None:
-        """The winning option; None if no option ever succeeds, or no price is known."""
+        """The winning option. None if no option ever succeeds, or no price is known."""
         index = int(self.winners())
         return self.options[index] if index >= 0 else None
 
     @cached_property
     def level(self) -> list[Contender]:
-        """Options that tie by the objective, the winner first, then by the deciding figure."""
+        """The options that tie by the objective, the winner first, then by the deciding figure."""
         is_level = self._level(self.ranged_values())
         level = [
             option
@@ -131,7 +131,7 @@ class Choice:
         return _SECOND.get(self.objective, self.objective) if is_tie else self.objective
 
     def terms(self, option: Contender, changes: Changes | None = None) -> Terms:
-        """Numbers of an option: changed ones first, then its own, then the shared ones."""
+        """Collect an option's numbers: changed ones first, then its own, then the shared ones."""
         shared: dict[str, Any] = {}
         specific: dict[str, Any] = {}
         for name, value in (changes or {}).items():
@@ -145,7 +145,7 @@ class Choice:
         return Terms(**fields)
 
     def run(self, option: Contender, changes: Changes | None = None) -> Run:
-        """One run of an option."""
+        """Compute one run of an option."""
         if option.routes is None:
             return run_of(self.terms(option, changes))
         by_name = {contender.name: contender for contender in self.options}
@@ -154,7 +154,7 @@ class Choice:
         return routed(to, remaining, (changes or {}).get(name, option.numbers["share"]))
 
     def prospect(self, option: Contender, changes: Changes | None = None) -> Prospect:
-        """Mean time and cost of an option per success."""
+        """Compute the mean time and cost of an option per success."""
         return prospect(self.run(option, changes), self.terms(option, changes))
 
     def value(
@@ -163,7 +163,7 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Floats:
-        """Quantity of an option to minimize; infinity if unknown.
+        """Compute the figure of an option to minimize. Infinity if unknown.
 
         For a window that one call has to fit, an option that routes between others is excluded.
         """
@@ -184,7 +184,7 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Ranged:
-        """Value over the 80% ranges of the computed speeds that an option depends on.
+        """Compute the figure over the 80% ranges of the computed speeds that an option depends on.
 
         A changed speed keeps its range relative to the expected value. The price per token is
         inversely proportional to the speed. Numbers given by the user have no range.
@@ -209,20 +209,25 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Floats:
-        """Value of each option with changed numbers, which broadcast; options come first."""
+        """Compute the figure of each option with changed numbers, which broadcast.
+
+        Options come first.
+        """
         with np.errstate(invalid="ignore"):
             per_option = [self.value(option, changes, objective) for option in self.options]
         return np.stack(np.broadcast_arrays(*per_option))
 
     def ranged_values(self, changes: Changes | None = None) -> Ranged:
-        """Value of each option and its range, which broadcast; options are the first axis."""
+        """Compute the figure of each option with its range. Options are the first axis."""
         with np.errstate(invalid="ignore"):
             ranged = [self.ranged_value(option, changes) for option in self.options]
         ends = np.broadcast_arrays(*(end for worth in ranged for end in worth))
         return Ranged(*(np.stack(ends[end::3]) for end in range(3)))
 
     def _level(self, ranged: Ranged) -> Bools:
-        """Whether each option ties with the best by the objective; options are the first axis.
+        """Check whether each option ties with the best by the objective.
+
+        Options are the first axis.
 
         Options tie if the 80% interval of their ratio contains 1. Values without a range tie only
         if they are equal. For a window, no other figure decides.
@@ -237,7 +242,7 @@ class Choice:
             return is_same | ((ratio.low < ratio.high) & is_level(ratio))
 
     def winners(self, changes: Changes | None = None) -> Ints:
-        """Find the index of the winner; -1 if none ever succeeds.
+        """Find the index of the winner. Returns -1 if no option ever succeeds.
 
         If options tie, the best by the other figure wins. If both are equal, the winner without
         changes is kept, or else the first option.
@@ -254,7 +259,7 @@ class Choice:
         return np.where(np.any(np.isfinite(ranged.expected), axis=0), indices, -1)
 
     def flips(self) -> list[BreakEven]:
-        """Break-even values of each single number: the nearest on both sides."""
+        """List the break-even values of each number: the nearest on both sides."""
         break_evens = []
         for name, now in self.numbers().items():
             parameter = PARAMETERS[name.rpartition(".")[2]]
@@ -279,7 +284,7 @@ class Choice:
         return break_evens
 
     def numbers(self) -> dict[str, float]:
-        """Numbers whose change may flip the verdict, with their present values."""
+        """List the numbers that could flip the verdict, with their present values."""
         numbers: dict[str, float] = {}
         for option in self.options:
             if option.routes is not None:
@@ -307,7 +312,7 @@ class Choice:
         return np.broadcast_to(self.winners({name: values}), values.shape)
 
     def _between(self, name: str, same: float, changed: float) -> tuple[float, float]:
-        """Last value at which a winner still wins, and first value at which it does not.
+        """Find the last value at which a winner still wins, and the first at which it does not.
 
         same, changed : a value of the parameter at which it wins, and one at which it does not
         """
@@ -323,7 +328,7 @@ class Choice:
 
 
 def _is_least(values: Floats) -> Bools:
-    """Whether each option, along the first axis, is the smallest or practically equal to it."""
+    """Check whether each option, along the first axis, is the smallest or equal to it."""
     lowest = np.min(values, axis=0)
     with np.errstate(invalid="ignore"):
         return np.asarray(values <= lowest + _EQUAL * np.abs(lowest))
@@ -339,7 +344,7 @@ class Axis:
 
 
 def axis(name: str, low: float, high: float, points: int) -> Axis:
-    """An axis between two bounds, logarithmic if they differ by a factor of 50 or more."""
+    """Build an axis between two bounds, logarithmic if they differ by a factor of 50 or more."""
     is_wide = low > 0.0 and high / low >= 50.0
     spaced: Callable[..., Floats] = np.geomspace if is_wide else np.linspace
     values = spaced(low, high, points)
@@ -350,7 +355,7 @@ def axis(name: str, low: float, high: float, points: int) -> Axis:
 
 @dataclass(frozen=True, eq=False)
 class WinnerMap:
-    """Which option wins at each pair of values, with rows along the second axis."""
+    """The winning option at each pair of values, with rows along the second axis."""
 
     across: Axis
     up: Axis
@@ -359,7 +364,7 @@ class WinnerMap:
 
 
 def winner_map(decision: Choice, across: Axis, up: Axis) -> WinnerMap:
-    """Winner at each point of two axes."""
+    """Find the winner at each point of two axes."""
     changes = {across.name: across.values[np.newaxis, :], up.name: up.values[:, np.newaxis]}
     shape = (len(up.values), len(across.values))
     values = decision.values(changes)

@@ -1,4 +1,4 @@
-"""Map of winners as letters, and its points as records."""
+"""The map of winners drawn with letters, and its points as records."""
 
 from string import ascii_uppercase
 
@@ -12,12 +12,12 @@ _VALUES = {"total": "usd", "cost": "usd", "time": "s", "window": "minus_tokens"}
 
 
 def letter(index: int) -> str:
-    """Letter of an option by index; -1 gives a dot, which means that none ever succeeds."""
+    """Return the letter of an option. Index -1 gives a dot, which means that no option succeeds."""
     return "." if index < 0 else ascii_uppercase[index % len(ascii_uppercase)]
 
 
 def table(drawn: WinnerMap) -> TextTable:
-    """The map as a table, with rows along the second axis, the largest value first."""
+    """Draw the map as a table, with rows along the second axis, the largest value first."""
     rows = [
         (number(value), "".join(letter(int(index)) for index in row))
         for value, row in zip(drawn.up.values[::-1], drawn.winners[::-1], strict=True)
@@ -29,7 +29,7 @@ def table(drawn: WinnerMap) -> TextTable:
 
 
 def title(drawn: WinnerMap) -> str:
-    """One-line title of a map."""
+    """Write the one-line title of a map."""
     axis_names = []
     for axis in (drawn.up, drawn.across):
         unit = PARAMETERS[axis.name.rpartition(".")[2]].unit
@@ -39,7 +39,7 @@ def title(drawn: WinnerMap) -> str:
 
 
 def noun(name: str) -> str:
-    """Name of a number in words, with the option that it belongs to.
+    """Name a number in words, with the option that it belongs to.
 
     >>> noun("tools"), noun("spark.accuracy")
     ('tool time', "spark's accuracy")
@@ -49,7 +49,7 @@ def noun(name: str) -> str:
 
 
 def records(decision: Choice, drawn: WinnerMap) -> list[Record]:
-    """One record per point: both values, the winner, and the value of each option."""
+    """Build one record per point: both values, the winner, and the figure of each option."""
     unit, names = _VALUES[decision.objective], [option.name for option in decision.options]
     point_records = []
     for row, up in enumerate(drawn.up.values):

@@ -1,4 +1,4 @@
-"""Parser of options: own numbers, models on chips, mixes of options, and known services."""
+"""Parse options: own numbers, models on chips, mixes of options, and known services."""
 
 import math
 import os
@@ -20,7 +20,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 PROMPT = 1000
-"""Prompt length for computing speeds if none is given; prefill time is then not counted."""
+"""Default prompt length for computing speeds. Its prefill time is not counted."""
 
 DEFAULTS = ("opus", "opus-fast", "spark")
 _DEPLOYED = ("model", "on", "batch", "weights", "kv", "engine", "chips", "speculate")
@@ -30,7 +30,7 @@ _EXAMPLE = "fast=speed=170,price=150"
 
 
 def read_number(text: str, key: str, where: str) -> float:
-    """Parse the number of a key, in its own unit and within its limit."""
+    """Parse the number of a key in its own unit and check its limits."""
     parameter = PARAMETERS[key]
     read = (
         readers.share_of(where) if key in ("cached", "share") else readers.number_of(where, float)
@@ -39,14 +39,14 @@ def read_number(text: str, key: str, where: str) -> float:
 
 
 def checked(value: float, parameter: Variable, where: str) -> float:
-    """A number within the limit of a parameter; raises InputError otherwise."""
+    """Check a number against the limit of a parameter. Raises InputError if it is outside."""
     if parameter.limit.maximum == 1.0:
         return readers.share(value, where, zero=parameter.zero)
     return readers.number(value, where, parameter.limit, 10, zero=parameter.zero)
 
 
 def parsed(request: Decide, catalogue: Catalogue) -> tuple[list[Contender], list[str], list[str]]:
-    """List all options in the order typed, with remarks and warnings."""
+    """Parse all options in the order typed, with remarks and warnings."""
     contenders: list[Contender] = []
     notes: list[str] = []
     warnings: list[str] = []
@@ -84,7 +84,7 @@ def _keys(name: str, text: str) -> dict[str, str]:
 
 
 def _own_numbers(name: str, keys: Mapping[str, str]) -> dict[str, Any]:
-    """An option's own numbers, by field of `Terms`."""
+    """Parse an option's own numbers, by field of `Terms`."""
     numbers: dict[str, Any] = {}
     for key, text in keys.items():
         if key in PARAMETERS:
@@ -96,7 +96,7 @@ def _own_numbers(name: str, keys: Mapping[str, str]) -> dict[str, Any]:
 
 
 def judge(text: str | float, where: str) -> float | None:
-    """Reliability of the judge that picks an answer; None for a majority vote."""
+    """Parse the reliability of the judge that picks an answer. Returns None for a majority vote."""
     if not isinstance(text, str):
         return readers.share(text, where, zero=True)
     if text in ("majority", "oracle"):
@@ -107,7 +107,7 @@ def judge(text: str | float, where: str) -> float | None:
 
 
 def _plain(name: str, keys: dict[str, str]) -> Contender:
-    """Option with its own speed, or an option that routes between two others."""
+    """Parse an option with its own speed, or one that routes between two others."""
     if "speed" in keys:
         clash = [key for key in (*_DEPLOYED, *_MIXED) if key in keys]
         if clash:
@@ -123,7 +123,7 @@ def _plain(name: str, keys: dict[str, str]) -> Contender:
 
 
 def _with_plan(name: str, numbers: dict[str, Any]) -> dict[str, Any]:
-    """Numbers of an option, with missing prices filled in from its subscription.
+    """Fill in an option's missing prices from its subscription.
 
     Without a quota, the plan includes all tokens. Beyond a quota without a price, no more tokens
     are available.
@@ -228,7 +228,7 @@ def _evaluated(
 
 
 def _told_apart(name: str, contenders: list[Contender]) -> list[Contender]:
-    """Contenders with names that tell them apart."""
+    """Rename contenders so that their names tell them apart."""
     pieces = ("model", "hardware", "batch")
     varying = [
         piece

@@ -1,4 +1,4 @@
-"""Parameters of a decision, set by an option, a flag or an axis of a map, with limits."""
+"""Parameters of a decision that an option, a flag or a map's axis can set, with limits."""
 
 from dataclasses import dataclass
 
@@ -28,11 +28,11 @@ class Variable:
 
     @property
     def is_count(self) -> bool:
-        """Whether only integers make sense."""
+        """Whether only integers are meaningful."""
         return self.limit.is_whole
 
     def grid(self, points: int) -> Floats:
-        """Values over the whole search range, dense at common values."""
+        """Return values over the whole search range, dense at common values."""
         if self.limit.maximum == 1.0:
             return np.linspace(0.0 if self.zero else max(self.limit.minimum, 1e-6), 1.0, points)
         first = max(self.limit.minimum, 1e-4)

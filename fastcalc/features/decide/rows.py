@@ -1,4 +1,4 @@
-"""Rows of `decide`: time and cost of each option per success, with record columns."""
+"""Rows of `decide`: the time and cost of each option per success, with record columns."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -26,34 +26,34 @@ from fastcalc.kit.answer.point_records import Record, plainly
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """An option of a decision with its letter and its results."""
+    """An option of a decision, with its letter and its results."""
 
     decision: Choice
     option: Contender
 
     @cached_property
     def prospect(self) -> Prospect:
-        """Mean time and cost per success."""
+        """The mean time and cost per success."""
         return self.decision.prospect(self.option)
 
     @cached_property
     def terms(self) -> Terms:
-        """Numbers of the option for the task."""
+        """The option's numbers for the task."""
         return self.decision.terms(self.option)
 
     @property
     def gap(self) -> float:
-        """Length of the requested window; nan without one. [s]"""
+        """The length of the requested window. NaN if there is none. [s]"""
         return math.nan if self.decision.window is None else self.decision.window
 
     @property
     def letter(self) -> str:
-        """Its letter on a map."""
+        """The option's letter on a map."""
         return decision_map.letter(list(self.decision.options).index(self.option))
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether its price, or that of an option it routes to, uses an uncertain chip price."""
+        """Whether the price of the option, or of one it routes to, uses an uncertain chip price."""
         names = {self.option.name, *(self.option.routes or ())}
         options = (option for option in self.decision.options if option.name in names)
         return any(scenario.quote.is_uncertain for scenario in scenarios_of(options))
@@ -70,7 +70,7 @@ class Row:
         yield from self._plan_limits()
 
     def _plan_limits(self) -> Iterator[str]:
-        """State the tokens included in a plan, and the successes that its price would buy."""
+        """State the tokens that a plan includes, and the successes that its price would buy."""
         plan, name = float(self.terms.plan), self.option.name
         if not plan:
             return
@@ -95,7 +95,10 @@ class Row:
 
     @property
     def tool_limit(self) -> str | None:
-        """Sentence on the possible gain from faster tokens, given tool time; None without tools."""
+        """A sentence on the possible gain from faster tokens, given tool time.
+
+        None without tools.
+        """
         tool, run = float(self.prospect.run.tool_seconds), float(self.prospect.run.seconds)
         if not tool:
             return None
@@ -108,21 +111,21 @@ class Row:
 
     @property
     def window_tokens(self) -> float:
-        """Tokens that fit the window. [1]"""
+        """The number of tokens that fit the window. [1]"""
         return float(window_tokens(self.terms, self.gap))
 
     @property
     def window_speed(self) -> float:
-        """Speed at which all tokens fit the window. [1/s]"""
+        """The speed at which all tokens fit the window. [1/s]"""
         return float(window_speed(self.terms, self.gap))
 
     def offered(self, field: str) -> float:
-        """A number of a plain option; nan for an option that routes."""
+        """Return a number of an option. NaN if the option routes between others."""
         return math.nan if self.option.routes else float(getattr(self.terms, field))
 
 
 def rows(decision: Choice) -> list[Row]:
-    """List the rows of all options; options that route are omitted for a window."""
+    """Build the rows of all options. Options that route are omitted for a window."""
     options = [
         option for option in decision.options if decision.objective != "window" or not option.routes
     ]
@@ -135,7 +138,7 @@ def scenarios_of(contenders: Iterable[Contender | None]) -> list[Scenario]:
 
 
 def records(decision: Choice) -> list[Record]:
-    """One record per option; unknown values are None."""
+    """Build one record per option. Unknown values are None."""
     return [plainly(values(COLUMNS, row)) for row in rows(decision)]
 
 
@@ -147,7 +150,7 @@ def _of(
     heading: tuple[str, str] = ("", ""),
     drop_priority: int = 0,
 ) -> Column[Row]:
-    """Column of a number of a row; all amounts of money depend on the token price.
+    """Build the column of a number in the rows. All amounts of money depend on the token price.
 
     path : attribute path, or the name of a number of the option
     """
@@ -162,7 +165,7 @@ def _value(path: str, unit: str, row: Row) -> float:
 
 
 def _cell(path: str, unit: str, row: Row) -> str:
-    """Table cell of a number: times in readable units, uncertain prices marked."""
+    """Format a number as a table cell: times in readable units, uncertain prices marked."""
     value = _value(path, "", row)
     if unit in ("s", "ms"):
         return seconds(value)

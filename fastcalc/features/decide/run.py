@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import PlacesGiven
 
 ACROSS, UP = 61, 8
-"""Points of a map along its axes, in characters and lines. [1]"""
+"""Size of a map along its axes, in characters and lines. [1]"""
 
 _TO_ALL = (
     *("steps", "accuracy", "tokens", "cached", "tools", "retries", "best-of", "round-trip-ms"),
@@ -34,7 +34,7 @@ _FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-s
 
 
 def run(request: Decide) -> DecideAnswer:
-    """Time and cost of each option, with break-even values."""
+    """Compute the time and cost of each option, with break-even values."""
     entries = catalogue(request)
     # Validate these even if no option is a model on chips.
     readers.share(request.utilization, option("utilization"))
@@ -71,7 +71,7 @@ def run(request: Decide) -> DecideAnswer:
 
 
 def _window(request: Decide) -> float | None:
-    """Window that an answer has to fit, or None. [s]"""
+    """Parse the window that an answer has to fit, if any. [s]"""
     if request.window_ms is None:
         return None
     limit = PARAMETERS["hour"].limit
@@ -113,7 +113,7 @@ def _objective(request: Decide, window: float | None) -> Objective:
 
 
 def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Contender], list[str]]:
-    """Options in which TTFT and input are counted only if all options give them."""
+    """Count TTFT and input only if all options give them."""
     notes = []
     for field, label in (("lead", "time to first token"), ("input_price", "price of input")):
         plain = [contender for contender in listed if contender.routes is None]

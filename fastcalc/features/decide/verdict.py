@@ -1,4 +1,4 @@
-"""Verdict of a decision: the winner, its margin, and the assumptions."""
+"""The verdict of a decision: the winner, its margin, and the assumptions."""
 
 import math
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def _model(option: Contender) -> str:
-    """Model of an option, or the standard service of a fast mode."""
+    """Return the model of an option, or the standard service of a fast mode."""
     offer = service(option.name)
     return option.model or (offer.fast_mode_of or offer.id if offer else option.name)
 
 
 def _is_taken_as_right(decision: Choice, offered: "Sequence[Row]") -> bool:
-    """Whether models differ but no accuracy is given for any."""
+    """Check whether models differ but no accuracy is given for any."""
     plain = [row for row in offered if row.option.routes is None]
     is_accuracy_known = any(
         "accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain
@@ -57,7 +57,7 @@ def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
 
 
 def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEven] = ()) -> str:
-    """Winner and margin, with break-even accuracies if equal accuracy is assumed."""
+    """State the winner and its margin, with break-even accuracies if equal accuracy is assumed."""
     sentence = _leader(decision, offered)
     if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
         return sentence
@@ -76,7 +76,7 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
 
 
 def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
-    """Sentence naming the winner and its margin."""
+    """Name the winner and its margin in a sentence."""
     worth = {row.option.name: float(decision.value(row.option)) for row in offered}
     ranked = sorted(worth, key=lambda name: worth[name])
     leading, first = worth[ranked[0]], decision.winner
@@ -103,7 +103,7 @@ _TAKES = {"time": "takes", "cost": "costs", "total": "costs"}
 
 
 def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
-    """Write a sentence that an option wins, and the comparison word for the other options."""
+    """State that an option wins, and return the comparison word for the other options."""
     if decision.objective == "time":
         amount = f"{seconds(leading)} per successful run"
         return f"{name} takes the least user time, {amount}", "as long"
@@ -127,7 +127,7 @@ def _level(decision: Choice) -> str:
 
 
 def _deciding(decision: Choice) -> str:
-    """State the figure by which the first of the tied options wins, and unknown values."""
+    """State the figure by which the first of the tied options wins, and the unknown values."""
     objective = decision.decided_by
     priced = [
         option
@@ -155,7 +155,10 @@ _VERBS = {"time": "take", "cost": "cost", "total": "cost"}
 def _amounts(
     decision: Choice, level: Sequence[Contender], objective: Objective | None = None
 ) -> tuple[list[str], str]:
-    """Times or costs of options with their unit; cost per month if months are equal."""
+    """Format the times or costs of options with their unit.
+
+    Cost is per month if months are equal.
+    """
     objective = objective or decision.objective
     values = [float(decision.value(option, objective=objective)) for option in level]
     if objective == "time":

@@ -1,4 +1,4 @@
-"""Answers on catalogue entries: a list, or all numbers of one entry with their sources."""
+"""Answers about catalogue entries: a list, or all numbers of one entry with their sources."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from fastcalc.written import Json, json_text, listed
 
 
 def _rent(chip: Hardware) -> str:
-    """Default price per chip-hour, marked if it is uncertain."""
+    """Format the default price per chip-hour, marked if it is uncertain."""
     quote = Pricing().quote(chip)
     return marked(number(quote.usd_per_hour), is_unsure=quote.is_uncertain)
 
@@ -86,14 +86,14 @@ _COLUMNS: dict[Kind, tuple[TableColumn, ...]] = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ListAnswer(Answer):
-    """Entries of a kind; the answer is no if a broken file was omitted."""
+    """The entries of one kind. The answer is "no" if a broken file was omitted."""
 
     request: ListEntries
     kind: Kind
     entries: Sequence[CatalogueEntry]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """The table, with the number of entries."""
+        """Show the table and the number of entries."""
         # The layout reserves 24 characters for columns of text that can wrap.
         yield record_tables.table(*self.table(), screen.width, {"fitted on": 24})
         yield ""
@@ -101,19 +101,19 @@ class ListAnswer(Answer):
         yield f"{count} {self.kind if count > 1 or self.kind == 'hardware' else self.kind[:-1]}"
 
     def notes(self) -> Iterator[Note]:
-        """Cautions about the listed entries."""
+        """Yield cautions about the listed entries."""
         return map(Note, cautions(self.entries))
 
     def next_command(self) -> str:
-        """Suggest to show the last entry."""
+        """Suggest `show` for the last entry."""
         return follow_up(self.request, ShowEntry, self.entries[-1].id)
 
     def records(self) -> Iterator[Record]:
-        """One record per entry."""
+        """Build one record per entry."""
         return map(record_of, self.entries)
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """Columns for the kind of entry; columns of models come from their workloads."""
+        """Choose the columns for the kind of entry. Those of models come from their workloads."""
         rows = [workload(entry) if isinstance(entry, Model) else entry for entry in self.entries]
         return _COLUMNS[self.kind], rows
 
@@ -121,7 +121,7 @@ class ListAnswer(Answer):
 def question_on(
     request: Request, names: Sequence[str], entries: Sequence[CatalogueEntry]
 ) -> str | None:
-    """Suggested command that evaluates some entries; None for hosts and engines.
+    """Suggest a command that evaluates some entries. Returns None for hosts and engines.
 
     names : names of the entries, as typed
     """
@@ -140,7 +140,7 @@ class EntryAnswer(Answer):
     entry: CatalogueEntry
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """The tables for its kind, its sources, and a heading if there are notes."""
+        """Show the tables for the entry's kind, its sources, and a heading if there are notes."""
         yield from self.tables()
         titles = [
             f"{key}: {source.title}" + (f", {source.url}" if source.url else "")
@@ -152,15 +152,15 @@ class EntryAnswer(Answer):
             yield from ("", "notes")
 
     def tables(self) -> Iterator[Part]:
-        """Title and table of numbers."""
+        """Yield the title and the table of numbers."""
         return iter(())
 
     def remarks(self) -> Iterator[str]:
-        """Remarks on single numbers, and the notes of the file."""
+        """Yield remarks on single numbers, and the notes of the file."""
         yield from self.entry.notes
 
     def notes(self) -> Iterator[Note]:
-        """List all notes of the answer."""
+        """Yield all notes of the answer."""
         return map(Note, self.remarks())
 
     def next_command(self) -> str | None:
@@ -168,7 +168,7 @@ class EntryAnswer(Answer):
         return question_on(self.request, [as_text(self.request.name)], [self.entry])
 
     def document(self) -> list[str]:
-        """Its record."""
+        """Format the entry's record."""
         return [json_text(record_of(self.entry))]
 
 
@@ -192,7 +192,7 @@ class ChipAnswer(EntryAnswer):
     entry: Hardware
 
     def tables(self) -> Iterator[Part]:
-        """Numbers of the chip, and the assumptions for numbers that the file omits."""
+        """Show the numbers of the chip, and what is assumed where the file omits a number."""
         chip = self.entry
         runs = f"layers run {EXECUTION[chip.execution]}"
         yield Title(chip.id, f"{chip.name}; {chip.scope}; {runs}")
@@ -218,7 +218,7 @@ class ChipAnswer(EntryAnswer):
             yield Notes(notes)
 
     def remarks(self) -> Iterator[str]:
-        """List how numbers were read, how certain they are, and the notes of the file."""
+        """Yield how numbers were read, how certain they are, and the notes of the file."""
         offers = offers_of(self.entry)
         for path, value in quantities(self.entry).items():
             is_unsure = value.confidence in ("low", "memory")
@@ -231,7 +231,7 @@ class ChipAnswer(EntryAnswer):
 
 
 def _lacks(chip: Hardware) -> Iterator[str]:
-    """Yield the limitations caused by missing data of a chip; not for hosts."""
+    """Yield the limitations due to a chip's missing data. There are none for hosts."""
     if chip.kind == "host":
         return
     if chip.links.fastest is None:
@@ -249,7 +249,7 @@ class EngineAnswer(EntryAnswer):
     entry: Engine
 
     def tables(self) -> Iterator[Part]:
-        """Its parameters."""
+        """Show the engine's parameters."""
         engine = self.entry
         yield Title(engine.id, f"{engine.name}; fitted on {' '.join(engine.fitted_on.split())}")
         rows = [
@@ -262,7 +262,7 @@ class EngineAnswer(EntryAnswer):
             yield _table(("parameter", "value", "source", "meaning"), rows)
 
     def remarks(self) -> Iterator[str]:
-        """Parameters for single architectures, and the notes of the file."""
+        """Yield parameters for single architectures, and the notes of the file."""
         for architecture, overrides in self.entry.architectures.items():
             for name, value in overrides:
                 if value is not None:
@@ -278,7 +278,7 @@ class ModelAnswer(EntryAnswer):
     entry: Model
 
     def tables(self) -> Iterator[Part]:
-        """List what the model counts, and what its layers contain."""
+        """Show the model's totals, and the contents of its layers."""
         model = self.entry
         yield Title(model.asked_name, model.heading)
         yield ""
@@ -297,19 +297,19 @@ class ModelAnswer(EntryAnswer):
             yield TextTable([("layers",), ("path",), ("contents of each",)], rows, left=(1, 2))
 
     def remarks(self) -> Iterator[str]:
-        """Assumptions, confidence, and the notes of the file."""
+        """Yield assumptions, confidence, and the notes of the file."""
         yield from cautions([self.entry])
         yield from (
             note for note in self.entry.notes if f"{self.entry.id}: {note}" not in self.reading
         )
 
     def document(self) -> list[str]:
-        """Record of the model in the requested formats."""
+        """Format the record of the model in the requested formats."""
         return [json_text(record_of(self.entry, self.request.weights, self.request.kv))]
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
-    """Make a table of text columns, with the second column as the key figure."""
+    """Build a table of text columns, with the second column as the key figure."""
     return TextTable(
         [(heading,) for heading in headings], rows, range(len(headings)), key_figures=(1,)
     )
@@ -353,7 +353,7 @@ def _counts(work: Workload) -> TextTable:
 
 
 def _named(fields: Mapping[str, Json]) -> str:
-    """Keys with their values; flags show only the key."""
+    """Format keys with their values. Flags show only the key."""
     words = []
     for name, value in fields.items():
         if isinstance(value, dict):

@@ -38,7 +38,7 @@ class DiffAnswer(Answer):
     right: CatalogueEntry
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """One row per number or word, with the ratio right / left."""
+        """Show one row per number or word, with the ratio right / left."""
         rows, names = [], _names(self.left) | _names(self.right)
         for row in self.records():
             field, is_same = str(row["field"]), row["left_si"] == row["right_si"]
@@ -62,11 +62,11 @@ class DiffAnswer(Answer):
         return question_on(self.request, names, [self.left, self.right])
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """List the values of both entries, and the ratio."""
+        """Build a table of the values of both entries and their ratio."""
         return _COLUMNS, self.records()
 
     def records(self) -> list[Record]:
-        """One record per number or word in either entry.
+        """Build one record per number or word in either entry.
 
         Keys: ``field``, ``left`` and ``right`` as written in the files, ``left_si`` and
         ``right_si`` for numbers, and ``ratio``, right / left.
@@ -92,7 +92,7 @@ class DiffAnswer(Answer):
 
 
 def _names(entry: CatalogueEntry) -> dict[str, str]:
-    """List the names of fields in the usual terms, if they differ from the keys."""
+    """Map keys of fields to the usual terms, where these differ."""
     if not isinstance(entry, Hardware):
         return {}
     named = {_field(path): in_words(_of_rank(path)) for path in quantities(entry)}
@@ -100,7 +100,7 @@ def _names(entry: CatalogueEntry) -> dict[str, str]:
 
 
 def _of_rank(path: str) -> str:
-    """A path with the index of a memory instead of its name, to match the other entry."""
+    """Replace the name of a memory in a path by its index, to match the other entry."""
     items = path.split(".")
     return ".".join(["memory", items[-1]] if items[0] == "memory" else items)
 
@@ -110,7 +110,7 @@ def _field(path: str) -> str:
 
 
 def _fields(entry: CatalogueEntry) -> dict[str, Any]:
-    """Comparable values of an entry by name: quantities, counts and words."""
+    """Collect the comparable values of an entry by name: quantities, counts and words."""
     words = {
         key: getattr(entry, key)
         for key in ("name", "vendor", "kind", "execution", "architecture", "released")
@@ -130,7 +130,7 @@ def _fields(entry: CatalogueEntry) -> dict[str, Any]:
 
 
 def _shown(text: str | None, si: float | None) -> str:
-    """Table cell; binary units are also shown in decimal units, as on other pages."""
+    """Format a table cell. Binary units are also shown in decimal units, as on other pages."""
     return f"{size(si)} ({text})" if text and text.endswith("iB") and si else text or "-"
 
 

@@ -41,7 +41,7 @@ def run_new(request: NewEntry) -> None:
 
 
 def _speeds() -> list[str]:
-    """Lines with the speed of a chip with equal numbers, for each chip type."""
+    """List the speed of a chip with equal numbers, for each chip type."""
     numbers = f"{_CHIP[0]} at {_CHIP[1]}"
     lines = [f"Tokens/s of llama-3.1-8b for one user on a chip of {numbers}, by chip type:"]
     entries = Catalogue()

@@ -19,23 +19,23 @@ _NAMES = {
     *("id", "name", "vendor", "kind", "scope", "execution", "architecture", "released"),
     *("hypothetical", "aliases"),
 }
-"""Keys of a file that are copied to its record, in file order, if present."""
+"""Keys of a file that are copied to its record in file order, if present."""
 
 
 def record_of(entry: CatalogueEntry, weights: str | None = None, kv: str | None = None) -> Record:
-    """Describe an entry as a record; a model in the given weight and cache formats."""
+    """Describe an entry as a record. A model is described in the given weight and cache formats."""
     if isinstance(entry, Model):
         return model_record(entry, weights, kv)
     return hardware_record(entry) if isinstance(entry, Hardware) else engine_record(entry)
 
 
 def fastest_memory(chip: Hardware) -> Memory:
-    """The memory tier with the highest bandwidth."""
+    """Return the memory tier with the highest bandwidth."""
     return max(chip.memory, key=lambda memory: memory.bandwidth.si)
 
 
 def peak_16bit(chip: Hardware) -> Quantity:
-    """Dense 16-bit peak: bf16, or fp16 if the chip has no bf16."""
+    """Return the dense 16-bit peak: bf16, or fp16 if the chip has no bf16."""
     return chip.rate("bf16") or chip.peak["fp16"]
 
 
@@ -44,7 +44,7 @@ def _si(quantity: Quantity | None) -> float | None:
 
 
 def hardware_record(chip: Hardware) -> Record:
-    """Numbers of a chip in SI units, each key with its unit."""
+    """Describe the numbers of a chip in SI units. Each key names its unit."""
     fastest = fastest_memory(chip)
     balance = critical_batch(
         peak=peak_16bit(chip).si, bandwidth=fastest.bandwidth.si, bytes_per_weight=2.0
@@ -85,7 +85,7 @@ def _tier(memory: Memory) -> Record:
 
 
 def _prices(chip: Hardware) -> Record:
-    """Prices of a chip, with its area and transistors in between."""
+    """Describe the prices of a chip, with its area and transistors in between."""
     rent = chip.price.rent
     return {
         "price_cloud_usd_per_h": _si(rent),
@@ -110,7 +110,7 @@ def _prices(chip: Hardware) -> Record:
 
 
 def model_record(model: Model, weights: str | None = None, kv: str | None = None) -> Record:
-    """Describe a model's size and costs per token; null if its shape is not published."""
+    """Describe a model's size and costs per token. Null if its shape is not published."""
     work = workload(model, weights, kv)
     prompt = work.flops_per_token - 2.0 * work.weights.head.parameters
     attention: float | None = float(work.attention_flops(1.0))
@@ -147,7 +147,7 @@ def model_record(model: Model, weights: str | None = None, kv: str | None = None
 
 
 def engine_record(engine: Engine) -> Record:
-    """An engine's parameters in SI units."""
+    """Describe an engine's parameters in SI units."""
     return {
         "id": engine.id,
         "name": engine.name,
@@ -161,12 +161,12 @@ def engine_record(engine: Engine) -> Record:
 
 
 def default_kinds(engine: Engine) -> list[str]:
-    """Kinds of chips that use an engine by default."""
+    """List the kinds of chips that use an engine by default."""
     return [chips for chips, name in (*ENGINES.items(), *OF_ARCHITECTURES) if name == engine.id]
 
 
 def cautions(entries: Iterable[CatalogueEntry]) -> list[str]:
-    """Cautions about entries: assumed values, values from memory, and low confidence."""
+    """Collect cautions about entries: assumed values, values from memory, and low confidence."""
     ids_by_caution: dict[str, list[str]] = {}
     for entry in entries:
         if not isinstance(entry, Engine) and entry.hypothetical:
@@ -183,6 +183,6 @@ def quantities(entry: Hardware | Engine) -> dict[str, Quantity]:
 
 
 def offers_of(chip: Hardware) -> dict[str, str]:
-    """Provider, region and terms of each offered price, by path."""
+    """Describe the provider, region and terms of each offered price, by path."""
     offers = enumerate(chip.price.offers)
     return {f"price.offers[{index}].price": offer.name for index, offer in offers}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def run_list(request: ListEntries) -> ListAnswer:
-    """List the entries of a kind; the answer is no if a broken file was omitted."""
+    """List the entries of a kind. The answer is "no" if a broken file was omitted."""
     entry_type = cast(Kind, readers.choice(request.entries, "list", tuple(SCHEMAS)))
     catalogue = loading.catalogue(request)
     load = _loaders(catalogue)[entry_type]
@@ -55,7 +55,7 @@ def run_list(request: ListEntries) -> ListAnswer:
 
 
 def _filtered(request: ListEntries, loaded: list[CatalogueEntry]) -> list[CatalogueEntry]:
-    """Entries that match the filters of a request; raises InputError if there are none."""
+    """Select the entries that match a request's filters. Raises InputError if there are none."""
     if request.with_ is not None:
         fields = tuple(type(loaded[0]).model_fields)
         stated = readers.choice(request.with_, option("with_"), fields)
@@ -82,7 +82,7 @@ def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], CatalogueEntry]
 
 
 def run_show(request: ShowEntry) -> EntryAnswer:
-    """One entry with all its numbers."""
+    """Show one entry with all its numbers."""
     catalogue = loading.catalogue(request)
     entry = find(catalogue, request.name)
     for entry_type in SCHEMAS:
@@ -100,7 +100,7 @@ def run_show(request: ShowEntry) -> EntryAnswer:
 
 
 def run_diff(request: DiffEntries) -> DiffAnswer:
-    """Differences between two entries of one kind."""
+    """Compare two entries of one kind."""
     catalogue = loading.catalogue(request)
     left, right = find(catalogue, request.left), find(catalogue, request.right)
     if type(left) is not type(right):
@@ -116,7 +116,7 @@ def run_diff(request: DiffEntries) -> DiffAnswer:
 
 
 def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
-    """Warnings from reading a model's configuration; empty for other entries."""
+    """List the warnings from reading a model's configuration. Empty for other entries."""
     if not isinstance(name, (str, Path)):
         return []
     computed: list[str] = []
@@ -126,7 +126,7 @@ def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
 
 
 def find(catalogue: Catalogue, given: "EntryGiven") -> CatalogueEntry:
-    """Find an entry by name; the keys of a file tell its kind."""
+    """Find an entry by name. The keys of a file tell its kind."""
     if isinstance(given, CatalogueEntry):
         return given
     name = str(given)

@@ -46,7 +46,7 @@ _OF_ANSWERS = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FastmodeAnswer(Answer):
-    """Answer with all options that reach a target speed.
+    """All options that reach a target speed.
 
     comparison : request for today's point; commands that reproduce a row start from it
     """
@@ -57,12 +57,12 @@ class FastmodeAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """Exit code: 1 if nothing reaches the speed."""
+        """The exit code: 1 if nothing reaches the speed."""
         return 0 if self.solution.reached else 1
 
     @cached_property
     def _shown(self) -> list[Option]:
-        """Options of the table with all columns, for all techniques."""
+        """The options of the table with all columns, for all techniques."""
         solution = self.solution
         if self.request.everything or self.request.written_as == "markdown":
             return solution.options
@@ -70,7 +70,7 @@ class FastmodeAnswer(Answer):
 
     @cached_property
     def _first(self) -> list[Option]:
-        """Options of the first screen: the cheapest per technique, unchanged answers first."""
+        """The options of the first screen: the cheapest per technique, unchanged answers first."""
         solution, cheapest = self.solution, dict[str, Option]()
         for choice in self._shown:
             if choice.outcome is not None:
@@ -84,15 +84,15 @@ class FastmodeAnswer(Answer):
         return [self.solution.today, *(choice.outcome for choice in options if choice.outcome)]
 
     def _named(self) -> list[Scenario]:
-        """Scenarios that the headline names."""
+        """List the scenarios that the headline names."""
         return [outcome.scenario for outcome in self._outcomes(self.solution.leading)]
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """The page, with all columns if all options are requested."""
+        """Build the page, with all columns if all options are requested."""
         return super().page(replace(screen, wide=screen.wide or self.request.everything))
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Sentences on the cheapest options, and a table of the options that reach the speed."""
+        """Show sentences on the cheapest options, and a table of options that reach the speed."""
         solution = self.solution
         if screen.wide:
             stated = phrases(self.settings, without=outcome_lines.IN_HEADING)
@@ -111,7 +111,7 @@ class FastmodeAnswer(Answer):
             yield from factors.parts(waterfall, screen.width)
 
     def key(self) -> str:
-        """Explain rows and the star."""
+        """Explain the rows and the star."""
         same_answers = self.solution.same_answers
         changing = any(choice.outcome and choice not in same_answers for choice in self._shown)
         return "; ".join([_KEY, *[_STAR] * changing])
@@ -150,7 +150,7 @@ class FastmodeAnswer(Answer):
             yield Note(f"not shown: {listed}; {option('everything')} shows them", weight=0)
 
     def _hints(self) -> Iterator[Note]:
-        """Notes on omissions of the first screen: techniques that are too slow, and prices."""
+        """Yield what the first screen omits: techniques that are too slow, and prices."""
         reaching = {choice.trick for choice in self._shown if choice.outcome}
         missed = dict.fromkeys(
             TRICKS[choice.trick]
@@ -164,7 +164,7 @@ class FastmodeAnswer(Answer):
             yield Note(line, weight=3, is_hint=True)
 
     def next_command(self) -> str:
-        """Suggest a report on today's chips and the chips that reach the speed with this model."""
+        """Suggest a report on today's chips and on those that reach the speed with this model."""
         today, comparison = self.solution.today.scenario, self.comparison
         own = next_commands.typed_as(comparison, comparison.on, today.hardware.id)
         chips = [
@@ -177,7 +177,7 @@ class FastmodeAnswer(Answer):
         return next_commands.report_on(comparison, request_of("report"), on)
 
     def records(self) -> Iterator[Record]:
-        """Today's point and every option, with commands that reproduce them."""
+        """Build records of today's point and every option, with commands that reproduce them."""
         today = self.solution.today
         outcomes = [today, *(choice.outcome for choice in self.solution.options)]
         records = rows(self.solution, self.solution.options)
@@ -188,15 +188,15 @@ class FastmodeAnswer(Answer):
             yield {**record, "compare": repeat_command}
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[Record]]:
-        """List the options of the table with all columns."""
+        """Build the table with all columns."""
         return TABLE, rows(self.solution, self._shown)
 
     def premises(self) -> Record:
-        """Traffic, prices and engines of every option."""
+        """Report the traffic, prices and engines of every option."""
         return assumptions(self._outcomes(self.solution.options))
 
     def details(self) -> Record:
-        """Target speed, draft tokens that reach it, smaller shapes, and factors of the cheapest."""
+        """Report target speed, draft tokens that reach it, smaller shapes, and factors."""
         solution = self.solution
         drafts = zip(solution.drafts, solution.tokens, solution.acceptance, strict=True)
         shapes = {
@@ -223,12 +223,12 @@ class FastmodeAnswer(Answer):
         }
 
     def warnings(self) -> Iterator[str]:
-        """Warnings of the outcomes."""
+        """Yield the warnings of the outcomes."""
         return each_warning(self._outcomes(self.solution.options))
 
     @property
     def charts(self) -> Charts:
-        """Chart of concurrent users against price per token for each option."""
+        """A chart of concurrent users against price per token for each option."""
         from fastcalc.features.fastmode.chart import tricks
 
         return {"fastmode": partial(tricks, self.solution, self._shown)}

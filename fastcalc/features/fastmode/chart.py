@@ -1,4 +1,4 @@
-"""Chart of the options: concurrent users against price."""
+"""A chart of the options: concurrent users against price."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from fastcalc.kit.charts.grounds import grounds
 
 
 def tricks(answer: SpeedupOptions, options: Sequence[Option]) -> Chart:
-    """Concurrent users of each option at the target speed, against price per token."""
+    """Draw the concurrent users of each option at the target speed, against price per token."""
     first: dict[str, Record] = {}  # the cheapest option of each technique
     for record in rows(answer, options):
         if record["usd_per_mtok_output"] is not None:

@@ -1,4 +1,4 @@
-"""Combinations of techniques: the cheapest ones that reach a speed.
+"""Search for the cheapest combinations of techniques that reach a speed.
 
 A combination changes at least two of four settings: chip type, model, precision and draft tokens.
 Batch, layout and number of chips are solved for. Chips without a price are considered only if no
@@ -39,7 +39,7 @@ from fastcalc.grid.largest_batch import cheapest, least_usd, octaves_of
 from fastcalc.grid.space import Space
 
 COUNTS = {2: "two-tricks", 3: "three-tricks", 4: "four-tricks"}
-"""Names of combinations by number of techniques."""
+"""Names of combinations, by number of techniques."""
 
 _KEPT = {0: 1.0, **PUBLISHED}  # tokens per step by number of draft tokens
 _STEPS = 2  # batches per octave for the lower bound of the cost of a layout
@@ -49,7 +49,7 @@ _TOGETHER = 32  # candidates whose layouts are evaluated together
 
 
 class _OnLayouts(NamedTuple):
-    """A scenario on the layouts that fit it: highest speed per user by batch. [1/s]"""
+    """A scenario on the layouts that fit it, with the highest speed per user by batch. [1/s]"""
 
     layouts: list[Layout]
     octaves: Evaluation
@@ -57,7 +57,7 @@ class _OnLayouts(NamedTuple):
 
 
 class ModelOnChip:
-    """A model on a chip type, in its own formats or in the narrowest that chip and engine support.
+    """A model on a chip type, in its own formats or the narrowest that chip and engine support.
 
     A chip without a price is counted as one dollar per hour.
     """
@@ -81,7 +81,7 @@ class ModelOnChip:
 
     @cached_property
     def on_layouts(self) -> _OnLayouts | None:
-        """Layouts that fit the scenario; None if none does or the request is invalid for it."""
+        """The layouts that fit the scenario. None if none fits or the request is invalid for it."""
         evaluate_together([self])
         return self.on_layouts
 
@@ -102,7 +102,7 @@ class ModelOnChip:
         return (holding, octaves_of(space, holding, _STEPS)) if holding else None
 
     def hopes(self, drafts: int, speed: float) -> Floats:
-        """Lower bound of each layout's cost with some draft tokens, ignoring drafting time."""
+        """Bound each layout's cost from below with some draft tokens, without drafting time."""
         if self.on_layouts is None:
             return np.array([inf])
         layouts, (_, batch, _), user_speeds = self.on_layouts
@@ -137,7 +137,7 @@ class ModelOnChip:
         return hopes
 
     def with_drafts(self, drafts: int) -> tuple[str, Scenario]:
-        """Describe the change, and apply the given number of draft tokens."""
+        """Apply the given number of draft tokens and describe the change."""
         if not drafts:
             return " + ".join(self.changes), self.scenario
         words, drafted = drafting(self.scenario, drafts)
@@ -145,7 +145,10 @@ class ModelOnChip:
 
 
 class _Way(NamedTuple):
-    """A model on a chip type with draft tokens: lowest cost and highest speed. [USD], [1/s]"""
+    """A candidate: a model on a chip type with draft tokens. Lowest cost, highest speed.
+
+    [USD], [1/s]
+    """
 
     usd: float
     fastest: float
@@ -154,19 +157,19 @@ class _Way(NamedTuple):
 
     @property
     def tricks(self) -> int:
-        """Number of techniques used. [1]"""
+        """The number of techniques used. [1]"""
         return len(self.on_chip.changes) + bool(self.drafts)
 
     def keeps_answers(self, base: Base) -> bool:
-        """Whether model and formats are today's, or the model is a named alternative."""
+        """Check whether model and formats are today's, or the model is a named alternative."""
         return not self.on_chip.in_fewest_bits and base.may_take(self.on_chip.scenario.model)
 
     def hopes(self, speed: float) -> Floats:
-        """Lower bound of each layout's cost, ignoring drafting time."""
+        """Bound each layout's cost from below, without drafting time."""
         return self.on_chip.hopes(self.drafts, speed)
 
     def near_hopes(self, speed: float, below: float) -> Floats:
-        """Lower bound including drafting time, for layouts that may be below a limit. [USD]"""
+        """Bound the cost with drafting time, for layouts that may be below a limit. [USD]"""
         if not self.drafts:
             return self.hopes(speed)
         return self.on_chip.drafting_hopes(speed, below)[self.drafts]
@@ -181,7 +184,7 @@ def evaluate_together(on_chips: Sequence[ModelOnChip]) -> None:
 
 
 def _ways(base: Base) -> list[_Way]:
-    """Candidates: each model on today's chips and on other chips."""
+    """List the candidates: each model on today's chips and on other chips."""
     today, hardware = base.scenario, (*base.rivals, *base.sram_machines)
     positions: list[tuple[tuple[str, ...], Scenario]] = []
     for changes, scenario in [((), today), *(((chip.id,), base.on(chip)) for chip in hardware)]:
@@ -272,7 +275,7 @@ def _look_ahead(choices: Iterable[_Way]) -> None:
 
 
 def _search(base: Base, choice: _Way, below: float) -> tuple[float, Option] | None:
-    """Cost and option of a candidate, if cheaper than the best so far."""
+    """Compute the cost and option of a candidate, if it is cheaper than the best so far."""
     on_layouts = choice.on_chip.on_layouts
     if on_layouts is None:
         return None

@@ -25,7 +25,7 @@ from fastcalc.kit.charts.terminal import plot
 from fastcalc.written import many
 
 _CHART = 80
-"""Largest width of the chart in characters."""
+"""Maximum width of the chart in characters."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,17 @@ class CurveStart:
 
     @property
     def usd(self) -> float | None:
-        """Dollars per million output tokens at the start. [USD]"""
+        """The price per million output tokens at the start. [USD]"""
         return self._usd(self.batch, self.speed)
 
     @property
     def end_usd(self) -> float | None:
-        """Dollars per million output tokens at the end. [USD]"""
+        """The price per million output tokens at the end. [USD]"""
         return self._usd(self.smaller_batch or 0, self.faster)
 
     @property
     def undetermined(self) -> list[str]:
-        """Keys of numbers that are not published."""
+        """The keys of numbers that are not published."""
         return list(_UNDETERMINED) if is_assumed(self.scenario.engine) else []
 
     def _usd(self, batch: int, speed: float) -> float | None:
@@ -133,13 +133,13 @@ START = numbers("users at|the start", str)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CurveAnswer(Answer):
-    """Cost of a smaller batch from every starting batch, up to a cost multiple."""
+    """The cost of a smaller batch from every starting batch, up to a cost multiple."""
 
     request: Fastmode
     study: Study
 
     def page(self, screen: Screen) -> list[Part]:
-        """Print the cost multiples, the chart of floors, and all notes."""
+        """Show the cost multiples, the chart of floors, and all notes."""
         study, scenario = self.study, self.study.engines[0].space.scenario
         heading = (
             f"{scenario.model.asked_name} on {many(study.chips, 'chip')}: cost of "
@@ -173,17 +173,17 @@ class CurveAnswer(Answer):
         yield from map(Note, batching_notes(machine))
 
     def records(self) -> Iterator[Record]:
-        """One record per starting batch, for each engine and format and for each floor."""
+        """Build one record per starting batch, for each engine and format and for each floor."""
         for curve in (*self.study.engines, *self.study.floors):
             for start in _starts(self.study, curve):
                 yield plainly(values(COLUMNS, start))
 
     def table(self) -> tuple[list[TableColumn], list[int]]:
-        """Cost multiples by engine and format, with one row per starting batch."""
+        """Build a table of cost multiples by engine and format, one row per starting batch."""
         return columns(self.study, self.request.cost), rows(self.study)
 
     def premises(self) -> Record:
-        """Tokens, prices and engines."""
+        """Report the tokens, prices and engines that were assumed."""
         curves = [*self.study.engines, *self.study.floors[:1]]
         scenarios = [curve.space.scenario for curve in curves]
         traffic = scenarios[0].traffic
@@ -214,7 +214,7 @@ def _starts(study: Study, curve: Curve) -> Iterator[CurveStart]:
 
 
 def name(curve: Curve) -> str:
-    """Label of a curve: engine and formats."""
+    """Label a curve with its engine and formats."""
     scenario = curve.space.scenario
     return (
         f"{scenario.engine.id} in {scenario.work.weight_format}, KV cache {scenario.work.kv_format}"
@@ -232,7 +232,7 @@ def rows(study: Study) -> list[int]:
 
 
 def columns(study: Study, cost: float) -> list[TableColumn]:
-    """Make the columns of a table whose rows are starting batches."""
+    """Build the columns of a table whose rows are starting batches."""
     first = study.engines[0]
     shown = [
         numbers("users at|the start", partial(_start_cell, first)),
@@ -314,7 +314,7 @@ def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> li
 
 
 def where(curve: Curve, cost: float) -> str:
-    """State the starting batches that reach the speed-up, at any cost and within a cost."""
+    """Describe the starting batches that reach the speed-up, at any cost and within a cost."""
     ends_at_any_cost, cheap = curve.ends(), curve.ends(cost)
     head = f"{name(curve)} (floor {number(1e3 * curve.floor)} ms, one user {number(curve.alone)})"
     if ends_at_any_cost is None:

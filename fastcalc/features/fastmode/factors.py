@@ -1,4 +1,4 @@
-"""Factors of a speed-up: records, and a table of factors with their product."""
+"""The factors of a speed-up: records, and a table of factors with their product."""
 
 from collections.abc import Sequence
 from math import prod
@@ -15,7 +15,7 @@ from fastcalc.written import many
 
 
 def cost_multiple_cell(record: Record) -> str:
-    """Table cell of a cost multiple."""
+    """Format a cost multiple as a table cell."""
     times = record["cost_multiple"]
     return "-" if times is None else f"{dollars(times)}x"
 
@@ -79,23 +79,23 @@ COLUMNS: tuple[TableColumn, ...] = (
     ),
 )
 _IN_WORDS = {"drafts": "draft tokens", "bits": "quantization"}
-"""Names of techniques in sentences, if they differ from the names in records."""
+"""Names of techniques in sentences, where they differ from those in records."""
 
 _TABLE = [column for column in COLUMNS if column.key != "source"]
 
 
 def factors_of(solution: SpeedupOptions, choice: Option | None) -> list[Factor]:
-    """Split an option's speed-up into factors; none if it misses the target."""
+    """Split an option's speed-up into factors. Empty if it misses the target."""
     return waterfall(solution.today, choice.outcome) if choice and choice.outcome else []
 
 
 def factor_records(factors: Sequence[Factor]) -> list[Record]:
-    """One record per factor, in the order in which they are applied."""
+    """Build one record per factor, in the order in which they are applied."""
     return [plainly(values(COLUMNS, factor)) for factor in factors]
 
 
 def product(factors: Sequence[Factor]) -> str:
-    """Product of the factors as a phrase."""
+    """Write the product of the factors as a phrase."""
     speedup = prod(factor.speedup for factor in factors)
     costs = [factor.cost_multiple for factor in factors]
     known_costs = [cost for cost in costs if cost is not None]
@@ -105,7 +105,7 @@ def product(factors: Sequence[Factor]) -> str:
 
 
 def _in_words(factor: Factor) -> str:
-    """Techniques of a factor, with the changed numbers of chips and batch."""
+    """Name the techniques of a factor, with the changed numbers of chips and batch."""
     words = [_IN_WORDS.get(trick, trick) for trick in factor.trick.split(" + ")]
     points = factor.after, factor.before
     chips, chips_before = (point.placement.layout.chips for point in points)
@@ -118,7 +118,7 @@ def _in_words(factor: Factor) -> str:
 
 
 def parts(factors: Sequence[Factor], width: int) -> list[Part]:
-    """Print the product of the factors, a table of them, and their evidence."""
+    """Show the product of the factors, a table of them, and their evidence."""
     sources = dict.fromkeys(f"{factor.evidence}: {factor.source}" for factor in factors)
     return [
         Title("the cheapest", product(factors)),

@@ -21,13 +21,13 @@ PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
 on eight B200, batch 1. Other models, draft models and texts differ."""
 
 DRAFTED_BY = "deepseek-r1"
-"""The model measured in this publication."""
+"""The model that was measured in this publication."""
 
 PUBLISHED_BY = (
     'TensorRT-LLM, "Pushing Latency Boundaries: Optimizing DeepSeek-R1 Performance on NVIDIA B200 '
     'GPUs"'
 )
-"""Source of these numbers."""
+"""The source of these numbers."""
 
 MOST_DRAFTS = 8  # largest number for which the needed acceptance rate is reported
 
@@ -58,7 +58,7 @@ def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
 
 
 def narrowest(scenario: Scenario) -> list[tuple[str, Scenario]]:
-    """A scenario in the narrowest formats that the chip and the engine support, if narrower."""
+    """Change a scenario to the narrowest formats that chip and engine support, if narrower."""
 
     def size(named_scenario: tuple[str, Scenario]) -> tuple[float, float]:
         work = _workload(named_scenario[1])
@@ -72,21 +72,21 @@ def _workload(scenario: Scenario) -> Workload:
 
 
 def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
-    """A scenario with draft tokens and the published number of tokens per step."""
+    """Add draft tokens to a scenario, with the published number of tokens per step."""
     speculation = Speculation(PUBLISHED[drafts], float(drafts))
     traffic = replace(scenario.traffic, speculation=speculation)
     return many(drafts, "draft token"), replace(scenario, traffic=traffic)
 
 
 def speculation(base: Base) -> Option:
-    """Speculative decoding with published tokens per step, on today's chip type."""
+    """Try speculative decoding with published tokens per step, on today's chip type."""
     drafted = (drafting(base.scenario, drafts) for drafts in PUBLISHED)
     options = base.options(("speculation", words, scenario) for words, scenario in drafted)
     return in_order(options)[0]
 
 
 def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
-    """Numbers of draft tokens, with the tokens per step and acceptance rate needed; nan if none."""
+    """Compute the tokens per step and acceptance rate needed by draft tokens. NaN if none."""
     drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
     tokens = tokens_needed_per_pass(base.today, drafts, base.speed)
     return drafts, tokens, acceptance_needed(yielded=tokens, drafted=drafts)

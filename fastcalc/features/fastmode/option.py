@@ -26,7 +26,7 @@ class Option:
 
     @property
     def usd(self) -> float | None:
-        """Price per million output tokens; None without a point or a price. [USD]"""
+        """The price per million output tokens. None without a serving point or a price. [USD]"""
         if self.outcome is None or self.outcome.usd is None:
             return None
         return float(self.outcome.usd[1][0])
@@ -50,7 +50,7 @@ TRICKS = {
 
 
 def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
-    """An option made from a search: its point, or the reason why none was found."""
+    """Build an option from a search: its serving point, or the reason why none was found."""
     if reach.outcome is not None:
         return Option(trick, change, reach.outcome)
     why_not = f"at most {reach.fastest:,.0f} tokens/s expected, at batch 1"
@@ -62,7 +62,10 @@ def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
 
 
 def in_order(options: list[Option]) -> list[Option]:
-    """Options by price, then number of techniques; then those without a price or a point."""
+    """Sort options by price, then number of techniques.
+
+    Those without a price or a point are last.
+    """
 
     def key(option: Option) -> tuple[bool, bool, float, int, float]:
         return (
@@ -77,7 +80,7 @@ def in_order(options: list[Option]) -> list[Option]:
 
 
 def best(options: list[Option]) -> Option | None:
-    """First option in order that has a point, or None."""
+    """Return the first option in this order that has a serving point, if any."""
     return next((option for option in in_order(options) if option.outcome is not None), None)
 
 
@@ -90,11 +93,11 @@ MOST_SHOWN = {
     "two-tricks": 2,
     "three-tricks": 2,
 }
-"""Most options per technique in a table, unless all are requested."""
+"""Maximum number of options per technique in a table, unless all are requested."""
 
 
 def shown(options: list[Option], cheapest: Option | None) -> list[Option]:
-    """Options shown in a table: a few per technique, and the cheapest of all.
+    """Choose the options for a table: a few per technique, and the cheapest of all.
 
     If a technique never reaches the speed, its fastest option is shown.
     """

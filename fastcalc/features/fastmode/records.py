@@ -17,7 +17,7 @@ from fastcalc.kit.answer.point_records import Record, compare_records, plainly, 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """An option next to today's point.
+    """An option compared with today's serving point.
 
     option, point : the option and its record, which is empty if nothing reaches the speed
     today : today's record
@@ -30,32 +30,32 @@ class Trial:
 
     @property
     def reaches(self) -> bool:
-        """Whether its expected speed reaches the target."""
+        """Whether the expected speed reaches the target."""
         return self.option.outcome is not None and self.option.trick != "today"
 
     @property
     def low_end_reaches(self) -> bool | None:
-        """Whether the lower bound of its range reaches the target; None without a range."""
+        """Whether the lower bound of the range reaches the target. None without a range."""
         low = self.point["tokens_per_s_per_user_low"]
         return None if low is None else bool(low >= self.solution.speed)
 
     @property
     def changes_answers(self) -> bool:
-        """Whether it uses another model (unless named) or a lower precision than today."""
+        """Whether the option uses another model (unless named) or a lower precision than today."""
         return self.reaches and self.option not in self.solution.same_answers
 
     @property
     def batch_ratio(self) -> float | None:
-        """Today's batch over this one. [1]"""
+        """Today's batch divided by the option's. [1]"""
         return _ratio(self.today, self.point, "batch")
 
     def ratio(self, key: str) -> float | None:
-        """Divide a number by today's; None if either is unknown."""
+        """Divide a number by today's. Returns None if either is unknown."""
         return _ratio(self.point, self.today, key)
 
     @cached_property
     def _ranges(self) -> tuple[Ranged, Ranged] | None:
-        """Ratio of its speed to today's and the inverse ratio, each with its range."""
+        """The ratio of the option's speed to today's and its inverse, each with its range."""
         if not self.reaches or self.option.outcome is None:
             return None
         speed = self.option.outcome.estimate.ranged_speed
@@ -64,11 +64,11 @@ class Trial:
         return faster, independent_ratio(over=today, under=speed)
 
     def speedup_end(self, end: int) -> float | None:
-        """One end of the speed-up's range: 1 for lower, 2 for upper."""
+        """Return a bound of the speed-up's range: 1 for lower, 2 for upper."""
         return float(self._ranges[0][end][0]) if self._ranges else None
 
     def cost_multiple_end(self, end: int) -> float | None:
-        """One end of the cost multiple's range; a lower speed means a higher cost."""
+        """Return a bound of the cost multiple's range. A lower speed means a higher cost."""
         cost = self.ratio("usd_per_mtok_output")
         if cost is None or self._ranges is None:
             return None
@@ -95,7 +95,7 @@ _RATIOS = {
     "cost_multiple": "usd_per_mtok_output",
     "cost_multiple_total": "usd_per_mtok_total",
 }
-"""Ratios to today's point, with the key of the underlying number."""
+"""Ratios to today's point, with the key of the number behind each."""
 
 
 def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
@@ -111,14 +111,14 @@ def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
 
 
 def trick_cell(record: Record) -> str:
-    """Name of a technique for users; at a lower target speed the batch is larger."""
+    """Name a technique for users. At a lower target speed the batch is larger."""
     if record["trick"] == "smaller-batch" and (record["batch_ratio"] or 1.0) < 1.0:
         return "larger batch"
     return str(TRICKS.get(record["trick"], record["trick"]))
 
 
 def _change_cell(record: Record) -> str | None:
-    """Description of the change, with a star if the answers change with it."""
+    """Describe the change, with a star if it changes the answers."""
     change: str | None = record["change"]
     return f"{change} *" if record["changes_answers"] else change
 
@@ -138,7 +138,7 @@ def _how_in_short(record: Record) -> str:
 
 
 def _of_point(column: TableColumn) -> TableColumn:
-    """Column of a point, adapted for options: all reach a speed and differ in cost."""
+    """Adapt a column of points for options, which all reach a speed and differ in cost."""
     of = partial(value_at_point, column.key)
     if column.key in ("undetermined", "low_confidence"):
         of = partial(Trial.unsure, marks=column.key)
@@ -223,4 +223,4 @@ TABLE = pick(
     ],
 )
 NARROW_TABLE = [*TABLE[:-1], Column("how", heading=("", "change"), format=_how_in_short)]
-"""Column of the first screen, which has only options that reach the speed."""
+"""Columns of the first screen, which has only options that reach the speed."""

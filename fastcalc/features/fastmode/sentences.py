@@ -1,4 +1,4 @@
-"""Sentences of `fastmode`: headline, cheapest options, factors, and notes."""
+"""Sentences of `fastmode`: the headline, the cheapest options, factors, and notes."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -19,7 +19,7 @@ from fastcalc.mentions import option
 from fastcalc.written import many
 
 _NAMED_BY_CHANGE = ("newer-hardware", "other-hardware", "sram-machine", "smaller-model")
-"""Techniques whose change is a chip or a model, which is enough to name them."""
+"""Techniques that the name of a chip or a model identifies well enough."""
 
 _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
 
@@ -29,7 +29,7 @@ _TODAYS = "x today's cost (80% range "
 
 
 def headline(solution: SpeedupOptions) -> str:
-    """Cost of the target speed, and the technique: on today's chips and on other chips."""
+    """State the cost of the target speed and the technique, on today's chips and on other chips."""
     if not solution.reached:
         return f"{capital(no_option_reaches(solution))}."
     times = number(solution.speed / float(solution.today.estimate.speed[0]))
@@ -54,7 +54,7 @@ def headline(solution: SpeedupOptions) -> str:
 
 
 def today(solution: SpeedupOptions) -> str:
-    """Today's deployment and speed, printed above the table."""
+    """Describe today's deployment and its speed, printed above the table."""
     outcome, batch = solution.today, solution.today.scenario.batches[0]
     speed, chips = float(outcome.estimate.speed[0]), outcome.placement.layout.chips
     users = "one user" if batch == 1 else f"each of {batch:,} users"
@@ -178,7 +178,7 @@ def low_end(solution: SpeedupOptions, options: Sequence[Option]) -> str:
 
 
 def drafts_needed(solution: SpeedupOptions) -> str:
-    """Tokens per step that speculation needs at today's batch, by number of draft tokens."""
+    """List the tokens per step that speculation needs at today's batch, by draft tokens."""
     drafts, batch = solution.drafts, solution.today.scenario.batches[0]
     if np.isnan(solution.acceptance).all():
         return (

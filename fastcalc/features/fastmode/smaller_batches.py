@@ -24,7 +24,7 @@ from fastcalc.grid.space import Space
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """What a speed-up costs from each start, with one engine and one pair of formats.
+    """The cost of a speed-up from each start, with one engine and one pair of formats.
 
     floor : time of a step of one sequence apart from reading, computing and sending [s]
     chips, speedup : number of chips at both ends, and the requested speed-up [1]
@@ -47,13 +47,16 @@ class Curve:
 
     @property
     def multiple(self) -> Floats:
-        """Cost per output token at the end over the start; nan if never reached."""
+        """The cost per output token at the end divided by that at the start.
+
+        NaN if never reached.
+        """
         return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
 
     def ends(self, cost: float = np.inf) -> tuple[int, int] | None:
         """Find the smallest and largest starting batch whose cost multiple is within a limit.
 
-        Integers, also searched between neighbouring starts; None if there are none. [1]
+        Batches between neighboring starts are searched too. Returns None if there are none. [1]
         """
         paid = np.flatnonzero(self.multiple <= cost)
         if not len(paid):
@@ -67,7 +70,7 @@ class Curve:
         return fewest, largest
 
     def _turn(self, missed: int, paid: int, cost: float) -> int:
-        """First start within the cost limit, between one that exceeds it and one that does not."""
+        """Bisect for the first start within the cost limit."""
         direction = 1 if paid > missed else -1
 
         def is_paid(starts: Floats) -> Bools:
@@ -82,7 +85,7 @@ class Curve:
 
 
 def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
-    """Compute what a speed-up costs from each start; None if no batch fits the chips.
+    """Compute the cost of a speed-up from each start. Returns None if no batch fits the chips.
 
     The scenario's own batches and chips are ignored. Raises InputError as `Space.site` does.
     """
@@ -132,7 +135,7 @@ MEASURED = ("vllm", "tensorrt-llm")  # shown if fitted on the chip, as is the lo
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What a speed-up by a smaller batch costs on one chip type.
+    """The cost of a speed-up by a smaller batch on one chip type.
 
     engines, floors : curves in native and narrowest formats, and of a textbook step with each of
         `FLOORS`
@@ -145,7 +148,7 @@ class Study:
 
 
 def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | None:
-    """Curves of some scenarios, which differ in engines and formats; None without any.
+    """Compute the curves of scenarios that differ in engines and formats. Returns None without any.
 
     The first scenario is in native formats; the floors are tried on it.
     """
@@ -165,7 +168,7 @@ def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | 
 
 
 def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
-    """Measured engines of a chip, including the one with the lowest layer floor."""
+    """List a chip's measured engines, including the one with the lowest layer floor."""
     default, _ = engine_for(catalogue, hardware)
     floors = {}
     for engine in readable(catalogue.engine, catalogue.names("engines")):
@@ -179,7 +182,7 @@ def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
 
 
 def textbook(scenario: Scenario, floor: float) -> Scenario:
-    """A scenario with software that reaches all peaks and adds a latency floor per step. [s]"""
+    """Change a scenario's software to reach all peaks, with a latency floor per step. [s]"""
     parameters = {"decode_layer_floor": f"{floor / scenario.work.depth * 1e6!r} us"}
     engine = Engine(
         id="textbook",

@@ -15,7 +15,7 @@ from fastcalc.features.fastmode.start import Base, family_of, with_model
 
 
 def smaller_models(base: Base) -> list[Option]:
-    """Options with smaller models that may replace today's, the largest first."""
+    """List options with smaller models that may replace today's, the largest first."""
     if not base.smaller:
         none = f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
         reason = none if base.models is None else "none is given"
@@ -35,13 +35,13 @@ class SmallerShape:
 
 
 def fewer_layers(base: Base) -> SmallerShape | None:
-    """Today's shape with the most layers that still reach the speed; None if no number does."""
+    """Find the most layers of today's shape that still reach the speed, if any number does."""
     model, layers = base.scenario.model, int(base.today.placement.work.layers)
     return _largest(base, [_with_fewer_layers(model, count / layers) for count in range(1, layers)])
 
 
 def thinner_layers(base: Base) -> SmallerShape | None:
-    """Today's shape with narrower feed-forward networks that reach the speed, if possible."""
+    """Narrow the feed-forward networks of today's shape until it reaches the speed, if possible."""
     steps = 64
     shapes = [_with_thinner_ffn(base.scenario.model, step / steps) for step in range(1, steps)]
     return None if base.scenario.model.is_minimal else _largest(base, shapes)
@@ -66,7 +66,7 @@ def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
 
 
 def _with_fewer_layers(model: Model, fraction: float) -> Model:
-    """A model with a fraction of its layers, or of its totals if only these are known."""
+    """Reduce a model to a fraction of its layers, or of its totals if only these are known."""
     update: dict[str, Any] = {"hypothetical": True}
     if model.is_minimal:  # only totals are known
         for key in ("total_parameters", "active_parameters", "kv_bytes_per_token"):
@@ -83,7 +83,7 @@ def _with_fewer_layers(model: Model, fraction: float) -> Model:
 
 
 def _with_thinner_ffn(model: Model, fraction: float) -> Model:
-    """A model whose feed-forward networks have a fraction of their width."""
+    """Reduce a model's feed-forward networks to a fraction of their width."""
     blocks = []
     for block in model.blocks:
         ffn = block.ffn

@@ -1,4 +1,4 @@
-"""Solver for all techniques from one serving point to a target speed."""
+"""Solve all techniques that lead from one serving point to a target speed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ MOST_CHIPS = 1024  # largest deployment in the search for today's starting point
 
 @dataclass(frozen=True, eq=False)
 class SpeedupOptions:
-    """Options of all techniques, from a serving point with one batch. [1/s]
+    """The options of all techniques, from a serving point with one batch. [1/s]
 
     options : in the order of `fastcalc.features.fastmode.option.TRICKS`, the cheapest first
     drafts, tokens, acceptance : numbers of draft tokens, and the tokens per step and acceptance
@@ -55,17 +55,17 @@ class SpeedupOptions:
 
     @property
     def cheapest(self) -> Option | None:
-        """Cheapest option that reaches the speed and keeps the answers unchanged."""
+        """The cheapest option that reaches the speed and keeps the answers unchanged."""
         return best(self.same_answers)
 
     @property
     def on_same_chips(self) -> Option | None:
-        """Cheapest option on today's chip type."""
+        """The cheapest option on today's chip type."""
         return best([option for option in self.same_answers if self._is_on_todays(option)])
 
     @property
     def on_another_machine(self) -> Option | None:
-        """Cheapest option on another chip type."""
+        """The cheapest option on another chip type."""
         return best([option for option in self.same_answers if not self._is_on_todays(option)])
 
     @property
@@ -84,7 +84,7 @@ class SpeedupOptions:
 
     @property
     def reached(self) -> list[Option]:
-        """Options that reach the speed."""
+        """The options that reach the speed."""
         return [option for option in self.options if option.outcome is not None]
 
 

@@ -1,4 +1,4 @@
-"""Starting point of the search: today's serving point, the target speed, and chips to try."""
+"""The starting point of the search: today's serving point, target speed, and chips to try."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ Entry = TypeVar("Entry")
 class Base:
     """Today's serving point with one batch, and the target speed per user. [1/s]
 
-    Smaller models among the named ones may replace its model; if None, models of its family.
+    Smaller models among the named ones may replace its model, or its family's if None are named.
     """
 
     today: Outcome
@@ -43,7 +43,7 @@ class Base:
 
     @property
     def layout(self) -> Layout:
-        """Layout in use today."""
+        """The layout in use today."""
         return self.today.placement.layout
 
     @property
@@ -52,11 +52,11 @@ class Base:
         return self.models is not None and not self.models
 
     def may_take(self, model: Model) -> bool:
-        """Whether a model is today's or a named alternative."""
+        """Check whether a model is today's or a named alternative."""
         return model is self.scenario.model or bool(self.models)
 
     def keeps_answers(self, option: Option) -> bool:
-        """Whether an option has today's formats, and today's model or a named one.
+        """Check whether an option has today's formats, and today's model or a named one.
 
         Weights may be in another format published by the maker of the model.
         """
@@ -73,12 +73,12 @@ class Base:
 
     @property
     def batch(self) -> int:
-        """Batch in use today. [1]"""
+        """The batch in use today. [1]"""
         return self.today.scenario.batches[0]
 
     @cached_property
     def space(self) -> Space:
-        """Layout space of today's model, formats and chip."""
+        """The layout space of today's model, formats and chip."""
         return Space(self.scenario)
 
     @cached_property
@@ -90,7 +90,7 @@ class Base:
 
     @cached_property
     def chips(self) -> list[Hardware]:
-        """Chips with a price or on-chip memory, by id; invalid files are omitted."""
+        """The chips with a price or on-chip memory, by id. Invalid files are omitted."""
         pricing = self.scenario.pricing
         words = {"cloud": ("cloud:", "offers:"), "tco": ("purchase:",)}
         marks = [*words[pricing.basis], *(f"kind: {chip_type}" for chip_type in SRAM_CLASSES)]
@@ -99,7 +99,7 @@ class Base:
 
     @cached_property
     def rivals(self) -> list[Hardware]:
-        """Datacenter chips for rent that run layers one after another, except today's."""
+        """Other rentable datacenter chips that run layers one after another."""
         today = self.scenario.hardware.id
         quotes = ((chip, self.scenario.pricing.quote(chip)) for chip in self.chips)
         priced = (
@@ -110,7 +110,7 @@ class Base:
         return [chip for chip in priced if chip.id != today and class_of(chip) in DATACENTER]
 
     def on(self, hardware: Hardware) -> Scenario:
-        """The same service on another chip, with the chosen engine if it supports the chip."""
+        """Move the service to another chip, with the chosen engine if it supports the chip."""
         scenario, engine, borrowed = self.scenario, self.scenario.engine, False
         if class_of(hardware) != class_of(scenario.hardware) and not engine.is_bound:
             name, borrowed = engine_of_class(hardware)
@@ -119,7 +119,7 @@ class Base:
         return replace(scenario, hardware=hardware, engine=engine, engine_is_borrowed=borrowed)
 
     def options(self, changes: Iterable[tuple[str, str, Scenario]]) -> list[Option]:
-        """Options for other machines or models, or the reasons why they are impossible.
+        """Build options for other machines or models, or the reasons why they are impossible.
 
         changes : technique, description of the change, and scenario of each option
         """
@@ -141,16 +141,16 @@ class Base:
 
     @cached_property
     def sram_machines(self) -> list[Hardware]:
-        """Machines designed for fast on-chip memory, except today's."""
+        """The machines designed for fast on-chip memory, except today's."""
         today = self.scenario.hardware.id
         return [chip for chip in self.chips if chip.kind in SRAM_CLASSES and chip.id != today]
 
     @cached_property
     def smaller(self) -> list[Model]:
-        """Models with fewer active parameters that may replace today's, the largest first.
+        """The models with fewer active parameters that may replace today's, the largest first.
 
-        Models of the family must be at least as new and have at most as many parameters in total;
-        named models are not restricted.
+        Models of the family must be at least as new and have at most as many total parameters.
+        Named models are not restricted.
         """
         model, work = self.scenario.model, self.today.placement.work
         if self.models is None:
@@ -202,7 +202,7 @@ class Base:
         return layouts
 
     def up_to_today(self) -> list[Layout]:
-        """List other layouts on today's chips, replicated ones included, and on fewer."""
+        """List other layouts on today's chips, replicated ones included, and on fewer chips."""
         chips = self.layout.chips
         layouts = dict.fromkeys([*self.space.up_to(chips), *self.space.cuts(chips)])
         return [layout for layout in layouts if layout != self.layout]
@@ -214,7 +214,7 @@ class Base:
         return [layout for layout in space.up_to(max_chips) if layout.chips > today]
 
     def on_todays_chips(self) -> list[Option]:
-        """Options on today's chip type: a smaller batch, another layout, and more chips."""
+        """Build the options on today's chip type: smaller batch, other layout, more chips."""
         options, other_layouts = [], self.up_to_today()
         layouts_of = {
             "smaller-batch": [self.layout],
@@ -232,7 +232,7 @@ class Base:
         return options
 
     def on_other_machines(self) -> list[Option]:
-        """Options on other datacenter chips and SRAM machines, at their cheapest fast point."""
+        """Build the options on other datacenter chips and SRAM machines, at the cheapest points."""
         today = (self.scenario.hardware.released or "")[:4]
         chips = [("sram-machine", chip) for chip in self.sram_machines]
         for chip in self.rivals:
@@ -247,12 +247,12 @@ def most_chips(today: Outcome) -> int:
 
 
 def with_model(scenario: Scenario, model: Model) -> Scenario:
-    """A scenario with another model in that model's own formats."""
+    """Replace the model of a scenario, in the new model's own formats."""
     return replace(scenario, model=model, weights=None, kv=None)
 
 
 def family_of(name: str) -> str:
-    """Leading letters shared by the names of a model family.
+    """Extract the leading letters that the names of a model family share.
 
     >>> family_of("glm-4.7"), family_of("qwen3-235b-a22b"), family_of("deepseek-r1")
     ('glm', 'qwen', 'deepseek')

@@ -1,4 +1,4 @@
-"""A speed-up as a product of factors: machine, model, precision, speculation, layout and batch.
+"""Split a speed-up into factors: machine, model, precision, speculation, layout and batch.
 
 Each factor is a step from one serving point to the next, so that the product is exact. A step
 without a point of its own is merged with the next.
@@ -18,7 +18,7 @@ from fastcalc.features.fastmode.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """One step from a serving point to the next; several changes are joined by ``+``.
+    """A step from one serving point to the next. Several changes are joined by ``+``.
 
     evidence, source : weakest evidence (``fitted`` on measurements of such chips, ``published`` or
         ``assumed``) and its source
@@ -33,7 +33,7 @@ class Factor:
 
     @property
     def changes_anything(self) -> bool:
-        """Whether the step changes anything; False if layout or batch stay the same."""
+        """Whether the step changes anything. False if layout or batch stay the same."""
         if self.trick not in ("layout", "batch"):
             return True
         positions = [
@@ -43,12 +43,15 @@ class Factor:
 
     @property
     def speedup(self) -> float:
-        """Ratio of speed per user after the step to before. [1]"""
+        """The speed per user after the step divided by that before. [1]"""
         return float(self.after.estimate.speed[0] / self.before.estimate.speed[0])
 
     @property
     def cost_multiple(self) -> float | None:
-        """Cost per output token after the change over before; None without a price. [1]"""
+        """The cost per output token after the step divided by that before. None without a price.
+
+        [1]
+        """
         if self.before.usd is None or self.after.usd is None:
             return None
         return float(self.after.usd[1][0] / self.before.usd[1][0])
@@ -66,7 +69,7 @@ class _Step(NamedTuple):
 
 
 def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
-    """Factors from today's point to another; their product is the total speed-up."""
+    """List the factors from today's point to another. Their product is the total speed-up."""
     factors: list[Factor] = []
     before, joined = today, list[_Step]()
     for step in _steps(today, end):
@@ -82,7 +85,7 @@ def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
 
 
 def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
-    """Yield the changes one after another; the batch is last, even if it stays the same."""
+    """Yield the changes one after another. The batch is last, even if it stays the same."""
     last, software = end.scenario, _evidence_of_engine(end)
     scenario = replace(today.scenario, kv=today.placement.work.kv_format, sharding=Sharding())
     if last.hardware.id != scenario.hardware.id:
@@ -122,7 +125,7 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
 
 
 def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
-    """Outcome of a step at today's batch, or None if no layout fits it.
+    """Evaluate a step at today's batch. Returns None if no layout fits it.
 
     Today's chips keep their layout; other chips use the best layout on today's number of chips, or
     on the final number.
@@ -140,7 +143,7 @@ def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
 
 
 def _evidence_of_engine(end: Outcome) -> tuple[str, str]:
-    """Evidence for the speed of a machine: whether its engine was fitted on its architecture."""
+    """Describe the evidence for a machine's speed: was its engine fitted on its architecture?"""
     engine, chip = end.scenario.engine, end.scenario.hardware
     if engine.is_bound:
         return "assumed", "hardware bound, without software"

@@ -1,4 +1,4 @@
-"""Answer of `fit`: a sentence on where models fit, and a table of memory contents."""
+"""The answer of `fit`: a sentence on where models fit, and a table of memory contents."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ _VERDICT = {"fits": "yes", "edge": "tight"}
 
 
 def _fits(record: Record) -> str:
-    """Whether a batch fits, or how many chips it needs."""
+    """State whether a batch fits, or how many chips it needs."""
     if record["fits"]:
         return _VERDICT[record["fit_verdict"]]
     return f"needs {record['min_chips']:,}" if record["min_chips"] else "no"
@@ -80,7 +80,7 @@ _KEY = (
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum memory, b if its minimum"
 
 MOST_LISTED = 4
-"""Most chips listed in a headline; of more, the smallest and the largest are named. [1]"""
+"""Maximum number of chips in a headline. Above it, only the smallest and largest are named. [1]"""
 
 _IN_HEADING = "kv speculate engine"
 """Fields that the heading always shows, or that have no effect here."""
@@ -88,7 +88,7 @@ _IN_HEADING = "kv speculate engine"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitAnswer(Answer):
-    """Chips on which models fit, or reasons why none fits.
+    """The chips on which models fit, or the reasons why none fits.
 
     scenarios : requested scenarios, for each model in its formats on each chip
     locations : placement of each batch of the scenarios
@@ -104,16 +104,16 @@ class FitAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """Exit code: 1 if nothing fits."""
+        """The exit code: 1 if nothing fits."""
         return 0 if any(location.fits for location in self.locations) else 1
 
     @cached_property
     def _groups(self) -> list[list[StartLocation]]:
-        """Locations of each model in its formats."""
+        """The locations of each model in its formats."""
         return [list(group) for _, group in groupby(self.locations, _what)]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """A sentence on where each model fits, and a table of memory contents."""
+        """Show a sentence on where each model fits, and a table of memory contents."""
         return between_blank_lines(self._parts(members, screen) for members in self._groups)
 
     def _parts(self, members: Sequence[StartLocation], screen: Screen) -> Iterator[Part]:
@@ -157,12 +157,15 @@ class FitAnswer(Answer):
 
     @property
     def _with_batch(self) -> FitMemory:
-        """The request with its users as the batch, the name used by other commands."""
+        """The request with its users as the batch, which is the name in other commands."""
         request = self.request
         return replace(request, batch=request.users or request.batch, users=None)
 
     def _restart(self) -> str | None:
-        """Command with the changes that start the only deployment; None if none starts it."""
+        """Write the command that starts the only deployment, with changes.
+
+        None if nothing starts it.
+        """
         request, first = self._with_batch, self.locations[0]
         if len(self.locations) > 1 or first.fits or not first.changes:
             return None
@@ -172,7 +175,7 @@ class FitAnswer(Answer):
         return follow_up(request, request_of("fit"), models[0], *on, ending=ending)
 
     def next_command(self) -> str | None:
-        """Suggest the speed of the chips that fit, or chips that fit the model."""
+        """Suggest to compute the speed of chips that fit, or to search chips for the model."""
         if restart := self._restart():
             return restart
         fitting = [location for location in self.locations if location.fits]
@@ -191,16 +194,16 @@ class FitAnswer(Answer):
         return follow_up(with_host, request_of("compare"), models[0], *on)
 
     def records(self) -> list[Record]:
-        """One record per location."""
+        """Build one record per location."""
         return fit_records(self.locations)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """Every location."""
+        """Build a table of every location."""
         return [*pick("model"), *_SHOWN], self.records()
 
     @property
     def charts(self) -> Charts:
-        """Draw memory contents, and the longest context by users."""
+        """Charts of memory contents, and of the longest context by users."""
         from fastcalc.features.fit.chart import context
         from fastcalc.kit.charts.of_memory import memory
 
@@ -211,7 +214,7 @@ class FitAnswer(Answer):
 
 
 def why_or_stop(location: StartLocation) -> str:
-    """Say why it takes this many chips, or which error stops the server, with remedies."""
+    """Explain why so many chips are needed, or which error stops the server, with remedies."""
     if location.verdict == "fits":
         return why(location)
     line, remedies = location.stop_line, location.remedies
@@ -230,11 +233,11 @@ def why_or_stop(location: StartLocation) -> str:
 
 
 _WITH_POOL = ("vllm", "sglang", "tensorrt-llm")
-"""Servers whose caches take all the memory that weights leave."""
+"""Servers whose caches take all the memory that the weights leave."""
 
 
 def start_note(location: Location) -> str | None:
-    """Note on the memory and tokens of caches, as printed by vLLM; None for other engines."""
+    """Write vLLM's start-up lines on cache memory and tokens. Returns None for other engines."""
     engine, placement = location.scenario.engine, location.placement
     pool, replicas = cache_size(placement), placement.layout.dp
     if engine.program not in _WITH_POOL or pool is None or not pool.tokens:
@@ -258,11 +261,11 @@ def start_note(location: Location) -> str | None:
 
 
 _LENGTHS = 2
-"""Most chips for which the longest length that starts is noted. [1]"""
+"""Maximum number of chips for which the longest length that starts is noted. [1]"""
 
 
 def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
-    """Yield deployments that do not start without a maximum length, since the default is longer.
+    """Yield deployments that start only with a maximum length, because the default is longer.
 
     Each deployment is named once, at its smallest batch.
     """
@@ -291,7 +294,7 @@ def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
 def _names_of(
     locations: Sequence[StartLocation], models: Collection[tuple[object, ...]]
 ) -> list[str]:
-    """Chips of some deployments, with model and layout if needed to tell them apart.
+    """Name the chips of some deployments, with model and layout if needed to tell them apart.
 
     models : all models of the answer, with their formats
     """
@@ -305,7 +308,7 @@ def _names_of(
 
 
 def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str | None:
-    """Command for the speed of the chips that fit, or for chips that fit the model.
+    """Suggest to compute the speed of the chips that fit, or to search chips that fit the model.
 
     None if nothing fits with a draft model, as no command searches for chips that hold it, too.
     """
@@ -325,7 +328,7 @@ def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str | None:
 
 
 def _table(locations: Sequence[Location], records: Sequence[Record], width: int) -> TextTable:
-    """Table with a row for each memory of a chip, or the chips that a scenario needs."""
+    """Build a table with a row for each memory of a chip, or the chips that a scenario needs."""
     rows: list[list[str]] = []
     bars: list[list[tuple[str, float]] | str] = []
     for location, record in zip(locations, records, strict=True):
@@ -357,7 +360,7 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
 
 
 def _with_roomiest(members: Sequence[StartLocation]) -> Iterator[StartLocation]:
-    """Yield locations, and after those of a chip the layout that holds its largest batch.
+    """Yield locations, each chip's followed by the layout that holds its largest batch.
 
     A layout that one of the locations has already is not repeated.
     """
@@ -376,14 +379,14 @@ def _with_roomiest(members: Sequence[StartLocation]) -> Iterator[StartLocation]:
 
 
 def _what_it_needs(location: Location, min_chips: int | None) -> str:
-    """Say how many chips a model that does not fit needs, or that its server does not start."""
+    """State how many chips a model that does not fit needs, or that its server does not start."""
     if location.refused or min_chips == location.placement.layout.chips:
         return "does not start"
     return f"needs {min_chips:,} chips" if min_chips else "no place"
 
 
 def _what(location: Location) -> tuple[str, str, str]:
-    """Model and formats of a location."""
+    """Return the model and formats of a location."""
     work = location.placement.work
     return work.model.id, work.weight_format, work.kv_format
 
@@ -441,7 +444,7 @@ def _at_smallest_batch(members: Sequence[StartLocation]) -> list[StartLocation]:
 def _verdict_on_many(
     fits: str, fitting: Sequence[Location], edge: Sequence[Location], tried: int
 ) -> str:
-    """Sentences that count chips, and name those with the smallest and the largest batch."""
+    """Count chips, and name those with the smallest and the largest batch."""
     tightly = f", and tightly on {len(edge):,}" if edge else ""
     counts = f"{fits} on {len(fitting):,} of {tried:,} chip types{tightly}."
     if not fitting:
@@ -452,14 +455,14 @@ def _verdict_on_many(
 
 
 def _where_unfit(location: Location) -> str:
-    """Chips on which a model does not fit, with their number if it was given."""
+    """Name the chips on which a model does not fit, with their number if it was given."""
     sharding = location.scenario.sharding
     is_sized = sharding.chips is not None or sharding.names_ranks
     return named_chips(location) if is_sized else location.scenario.hardware.id
 
 
 def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
-    """Note on larger batches that fit if engines reserve what is expected, not their maximum."""
+    """Yield notes on larger batches that fit at the engines' expected, not maximum, reserve."""
     larger = [
         (expected, location)
         for location in locations
@@ -476,7 +479,7 @@ def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
 
 
 def _assumed(members: Sequence[StartLocation]) -> Iterator[str]:
-    """State for which chips the number depends on an assumed usable fraction of memory."""
+    """Yield for which chips the number depends on an assumed usable fraction of memory."""
     for location in _at_smallest_batch(members):
         flips, limit = share_assumed(location), raised_limit(location)
         if started := _started_share(location):
@@ -497,7 +500,7 @@ def _assumed(members: Sequence[StartLocation]) -> Iterator[str]:
 
 
 def _started_share(location: Location) -> str | None:
-    """Note that an engine does not start with its default fraction of a shared memory."""
+    """Warn if an engine does not start with its default fraction of a shared memory."""
     scenario = location.scenario
     share = scenario.engine.lowered_share(scenario.hardware)
     if share is None:
@@ -515,13 +518,13 @@ def _count(chips: int) -> str:
 
 
 def _tight_on(location: StartLocation) -> str:
-    """Smaller number of chips on which it fits tightly, in parentheses."""
+    """Format the smaller number of chips on which it fits tightly, in parentheses."""
     chips = location.tight_chips
     return f" (tight on {_count(chips)})" if chips else ""
 
 
 def _certain(edge: Sequence[Location]) -> str:
-    """Clause naming the numbers of chips on which a tight fit becomes a full fit."""
+    """Name the numbers of chips on which a tight fit becomes a full fit."""
     counts = [
         counted(location.min_chips[0], location.scenario.hardware.id)
         for location in edge

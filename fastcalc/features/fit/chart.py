@@ -14,11 +14,11 @@ from fastcalc.kit.charts.grounds import grounds
 from fastcalc.mentions import option
 
 OCTAVES = 10
-"""Number of doublings of users that are drawn for a single batch. [1]"""
+"""Number of times that the users are doubled in the chart of a single batch. [1]"""
 
 
 def context(scenarios: Sequence[Scenario]) -> Chart:
-    """Find the longest context against users, with a line for each chip, model and formats.
+    """Draw the longest context against users, with a line for each chip, model and formats.
 
     scenarios : scenarios; each line uses the number of chips of its smallest batch
     """
@@ -59,7 +59,7 @@ def context(scenarios: Sequence[Scenario]) -> Chart:
 
 
 def _finding(series: Sequence[Series]) -> str:
-    """State the chips with the longest context for few users, and with the most users."""
+    """Name the chips with the longest context for few users, and those with the most users."""
     longest = max(series, key=lambda line: (float(line.y[0]), float(line.y[-1])))
     widest = max(series, key=lambda line: (float(line.x[-1]), float(line.y[-1])))
     of_few = f"{longest.y[0]:,.0f} tokens for {_users(longest.x[0])}"
@@ -71,7 +71,7 @@ def _finding(series: Sequence[Series]) -> str:
 
 
 def _line(scenarios: Sequence[Scenario], described: str, index: int) -> Series | None:
-    """Line of the longest contexts for the users of some scenarios; None if none fits."""
+    """Draw the line of the longest contexts for some scenarios. Returns None if none fits."""
     batches = sorted({batch for scenario in scenarios for batch in scenario.batches})
     users = np.array(batches if len(batches) > 1 else 2.0 ** np.arange(OCTAVES + 1), dtype=float)
     location = locate(replace(scenarios[0], batches=(int(users[0]),)))

@@ -1,4 +1,4 @@
-"""Largest part of a model that llama.cpp can keep on a card too small for all of it."""
+"""Largest part of a model that llama.cpp can keep on a card that cannot hold all of it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True)
 class MostOnCard:
-    """How much of a model fits on a card that starts; a host holds the rest.
+    """How much of a model fits on a card that starts. A host holds the rest.
 
     chip, host : names of the card and of the host
     setting : ``n_gpu_layers``, the largest that starts, or ``n_cpu_moe``, the smallest
@@ -28,7 +28,7 @@ class MostOnCard:
 
     @property
     def note(self) -> str:
-        """Sentence on the setting that starts."""
+        """A sentence on the setting that starts."""
         if self.count is None:
             return (
                 f"on {self.chip}, the model starts with no value of {option(self.setting)}: "
@@ -85,7 +85,7 @@ def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
 def _choices(
     memory: MemoryChoice, layers: int, *, is_moe: bool
 ) -> Iterator[tuple[int, MemoryChoice]]:
-    """Yield values of a setting with the memory that requests it, the most on the card first."""
+    """Yield values of a setting with the memory each requires, most on the card first."""
     if is_moe:
         for count in range(layers + 1):
             yield count, replace(memory, cpu_moe_layers=count)

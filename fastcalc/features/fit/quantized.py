@@ -20,7 +20,7 @@ _SMALLER = 0.75
 
 
 def fitting_quantization(location: StartLocation) -> StartLocation | None:
-    """Location with the widest narrower weights with which the server starts; None if none do."""
+    """Find the widest narrower weight format with which the server starts, if any."""
     if location.fits or location.refused:
         return None
     scenario, asked = location.scenario, float(location.placement.work.weight_bytes)
@@ -39,7 +39,7 @@ def fitting_quantization(location: StartLocation) -> StartLocation | None:
 
 
 def quantized_note(quantized: StartLocation) -> str:
-    """Write a sentence on quantized weights that fit, with their size and the chips."""
+    """Write a sentence on the quantized weights that fit, with their size and the chips."""
     chip, work = quantized.scenario.hardware.id, quantized.placement.work
     chips = many(quantized.placement.layout.chips, "chip")
     weights = f"quantized weights of {size(float(work.weight_bytes))}"

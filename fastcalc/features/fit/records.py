@@ -13,12 +13,12 @@ from fastcalc.kit.answer.point_records import Record, plainly
 
 
 def _certain(record: Record) -> str:
-    """Table cell: value that fits at the engine's maximum reserve, if any."""
+    """Format the value that fits at the engine's maximum reserve, if any."""
     return f"{record['solution'] or 0:,}"
 
 
 def _tight(record: Record) -> str:
-    """Table cell: value that fits only tightly, if larger."""
+    """Format the value that fits only tightly, if it is larger."""
     tight = record["solution_at_edge"]
     return f"{tight:,}" if tight and tight != record["solution"] else "-"
 
@@ -143,7 +143,7 @@ COLUMNS: tuple[TableColumn, ...] = (*_PLACED, *_SOLVED, *_STARTED)
 
 
 def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = ()) -> list[Record]:
-    """One record for each model on each chip; keys have the same meaning as in compare.
+    """Build one record for each model on each chip. Keys mean the same as in `compare`.
 
     solutions : solutions for each location, if a value was solved for
     """

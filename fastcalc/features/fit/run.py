@@ -22,7 +22,7 @@ from fastcalc.mentions import option
 
 
 def run(request: FitMemory) -> FitAnswer:
-    """Placement of each model or the reason for none, or its longest context or most users."""
+    """Place each model or explain why none fits, or solve for the longest context or most users."""
     reading: list[str] = []
     unknown = _unknown(request)
     requested = _scenarios(_with_batch(request), reading)
@@ -50,7 +50,7 @@ def run(request: FitMemory) -> FitAnswer:
 
 
 def _unknown(request: FitMemory) -> Unknown | None:
-    """Quantity to solve for; raises InputError if it is also given."""
+    """Parse the quantity to solve for. Raises InputError if it is also given."""
     if request.solve is None:
         return None
     unknown = cast(Unknown, readers.choice(request.solve, option("solve"), get_args(Unknown)))
@@ -63,7 +63,7 @@ def _unknown(request: FitMemory) -> Unknown | None:
 
 
 def _with_batch(request: FitMemory) -> FitMemory:
-    """The request with its users as the batch, which means the same."""
+    """Set the batch to the number of users, which means the same."""
     if request.users is None:
         return request
     if request.batch != FitMemory.batch:
@@ -75,7 +75,7 @@ def _with_batch(request: FitMemory) -> FitMemory:
 
 
 def _scenarios(request: FitMemory, notes: list[str]) -> list[Scenario]:
-    """Make the scenario of each model in each pair of formats on each chip."""
+    """Build the scenario of each model in each pair of formats on each chip."""
     all_scenarios = [
         scenario
         for weight, cache in format_pairs(request)

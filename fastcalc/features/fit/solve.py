@@ -1,4 +1,4 @@
-"""Inverse of fit: the most users for a context, or the longest context for a number of users."""
+"""The inverse of `fit`: the most users for a context, or the longest context for some users."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,15 +19,15 @@ from fastcalc.formulas.solving import bisect_integers, largest_reaching
 from fastcalc.formulas.types import Array, Floats, floats
 
 Unknown = Literal["context", "users"]
-"""Quantity to solve for."""
+"""A quantity to solve for."""
 
 Limiter = Literal["memory", "model", "engine"]
-"""Limiting factor: memory of the chips, context of the model, or a limit of the engine."""
+"""The limiting factor: memory of the chips, context of the model, or a limit of the engine."""
 
 
 @dataclass(frozen=True, eq=False)
 class Capacity:
-    """Capacity of some chips, in the best common layout unless the scenario sets one.
+    """The capacity of some chips, in the best common layout unless the scenario sets one.
 
     scenario : model, chip, engine and output of each request; its prompt and batch are ignored
     site : the same for any number of reserved tokens
@@ -40,7 +40,7 @@ class Capacity:
 
     @classmethod
     def of(cls, location: Location) -> "Capacity":
-        """Capacity of a location's chips, over all layouts unless ranks are given.
+        """Compute the capacity of a location's chips, over all layouts unless ranks are given.
 
         Raises LayoutError if there is no layout.
         """
@@ -51,12 +51,12 @@ class Capacity:
 
     @property
     def largest_reserve(self) -> float:
-        """Ratio of the engine's largest reserve to its expected reserve. [1]"""
+        """The engine's largest reserve divided by its expected reserve. [1]"""
         return self.site.machine.reserve.above
 
     @property
     def longest(self) -> int:
-        """Longest sequence that model and engine accept, regardless of memory. [1]"""
+        """The longest sequence that model and engine accept, regardless of memory. [1]"""
         model, engine = self.scenario.model.max_context, self.site.machine.memory.longest
         return int(min(model or np.inf, engine or np.inf, LIMITS["tokens"].maximum))
 
@@ -65,7 +65,7 @@ class Capacity:
         return Layouts.of([self.site.counted(layout) for layout in self.layouts])
 
     def users(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Most concurrent sequences of some lengths, in the layout with the largest capacity. [1]
+        """Count the sequences of some lengths that fit, in the layout with most capacity. [1]
 
         tokens : final length of a sequence [1]
         reserves : ratio of the engine's reserve to its expected reserve [1]
@@ -74,7 +74,10 @@ class Capacity:
         return floats(self._of_each_layout(tokens, reserves, is_limited=is_limited).max(axis=-1))
 
     def _of_each_layout(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Most concurrent sequences of some lengths, with one column per layout. [1]"""
+        """Count the concurrent sequences of some lengths that fit, with one column per layout.
+
+        [1]
+        """
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
         max_users = placements.engine_batch if is_limited else np.inf
@@ -82,7 +85,7 @@ class Capacity:
         return floats(np.minimum(placements.batch_beside(reserves), max_users))
 
     def _starts(self, tokens: int, users: float, reserves: float) -> bool:
-        """Whether a server for sequences of this length starts, in a layout that fits the users.
+        """Check whether a server for such sequences starts, in a layout that fits the users.
 
         A start needs more than a sequence only if several kinds of layers share pages.
         """
@@ -95,11 +98,14 @@ class Capacity:
 
     @property
     def most_taken(self) -> float:
-        """Most concurrent sequences that the engine accepts, regardless of memory. [1]"""
+        """The maximum number of concurrent sequences that the engine accepts, regardless of memory.
+
+        [1]
+        """
         return float(np.max(floats(self.site.machine.max_sequences) * self._stack.dp))
 
     def context(self, users: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Find the longest sequence that fits for each number of users; 0 if none. [1]
+        """Find the longest sequence that fits for each number of users. 0 if none fits. [1]
 
         users : users of the whole deployment [1]
         reserves : ratio of the engine's reserve to its expected reserve [1]
@@ -138,7 +144,7 @@ class Capacity:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Solution for the capacity of some chips.
+    """The solution for the capacity of some chips.
 
     unknown : quantity solved for
     certain, edge : users, or tokens of a sequence, at the engine's maximum and minimum reserve [1]
@@ -154,7 +160,7 @@ class Solution:
 
 
 def solve_for(unknown: Unknown, location: Location) -> Solution:
-    """Most users or longest context of a placed scenario.
+    """Find the most users or the longest context of a placed scenario.
 
     Raises LayoutError if its chips have no layout.
     """
@@ -186,7 +192,7 @@ def solve_for(unknown: Unknown, location: Location) -> Solution:
 
 
 def _placed(scenario: Scenario, location: Location) -> Location:
-    """A scenario on the chips of a location, in its layout if ranks are given."""
+    """Place a scenario on the chips of a location, in its layout if ranks are given."""
     site, layout = site_of(scenario, scenario.traffic.reserved), location.placement.layout
     if not scenario.sharding.names_ranks:
         layout = layout_of(site, layout.chips, min(scenario.batches), scenario.traffic)

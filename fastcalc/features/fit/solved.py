@@ -1,4 +1,4 @@
-"""Answer of `fit --solve`: the longest contexts, or the most users, as a sentence and a table."""
+"""The answer of `fit --solve`: the longest contexts or the most users, in words and a table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from fastcalc.mentions import option
 from fastcalc.written import listed
 
 _SHORT = 2
-"""Rows of which the lines that an engine prints are shown unasked. [1]"""
+"""Maximum number of rows for which the engine's start-up lines are shown by default. [1]"""
 
 
 def _chips_cell(record: Record) -> str:
@@ -53,7 +53,7 @@ _ASKED: dict[str, TableColumn] = {
     "context": Column("batch", "count", heading=("", "users")),
     "users": Column("length", "count", heading=("tokens", "per user"), format=_length_cell),
 }
-"""Given quantity, by quantity solved for."""
+"""The given quantity, by the quantity to solve for."""
 
 _SOLVED = pick("solution solution_at_edge solution_limited_by memory_used_fraction", COLUMNS)
 _WIDE = pick("placement kv_cache_tokens max_concurrency", COLUMNS)
@@ -77,7 +77,7 @@ class SolvedAnswer(FitAnswer):
 
     @property
     def code(self) -> int:
-        """Exit code: 1 if nothing fits, not even tightly."""
+        """The exit code: 1 if nothing fits, not even tightly."""
         return 0 if any(solution.certain or solution.edge for solution in self.solutions) else 1
 
     def _columns(self, *, wide: bool) -> list[TableColumn]:
@@ -85,7 +85,7 @@ class SolvedAnswer(FitAnswer):
         return [*_DEPLOYED, unknown_column, *_SOLVED, *(_WIDE if wide else ())]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Solution for each model: a sentence, and a table of chips."""
+        """Show the solution for each model: a sentence, and a table of chips."""
         columns = self._columns(wide=screen.wide)
         models = [list(group) for _, group in groupby(self.solutions, _model)]
         return between_blank_lines(
@@ -126,16 +126,16 @@ class SolvedAnswer(FitAnswer):
         return follow_up_of(request, locations[:1])
 
     def records(self) -> list[Record]:
-        """One record per location, with the solution."""
+        """Build one record per location, with the solution."""
         return _records(self.solutions)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """List all locations of all models."""
+        """Build a table of all locations of all models."""
         return [*pick("model"), *self._columns(wide=True)], self.records()
 
     @property
     def charts(self) -> Charts:
-        """Draw the longest context by users, and memory contents."""
+        """Charts of the longest context by users, and of memory contents."""
         charts = super().charts
         return {name: charts[name] for name in ("context", "memory")}
 

@@ -1,4 +1,4 @@
-"""Answer of `frontier`: records, a summary sentence, and a table."""
+"""The answer of `frontier`: records, a summary sentence, and a table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ def _formats(record: Record) -> str:
 
 
 def _marked(record: Record) -> str:
-    """Formats, with a star if a precision below the published one changes the answers."""
+    """Format number formats, with a star if a precision below the published changes answers."""
     return f"{_formats(record)} *" if record["is_narrowed"] else _formats(record)
 
 
@@ -53,7 +53,7 @@ _COLUMNS = pick(
 _EVERY = (*pick("hardware chips layout formats", _OWN), *outcome_lines.OUTCOME_COLUMNS)
 
 _FEW = 10
-"""Most rows of a first screen, evenly spaced in log speed; other formats have all points."""
+"""Maximum number of rows on the first screen, evenly spaced in log speed."""
 
 _TRIED = (
     f"Tried: common layouts of one replica on up to {option('max_chips')} chips, at batches of "
@@ -70,7 +70,7 @@ _MARKS = {"*": "quantizing below the published precision changes the answers"}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrontierAnswer(Answer):
-    """Points that no other point beats in both speed and price.
+    """The points that no other point beats in both speed and price.
 
     points : from the cheapest to the fastest
     searched : scenarios that were searched
@@ -85,7 +85,7 @@ class FrontierAnswer(Answer):
 
     @cached_property
     def _outcomes(self) -> list[Outcome]:
-        """Distinct outcomes of the points."""
+        """The distinct outcomes of the points."""
         return list({id(point.outcome): point.outcome for point in self.points}.values())
 
     @cached_property
@@ -94,7 +94,7 @@ class FrontierAnswer(Answer):
 
     @cached_property
     def _few(self) -> list[FrontierPoint]:
-        """Points on the first screen."""
+        """The points on the first screen."""
         logs = np.log([point.speed for point in self.points])
         steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
         return [self.points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
@@ -127,32 +127,32 @@ class FrontierAnswer(Answer):
         yield from map(Note, self.warnings())
 
     def warnings(self) -> Iterator[str]:
-        """Say why chips have no point, and warn about the points."""
+        """Yield the reasons why chips have no point, and warnings about the points."""
         yield from self.refused
         yield from each_warning(self._outcomes)
 
     def next_command(self) -> str:
-        """Suggest `fastmode`: the price of higher speed on the cheapest chips."""
+        """Suggest `fastmode`, which prices higher speeds on the cheapest chips."""
         request = Evaluated.sharing(self.request, weights=None, kv=None)
         chip = typed_as(request, request.on, self._ends[0].hardware.id)
         return follow_up(request, request_of("fastmode"), self.request.model, flag("on"), chip)
 
     def records(self) -> list[Record]:
-        """One record per point, as in ``compare``."""
+        """Build one record per point, as in ``compare``."""
         return _records(self.points)
 
     def table(self) -> tuple[list[TableColumn], list[Record]]:
-        """List all points, in the columns of the first screen."""
+        """Build a table of all points, in the columns of the first screen."""
         rows = _rows(self.points)
         return columns(rows), rows
 
     def premises(self) -> Record:
-        """Traffic, prices and engines of the points."""
+        """Report the traffic, prices and engines of the points."""
         return assumptions(self._outcomes)
 
     @property
     def charts(self) -> Charts:
-        """Chart of speed against price, with one curve per chip."""
+        """A chart of speed against price, with one curve per chip."""
         from fastcalc.features.frontier.chart import frontiers
 
         draw = partial(frontiers, self.searched, self.request.max_chips, verdict(self.points))
@@ -164,7 +164,7 @@ def _records(points: Sequence[FrontierPoint]) -> list[Record]:
 
 
 def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
-    """Records for the table, with a mark on those in lower precision."""
+    """Build the records for the table, with a mark on those in lower precision."""
     return [
         {**record, "is_narrowed": is_narrowed(point.outcome.scenario)}
         for point, record in zip(points, _records(points), strict=True)
@@ -172,7 +172,7 @@ def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
 
 
 def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColumn]:
-    """List the columns of the table; formats only if they differ or lower the precision."""
+    """Choose the columns of the table. Formats are shown if they differ or lower the precision."""
     several = len(set(map(_formats, records))) > 1
     several = several or any(record["is_narrowed"] for record in records)
     all_columns = [replace(column, drop_priority=0) for column in _EVERY] if wide else _COLUMNS
@@ -180,7 +180,7 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColum
 
 
 def verdict(points: Sequence[FrontierPoint]) -> str:
-    """Sentence naming the cheapest and fastest chips and the speed up to which each is cheapest."""
+    """Name the cheapest and fastest chips, and the speed up to which each is cheapest."""
     slow, fast = points[0], points[-1]
     if len(points) == 1:
         return f"Cheapest and fastest: {_offer(slow)}."
@@ -206,7 +206,7 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
 
 
 _MOST_RUNS = 5
-"""Most successive chips that a sentence names."""
+"""Maximum number of successive chips that a sentence names."""
 
 
 class _Run(NamedTuple):
@@ -217,7 +217,7 @@ class _Run(NamedTuple):
 
 
 def runs_of(points: Sequence[FrontierPoint]) -> list[_Run]:
-    """Successive chips; chips that offer a higher speed at a tied price form one run."""
+    """Group successive chips. Chips that offer a higher speed at a tied price form one group."""
     runs: list[_Run] = []
     for chip, group in groupby(points, lambda point: point.outcome.scenario.hardware.id):
         members = list(group)
@@ -239,7 +239,7 @@ def _ranged_cost(point: FrontierPoint) -> Ranged:
 
 
 def name_of(run: _Run) -> str:
-    """Name the chips of a run, several as tied in price."""
+    """Name the chips of a run, several of them as tied in price."""
     return run.chips[0] if len(run.chips) == 1 else f"{listed(run.chips, 'or')} (tied in price)"
 
 

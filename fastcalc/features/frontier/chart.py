@@ -1,4 +1,4 @@
-"""Chart of the frontier of speed and price."""
+"""A chart of the frontier of speed and price."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from fastcalc.mentions import option
 
 
 def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Chart:
-    """Speed against price on the frontier of each chip.
+    """Draw the speed against the price on the frontier of each chip.
 
     If a chart cannot name all chips, it shows those with the most points on the common frontier.
 
@@ -67,7 +67,7 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Ch
 
 
 def _leading(by_chip: Mapping[str, Sequence[FrontierPoint]]) -> list[str]:
-    """Chips to draw, in order: all, or the `MOST` chips that lead the common frontier."""
+    """Choose the chips to draw: all, or the `MOST` chips that lead the common frontier."""
     if len(by_chip) <= MOST:
         return list(by_chip)
     owners = [name for name, points in by_chip.items() for _ in points]

@@ -18,7 +18,10 @@ from fastcalc.mentions import option
 
 
 def run(request: Frontier) -> Answer:
-    """Points that no other beats in both speed and price; the answer is no if nothing fits."""
+    """Find the points that no other beats in speed and price.
+
+    The answer is "no" if nothing fits.
+    """
     comparison = Evaluated.sharing(
         request, models=[request.model], batch="1", weights=None, kv=None
     )

@@ -33,17 +33,17 @@ class FrontierPoint:
 
     @property
     def batch(self) -> int:
-        """Sequences decoded together. [1]"""
+        """The number of sequences decoded together. [1]"""
         return self.outcome.scenario.batches[self.index]
 
     @property
     def speed(self) -> float:
-        """Tokens per second of each user, expected. [1/s]"""
+        """The expected tokens per second of each user. [1/s]"""
         return float(self.outcome.estimate.speed[self.index])
 
     @property
     def usd(self) -> float:
-        """Dollars per million output tokens. [USD]"""
+        """The price per million output tokens. [USD]"""
         assert self.outcome.usd
         return float(self.outcome.usd[1][self.index])
 
@@ -59,7 +59,7 @@ class _Tried(NamedTuple):
 
 
 def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierPoint]:
-    """Points that no other beats in expected speed per user and $/Mtok, the cheapest first.
+    """Find the points that no other beats in expected speed and $/Mtok, the cheapest first.
 
     The scenarios' batches and chip counts are ignored. Scenarios without a price are skipped.
     """
@@ -87,7 +87,7 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
 
 
 def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
-    """Yield the batches of a scenario that no other batch or layout of it beats."""
+    """Yield the batches of a scenario that none of its other batches or layouts beats."""
     scenario = space.scenario
     price = scenario.pricing.per_chip_hour(scenario.hardware)
     layouts = [] if price is None else space.layouts(*range(1, max_chips + 1))
@@ -121,7 +121,7 @@ def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> flo
 
 
 def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats:
-    """Speeds and prices of the points' layouts at all batches between two speeds."""
+    """Compute the speeds and prices of the points' layouts at all batches between two speeds."""
     curves = [np.empty((2, 0))]
     for point in {id(point.outcome): point for point in points}.values():
         placement, traffic = point.outcome.placement, point.outcome.scenario.traffic
@@ -136,7 +136,7 @@ def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats
 
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
-    """Scenarios that fit and have a price, and the reasons why others do not."""
+    """Select the scenarios that fit and have a price, and list why the others do not."""
     reasons = [_refusal(scenario, max_chips) for scenario in scenarios]
     allowed = [
         scenario for scenario, reason in zip(scenarios, reasons, strict=True) if reason is None

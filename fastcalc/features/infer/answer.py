@@ -1,4 +1,4 @@
-"""Answer of `infer`: techniques that explain two tiers, and ranges of unpublished numbers."""
+"""The answer of `infer`: techniques that explain two tiers, and ranges of unpublished numbers."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,10 +24,10 @@ from fastcalc.quoting import shell_line
 from fastcalc.written import listed
 
 _NEAR = 0.025
-"""Probabilities that differ by less count as equal, at any sample size."""
+"""Difference below which probabilities count as equal, at any sample size."""
 
 _SHOWN = 2
-"""Techniques per row of the table; larger combinations are shown if no smaller one suffices."""
+"""Maximum number of techniques per table row. Larger combinations show if no smaller one works."""
 
 _FEW = "!"
 """Mark for a number of samples below `ENOUGH`."""
@@ -49,17 +49,17 @@ class Combination:
 
     @property
     def tricks(self) -> str:
-        """Techniques by which the tiers differ."""
+        """The techniques by which the tiers differ."""
         return " + ".join(self.region.tricks)
 
     @property
     def is_minimal(self) -> bool:
-        """Whether it explains both tiers and no smaller combination within it does."""
+        """Whether the combination explains both tiers and no smaller combination within it does."""
         return self.region in self.inverse.minimal
 
     @property
     def points(self) -> int:
-        """Sampled services that it explains. [1]"""
+        """The number of sampled services that it explains. [1]"""
         return len(self.region.weights)
 
     @property
@@ -68,19 +68,22 @@ class Combination:
         return self.region.is_found and self.region.is_thin
 
     def chips(self, name: str) -> str:
-        """Chip types of a tier, in alphabetical order."""
+        """List the chip types of a tier in alphabetical order."""
         indices = np.unique(self.region.values[name]).astype(int)
         return " ".join(self.inverse.chip_kinds.names[index] for index in indices)
 
     def end(self, side: Side, key: str) -> float | None:
-        """One end of a range or of its 10 to 90% band; None without consistent services."""
+        """Return a bound of a range or of its 10 to 90% band.
+
+        Returns None without consistent services.
+        """
         if not self.region.is_found:
             return None
         ends = self.region.ends if key in ("least", "most") else self.region.band
         return float(ends(side.name)[key in ("high", "most")])
 
     def band(self, side: Side) -> str:
-        """10 to 90% band as text; a dash if both tiers have the same value."""
+        """Format the 10 to 90% band. Shows a dash if both tiers have the same value."""
         name, region = side.name, self.region
         if not region.is_found or (name.endswith("_ratio") and name not in region.own):
             return "-"
@@ -92,7 +95,7 @@ class Combination:
 
 
 def _volume(combination: Combination) -> str:
-    """Fraction of the box, rounded to a third of a power of ten."""
+    """Format the fraction of the box, rounded to a third of a power of ten."""
     volume = combination.region.share
     return f"{10.0 ** (round(3.0 * math.log10(volume)) / 3.0):.0e}" if volume else "0"
 
@@ -121,7 +124,7 @@ _HEADINGS = {
 
 
 def _ends_of(side: Side) -> Iterator[Column[Combination]]:
-    """List the columns of a number; the table shows its band in the column of the lower bound."""
+    """Build the columns of a number. The table shows its band in the column of the lower bound."""
     heading, drop_priority = _HEADINGS.get(side.name, (("", ""), 0))
     for key, meaning in _ENDS.items():
         yield Column(
@@ -214,19 +217,19 @@ _TABLE = pick(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InferAnswer(Answer):
-    """Combinations of techniques that explain both tiers, and numbers that distinguish them."""
+    """Combinations of techniques that explain both tiers, and numbers that tell them apart."""
 
     request: Infer
     inverse: Inverse
 
     @cached_property
     def combinations(self) -> list[Combination]:
-        """Every combination of techniques."""
+        """All combinations of techniques."""
         return [Combination(self.inverse, region) for region in self.inverse.regions]
 
     @property
     def listed(self) -> list[Combination]:
-        """Combinations on the page: combinations of few techniques, and minimal ones."""
+        """The combinations on the page: those of few techniques, and minimal ones."""
         return [
             combination
             for combination in self.combinations
@@ -250,7 +253,7 @@ class InferAnswer(Answer):
             yield record_tables.table(_columns_of_box(self.inverse.whole), BOX, screen.width)
 
     def headline(self) -> str:
-        """Sentence on the techniques that explain the fast tier, and whether it is unique."""
+        """State the techniques that explain the fast tier, and whether they are the only ones."""
         if self.reasons:
             return f"{self.reasons[0]}."
         alone, joint = list[str](), list[str]()
@@ -266,14 +269,14 @@ class InferAnswer(Answer):
         return f"{sentence[0].upper()}{sentence[1:]}.{unclear}"
 
     def key(self) -> str:
-        """Meaning of bands, ratios and dashes in the table."""
+        """Explain bands, ratios and dashes in the table."""
         return (
             f"key: matching samples: of {self.inverse.points:,} simulated services, those that "
             "match (not a probability); a..b: their 10th to 90th percentile; -: equal in both tiers"
         )
 
     def notes(self) -> Iterator[Note]:
-        """Notes on deciding numbers, other hardware, rows with few samples, and the search."""
+        """Yield notes on deciding numbers, other hardware, few samples, and the search."""
         yield from map(Note, (*self.deciding(), *self._other_hardware(), *self._rough()))
         yield from (Note(line, weight=0) for line in self._at_limits())
         sides = (
@@ -347,7 +350,7 @@ class InferAnswer(Answer):
             )
 
     def deciding(self) -> Iterator[str]:
-        """Yield the numbers whose publication would best distinguish the minimal combinations."""
+        """Yield the numbers whose publication would best tell the minimal combinations apart."""
         count = len(self.inverse.minimal)
         if count < 2:
             return
@@ -387,11 +390,11 @@ class InferAnswer(Answer):
         return [plainly(values(COLUMNS, combination)) for combination in self.combinations]
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """List all combinations."""
+        """Build one record per combination: whether it suffices, and the range of every number."""
         return _TABLE, self.combinations
 
     def details(self) -> Record:
-        """Published numbers, the ranges searched, and the deciding numbers."""
+        """Build a table of all combinations."""
         published = self.inverse.published
         return {
             "published": {
@@ -411,12 +414,12 @@ class InferAnswer(Answer):
 
 
 def _ends(side: Side, ends: Sequence[float]) -> str:
-    """Both bounds of a range, in the unit of its number."""
+    """Report the published numbers, the ranges searched, and the deciding numbers."""
     return "..".join(number(end * side.factor, 2) for end in ends)
 
 
 def _columns_of_box(region: Region) -> Sequence[TableColumn]:
-    """Columns of a number: the range searched, the consistent range and its 10 to 90% band."""
+    """Build the columns of a number: searched range, consistent range and its 10 to 90% band."""
     return (
         words("number", lambda side: f"{side.label}{f', {side.unit}' if side.unit else ''}"),
         numbers("searched", lambda side: _ends(side, (side.low, side.high))),

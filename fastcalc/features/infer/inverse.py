@@ -32,24 +32,24 @@ _SOLVED = ("markup", "markup_ratio")
 _SAMPLED = tuple(side.name for side in BOX if side.name not in _SOLVED)
 _CHIPS = ("chip", "fast_chip")
 _BINS = 4
-"""Number of bins of a number; each has an equal count of samples over all regions."""
+"""Number of bins of a number. Each holds an equal count of samples over all regions."""
 _FOLDS = 8
-"""Number of folds of a sample; each is omitted once to estimate sampling error (jackknife)."""
+"""Number of folds of a sample. Omitting each once estimates the sampling error (jackknife)."""
 ENOUGH = 100
 """Number of samples at which a tenth of a region has ten samples."""
 _EDGE = 0.75
-"""Fraction of a range beyond which a band counts as at the limit of the search."""
+"""Fraction of a range beyond which a band counts as reaching the search limit."""
 
 Combination = tuple[str, ...]
 COMBINATIONS: tuple[Combination, ...] = tuple(
     tricks for count in range(1, len(TECHNIQUES) + 1) for tricks in combinations(TECHNIQUES, count)
 )
-"""Every combination of techniques, single ones first."""
+"""All combinations of techniques, single ones first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Services with one combination of techniques that match the published numbers.
+    """The services with one combination of techniques that match the published numbers.
 
     values : sampled numbers of each service, by the names of the box
     weights : fraction of the box that each service represents [1]
@@ -61,7 +61,7 @@ class Region:
 
     @property
     def share(self) -> float:
-        """Fraction of the combination's box that is consistent. [1]"""
+        """The fraction of the combination's box that is consistent. [1]"""
         return float(self.weights.sum())
 
     @property
@@ -74,7 +74,7 @@ class Region:
         return float(self.values[name].min()), float(self.values[name].max())
 
     def band(self, name: str) -> tuple[float, float]:
-        """10th and 90th percentile of a number over the region."""
+        """Compute the 10th and 90th percentile of a number over the region."""
         order = np.argsort(self.values[name])
         below = np.cumsum(self.weights[order]) / self.share
         indices = np.minimum(np.searchsorted(below, (0.1, 0.9)), len(order) - 1)
@@ -82,7 +82,10 @@ class Region:
         return float(low), float(high)
 
     def band_error(self, name: str) -> tuple[float, float]:
-        """Sampling errors at both ends of a band; infinite if the sample is too small."""
+        """Estimate the sampling errors at both ends of a band.
+
+        Infinite if the sample is too small.
+        """
         low, high = zip(*(region.band(name) for region in self.folds), strict=True)
         return _error(low), _error(high)
 
@@ -93,18 +96,18 @@ class Region:
 
     @property
     def at_edge(self) -> tuple[str, ...]:
-        """Numbers whose bands reach the limit of their range, so a wider search may find more."""
+        """The numbers whose bands reach the limit of their range: a wider search may find more."""
         lows = {name: np.array(self.band(name)[0]) for name in self.ratios if self.is_found}
         return tuple(name for name, low in lows.items() if SIDES[name].share(low) > _EDGE)
 
     @property
     def ratios(self) -> tuple[str, ...]:
-        """Numbers by which the tiers differ and that have a range in the box."""
+        """The numbers by which the tiers differ and that have a range in the box."""
         return tuple(name for name in self.own if name in SIDES)
 
     @property
     def changed_chip(self) -> float:
-        """Fraction of the region whose fast tier has another chip type; nan if empty. [1]"""
+        """The fraction of the region whose fast tier has another chip type. NaN if empty. [1]"""
         if not self.is_found:
             return math.nan
         changes = self.values["chip"] != self.values["fast_chip"]
@@ -112,7 +115,7 @@ class Region:
 
     @cached_property
     def folds(self) -> "list[Region]":
-        """The region without each of its folds in turn; the whole if it has too few samples."""
+        """The region without each of its folds in turn, or whole if it has too few samples."""
         fold_of = np.arange(len(self.weights)) % _FOLDS
         if len(fold_of) < 2 * _FOLDS:
             return [self]
@@ -127,7 +130,10 @@ class Region:
 
     @property
     def mean_width(self) -> float:
-        """Mean width of the 10 to 90% bands, relative to the ranges searched; nan if empty. [1]"""
+        """The mean width of the 10 to 90% bands, relative to the ranges searched. NaN if empty.
+
+        [1]
+        """
         if not self.is_found:
             return math.nan
         free = [name for name in SIDES if not name.endswith("_ratio") or name in self.own]
@@ -136,13 +142,13 @@ class Region:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """Numbers by which the tiers differ."""
+        """The numbers by which the tiers differ."""
         return tuple(name for technique in self.tricks for name in TECHNIQUES[technique])
 
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """Consistent services for each combination of techniques.
+    """The consistent services for each combination of techniques.
 
     points : number of services tried [1]
     """
@@ -155,7 +161,7 @@ class Inverse:
 
     @cached_property
     def minimal(self) -> list[Region]:
-        """Regions of combinations that suffice although no smaller combination within them does."""
+        """The regions of combinations that suffice and contain no smaller one that does."""
         consistent = [region for region in self.regions if region.is_found]
         return [
             region
@@ -165,11 +171,13 @@ class Inverse:
 
     @property
     def whole(self) -> Region:
-        """Region of all techniques together."""
+        """The region of all techniques together."""
         return self.regions[-1]
 
     def decided_by(self) -> list[tuple[str, float, float]]:
-        """Probability of naming the right minimal combination from each number, best first. [1]
+        """Rank numbers by the probability that each identifies the minimal combination, best first.
+
+        [1]
 
         Each row has the number, the probability and its sampling error.
         """
@@ -181,7 +189,7 @@ class Inverse:
         return sorted(chances, key=lambda row: -round(row[1], 6))
 
     def _chance_by(self, name: str, regions: Sequence[Region]) -> float:
-        """Probability of naming the region of a service from one of its numbers. [1]"""
+        """Compute the probability that a number identifies the region of a service. [1]"""
         values = [region.values[name] for region in regions]
         if name == "chips_ratio":  # for other machines, the ratio of bandwidths
             chips = [[region.values[chip].astype(int) for chip in _CHIPS] for region in regions]
@@ -194,14 +202,14 @@ class Inverse:
 
 
 def _error(estimates: Sequence[float]) -> float:
-    """Jackknife error of a statistic, from its values without each fold in turn."""
+    """Estimate the jackknife error of a statistic from its values without each fold in turn."""
     if len(estimates) < _FOLDS:
         return float("inf")
     return float(np.sqrt((_FOLDS - 1.0) * np.var(estimates)))
 
 
 def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
-    """Probability of naming the region of a service from one of its numbers. [1]
+    """Compute the probability that a number identifies the region of a service. [1]
 
     A ratio of exactly 1 (the same value in both tiers) has its own bin.
     """
@@ -244,7 +252,7 @@ def invert(
 
 
 def _sample(generator: np.random.Generator, points: int, chips: int) -> Iterator[dict[str, Floats]]:
-    """Services in chunks, as a Latin hypercube: each range has one point per stratum."""
+    """Draw services in chunks, as a Latin hypercube: each range has one point per stratum."""
     for size in [CHUNK] * (points // CHUNK) + [points % CHUNK] * (points % CHUNK > 0):
 
         def strips(size: int = size) -> Floats:
@@ -267,7 +275,7 @@ def _consistent(
     tolerance: float,
     generator: np.random.Generator,
 ) -> tuple[Values, Floats]:
-    """Services whose fast tier is consistent as well, with their weights."""
+    """Select the services whose fast tier is consistent as well, with their weights."""
     differing = {name for technique in tricks for name in TECHNIQUES[technique]}
     same = {name: np.ones_like(slow_cost) for name in SIDES if name.endswith("_ratio")}
     equal = {name: numbers for name, numbers in same.items() if name not in differing}
@@ -289,7 +297,7 @@ def _consistent(
 def _markups(
     needed: Sequence[Floats], tolerance: float, generator: np.random.Generator, *, is_free: bool
 ) -> tuple[dict[str, Floats], Floats]:
-    """Markups within the tolerance of the needed markups, and their weight in the box.
+    """Compute markups within the tolerance of those needed, and their weight in the box.
 
     needed : logarithms of the markups of both tiers
     is_free : whether the markups of the tiers may differ; the fast tier's is drawn second

@@ -1,4 +1,4 @@
-"""Speeds and costs of a service with two tiers, on a textbook step.
+"""Speeds and costs of a service with two tiers, from a textbook step.
 
 A slow and a fast tier serve the same model. A step takes the longer of two times: reading the
 active weights and each user's KV cache, or computing. A latency floor that no batch shortens is
@@ -26,10 +26,10 @@ from fastcalc.formulas.types import Array, Bools, Floats
 from fastcalc.mentions import option
 
 USABLE = 0.9
-"""Fraction of memory available for weights and KV caches."""
+"""The fraction of memory available for weights and KV caches."""
 
 COMPUTE_REACH = 0.7
-"""Fraction of the peak FLOP/s that a chip reaches."""
+"""The fraction of the peak FLOP/s that a chip reaches."""
 
 _WEIGHTS = "fp8"  # one byte per parameter of the box
 
@@ -39,7 +39,7 @@ Values = Mapping[str, Floats]
 
 @dataclass(frozen=True)
 class Side:
-    """Search range of an unpublished number, with its label and unit."""
+    """The search range of an unpublished number, with its label and unit."""
 
     name: str
     low: float
@@ -51,17 +51,17 @@ class Side:
 
     @property
     def si(self) -> str:
-        """SI unit, as written in the data dictionary."""
+        """The SI unit, as written in the data dictionary."""
         return {"GB": "B", "ms": "s"}.get(self.unit, "number")
 
     def at(self, fraction: Floats) -> Floats:
-        """Values at fractions of the range, on a logarithmic or a linear scale."""
+        """Compute the values at fractions of the range, on a logarithmic or a linear scale."""
         if self.is_even:
             return np.asarray(self.low + fraction * (self.high - self.low))
         return np.asarray(self.low * (self.high / self.low) ** fraction)
 
     def share(self, value: Floats) -> Floats:
-        """Fractions of the range at which values lie, from 0 to 1. [1]"""
+        """Compute the fractions of the range at which values lie, from 0 to 1. [1]"""
         if self.is_even:
             return np.asarray((value - self.low) / (self.high - self.low))
         return np.asarray(np.log(value / self.low) / np.log(self.high / self.low))
@@ -82,7 +82,7 @@ BOX = (
     Side("chips_ratio", 1.0, 4.0, "chips, fast / slow tier", "x"),
     Side("markup_ratio", 1.0, 50.0, "markup, fast / slow tier", "x"),
 )
-"""Search ranges of the unpublished numbers; chip types of both tiers are also searched.
+"""Search ranges of the unpublished numbers. The chip types of both tiers are also searched.
 
 A markup has no technical limit. The limit of 50 covers a fast tier at six times the price with
 three tokens per step, which cost a third: 18 times the markup, or 31 if all four numbers are off
@@ -110,7 +110,7 @@ NOUNS = {
 
 @dataclass(frozen=True)
 class SoldTiers:
-    """Published speeds and prices of a service, slow tier first. [1/s, USD/Mtok]"""
+    """The published speeds and prices of a service, slow tier first. [1/s, USD/Mtok]"""
 
     speeds: tuple[float, float]
     prices: tuple[float, float]
@@ -118,7 +118,7 @@ class SoldTiers:
 
 @dataclass(frozen=True, eq=False)
 class ChipArrays:
-    """Candidate chip types as arrays. [B/s, B, FLOP/s, USD/h]"""
+    """The candidate chip types as arrays. [B/s, B, FLOP/s, USD/h]"""
 
     names: tuple[str, ...]
     bandwidth: Floats
@@ -128,7 +128,7 @@ class ChipArrays:
 
 
 def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
-    """Chip types as arrays; those without a textbook step or a price are refused."""
+    """Convert chip types to arrays. Those without a textbook step or a price are refused."""
     rows = []
     for chip in chips:
         usd = pricing.per_chip_hour(chip)
@@ -149,7 +149,7 @@ def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
 
 @dataclass(frozen=True, eq=False)
 class ServedTier:
-    """Speed per user and cost of a tier, and whether it fits. [1/s, USD/Mtok]"""
+    """The speed per user and cost of a tier, and whether it fits. [1/s, USD/Mtok]"""
 
     speed: Array
     cost: Array
@@ -157,14 +157,14 @@ class ServedTier:
 
 
 def slow_tier(values: Values, chip_kinds: ChipArrays) -> ServedTier:
-    """Slow tier of each service."""
+    """Compute the slow tier of each service."""
     return _tier(
         values, chip_kinds, values["batch"], values["kept"], values["chips"], values["chip"]
     )
 
 
 def fast_tier(values: Values, chip_kinds: ChipArrays) -> ServedTier:
-    """Fast tier of each service; its batch is at least one."""
+    """Compute the fast tier of each service. Its batch is at least one."""
     batch = values["batch"] / values["batch_ratio"]
     tier = _tier(
         values,

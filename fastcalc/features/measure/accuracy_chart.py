@@ -1,4 +1,4 @@
-"""Chart of predictions against measurements, with a plot for each class."""
+"""A chart of predictions against measurements, with a plot for each class."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from fastcalc.written import listed, many
 
 
 def accuracy(components: Mapping[str, Sequence[Prediction]]) -> Chart:
-    """Predicted against measured rates and times, with separate axes for each class of machine.
+    """Draw predicted against measured rates and times, with separate axes for each machine class.
 
     components : predictions by method, for example from fits without their source; the name is
         empty if there is only one method
@@ -38,7 +38,7 @@ def accuracy(components: Mapping[str, Sequence[Prediction]]) -> Chart:
 
 
 def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequence[str]) -> Panel:
-    """Plot of one class of measurements, with equal axes that span them."""
+    """Plot one class of measurements, with equal axes that span them."""
     drawn = [prediction for predictions in by_part.values() for prediction in predictions]
     unit = "s" if drawn[0].point.is_time else "tokens/s"
     series = [
@@ -77,7 +77,7 @@ def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequen
 
 
 def _coverage(predictions: Sequence[Prediction]) -> float:
-    """Fraction of measurements within their ranges. [%]"""
+    """Compute the fraction of measurements within their ranges. [%]"""
     return 100.0 * float(np.mean([prediction.is_covered for prediction in predictions]))
 
 

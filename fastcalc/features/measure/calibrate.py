@@ -70,14 +70,14 @@ def _fit_shipped(request: Calibrate) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowsAnswer(Answer):
-    """Measurements of a file, with predictions by the engine and by the other rows, for a chart."""
+    """The measurements of a file, predicted by the engine and by the other rows, for a chart."""
 
     rows: OwnRows
     base: Engine
 
     @property
     def charts(self) -> Charts:
-        """Chart of predicted / measured speeds."""
+        """A chart of predicted / measured speeds."""
         deployments = self.rows.engine.own_deployments
         return {"calibrate": partial(own_rows_page.chart, deployments, self.base.id)}
 
@@ -92,7 +92,7 @@ def drawn(request: Calibrate) -> RowsAnswer:
 
 
 def _measured(request: Calibrate, path: Path) -> tuple[Catalogue, Engine, Points]:
-    """Measurements of a file, and the engine to start from."""
+    """Read the measurements of a file, and the engine to start from."""
     catalogue, file_options = loading.catalogue(request), request.file_options()
     base = catalogue.engine(file_options.get("engine") or "vllm")
     return catalogue, base, points_of(catalogue, path, file_options)

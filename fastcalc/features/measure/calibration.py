@@ -26,7 +26,7 @@ _VALUES = (
 
 
 def shipped_parts(calibration: Calibration, left_out: Validation, width: int) -> list[Part]:
-    """Fitted values next to those in the files, and the error on held-out sources."""
+    """Show fitted values next to those in the files, and the error on held-out sources."""
     values = zip(calibration.family.nodes, map(float, calibration.values), strict=True)
     table = record_tables.table(_VALUES, values, width)
     scores = validation.scores(left_out, width)
@@ -35,7 +35,7 @@ def shipped_parts(calibration: Calibration, left_out: Validation, width: int) ->
 
 
 def values_page(calibration: Calibration) -> str:
-    """Page of all fitted values, with band, uncertainty, and the part determined by the data."""
+    """Write the page of all fitted values, with band, uncertainty, and the part set by the data."""
     count, single = len(calibration.family.nodes), list(calibration.publishers).count(1)
     lines = [
         "# Fitted values",

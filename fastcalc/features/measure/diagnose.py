@@ -102,7 +102,7 @@ def _of_points(
 
 
 def drafted(points: Sequence[Point], drafts: Speculation) -> Sequence[Point]:
-    """Measurements with the draft tokens of the server; the tokens per step only if not stated."""
+    """Add the server's draft tokens to measurements, and tokens per step where they are missing."""
     if not drafts.drafted:
         return points
     notes, tokens = f"draft tokens {drafts.drafted:.0f}", float(drafts.tokens_per_pass)
@@ -119,7 +119,7 @@ def drafted(points: Sequence[Point], drafts: Speculation) -> Sequence[Point]:
 def _start_of_points(
     log: StartLog, points: Sequence[Point], catalogue: Catalogue, request: Diagnose
 ) -> Start:
-    """Start-up of the measured deployment; raises InputError if the log is of another one."""
+    """Build the start-up of the measured deployment. Raises InputError for another one's log."""
     model = model_id(log.settings.get("model", ""), catalogue)
     logged = [point for point in points if model in (None, catalogue.model(point.model).id)]
     if not logged:
@@ -150,7 +150,7 @@ def _start_of_points(
 
 
 def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
-    """Write sentences on contradictions between the measurements and the start-up log.
+    """Describe contradictions between the measurements and the start-up log.
 
     The measurements are used as stated.
     """
@@ -179,7 +179,7 @@ def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
 
 
 def _of_stop(request: Diagnose, catalogue: Catalogue, log: StartLog) -> StoppedAnswer:
-    """Error that ended a start, and changes that would fix it if the chip is known."""
+    """Explain the error that ended a start, with changes that would fix it if the chip is known."""
     if request.hardware is None:
         return StoppedAnswer(request=request, log=log)
     start = _logged(log, _scenario_of_log(request, catalogue, log))
@@ -191,7 +191,7 @@ def _of_stop(request: Diagnose, catalogue: Catalogue, log: StartLog) -> StoppedA
 
 
 def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Scenario:
-    """Deployment described by a log; raises InputError if the log is incomplete."""
+    """Build the deployment described by a log. Raises InputError if the log is incomplete."""
     called = log.settings.get("model", "")
     model = str(request.model) if request.model else model_id(called, catalogue)
     stored = request.weights or checkpoint_format(called)
@@ -224,7 +224,7 @@ def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> 
 
 
 def _quantized(log: StartLog) -> str | None:
-    """Weight format stated by a server, if the checkpoint does not state one."""
+    """Return the weight format that a server states, if the checkpoint does not state one."""
     return {"fp8": "fp8"}.get(log.settings.get("quantization", ""))
 
 
@@ -234,7 +234,7 @@ def _traffic(prompt: float | None, output: float | None) -> Traffic:
 
 
 def _logged(log: StartLog, scenario: Scenario) -> Start:
-    """Start with the ranks, the maximum length and the caches from its log."""
+    """Build a start with the ranks, the maximum length and the caches from its log."""
     chip, sharding = scenario.hardware, scenario.sharding
     if chip.kind == "host" or chip.execution == "spatial":
         raise InputError(f"{log.program} does not run on {chip.id}")
@@ -251,7 +251,7 @@ def _logged(log: StartLog, scenario: Scenario) -> Start:
 
 
 def _started(log: StartLog, scenario: Scenario) -> Start:
-    """Start as logged; raises InputError if it is impossible."""
+    """Build the start as logged. Raises InputError if it is impossible."""
     start = _logged(log, scenario)
     chip = scenario.hardware
     if float(start.placement.available + start.placement.reserved) <= 0.0:
@@ -272,7 +272,10 @@ def _started(log: StartLog, scenario: Scenario) -> Start:
 
 
 def _ranks(log: StartLog) -> dict[str, int]:
-    """Ranks of a start; unstated ones are 1, and SGLang's tp includes copies of attention."""
+    """Read the ranks of a start.
+
+    Unstated ones are 1, and SGLang's tp includes attention replicas.
+    """
     ranks = {name: int(log.number(name) or 1) for name in RANKS}
     if log.is_on("dp_attention"):
         ranks["tp"] = max(ranks["tp"] // ranks["dp"], 1)

@@ -1,4 +1,4 @@
-"""Answer of `diagnose`: verdict, terms, measured against predicted times, and settings."""
+"""The answer of `diagnose`: verdict, terms, measured against predicted times, and settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ _FURTHEST = 8.0  # largest slowdown on the axis
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DiagnosisAnswer(Answer):
-    """Diagnoses a deployment from measurements, its start-up log, or both.
+    """The diagnosis of a deployment from measurements, its start-up log, or both.
 
     left_aside : sentences on measurements that are not used
     ranks : ranks of the deployment, if only the log states them
@@ -64,7 +64,7 @@ class DiagnosisAnswer(Answer):
 
     @property
     def causes(self) -> Sequence[Cause]:
-        """Causes found in the log."""
+        """The causes found in the log."""
         return self.start.causes[:MOST_CAUSES] if self.start else []
 
     @property
@@ -73,7 +73,7 @@ class DiagnosisAnswer(Answer):
 
     @cached_property
     def terms(self) -> list[TermRow]:
-        """Rows of all terms, the named ones first."""
+        """The rows of all terms, the named ones first."""
         by_term = {finding.term: finding for finding in self._findings}
         terms = [
             TermRow(term, by_term.get(term), [cause for cause in self.causes if cause.term is term])
@@ -83,12 +83,12 @@ class DiagnosisAnswer(Answer):
 
     @property
     def changes(self) -> list[str]:
-        """Changes recommended from the log."""
+        """The changes recommended from the log."""
         return list(dict.fromkeys(cause.setting for cause in self.causes))
 
     @cached_property
     def suspects(self) -> list[str]:
-        """Known causes of the terms named from measurements, except those the log rules out."""
+        """The known causes of the terms named from measurements, except those the log rules out."""
         excluded = set[str]()
         if self.start and self.start.log.settings:
             excluded.add(EAGER)
@@ -104,12 +104,12 @@ class DiagnosisAnswer(Answer):
 
     @property
     def advice(self) -> list[str]:
-        """Changes from the log, then possible causes to check."""
+        """The changes from the log, then possible causes to check."""
         return [*self.changes, *self.suspects]
 
     @property
     def sentence(self) -> str:
-        """Verdict from the log, and verdict from the measurements."""
+        """The verdict from the log, and the verdict from the measurements."""
         by_points = verdict(self.diagnosis) if self.diagnosis else ""
         if not self.start:
             return by_points
@@ -119,11 +119,11 @@ class DiagnosisAnswer(Answer):
         return f"{by_log}. With the logged settings, {by_points[0].lower()}{by_points[1:]}"
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """Inputs, verdict, times before and after, and as much advice as fits."""
+        """Show inputs, verdict, times before and after, and as much advice as fits."""
         return on_one_screen(partial(self._laid_out, screen), screen)
 
     def _laid_out(self, screen: Screen, count: int) -> list[Part]:
-        """The page with one setting more than ``count``."""
+        """Build the page with one setting more than ``count``."""
         diagnosis, advice = self.diagnosis, self.advice
         shown = advice if screen.notes or screen.wide else advice[: count + 1]
         page: list[Part] = [*self._given(), "", sentence(self.sentence), ""]
@@ -156,11 +156,11 @@ class DiagnosisAnswer(Answer):
 
     @property
     def _explained(self) -> str:
-        """Heading of the times that include the known or named causes."""
+        """The heading of the times that include the known or named causes."""
         return "logged" if self.start else "causes"
 
     def _given(self) -> Iterator[Remark]:
-        """Lines on the given measurements and on the log."""
+        """Yield lines on the given measurements and on the log."""
         if self.diagnosis and self.request.path:
             predictions = self.diagnosis.predictions
             first, count = predictions[0], len(predictions)
@@ -173,7 +173,7 @@ class DiagnosisAnswer(Answer):
             yield Remark(f"{self.request.log.name}: {logged(self.start)}")
 
     def next_command(self) -> str:
-        """Suggest a comparison that uses the file; for a log alone, suggest runs to measure."""
+        """Suggest a comparison that uses the file, or runs to measure if there is only a log."""
         request = self.request
         if self.diagnosis:
             point = self.diagnosis.predictions[0].point
@@ -188,19 +188,19 @@ class DiagnosisAnswer(Answer):
         return follow_up(request, request_of("measure"), *begun, *settings)
 
     def warnings(self) -> Sequence[str]:
-        """Skipped points and lines."""
+        """List the skipped points and lines."""
         return self.left_aside
 
     def records(self) -> list[Record]:
-        """One record per term."""
+        """Build one record per term."""
         return [values(COLUMNS, term) for term in self.terms]
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """Terms with the probability and the size of their slowdown."""
+        """Build a table of terms with the probability and the size of their slowdown."""
         return pick("term probability slower slower_low named", COLUMNS), self.terms
 
     def details(self) -> Record:
-        """Verdict, measurements, next measurement, and log."""
+        """Report the verdict, measurements, next measurement, and log."""
         diagnosis, start = self.diagnosis, self.start
         by_points = diagnosis.verdict if diagnosis else "nothing"
         return {
@@ -289,7 +289,7 @@ def _of_start(start: Start) -> Record:
 
 
 def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
-    """Picture with one line per measurement: measured, predicted, and ratio before and after.
+    """Draw one line per measurement: measured, predicted, and ratio before and after.
 
     If there are many measurements, those with the largest errors are shown.
     """
@@ -334,7 +334,7 @@ _SHORT = {
 
 
 def _line(before: float, after: float) -> str:
-    """Marks of a measurement on a logarithmic axis from 0.5x to 8x the prediction."""
+    """Draw the marks of a measurement on a logarithmic axis from 0.5x to 8x the prediction."""
     signs = [" "] * _WIDTH
     for times, sign in ((1.0, "|"), (before, "o"), (after, "*")):
         fraction = np.log(np.clip(times, 0.5, _FURTHEST) / 0.5) / np.log(_FURTHEST / 0.5)
@@ -343,12 +343,12 @@ def _line(before: float, after: float) -> str:
 
 
 def _by_default(point: Point, times: float) -> float:
-    """Prediction with engine defaults for a measurement that takes longer by a factor."""
+    """Predict with engine defaults a measurement that takes longer by a factor."""
     return point.value / times if point.is_time else point.value * times
 
 
 def _after(diagnosis: Diagnosis) -> Floats:
-    """Prediction of each measurement with the named causes, in the unit of its metric."""
+    """Predict each measurement with the named causes, in the unit of its metric."""
     expected = np.array([prediction.expected for prediction in diagnosis.predictions])
     is_time = np.array([prediction.point.is_time for prediction in diagnosis.predictions])
     slower: Floats = diagnosis.slower[1]

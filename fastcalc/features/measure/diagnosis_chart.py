@@ -1,4 +1,4 @@
-"""Chart of a diagnosis: predicted / measured speeds, before and with the named causes."""
+"""A chart of a diagnosis: predicted / measured speeds, before and with the named causes."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from fastcalc.written import listed
 
 
 def slowdowns(diagnosis: Diagnosis) -> Chart:
-    """Predicted / measured speeds, before and with the named causes."""
+    """Draw predicted / measured speeds, before and with the named causes."""
     points = [prediction.point for prediction in diagnosis.predictions]
     phases = [prediction.phase for prediction in diagnosis.predictions]
     batches = diagnosis.belief.slowdowns.batches

@@ -31,7 +31,7 @@ def verdict_by_log(start: Start, causes: Sequence[Cause]) -> str:
 
 
 def verdict(diagnosis: Diagnosis) -> str:
-    """State the slow terms with probabilities, that nothing is slower, or that data are too few."""
+    """Name the slow terms with probabilities, or state that none is slower or data are too few."""
     slowdown = float(np.median(np.exp(diagnosis.belief.slowdowns.residuals)))
     if diagnosis.verdict == "differs":
         named_findings = (finding for finding in diagnosis.findings if finding.is_named)
@@ -78,7 +78,7 @@ def logged(start: Start) -> str:
 
 
 def unnamed(diagnosis: Diagnosis) -> str:
-    """Write sentences on the probability of terms that are not named, and on untested terms."""
+    """State the probability of terms that are not named, and list untested terms."""
     within = diagnosis.terms_within_named
     not_named = [finding for finding in diagnosis.findings if not finding.is_named]
     likely = [

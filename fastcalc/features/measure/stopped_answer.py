@@ -1,4 +1,4 @@
-"""Answer for a server that did not start: the error, and changes that would start it."""
+"""The answer for a server that did not start: the error, and changes that would start it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ class StoppedAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """Exit code: 1, because the server did not start."""
+        """The exit code: 1, because the server did not start."""
         return 1
 
     @property
     def remedies(self) -> list[StartRemedy]:
-        """Changes that each start it alone: changes named by the error, then computed ones."""
+        """The changes that each start it alone: those named by the error, then computed ones."""
         log_remedies = [
             StartRemedy(setting, f"{value:.3f}" if value < 1.0 else f"{value:.0f}")
             for setting, value in self.log.limits.items()
@@ -54,11 +54,11 @@ class StoppedAnswer(Answer):
 
     @property
     def sentence(self) -> str:
-        """Sentence with the reason why it did not start."""
+        """A sentence with the reason why the server did not start."""
         return f"{self.log.program} did not start: {self.log.stopped}"
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """The error, and a line for each change that would start it."""
+        """Show the error, and a line for each change that would start the server."""
         yield self.sentence
         if changes := [self._line(remedy) for remedy in self.remedies]:
             yield ""
@@ -102,15 +102,15 @@ class StoppedAnswer(Answer):
         return follow_up(self.request, request_of("fit"), *begun, *words)
 
     def records(self) -> list[Record]:
-        """Empty: no term was measured."""
+        """Return no records, because no term was measured."""
         return []
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """No term."""
+        """Return an empty table, because no term was measured."""
         return pick("term probability slower slower_low named", COLUMNS), []
 
     def details(self) -> Record:
-        """The verdict, the error, and the settings that would start it."""
+        """Report the verdict, the error, and the settings that would start the server."""
         return {
             "verdict": "did not start",
             "sentence": self.sentence,
@@ -125,5 +125,5 @@ class StoppedAnswer(Answer):
 
 
 def typed_setting(name: str, value: str) -> list[str]:
-    """A setting as typed: a flag, with its value unless the flag is a switch."""
+    """Format a setting as typed: a flag, with its value unless the flag is a switch."""
     return [flag(name)] if value == "True" else [flag(name), value]

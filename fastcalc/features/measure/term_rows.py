@@ -1,4 +1,4 @@
-"""Rows of the terms of a diagnosis: probability and size of each slowdown, and symptoms.
+"""Table rows of a diagnosis: the probability and size of each slowdown, and its symptoms.
 
 Each row is also a row of the Markdown table.
 """
@@ -14,12 +14,12 @@ from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 
 
 def term_name(finding: TermFinding) -> str:
-    """Name of a term with its most likely slow part."""
+    """Name a term with its most likely slow part."""
     return f"{finding.term.name} {PARTS[finding.part][1].name}".strip()
 
 
 def ends(finding: TermFinding) -> str:
-    """The 80% range of a slowdown factor."""
+    """Format the 80% range of a slowdown factor."""
     return f"{number(finding.low, 2)} to {number(finding.high, 2)}"
 
 
@@ -33,17 +33,17 @@ class TermRow:
 
     @property
     def is_named(self) -> bool:
-        """Whether measurements or the log name it as a cause."""
+        """Whether measurements or the log name the term as a cause."""
         return bool(self.causes or self.by_points)
 
     @property
     def tested(self) -> TermFinding | None:
-        """The finding; None if no measurement tests the term."""
+        """The finding. None if no measurement tests the term."""
         return self.finding if self.finding and self.finding.is_tested else None
 
     @property
     def by_points(self) -> TermFinding | None:
-        """The finding; None if the term is not named."""
+        """The finding. None if the term is not named."""
         return self.finding if self.finding and self.finding.is_named else None
 
 

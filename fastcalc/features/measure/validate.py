@@ -19,7 +19,7 @@ from fastcalc.mentions import option
 
 
 def run(request: Validate) -> ValidationAnswer:
-    """Score predictions; the answer is no if the median error is too large."""
+    """Score predictions. The answer is "no" if the median error is too large."""
     limit = request.max_median_factor
     if limit is not None and not limit >= 1.0:
         raise InputError(
@@ -44,7 +44,7 @@ def run(request: Validate) -> ValidationAnswer:
 
 
 def _validation(request: Validate) -> tuple[Validation, Shipped | None]:
-    """Predictions of a file, or of the shipped evidence with its groups."""
+    """Predict the measurements of a file, or the shipped evidence by group."""
     catalogue, file_options = loading.catalogue(request), request.file_options()
     if request.path is not None:
         return of_file(catalogue, request.path, file_options), None
@@ -57,7 +57,7 @@ def _validation(request: Validate) -> tuple[Validation, Shipped | None]:
 
 
 def _earlier(request: Validate) -> dict[str, float] | None:
-    """Error factors of the baseline by measurement id; None without a baseline. [1]"""
+    """Read the error factors of the baseline by measurement id. Returns None without one. [1]"""
     allowed = request.max_worse
     if request.baseline is None:
         if allowed is not None:
@@ -73,7 +73,7 @@ def _earlier(request: Validate) -> dict[str, float] | None:
 def _changes(
     request: Validate, validation: Validation, earlier: Mapping[str, float] | None
 ) -> tuple[list[ChipChange] | None, list[str]]:
-    """Changes of chips since the baseline, and sentences on those that became too much worse."""
+    """Compare chips with the baseline, and describe those that became too much worse."""
     if earlier is None:
         return None, []
     allowed, changes = request.max_worse, chip_changes(validation.predictions, earlier)
@@ -86,7 +86,7 @@ def _changes(
 
 
 def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -> Points:
-    """Read a file of measurements, for one engine if named; raises InputError with all faults."""
+    """Read a file of measurements, for one engine if named. Raises InputError with all faults."""
     details = {key: value for key, value in file_options.items() if value and key != "engine"}
     measured = read(path, catalogue=catalogue, options=details)
     measured.demand()
@@ -94,7 +94,7 @@ def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any])
 
 
 def of_file(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -> Validation:
-    """Predict the measurements of a file; raises InputError if none can be predicted."""
+    """Predict the measurements of a file. Raises InputError if none can be predicted."""
     measured = points_of(catalogue, path, file_options)
     engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
     count = len(measured.points)

@@ -1,4 +1,4 @@
-"""Answer of `validate`: records and a table of prediction errors."""
+"""The answer of `validate`: records and a table of prediction errors."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ FAR_OFF = 1.7
 """90th-percentile error above which a class is called weak."""
 
 MOST_BEATEN = 20
-"""Most measurements above their bound that a table lists; the scores count all."""
+"""Maximum number of measurements above their bound in a table. The scores count all of them."""
 
 SCORES = (
     words("", lambda group: group.name.removeprefix("part:")),
@@ -100,7 +100,7 @@ def point_record(prediction: Prediction) -> Record:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ValidationAnswer(Answer):
-    """Errors of predictions against measurements, with weak classes.
+    """The errors of predictions against measurements, with weak classes.
 
     aside : groups of the shipped evidence, if no file was given
     changes : changes of chips since the baseline; None without one
@@ -112,7 +112,7 @@ class ValidationAnswer(Answer):
     changes: Sequence[ChipChange] | None
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Median error and scores; with all columns, also the worst predictions."""
+        """Show the median error and scores and, with all columns, the worst predictions."""
         aside = self.aside
         total = next(group for group in self.validation.groups if group.name == "all")
         points, sources = many(total.count, "measurement"), many(total.sources, "source")
@@ -137,7 +137,7 @@ class ValidationAnswer(Answer):
         return "" if self.request.path is None else f" in {self.request.path.name}"
 
     def _scope(self) -> str:
-        """State which fits predict the shipped measurements."""
+        """Describe which fits predict the shipped measurements."""
         if self.request.path is not None:
             return ""
         groups = self.validation.groups
@@ -149,11 +149,11 @@ class ValidationAnswer(Answer):
         )
 
     def key(self) -> str:
-        """Explain error factor and bias."""
+        """Explain the error factor and the bias."""
         return _KEY
 
     def notes(self) -> Iterator[Note]:
-        """Notes on changes, assumptions, held-out and unpredicted measurements, in that order."""
+        """Yield notes on changes, assumptions, held-out and unpredicted measurements."""
         skipped = len(self.validation.skipped)
         if weak := _weak(self.validation, FEW_SOURCES if self.aside else 0):
             yield Note(weak, 4)
@@ -170,7 +170,7 @@ class ValidationAnswer(Answer):
             yield Note(sentence, 2 if index < _LEADING else 0)
 
     def next_command(self) -> str | None:
-        """Suggest a chart; not for a request with a model name, which charts do not accept."""
+        """Suggest a chart, unless the request has a model name, which charts do not accept."""
         request = self.request
         if request.model:
             return None
@@ -179,7 +179,7 @@ class ValidationAnswer(Answer):
         return follow_up(request, request_of("plot"), *words)
 
     def document(self) -> Iterator[str]:
-        """JSON document in the contract's format, with one line per measurement."""
+        """Format a JSON document as the contract describes, with one line per measurement."""
         yield to_json(envelope("fastcalc-validate/1")).removesuffix("}")
         for name, records in {"points": self.records(), **self.details()}.items():
             between = f',\n"{name}": [\n'
@@ -190,15 +190,15 @@ class ValidationAnswer(Answer):
         yield f',\n"assumptions": {to_json(self.assumptions())}\n}}\n'
 
     def records(self) -> Iterator[Record]:
-        """One record per predicted measurement."""
+        """Build one record per predicted measurement."""
         return map(point_record, self.validation.predictions)
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[Group]]:
-        """Scores by class of machine, and in total."""
+        """Build a table of scores by class of machine, and in total."""
         return SCORES, shown(self.validation.groups)
 
     def details(self) -> Record:
-        """Measurements that are not predicted, and scores by group."""
+        """Report the measurements that are not predicted, and scores by group."""
         return {
             "skipped": [
                 {"id": point.id, "reason": point.reason} for point in self.validation.skipped
@@ -222,11 +222,11 @@ class ValidationAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """Chart of predicted against measured values."""
+        """A chart of predicted against measured values."""
         return {"validate": self.accuracy_chart}
 
     def accuracy_chart(self) -> "Chart":
-        """Chart grouped by whether the engine fits used the measurements."""
+        """Draw a chart grouped by whether the engine fits used the measurements."""
         from fastcalc.features.measure.accuracy_chart import accuracy
 
         if self.aside is None:
@@ -243,15 +243,15 @@ class ValidationAnswer(Answer):
 
 
 _LEADING = 3
-"""Most notes on a first screen, not counting the hint."""
+"""Maximum number of notes on the first screen, not counting the hint."""
 
 _CHANGES_SHOWN = 3
-"""Most chips with changed errors named on a first screen."""
+"""Maximum number of chips with changed errors on the first screen."""
 _SAME = 0.005
 
 
 def _changes(changes: Sequence[ChipChange] | None, *, is_whole: bool) -> list[str]:
-    """Write sentences on chips whose error has changed since the baseline."""
+    """Describe the chips whose error has changed since the baseline."""
     if changes is None:
         return []
     worse = [changed(change) for change in changes if change.worse > _SAME]
@@ -307,7 +307,7 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
 
 
 _MOST_ASSUMED = 3
-"""Most assumptions that a note names."""
+"""Maximum number of assumptions that a note names."""
 
 
 def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
@@ -322,7 +322,7 @@ def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
 
 
 def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
-    """Write a note on measurements whose speculative acceptance was inferred from their chunks."""
+    """Yield a note on measurements whose acceptance rate was inferred from their chunks."""
     points = [prediction.point for prediction in predictions]
     points = [point for point in points if point.is_speculation_inferred]
     tokens = [point.tokens_per_pass for point in points if point.tokens_per_pass]
@@ -336,7 +336,7 @@ def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
 
 
 def _weak(validation: Validation, fewest_sources: int) -> str:
-    """Write sentences on classes with too few sources and on classes with large errors."""
+    """Describe the classes with too few sources and those with large errors."""
     classes = [group for group in validation.groups if group.name.startswith("part:")]
     poorly_sourced = [group for group in classes if group.sources < fewest_sources]
     far = [group for group in classes if group not in poorly_sourced and group.p90_factor > FAR_OFF]
@@ -354,7 +354,7 @@ def _weak(validation: Validation, fewest_sources: int) -> str:
 
 
 def shown(groups: Sequence[Group]) -> list[Group]:
-    """Groups shown in a table: classes of machines, and the total."""
+    """Select the groups for a table: classes of machines, and the total."""
     return [group for group in groups if group.name == "all" or group.name.startswith("part:")]
 
 

@@ -19,12 +19,12 @@ from fastcalc.formulas.sequences import sum_if_known
 
 _ROUNDING = 1e-9  # of a limit or a chip, so that what just meets it does
 _MOST_NODES = 8
-"""Maximum nodes for trying every division into deployments; larger fleets gain little."""
+"""Maximum number of nodes for which every division is tried. Larger fleets gain little from it."""
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Part of the load that is served by one owned chip type, or by chips rented in addition.
+    """The part of the load that one owned chip type serves, or that rented chips serve.
 
     sharing : pools of replicas
     requests : request rate of the whole mix that the pools must serve [1/s]
@@ -45,43 +45,43 @@ class Allocation:
 
     @property
     def pools(self) -> Sequence[ReplicaPool]:
-        """Pools of replicas; empty if no deployment serves all classes."""
+        """The pools of replicas. Empty if no deployment serves all classes."""
         return self.sharing.pools
 
     @property
     def plans(self) -> list[Plan]:
-        """Best deployment of each pool."""
+        """The best deployment of each pool."""
         return [pool.plan for pool in self.pools]
 
     @property
     def plan(self) -> Plan | None:
-        """Best deployment of the first pool."""
+        """The best deployment of the first pool."""
         return next(iter(self.plans), None)
 
     @property
     def decision(self) -> Decision:
-        """Decision for the first pool, or for the first class that no deployment serves."""
+        """The decision for the first pool, or for the first class that no deployment serves."""
         return (*self.pools, *self.sharing.unserved)[0].decision
 
     @property
     def most_requests(self) -> float:
-        """Highest throughput of the running chips, for the whole mix. [1/s]"""
+        """The highest throughput of the running chips, for the whole mix. [1/s]"""
         sharing = self.sharing
         return sharing.requests if sharing.rate else sum(plan.requests for plan in self.plans)
 
     @property
     def chips_left(self) -> float:
-        """Number of idle owned chips. [1]"""
+        """The number of idle owned chips. [1]"""
         running = sum(plan.values["chips"] - plan.idle_chips for plan in self.plans)
         return self.chips - running if self.owned else 0.0
 
     @property
     def usd_per_month(self) -> float | None:
-        """Price of the running chips; None if unknown. [USD]"""
+        """The price of the running chips. None if unknown. [USD]"""
         return sum_if_known(plan.usd_per_month for plan in self.plans)
 
     def used(self, name: str) -> float:
-        """Amount of a limited resource that the running chips use, or their longest latency."""
+        """Return how much of a limited resource the running chips use, or their longest latency."""
         if name in ("ttft", "tpot"):
             return max((plan.values[name] for plan in self.plans), default=0.0)
         if name == "power" and self.owned is not None:
@@ -94,7 +94,7 @@ class Allocation:
 
 @dataclass(frozen=True, eq=False)
 class OwnedChips:
-    """Owned chips of one type.
+    """The owned chips of one type.
 
     usd_per_hour : ownership cost of one chip; None if unknown [USD/h]
     search : search for pools of replicas on these chips
@@ -108,12 +108,12 @@ class OwnedChips:
 
     @property
     def usd_per_month(self) -> float | None:
-        """Ownership cost of all chips, used or idle; None if unknown. [USD]"""
+        """The ownership cost of all chips, used or idle. None if unknown. [USD]"""
         return self.usd_per_hour and self.usd_per_hour * HOURS_PER_MONTH * self.chips
 
     @property
     def node_chips(self) -> int:
-        """Chips of the smallest unit: a node, otherwise a host or a smaller domain. [1]"""
+        """The chips of the smallest unit: a node, otherwise a host or a smaller domain. [1]"""
         if self.hardware.node_chips:
             return self.hardware.node_chips
         up = completed(self.hardware).links.scale_up
@@ -121,16 +121,16 @@ class OwnedChips:
         return int(min(HOST_CHIPS, domain))
 
     def with_nodes(self, nodes: int, service: Service) -> Self:
-        """Copy with some more nodes, or with more chips if they are owned singly."""
+        """Copy with some more nodes, or with more chips if these are owned singly."""
         return replace(self, chips=self.chips + nodes * self.unit(service))
 
     def unit(self, service: Service) -> int:
-        """Chips that run together: a whole node if all chips are in whole nodes. [1]"""
+        """Count the chips that run together: a whole node if all chips are in whole nodes. [1]"""
         node_chips = (service.in_nodes and self.hardware.node_chips) or 1
         return 1 if self.chips % node_chips else node_chips
 
     def runnable(self, service: Service) -> int:
-        """Number of these chips that can run within a power limit. [1]"""
+        """Count the chips that can run within a power limit. [1]"""
         watts = site_power(self.hardware)
         if service.power == inf or watts is None:
             return self.chips
@@ -184,7 +184,7 @@ class OwnedChips:
         return bool(decision.plans) and not any(map(decision.may_lead, decision.plans))
 
     def filled(self, service: Service, chips: int) -> Decision:
-        """Deployments on a number of these chips that serve the most requests of one class."""
+        """Find the deployments on some of these chips that serve the most requests of one class."""
         if chips % self.node_chips:  # those that are there, if no whole nodes
             service = replace(service, in_nodes=False)
         if (service, chips) not in self._decisions:
@@ -192,9 +192,10 @@ class OwnedChips:
         return self._decisions[service, chips]
 
     def requests(self, service: Service, chips: int, total: int | None = None) -> float:
-        """Highest throughput of one deployment on a number of these chips. [1/s]
+        """Compute the highest throughput of one deployment on a number of these chips. [1/s]
 
-        Quantized further than asked for only where all running chips hold the model no other way.
+        Formats are quantized further than requested only where all running chips cannot hold the
+        model otherwise.
 
         total : chips that run; those of this deployment by default
         """
@@ -205,7 +206,7 @@ class OwnedChips:
         return max((plan.requests for plan in plans), default=0.0)
 
     def divided(self, service: Service, chips: int) -> list[int]:
-        """Chips of each deployment, if several on whole nodes have a higher throughput than one."""
+        """Split the chips among deployments on whole nodes, if these outperform one."""
         nodes, left = divmod(chips, self.node_chips)
         if not 2 <= nodes <= _MOST_NODES:
             return [chips]
@@ -227,7 +228,7 @@ class OwnedChips:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Allocations for a service: one for each owned chip type, then the rented chips.
+    """The allocations for a service: one for each owned chip type, then the rented chips.
 
     service : ``max_chips`` counts rented chips; ``budget`` and ``power`` cover the whole fleet
     searched_rate : rate that the fleet was found for, if closed-loop users make another on it [1/s]
@@ -240,7 +241,7 @@ class Fleet:
 
     @property
     def requests(self) -> float:
-        """Throughput of the whole fleet. [1/s]"""
+        """The throughput of the whole fleet. [1/s]"""
         return sum(allocation.requests for allocation in self.allocations)
 
     @property
@@ -251,7 +252,7 @@ class Fleet:
         return service.rate is not None or has_means
 
     def used(self, name: str) -> float:
-        """Amount of a limited resource that the fleet uses, or its longest latency.
+        """Return how much of a limited resource the fleet uses, or its longest latency.
 
         Dollars include all owned chips, used or idle; chips are the rented ones only.
         """
@@ -267,7 +268,7 @@ class Fleet:
 
     @property
     def usd_per_month(self) -> float | None:
-        """Cost of the whole fleet, including idle owned chips; None if unknown. [USD]"""
+        """The cost of the whole fleet, including idle owned chips. None if unknown. [USD]"""
         rented = [
             allocation.usd_per_month for allocation in self.allocations if not allocation.is_owned
         ]
@@ -281,7 +282,7 @@ class Fleet:
 
     @property
     def serves_all(self) -> bool:
-        """Whether any chip runs, and the rate is served if one is given."""
+        """Whether some chip runs, and the rate is served if one is given."""
         return self.requests > 0.0 and self.requests >= (self.service.rate or 0.0) * (
             1.0 - _ROUNDING
         )
@@ -293,7 +294,7 @@ class Fleet:
 
     @property
     def left(self) -> Service:
-        """Remaining rate, budget and power after this fleet."""
+        """The remaining rate, budget and power after this fleet."""
         limits = {
             name: max(limit - self.used(name), 0.0)
             for name, limit in self.service.means.items()
@@ -340,10 +341,10 @@ def _rented(search: PoolSearch, left: Service, service: Service) -> Allocation:
 
 
 def with_next_node(fleet: Fleet) -> dict[str, float]:
-    """Throughput of the fleet with one more node of one owned chip type, keyed by chip id. [1/s]
+    """Compute the fleet's throughput with one more node of each owned type, by chip id. [1/s]
 
-    Only if the power limit allows that node; rented chips and formats stay the same. If chips are
-    owned singly, one more chip is added instead.
+    Nodes that exceed the power limit are omitted. Rented chips and formats stay the same. If
+    chips are owned singly, one more chip is added instead.
     """
     rented = tuple(allocation for allocation in fleet.allocations if not allocation.is_owned)
     service, totals = replace(fleet.service, budget=inf, max_chips=inf, rate=None), {}

@@ -1,4 +1,4 @@
-"""Answer of `plan`: headline, page, records, chart and server scripts."""
+"""The answer of `plan`: headline, page, records, chart and server scripts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def headline(planned: PlannedFleet) -> Title:
-    """Headline: the chips to rent, or the load of owned chips and what to rent in addition."""
+    """Write the headline: chips to rent, or what owned chips sustain and what to rent besides."""
     fleet, remarks = planned.fleet, _remarks(planned)
     rented = [pool for allocation, pool in planned.pools if not allocation.is_owned]
     chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented))
@@ -56,7 +56,7 @@ def headline(planned: PlannedFleet) -> Title:
 
 
 def _remarks(planned: PlannedFleet) -> str:
-    """Clauses on whether the limits hold, and whether the next chip or an API is as good."""
+    """State whether the limits hold, and whether the next chip or an API is as good."""
     fleet = planned.fleet
     remarks = plan_notes.in_fewer_bits((pool.decision, pool.plan) for _, pool in planned.pools)
     if planned.is_of_one_class:
@@ -71,7 +71,7 @@ def _remarks(planned: PlannedFleet) -> str:
 
 
 def _idle_for_power(fleet: Fleet) -> str:
-    """Owned chips that the power limit leaves idle, if it does."""
+    """Name the owned chips that the power limit leaves idle, if any."""
     idle = [
         f"{left:,.0f} {kind.hardware.id}"
         for kind in fleet.owned
@@ -81,14 +81,14 @@ def _idle_for_power(fleet: Fleet) -> str:
 
 
 def load_line(planned: PlannedFleet) -> str:
-    """Phrase for the load that is served."""
+    """Describe the load that is served."""
     fleet = planned.fleet
     models = None if planned.is_of_one_class else listed(planned.models)
     return phrase(planned.request, fleet.service, models)
 
 
 def _chips_rented(planned: PlannedFleet) -> list[Scenario]:
-    """Scenario of each rented chip type."""
+    """List the scenario of each rented chip type."""
     scenarios = [
         scenario
         for allocation, pool in planned.pools
@@ -99,7 +99,7 @@ def _chips_rented(planned: PlannedFleet) -> list[Scenario]:
 
 
 def _expected(planned: PlannedFleet) -> str:
-    """Plan chosen at expected speeds, if slower speeds lead to a different choice."""
+    """Describe the plan at expected speeds, if slower speeds lead to a different choice."""
     expected, service = planned.decision.expected, planned.decision.service
     if expected is None or planned.is_of_fleet:
         return ""
@@ -112,7 +112,7 @@ def _expected(planned: PlannedFleet) -> str:
 
 
 def _load(planned: PlannedFleet) -> str:
-    """Phrase for the offered load."""
+    """Describe the offered load."""
     requests, rate = planned.fleet.requests, planned.fleet.service.rate
     if not planned.is_of_one_class:
         of_file = f"requests/s of {planned.request.traffic}"
@@ -127,7 +127,7 @@ def _load(planned: PlannedFleet) -> str:
 
 
 def _owned_chips(planned: PlannedFleet) -> str:
-    """Allocated owned chips, grouped by chip type."""
+    """Name the allocated owned chips, grouped by chip type."""
     counts = Counter[str]()
     for allocation in planned.fleet.allocations:
         if allocation.owned is not None:
@@ -136,7 +136,7 @@ def _owned_chips(planned: PlannedFleet) -> str:
 
 
 def _kind_of_market(scenario: Scenario) -> str:
-    """Say in a phrase that a chip is a consumer card, or that only marketplaces rent it."""
+    """State that a chip is a consumer card, or that only marketplaces rent it."""
     chip, is_consumer = scenario.hardware.id, scenario.hardware.market == "consumer"
     if scenario.quote.is_marketplace:
         card = " a consumer card," * is_consumer
@@ -151,7 +151,7 @@ _TERMS = {
     "bound": "bound: roofline TPOT",
     "expected": "chips, TTFT, TPOT: at slow speeds; chips expected, 80% range: at expected speeds",
 }
-"""Terms of ranked plans and fleets, by a heading of their column, which a table may drop."""
+"""Terms of ranked plans and fleets, by the column heading that explains them if it is shown."""
 
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
 _OF_MIX = (
@@ -171,7 +171,7 @@ _MARKS = {
 
 
 def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[TextTable]) -> str:
-    """Legend of the tables of a page: their columns and marks.
+    """Explain the columns and marks of the tables on a page.
 
     rows : plans that the tables show
     """
@@ -190,7 +190,7 @@ def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[Text
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanAnswer(PlannedFleet):
-    """Answer of `plan`: owned chips that serve the load, and the cheapest to rent in addition.
+    """The answer of `plan`: owned chips that serve the load, and the cheapest chips to rent.
 
     servers : the scripts that start all servers, if requested
     """
@@ -202,29 +202,32 @@ class PlanAnswer(PlannedFleet):
 
     @property
     def columns(self) -> Sequence[TableColumn]:
-        """Columns of the table of records."""
+        """The columns of the table of records."""
         return columns(self.service)
 
     @cached_property
     def unrounded(self) -> list[Record]:
-        """Unrounded record of each plan; the first record of each pool is the chosen plan."""
+        """Build the unrounded record of each plan.
+
+        The first record of each pool is the chosen plan.
+        """
         is_ranked = self.is_of_one_class and self.servers is None
         return fleet_records.unrounded(self, self.request.top if is_ranked else 1)
 
     def records(self) -> list[Record]:
-        """One record for each plan."""
+        """Build one record for each plan."""
         return [plainly(record) for record in self.unrounded]
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Table of the records, with the columns of the first screen."""
+        """Build a table of the records, with the columns of the first screen."""
         return self.columns, self.unrounded
 
     def premises(self) -> Record:
-        """Assumptions: traffic, prices, engines and the definition of the latencies."""
+        """Report the traffic, prices, engines and the definition of the latencies."""
         return fleet_records.assumptions(self)
 
     def details(self) -> Record:
-        """Details: why others lost, what would help, class latencies and allocations."""
+        """Report why others lost, what would help, class latencies and allocations."""
         return fleet_records.details(self) if self.servers is None else {"servers": self.servers}
 
     @property
@@ -233,7 +236,7 @@ class PlanAnswer(PlannedFleet):
         return {"plan": self.chart} if self.is_of_one_class and self.pools else {}
 
     def chart(self) -> "Chart":
-        """Chart of TPOT against price for the first plans and the best plan of each chip."""
+        """Draw TPOT against price for the first plans and the best plan of each chip."""
         from fastcalc.features.plan.chart import plans
 
         return plans(self.decision, self.request.top)
@@ -241,11 +244,11 @@ class PlanAnswer(PlannedFleet):
     # Page
 
     def text(self, screen: Screen) -> str | None:  # noqa: ARG002
-        """Text of the server scripts, if requested."""
+        """Return the text of the server scripts, if requested."""
         return self.servers
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """Page: headline, prices and tables, followed by a legend and notes on the listed plans."""
+        """Build the headline, prices and tables, then a legend and notes on the listed plans."""
         if self.servers is not None:
             return ()
         rows = rows_of(self, wide=screen.wide)
@@ -258,7 +261,7 @@ class PlanAnswer(PlannedFleet):
         return screen.with_notes(body, key, notes, command, fills_one_screen=True)
 
     def _above_tables(self) -> Iterator[Part]:
-        """Headline, and prices per chip-hour: of a mix on owned and rented chips, of the rented."""
+        """Show the headline and the prices per chip-hour."""
         yield headline(self)
         yield HeadlineCase(load_line(self))
         break_even = ""

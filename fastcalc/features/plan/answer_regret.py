@@ -1,4 +1,4 @@
-"""Cost of speed uncertainty and tipping points, as notes and records."""
+"""The cost of speed uncertainty and the tipping points, as notes and records."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ _OUTSIDE = {
     "prompt": "prompts outside {low} to {high} tokens",
     "output": "outputs outside {low} to {high} tokens",
 }
-"""Texts of quantities of which both more and less have the same leader."""
+"""Texts of quantities for which both more and less lead to the same plan."""
 
 _WORDS = {
     "price": "{of} {side} ${at} per chip-hour",
@@ -36,7 +36,7 @@ _WORDS = {
 
 
 def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
-    """Notes on the tipping points, each taken alone, grouped by the new leader."""
+    """Yield notes on the tipping points, each taken alone, grouped by the new leader."""
     for leads in dict.fromkeys(turn.leads for turn in verdict.turns or ()):
         turns = [turn for turn in verdict.turns or () if turn.leads == leads]
         yield f"{leads} would win with any one of these: {', '.join(_texts(turns))}"
@@ -62,7 +62,7 @@ def _digits(turn: TippingPoint) -> str:
 
 
 def tipping_point_records(verdict: Verdict) -> list[Record] | None:
-    """Record of each tipping point; None if not requested."""
+    """Build the record of each tipping point. Returns None if not requested."""
     if verdict.turns is None:
         return None
     return [
@@ -80,16 +80,16 @@ def tipping_point_records(verdict: Verdict) -> list[Record] | None:
 _CHANCE = "chance of meeting the latency limits"
 
 _MATTERS = 0.01
-"""Share of the cost above which regret is worth a line on the first screen. [1]"""
+"""Fraction of the cost above which regret is worth a line on the first screen. [1]"""
 
 
 def _rough(usd: float) -> str:
-    """Dollars rounded to two digits, as they are uncertain."""
+    """Round dollars to two digits, because they are uncertain."""
     return f"{float(f'{usd:.2g}'):,.0f}"
 
 
 def chance_of_limits(verdict: Verdict) -> str:
-    """Clause for the probability that the limits hold; empty if unknown, or if it is requested."""
+    """State the probability that the limits hold. Empty if unknown, or if it is requested."""
     odds = verdict.odds
     if odds is None or verdict.decision.service.deviations:
         return ""
@@ -97,7 +97,7 @@ def chance_of_limits(verdict: Verdict) -> str:
 
 
 def odds_notes(verdict: Verdict) -> Iterator[Note]:
-    """Notes on a plan with more confidence, or on limits that a chip can barely meet."""
+    """Yield notes on a plan with more confidence, or on limits that a chip can barely meet."""
     odds, service = verdict.odds, verdict.decision.service
     if odds is not None and verdict.decision.expected is not None:
         texts = _drivers(odds, verdict.decision, verdict.decision.expected)
@@ -124,7 +124,7 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
 
 
 def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str]:
-    """Note on why a requested confidence takes more chips, and which limit to relax."""
+    """Yield why a requested confidence takes more chips, and which limit to relax."""
     service, chosen, cheapest = decision.service, decision.plans[0], expected.plans[0]
     if chosen.cost <= cheapest.cost:
         return
@@ -138,7 +138,7 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
 
 
 def _edge(odds: Odds, chosen: Plan, service: Service) -> str:
-    """Clauses that say that a chip can barely meet the limits, and which limit to relax."""
+    """State that a chip can barely meet the limits, and which limit to relax."""
     options = [limit_as_option(name, value, service, None) for name, value in odds.relaxed.items()]
     edge = f", because {chosen.scenario.hardware.id} barely meets the limits"
     enough = f"; with {listed(options, 'or')} it would cost at most {DEAR:g} times as much"
@@ -146,7 +146,7 @@ def _edge(odds: Odds, chosen: Plan, service: Service) -> str:
 
 
 def regret_notes(verdict: Verdict) -> Iterator[Note]:
-    """Notes on the cost of speed uncertainty, and the benchmark that lowers it most."""
+    """Yield notes on the cost of speed uncertainty, and the benchmark that lowers it most."""
     regret = verdict.regret
     if regret is None:
         return
@@ -186,7 +186,7 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
 
 
 def regret_record(verdict: Verdict) -> Record | None:
-    """Record of the regret of each plan, and the cost and remaining regret of each measurement."""
+    """Build a record of each plan's regret, with the cost and remaining regret of measurements."""
     regret = verdict.regret
     if regret is None:
         return None

@@ -1,4 +1,4 @@
-"""Chips compared with an API billed per token: the cost of both, and their break-even load."""
+"""Compare chips with an API billed per token: the cost of both, and their break-even load."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from fastcalc.kit.answer.numbers_as_text import dollars, number
 def api_notes(
     service: Service, requests: float, capacity: float, usd: float | None
 ) -> Iterator[str]:
-    """Notes on the API's charge for some requests, and on the load above which chips are cheaper.
+    """Yield what the API charges for some requests, and the load above which chips are cheaper.
 
     requests, capacity : load and highest throughput of the chips [1/s]
     usd : cost of the chips per month; None if unknown
@@ -35,7 +35,7 @@ def api_notes(
 
 
 def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
-    """Phrase that says that an API is cheaper than the chips; empty if it is not.
+    """State that an API is cheaper than the chips. Empty if it is not.
 
     requests, usd : load [1/s], and cost per month; None if unknown
     """
@@ -46,7 +46,7 @@ def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
 
 
 def _crossing(service: Service, rate: float, capacity: float) -> str:
-    """Break-even load in words: requests, tokens and utilization of the chips."""
+    """Describe the break-even load: requests, tokens and utilization of the chips."""
     tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
     crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok per month"
     if rate > capacity:

@@ -6,7 +6,7 @@ from fastcalc.features.plan.decision import Decision, Plan
 
 
 def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0.0) -> float | None:
-    """Price per chip-hour at which a plan costs the same as an alternative. [USD/h]
+    """Compute the price per chip-hour at which a plan costs as much as an alternative. [USD/h]
 
     Costs are linear in this price; all other prices stay. None if no price makes them equal.
 
@@ -25,7 +25,7 @@ def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0
 
 
 def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
-    """Chip prices at which the runner-up leads: of the best above, of the runner-up below. [USD/h]
+    """Compute the chip prices at which the runner-up leads: best above, runner-up below. [USD/h]
 
     A runner-up that is quantized further than requested never leads; fleets are ranked by
     throughput. An API that costs less than the runner-up wins first when the best's price rises.
@@ -48,7 +48,7 @@ def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
 
 
 def share_of_cost(plan: Plan, chip: str) -> float:
-    """Share of a plan's cost that is due to one chip type. [1]"""
+    """Compute the fraction of a plan's cost that is due to one chip type. [1]"""
     of_chip = plan.of_all_chips(
         lambda scenario: (scenario.quote.usd_per_hour or 0.0) * (scenario.hardware.id == chip)
     )

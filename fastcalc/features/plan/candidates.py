@@ -1,4 +1,4 @@
-"""Candidate deployments: formats that a chip supports, practical layouts and batches."""
+"""Candidate deployments: formats that a chip supports, practical layouts, and batches."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ from fastcalc.grid.request_lists import MixedRequests, Requests
 BATCHES: Floats = np.array(
     [1, *(step * 2**octave for octave in range(12) for step in (2, 3)), 8192], dtype=float
 )
-"""Batches tried first, two per octave; batches between the best follow. [1]"""
+"""Batches tried first, two per octave. Batches between the best of them follow. [1]"""
 
 
 def deployments(
@@ -62,7 +62,7 @@ def deployments(
 
 
 def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
-    """Published weight format, and any narrower format that the chip and the engine support."""
+    """List the published weight format and any narrower one that chip and engine support."""
     own = model.own_formats
     is_routed = model.format_name == own.of("experts").id
     own_bits = own.of("experts" if is_routed else "ffn").bits
@@ -73,7 +73,7 @@ def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str
 def cache_choices(
     model: Model, hardware: Hardware, engine: Engine, weight: str | None
 ) -> list[str | None]:
-    """Default cache format, and any narrower format that the chip and the engine support."""
+    """List the default cache format and any narrower one that chip and engine support."""
     return [None, *narrower_caches(engine, hardware, cache_format(model, engine, hardware, weight))]
 
 
@@ -85,7 +85,7 @@ def candidates(
     classes: Sequence[RequestClass] = (),
     is_laid_out: bool = True,
 ) -> Grid | None:
-    """Grid of every layout and batch for the requests; None if no layout fits one sequence.
+    """Build the grid of all layouts and batches. Returns None if no layout fits one sequence.
 
     prompt, output : tokens per request; averages if there are classes [1]
     classes : request classes, of which the longest must fit
@@ -108,7 +108,7 @@ def candidates(
 
 
 def _layouts(scenario: Scenario, site: Site) -> list[Layout]:
-    """Layouts of one copy of the weights that fit a sequence: the requested one, or all.
+    """List the requested layout, or all layouts of one copy of the weights that fit a sequence.
 
     Raises LayoutError if the model does not support the layout, or its engine has no kernel for it.
     """

@@ -1,4 +1,4 @@
-"""Chart of `plan`: TPOT against price per month."""
+"""A chart of `plan`: TPOT against price per month."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from fastcalc.kit.charts.grounds import grounds
 
 
 def plans(decision: Decision, shown: int) -> Chart:
-    """Chart of TPOT against price per month: the plans, and the best plan of each chip.
+    """Draw TPOT against price per month for the plans, and the best plan of each chip.
 
     Without a rate, the price is per token, because deployments then serve different loads.
     """

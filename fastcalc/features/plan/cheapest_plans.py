@@ -1,4 +1,4 @@
-"""Ranks the deployments of all chips, refining the batch sizes between those tried first."""
+"""Rank the deployments of all chips, refining the batch sizes between those tried first."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ from fastcalc.grid.grid import Grid, solved
 
 
 def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
-    """Pareto-optimal prefill pools on the chips of a grid, for decode on other chips.
+    """List Pareto-optimal prefill pools on the chips of a grid, for decode on other chips.
 
     The time to receive a cache depends on the decode chips, so any pool that is smaller, faster or
     sends faster may be the best. The pools use separate nodes.
@@ -59,7 +59,7 @@ def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
 
 
 def can_prefill_for(pools: Sequence[PrefillPool], grid: Grid, service: Service) -> bool:
-    """Whether prefill pools may serve the decode chips of a grid.
+    """Check whether prefill pools may serve the decode chips of a grid.
 
     They use other chips, with weights and caches in the same formats.
     """
@@ -75,7 +75,7 @@ def can_prefill_for(pools: Sequence[PrefillPool], grid: Grid, service: Service) 
 def decide_surely(
     grids: Sequence[Grid], service: Service, *, shown: int = 5, taking: Sequence[Grid] = ()
 ) -> Decision:
-    """Like `decide`, and adds the decision at expected speeds if limits must hold at slower ones.
+    """Decide as `decide`, and also at expected speeds if limits must hold at slower ones.
 
     Every reported plan then has its counterpart at expected speeds.
     """
@@ -121,12 +121,12 @@ def decide(
 
 
 def decide_each(asked: Iterable[tuple[Iterable[Grid], Service]]) -> list[Decision]:
-    """Best deployment for each of several services of the same requests, by estimates."""
+    """Find the best deployment for each of several services of the same requests, by estimates."""
     return _decided([_Search.of(*each) for each in asked], is_held=False)
 
 
 def _decided(searches: "Sequence[_Search]", *, is_held: bool) -> list[Decision]:
-    """Decisions of several searches, whose rounds are scored together."""
+    """Decide several searches, whose rounds are scored together."""
     keep_freed_memory()
     while waiting := [each for search in searches for each in search.waiting]:
         scored = score_in_stacks(waiting)
@@ -213,7 +213,7 @@ def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
 def _worth_trying(
     left: Sequence[Gaps], decision: Decision, shown: int, variants: Collection[Variant]
 ) -> list[Gaps]:
-    """Gaps that may hold a better deployment than the shown plans, or than the first plan."""
+    """Select gaps that may hold a better deployment than the shown plans, or the first."""
     limit_of = _limit_of_shown(decision, shown, variants) if shown else _limit_of_first(decision)
     better = (gaps.below(limit_of(gaps, False), limit_of(gaps, True)) for gaps in left)
     return [gaps for gaps in better if len(gaps)]
@@ -239,14 +239,14 @@ def _limit_of_first(decision: Decision) -> _LimitOf:
 
 
 def _below(best: Plan | None, scenario: Scenario, decision: Decision) -> float:
-    """Cost of a plan; infinity if it may not lead and the formats of the scenario may."""
+    """Return the cost of a plan. Infinity if it may not lead but the scenario's formats may."""
     if best is None or (decision.may_lead_in(scenario) and not decision.may_lead(best)):
         return inf
     return best.cost
 
 
 def _limit_of_shown(decision: Decision, shown: int, variants: Collection[Variant]) -> _LimitOf:
-    """Cost of each shown plan: of each requested variant, or the best of each chip."""
+    """Return the cost of each shown plan: of each requested variant, or the best of each chip."""
     chip_plans, fewer = decision.of_each_chip, decision.in_fewer_bits[:FEWER_BITS]
     alone = {plan.variant: plan.cost for plan in decision.reported(shown)}
     alone |= {

@@ -19,12 +19,12 @@ from fastcalc.grid.grid import Grid
 
 Classes = tuple[RequestClass, ...]
 GridsFor = Callable[[Classes, Service, frozenset[str] | None], Sequence[Grid]]
-"""Returns the deployments for classes with a service, on some chips or, if None, on all."""
+"""Function that returns the deployments for classes, on some chips or, if None, on all."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassGroup:
-    """Classes that share replicas, their share of all requests, and their replica options.
+    """Classes that share replicas, their fraction of all requests, and their replica options.
 
     replica_options, bounds : options and cost bounds of each layout of the searched chips
     service : service of these classes
@@ -37,7 +37,10 @@ class ClassGroup:
     service: Service
 
     def check(self, option: ReplicaOption) -> None:
-        """Lower the throughput of an option until percentiles meet their limits; 0 drops it."""
+        """Lower the throughput of an option until percentiles meet their limits.
+
+        0 drops the option.
+        """
         index = self.replica_options.index(option)
         grid = option.grid.part(batches=option.batches_to_try)
         requests = held_throughput(grid, self.service, option.requests)
@@ -46,7 +49,7 @@ class ClassGroup:
         self.__dict__.pop("options_of_chips", None)
 
     def least_on_chips(self, rate: float) -> list[ReplicaOption]:
-        """Option on each chip type that fills the fewest nodes at a rate, cheapest first.
+        """Find the option on each chip type that fills the fewest nodes at a rate, cheapest first.
 
         Of equal options, the one with the smallest batch.
         """
@@ -58,12 +61,12 @@ class ClassGroup:
         return sorted(least.values(), key=lambda option: option.cost_of_filled(at_rate))
 
     def costs_on_chips(self, rate: float) -> dict[str, float]:
-        """Least cost of a rate of all classes on each chip type, in dedicated nodes."""
+        """Compute the lowest cost of a rate of all classes by chip type, in dedicated nodes."""
         options = self.least_on_chips(rate)
         return {option.chip: option.cost(rate * self.share) for option in options}
 
     def least_costs(self, rate: float) -> dict[str, tuple[float, float]]:
-        """Lower bounds on the cost of a rate, by chip: in shared and in dedicated nodes."""
+        """Bound the cost of a rate from below, by chip: in shared and in dedicated nodes."""
         costs: dict[str, tuple[float, float]] = {}
         for bound in self.bounds:
             cost = bound.least_cost(rate * self.share)
@@ -72,7 +75,7 @@ class ClassGroup:
 
     @cached_property
     def options_of_chips(self) -> list[ReplicaOption]:
-        """Pareto-optimal options on each chip type, by chips and throughput."""
+        """The Pareto-optimal options on each chip type, by chips and throughput."""
         options_by_chip: dict[str, list[ReplicaOption]] = {}
         for option in sorted(
             self.replica_options, key=lambda option: (option.each_chips, -option.requests)
@@ -86,7 +89,7 @@ class ClassGroup:
 
 
 Grouping = Sequence[ClassGroup]
-"""Groups of classes; each class is in exactly one group."""
+"""Groups of classes. Each class is in exactly one group."""
 
 
 class Groups:
@@ -121,18 +124,18 @@ class Groups:
 
     @property
     def served(self) -> set[RequestClass]:
-        """Classes that some deployment can serve alone."""
+        """The classes that some deployment can serve alone."""
         groups = (group for group in self._groups.values() if group.replica_options)
         return {request_class for group in groups for request_class in group.classes}
 
     def chips_of_all(self, rate: float) -> list[str]:
-        """Chips that can serve each class alone, ordered by the total cost of all classes."""
+        """List the chips that can serve each class alone, by the total cost of all classes."""
         alone = [self._groups[1 << index].costs_on_chips(rate) for index in range(self._count)]
         chips = set(alone[0]).intersection(*alone[1:])
         return sorted(chips, key=lambda chip: (sum(costs[chip] for costs in alone), chip))
 
     def groupings(self, rate: float) -> list[Grouping]:
-        """Candidate groupings of classes at a rate, on the chips where they may be cheapest.
+        """List candidate groupings of classes at a rate, on the chips where they may be cheapest.
 
         Shared replicas need the time of every class, so they cost at least as much as each class
         alone on that chip without latency limits. (With its limits, a class may cost more alone:
@@ -164,7 +167,7 @@ class Groups:
         ]
 
     def _cost(self, members: int, rate: float) -> float:
-        """Least cost of a searched group in dedicated nodes; otherwise infinity."""
+        """Return the lowest cost of a searched group in dedicated nodes, otherwise infinity."""
         group = self._groups.get(members)
         return min(group.costs_on_chips(rate).values(), default=inf) if group else inf
 
@@ -220,5 +223,5 @@ class Groups:
 
 
 def _singles(members: int) -> list[int]:
-    """Bit of each member of a group."""
+    """Split a group into the bits of its members."""
     return [1 << index for index in range(members.bit_length()) if members >> index & 1]

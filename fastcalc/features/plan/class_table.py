@@ -1,4 +1,4 @@
-"""Latencies, percentiles and limits of each request class in the pools that serve it."""
+"""The latencies, percentiles and limits of each request class in the pools that serve it."""
 
 from bisect import bisect
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ OVER = "^"
 
 @dataclass(frozen=True)
 class ServedClass:
-    """Latencies of a request class in its pool.
+    """The latencies of a request class in its pool.
 
     pool : index of the pool that serves it [1]
     ttft, tpot : TTFT and TPOT held against the limits: of random arrivals their percentiles at the
         load that the replicas have, where a closed form has those; else of full replicas [s]
-    share : of its requests, that are to have their first token in time; None where they come
+    share : fraction of its requests whose TTFT must be within the limit; None if they arrive
         evenly [1]
     percentiles : where requests arrive at random, at the load that the replicas have
     """
@@ -41,13 +41,13 @@ class ServedClass:
     percentiles: Percentiles | None = None
 
     def mean(self, name: str) -> float | None:
-        """Mean latency; None if it has no closed form with Poisson arrivals."""
+        """Return the mean latency. None if it has no closed form with Poisson arrivals."""
         if self.percentiles is None:
             return None if self.share else float(getattr(self, name))
         return float(getattr(self.percentiles, name).mean)
 
     def over(self, name: str) -> float | None:
-        """A latency that is over its limit at the percentile that must meet it. [s]"""
+        """Return a latency that is over its limit at the percentile that must meet it. [s]"""
         if self.percentiles is None or self.share is None:
             return None
         index = bisect(SHARES, self.share) - 1
@@ -56,7 +56,7 @@ class ServedClass:
 
 
 def with_percentiles(pools: Pools) -> list[ServedClass]:
-    """Latencies of each class, with percentiles if they have a closed form."""
+    """Compute the latencies of each class, with percentiles if they have a closed form."""
     services = [pool.decision.service for pool in pools]
     loads = [
         random_load(pool.plan, service) if service.is_random else None
@@ -71,7 +71,7 @@ def with_percentiles(pools: Pools) -> list[ServedClass]:
 
 
 def served_classes(pools: Pools) -> list[ServedClass]:
-    """Latencies of each class, by pool."""
+    """Compute the latencies of each class, by pool."""
     return [
         ServedClass(request_class, index, ttft, tpot, pool.decision.service.share)
         for index, pool in enumerate(pools, 1)
@@ -85,7 +85,7 @@ def served_classes(pools: Pools) -> list[ServedClass]:
 
 
 def class_record(served: ServedClass) -> Record:
-    """Limits, latencies and percentiles of a class, in the units of records."""
+    """Describe the limits, latencies and percentiles of a class, in the units of records."""
     request_class = served.request_class
     return {
         "class": request_class.name,
@@ -103,7 +103,7 @@ def class_record(served: ServedClass) -> Record:
 
 
 def _slowest(name: str, served: ServedClass) -> str:
-    """The p99 latency, or an upper estimate; marked if it is over the limit."""
+    """Format the p99 latency, or an upper estimate, with a mark if it is over the limit."""
     if served.percentiles is None:
         is_known = served.share and served.request_class.is_random
         return UPPER + number(getattr(served, name) * 1e3) if is_known else "-"
@@ -112,7 +112,7 @@ def _slowest(name: str, served: ServedClass) -> str:
 
 
 def _time_columns(name: str) -> list[TableColumn]:
-    """Columns of a latency: mean, p99 and limit."""
+    """Build the columns of a latency: mean, p99 and limit."""
     return [
         Column(
             f"{name}_mean_ms",
@@ -166,7 +166,7 @@ _OF_POOLS: Sequence[TableColumn] = [
 
 
 def class_table(served: Sequence[ServedClass], width: int, *, wide: bool) -> TextTable:
-    """Latencies of each class in each pool, or on a first screen in its slowest pools."""
+    """Build a table of each class in each pool or, on a first screen, in its slowest pools."""
     pools_of: dict[str, list[ServedClass]] = {}
     for one in served:
         pools_of.setdefault(one.request_class.name, []).append(one)
@@ -178,7 +178,7 @@ def class_table(served: Sequence[ServedClass], width: int, *, wide: bool) -> Tex
 
 
 def _in_slowest_pools(pools: Sequence[ServedClass]) -> record_tables.Row:
-    """Cells of a class: all its pools, and each p99 latency in the pool where it is longest."""
+    """Build the cells of a class: all its pools, and each p99 latency where it is longest."""
     cells = [record_tables.row(CLASS_COLUMNS, served) for served in pools]
     row = cells[0] | {"pool": ", ".join(cell["pool"] for cell in cells)}
     for name in ("ttft", "tpot", "request"):
@@ -189,7 +189,7 @@ def _in_slowest_pools(pools: Sequence[ServedClass]) -> record_tables.Row:
 
 
 def _p99(name: str, served: ServedClass) -> float:
-    """The p99 latency, or its upper estimate; infinite if unknown. [s]"""
+    """Return the p99 latency, or its upper estimate. Infinite if unknown. [s]"""
     if served.percentiles is None:
         return inf if name == "request" else float(getattr(served, name))
     return float(getattr(served.percentiles, name).percentiles[-1])

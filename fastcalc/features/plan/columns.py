@@ -289,6 +289,6 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
 )
 PLAN_COLUMNS = [column for column in COLUMNS if column.key not in records.KEYS]
-"""The other columns are the columns of ``compare`` for one replica."""
+"""Columns of plans. The others are those of ``compare`` for one replica."""
 
 KEYS = tuple(column.key for column in COLUMNS)

@@ -1,4 +1,4 @@
-"""Result of a deployment search: plans, why the others lose, and what would help."""
+"""The result of a deployment search: plans, why the others lose, and what would help."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ REASONS = {
     "unknown": "have no known price or power",
     "beaten": "meet all of it, but not at the least",
 }
-"""Keys under which records count why deployments lose."""
+"""Record keys that count why deployments lose."""
 
 FEWER_BITS = 2
 """Number of further quantized plans that are reported without a request. [1]"""
@@ -44,7 +44,7 @@ Variant = tuple[object, ...]
 def variant_of(
     scenario: Scenario, *, is_disaggregated: bool, taking: Scenario | None = None
 ) -> Variant:
-    """Variant for which one plan is listed: chip, formats, speculation, disaggregated or not.
+    """Build the key under which one plan is listed: chip, formats, speculation, disaggregation.
 
     taking : scenario of the prefill chips, if they are another chip type
     """
@@ -62,7 +62,7 @@ class Plan:
     prefill_layout, prefill_replicas, prefill_busy : of the prefill pool, if disaggregated [1]
     prefill_scenario, prefill_chips : a prefill replica and all prefill chips, if of another type
     kv_transfer_s : KV-cache transfer time of a prompt from prefill to decode chips [s]
-    values, misses : TTFT, TPOT, chips, maybe dollars and watts; and each divided by its limit
+    values, misses : TTFT, TPOT, chips, possibly dollars and watts; and each divided by its limit
     requests : throughput of all replicas at their highest utilization [1/s]
     cost, last_resort : the objective, and the tie-breaker between plans of equal cost and chips
     class_ttft, class_tpot : TTFT and TPOT of each request class, if there are several [s]
@@ -99,16 +99,16 @@ class Plan:
 
     @cached_property
     def replica(self) -> Outcome:
-        """Estimate of one decode replica, with colocated prefill."""
+        """The estimate of one decode replica, with colocated prefill."""
         return solve(self.scenario)
 
     @property
     def first_seconds(self) -> float:
-        """TTFT without queueing delay. [s]"""
+        """The TTFT without queueing delay. [s]"""
         return min(self.values["ttft"], float(self.replica.estimate.ttft[0]) * self.slowness)
 
     def request_seconds(self, output: float) -> float:
-        """End-to-end latency of a request without queueing delay. [s]"""
+        """Compute the end-to-end latency of a request without queueing delay. [s]"""
         return self.first_seconds + (output - 1.0) * self.values["tpot"]
 
     @property
@@ -118,12 +118,12 @@ class Plan:
 
     @property
     def order(self) -> tuple[float, float, float]:
-        """Key to sort by: the least cost, then the fewest chips, then the last resort."""
+        """Return the sort key: lowest cost, then fewest chips, then the last resort."""
         return self.cost, self.values["chips"], self.last_resort
 
     @property
     def variant(self) -> Variant:
-        """Variant of the plan."""
+        """The variant of the plan."""
         is_disaggregated = self.prefill_layout is not None
         return variant_of(
             self.scenario, is_disaggregated=is_disaggregated, taking=self.prefill_scenario
@@ -139,7 +139,7 @@ class Plan:
 
     @property
     def idle_chips(self) -> float:
-        """Idle chips of its nodes. [1]"""
+        """The idle chips in the plan's nodes. [1]"""
         running = self.replicas * self.layout.chips
         if self.prefill_layout is not None:
             running += self.prefill_replicas * self.prefill_layout.chips
@@ -147,16 +147,16 @@ class Plan:
 
     @property
     def scenarios(self) -> list[Scenario]:
-        """Scenario of decode, and the scenario of prefill if it runs on other chips."""
+        """The scenario of decode, and that of prefill if it runs on other chips."""
         return [self.scenario, *([self.prefill_scenario] if self.prefill_scenario else [])]
 
     @property
     def usd_per_hour(self) -> float | None:
-        """Price of all chips per hour. [USD/h]"""
+        """The price of all chips per hour. [USD/h]"""
         return self.of_all_chips(lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware))
 
     def of_all_chips(self, per_chip: Callable[[Scenario], float | None]) -> float | None:
-        """Sum of an amount over all chips; None if it is unknown for any of them."""
+        """Sum an amount over all chips. Returns None if it is unknown for any of them."""
         chips_of = [(self.scenario, self.values["chips"] - self.prefill_chips)]
         if self.prefill_scenario is not None:
             chips_of.append((self.prefill_scenario, self.prefill_chips))
@@ -165,14 +165,14 @@ class Plan:
 
     @property
     def usd_per_month(self) -> float | None:
-        """Price of all chips for a month of 730 hours. [USD]"""
+        """The price of all chips for a month of 730 hours. [USD]"""
         price = self.usd_per_hour
         return None if price is None else price * HOURS_PER_MONTH
 
 
 @dataclass
 class Decision:
-    """Result of a search.
+    """The result of a search.
 
     candidates, reasons : evaluated deployments, and the number lost for each of `REASONS` [1]
     best_by_variant : best plan of each variant among those that meet the limits
@@ -226,13 +226,13 @@ class Decision:
         return (weights or not narrows_weights(scenario)) and (cache or not narrows_cache(scenario))
 
     def grids_to_lead(self, grids: Sequence[Grid], chip: str) -> list[Grid]:
-        """Grids of a chip in formats that may lead; in all formats if no plan may lead."""
+        """Select a chip's grids in formats that may lead, or in all formats if no plan may lead."""
         leads = self.may_lead(self.plans[0])
         of_chip = (grid for grid in grids if grid.scenario.hardware.id == chip)
         return [grid for grid in of_chip if not leads or self.may_lead_in(grid.scenario)]
 
     def _order(self, plan: Plan) -> tuple[bool, float, float, float, bool, float, str]:
-        """Sort key; among equals, the cheaper plans and those with percentiles come first.
+        """Return the sort key. Among equals, cheaper plans and those with percentiles come first.
 
         Chip and formats decide last, so that the order of variants is the same in every run.
         """
@@ -243,42 +243,42 @@ class Decision:
 
     @property
     def in_order(self) -> list[Plan]:
-        """Best plan of each variant, in order; plans that may not lead come last."""
+        """The best plan of each variant, in order. Plans that may not lead come last."""
         return sorted(self.best_by_variant.values(), key=self._order)
 
     @property
     def plans(self) -> list[Plan]:
-        """Plans that may lead, in order; all plans if none may."""
+        """The plans that may lead, in order, or all plans if none may."""
         ordered = self.in_order
         return [plan for plan in ordered if self.may_lead(plan)] or ordered
 
     @property
     def in_fewer_bits(self) -> list[Plan]:
-        """Plans cheaper than the first, but quantized further than requested, in order."""
+        """The plans cheaper than the first, but quantized further than requested, in order."""
         first = self.plans[:1]
         narrowed = (plan for plan in self.in_order if not self.may_lead(plan))
         return [plan for plan in narrowed if plan.cost < first[0].cost]
 
     @property
     def in_own_formats(self) -> Plan | None:
-        """Best plan with weights and cache in the published formats."""
+        """The best plan with weights and cache in the published formats."""
         return next((plan for plan in self.in_order if plan.is_in_own_formats), None)
 
     @property
     def on_unlike_chips(self) -> Plan | None:
-        """Best plan with heterogeneous prefill, on another chip type than decode."""
+        """The best plan with heterogeneous prefill, on another chip type than decode."""
         unlike = (plan for plan in self.plans if plan.prefill_scenario is not None)
         return next(unlike, None)
 
     def reported(self, count: int) -> list[Plan]:
-        """The first plans, and all others that are shown with them."""
+        """List the first plans, and all others that are shown with them."""
         further = [plan for plan in (self.in_own_formats, self.on_unlike_chips) if plan]
         fewer = self.in_fewer_bits[:FEWER_BITS]
         return [*self.plans[:count], *self.of_each_chip, *fewer, *further]
 
     @property
     def of_each_chip(self) -> list[Plan]:
-        """Best plan of each chip, in order."""
+        """The best plan of each chip, in order."""
         by_chip: dict[str, Plan] = {}
         for plan in self.in_order:
             by_chip.setdefault(plan.scenario.hardware.id, plan)
@@ -286,17 +286,17 @@ class Decision:
 
     @property
     def runner_up(self) -> Plan | None:
-        """Best plan on a chip other than the winner's."""
+        """The best plan on a chip other than the winner's."""
         return next(iter(self.of_each_chip[1:]), None)
 
     @property
     def nearest(self) -> Plan | None:
-        """Deployment that misses its limits least, among all that miss them."""
+        """The deployment that misses its limits least, among all that miss them."""
         return min(self.closest.values(), key=lambda plan: max(plan.misses.values()), default=None)
 
 
 def summary_of(scored: Scored) -> Decision:
-    """Deployments of a grid as a decision: the best, the near misses, and why the others lose."""
+    """Summarize the deployments of a grid: the best, the near misses, and why the others lose."""
     service, misses = scored.service, scored.misses
     table = np.stack([misses[name] for name in service.limits])
     is_missed = table > 1.0
@@ -332,7 +332,7 @@ def _argmin(values: Floats, among: Bools) -> int | None:
 
 
 def plan_of(scored: Scored, index: int) -> Plan:
-    """A deployment of a grid as a plan, with the estimates of the search."""
+    """Build a plan from a deployment of a grid, with the estimates of the search."""
     service, grid, row = scored.service, scored.grid, int(scored.layout[index])
     batch, pool, busy = float(scored.batch[index]), scored.pool(index), float(scored.busy[index])
     base = grid.scenario
@@ -378,7 +378,7 @@ def plan_of(scored: Scored, index: int) -> Plan:
 def _with_prompts_on(
     pool: PrefillPool, scenario: Scenario, plan: Plan, service: Service, seconds: float
 ) -> Plan:
-    """Plan with heterogeneous prefill, including the KV-cache transfer time."""
+    """Build a plan with heterogeneous prefill, including the KV-cache transfer time."""
     traffic, ranks = service.traffic(scenario.traffic), Sharding.of(pool.layout)
     return replace(
         plan,

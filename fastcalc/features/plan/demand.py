@@ -1,4 +1,4 @@
-"""Demand of a request: request classes, the candidate deployments, and owned chips."""
+"""The demand of a request: request classes, candidate deployments, and owned chips."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,11 +31,11 @@ from fastcalc.mentions import option
 from fastcalc.written import first_few, listed
 
 _NAMED = 6
-"""Maximum number of chips that a note names; beyond that it gives their number. [1]"""
+"""Maximum number of chips that a note names. Above it, the note gives their number. [1]"""
 
 
 def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
-    """Request classes of a workload file, or the single class described by options."""
+    """Read the request classes of a workload file, or the single class described by options."""
     if request.traffic is not None:
         for setting in differing(request):
             if setting.name in ("prompt", "output", "prefix_hit"):
@@ -53,7 +53,7 @@ def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
 
 
 def _refuse_limits_of_all(request: FindPlans, service: Service, traffic: AskedTraffic) -> None:
-    """Refuse a limit for classes without their own, if every class states its own."""
+    """Refuse a limit for all classes if every class states its own."""
     first = [request_class.ttft for request_class in traffic.classes]
     between = [request_class.tpot for request_class in traffic.classes]
     stated = {"ttft": first, "tpot": between, "min_speed": between}
@@ -67,7 +67,7 @@ def _refuse_limits_of_all(request: FindPlans, service: Service, traffic: AskedTr
 
 
 def owned_counts(request: FindPlans) -> dict[str, int]:
-    """Number of owned chips, by id."""
+    """Count the owned chips, by id."""
     catalogue, counts = loading.catalogue(request), dict[str, int]()
     for name, count in _owned_chips(request):
         chip = catalogue.hardware(name)
@@ -76,14 +76,14 @@ def owned_counts(request: FindPlans) -> dict[str, int]:
 
 
 def _owned_chips(request: FindPlans) -> list[tuple[str, int]]:
-    """Owned chips by catalogue name or file, and their number."""
+    """List the owned chips by catalogue name or file, and their number."""
     entries = loading.catalogue(request)
     owned = service_asked.owned_chips(request.own)
     return [(printed_chip(name, entries) or name, count) for name, count in owned]
 
 
 def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
-    """Price per hour, keyed by chip id; 0 is allowed for owned chips only. [USD/h]"""
+    """Read prices per hour, keyed by chip id. 0 is allowed for owned chips only. [USD/h]"""
     catalogue = loading.catalogue(request)
     priced = readers.prices(request.price, zero=True)
     prices = {catalogue.hardware(name).id: usd for name, usd in priced}
@@ -98,7 +98,7 @@ def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class Deployments:
-    """Deployments that a request leaves open for some request classes.
+    """The deployments that a request leaves open for some request classes.
 
     service : service level of the deployments, independent of the request class
     notes : receives notes on how chips and models were loaded
@@ -114,14 +114,14 @@ class Deployments:
 
     @cached_property
     def search(self) -> PoolSearch:
-        """Search for pools among the deployments."""
+        """The search for pools among the deployments."""
         search = PoolSearch(
             self.traffic.classes, self._grids_for, self._may_share, shown=self.request.top
         )
         return replace(search, prefill_grids=self._prefill_grids())
 
     def owned(self, chip: str, count: int, usd: float | None) -> OwnedChips:
-        """Owned chips, at their ownership cost or at a price per hour."""
+        """Build owned chips, at their ownership cost or at a price per hour."""
         entries = loading.catalogue(self.request)
         names = (name for name, _ in _owned_chips(self.request))
         typed = next(name for name in names if entries.hardware(name).id == chip)
@@ -134,7 +134,7 @@ class Deployments:
         return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
 
     def scenarios(self, prefix_hit: float = 0.0) -> list[Scenario]:
-        """Scenarios of the first class's model."""
+        """List the scenarios of the first class's model."""
         name = self._model_name(self.traffic.classes[0])
         return [
             replace(scenario, traffic=replace(scenario.traffic, prefix_hit=prefix_hit))
@@ -143,7 +143,7 @@ class Deployments:
 
     @cached_property
     def _scenarios(self) -> dict[str, list[Scenario]]:
-        """Scenarios, keyed by model name."""
+        """The scenarios, keyed by model name."""
         entries = loading.catalogue(self.request)
         names = {self._model_name(request_class) for request_class in self.traffic.classes}
         scenarios = {}
@@ -171,13 +171,13 @@ class Deployments:
                 loading.check_longest(self.request, longest)
 
     def _may_share(self, classes: Classes) -> bool:
-        """Whether all classes use the same model."""
+        """Check whether all classes use the same model."""
         return len({self._model_name(request_class) for request_class in classes}) == 1
 
     def _grids_for(
         self, classes: Classes, service: Service, chips: frozenset[str] | None
     ) -> list[Grid]:
-        """Deployments for the classes of a service, on some chips."""
+        """Build the grids of deployments for the classes of a service, on some chips."""
         grids: list[Grid | None] = []
         refused: dict[str, LayoutError] = {}
         for scenario in self._scenarios[self._model_name(classes[0])]:
@@ -216,7 +216,7 @@ class Deployments:
         return self._grids[key]
 
     def _prefill_grids(self) -> list[Grid]:
-        """Deployments of other chips for heterogeneous prefill."""
+        """Build the grids of deployments on other chips for heterogeneous prefill."""
         request = self.request
         if request.prompts_on is None:
             return []
@@ -238,7 +238,7 @@ class Deployments:
 
 
 def _skipped(refused: dict[str, LayoutError]) -> list[str]:
-    """One note for each rule that excludes chips from the requested ranks or weights."""
+    """Write one note for each rule that excludes chips from the requested ranks or weights."""
     by_rule = grouped(refused, lambda chip: refused[chip].rule)
     return [
         f"skipped {listed(first_few(chips, _NAMED))}: {rule}" for rule, chips in by_rule.items()

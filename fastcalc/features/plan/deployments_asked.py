@@ -1,4 +1,4 @@
-"""Every deployment that the options of ``fastcalc plan`` leave open: chips, formats, engines."""
+"""All deployments that the options of ``fastcalc plan`` leave open: chips, formats, engines."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ from fastcalc.written import shown
 
 
 def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Scenario]:
-    """Scenario for each chip, its formats and its speculative decoding."""
+    """Build a scenario for each chip, its formats and its speculative decoding."""
     entries = loading.catalogue(request)
     draft = draft_model(entries, request.draft_model, model, notes)
     memory = replace(loading.memory_of(entries, request), draft=draft)
@@ -67,7 +67,7 @@ def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Sce
 def _run_by(
     request: FindPlans, program: str, chips: list[Hardware], notes: list[str]
 ) -> list[Hardware]:
-    """Chips supported by the engine whose start command is requested."""
+    """Select the chips supported by the engine whose start command is requested."""
     readers.choice(program, option("emit"), tuple(PROGRAMS))
     supported = [chip for chip in chips if PROGRAMS[program].runs_on(chip)]
     if not supported:
@@ -84,7 +84,7 @@ def _run_by(
 def _formats(
     request: FindPlans, chips: list[Hardware], notes: list[str]
 ) -> dict[str, dict[str, list[str] | None]]:
-    """Requested weight and cache formats of each chip that supports at least one of each."""
+    """List the requested weight and cache formats of each chip that supports both."""
     weights = readers.weights_if_any(request.weights)
     kv = readers.caches_if_any(request.kv)
     choices = {
@@ -121,7 +121,7 @@ def _in_full(
 
 
 def typed_of(request: FindPlans) -> commands.Typed:
-    """Arguments that a command must repeat: files by the paths typed, and folders."""
+    """Collect the arguments that a command must repeat: files by the paths typed, and folders."""
     entries = loading.catalogue(request)
     (model,) = loading.models_of(entries, [request.model], [])
     names = {model.id: as_text(request.model)}

@@ -1,4 +1,4 @@
-"""TTFT of each request class that shares replicas, and the limit that binds."""
+"""The TTFT of each request class that shares replicas, and the limit that binds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 
 @dataclass(frozen=True, eq=False)
 class ClassFirstTokens:
-    """TTFT without queueing delay, for deployments that fit.
+    """The TTFT without queueing delay, for deployments that fit.
 
     seconds : row per class, element per deployment; no rows if requests are uniform [s]
     limits, shares : of each class, its limit [s] and its share of the requests [1]
@@ -27,11 +27,13 @@ class ClassFirstTokens:
     shares: Floats
 
     def only(self, index: int) -> "ClassFirstTokens":
-        """Times of a single deployment."""
+        """Select the times of a single deployment."""
         return replace(self, seconds=self.seconds[:, index : index + 1])
 
     def latest(self, service: Service, mean: Floats) -> Floats:
-        """TTFT as far from the service's limit as the tightest class is from its own. [s]
+        """Scale the TTFT so that it is as far from the limit as the tightest class is from its own.
+
+        [s]
 
         mean : TTFT of the mean request, used if there are no classes [s]
         """
@@ -42,7 +44,7 @@ class ClassFirstTokens:
         return np.asarray(np.max(self.seconds - self.limits, axis=0) + service.ttft)
 
     def over_limits(self, service: Service, waits: Floats, mean: Floats) -> Floats:
-        """Limit of the service times the largest ratio of a class's TTFT to its own limit. [s]
+        """Multiply the service's limit by the largest ratio of a class's TTFT to its own limit. [s]
 
         waits : queueing delays of all classes, for a slot and for other prompts [s]
         """
@@ -53,7 +55,7 @@ class ClassFirstTokens:
 
 @dataclass(frozen=True)
 class ClassTime:
-    """Computes a latency of one class of a mix, for a stack of deployments or a single one.
+    """Compute a latency of one class of a mix, for a stack of deployments or a single one.
 
     index : index of the class
     time : computes its TTFT, or the time until all attention replicas have prefilled its prompt
@@ -63,14 +65,14 @@ class ClassTime:
     time: Callable[[Schedule], Timeline]
 
     def __call__(self, passes: Schedule) -> Timeline:
-        """Time in steps that requests of all classes share."""
+        """Compute the time in steps that requests of all classes share."""
         mix = passes.traffic
         assert isinstance(mix, Mix)
         return self.time(passes.joined_by(Mix.of(mix.classes, mix.speculation, self.index)))
 
 
 def class_times(count: int) -> list[ClassTime]:
-    """Functions for the TTFT of each of several classes, alone and together."""
+    """Build the functions for the TTFT of each of several classes, alone and together."""
     return [
         ClassTime(index, time) for index in range(count) for time in (first_token, prompts_together)
     ]
@@ -84,7 +86,7 @@ def class_first_tokens(
     arrivals: Floats,
     dp: Ints,
 ) -> ClassFirstTokens:
-    """TTFT of each class on the deployments that fit.
+    """Compute the TTFT of each class on the deployments that fit.
 
     points : estimates with the mix of the classes
     fits : mask of layouts x batches

@@ -14,7 +14,7 @@ from fastcalc.kit.answer.point_records import Record, plain
 
 
 def unrounded(planned: PlannedFleet, count: int) -> list[Record]:
-    """Unrounded records of the first plans of each pool; the very first is the chosen plan."""
+    """Build the unrounded records of each pool's first plans. The very first is the chosen plan."""
     rows: list[Record] = []
     for allocation, pool in planned.pools:
         owned = allocation.chips if allocation.is_owned else None
@@ -47,7 +47,7 @@ def _charge_all_owned(
 
 
 def assumptions(planned: PlannedFleet) -> Record:
-    """Assumptions: traffic, prices, engines and the definition of the latencies."""
+    """Report the traffic, prices, engines and the definition of the latencies."""
     decision = planned.decision if planned.is_of_one_class else planned.pools[0][1].decision
     shared = plan_records.assumptions(decision)
     if planned.is_of_fleet or not planned.is_of_one_class:
@@ -59,7 +59,7 @@ def assumptions(planned: PlannedFleet) -> Record:
 
 
 def details(planned: PlannedFleet) -> Record:
-    """Details: why others lost, what would help, class latencies and allocations."""
+    """Report why others lost, what would help, class latencies and allocations."""
     of_plans: Record = {}
     if planned.is_of_one_class and not planned.is_of_fleet:
         of_plans = plan_records.details(planned.verdict, planned.typed)
@@ -77,7 +77,7 @@ def details(planned: PlannedFleet) -> Record:
 
 
 def _share(planned: PlannedFleet, allocation: Allocation) -> Record:
-    """Record of an allocation, with its decision unless that is listed elsewhere."""
+    """Build the record of an allocation, with its decision unless that is listed elsewhere."""
     of_plans = {}
     if planned.is_of_one_class and planned.is_of_fleet:
         is_last = allocation is planned.fleet.allocations[-1]
@@ -96,7 +96,7 @@ def _share(planned: PlannedFleet, allocation: Allocation) -> Record:
 
 
 def _nearest_limit(pool: ReplicaPool) -> float | None:
-    """TTFT of the class nearest to its limit, if any class has one. [s]"""
+    """Return the TTFT of the class nearest to its limit, if any class has one. [s]"""
     times = zip(pool.plan.class_ttft, pool.classes, strict=False)
     limited = [(ttft / kind.ttft, ttft) for ttft, kind in times if kind.ttft < inf]
     return max(limited)[1] if limited else None

@@ -33,7 +33,7 @@ from fastcalc.mentions import option
 from fastcalc.written import many
 
 _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
-"""Terms on which chips can be rented; the other terms describe the rental."""
+"""Terms on which chips can be rented. All other terms describe the rental."""
 
 _AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
 _MAYBE = {"usd": "may be cheaper", "watts": "may need less power", "chips": "may need fewer chips"}
@@ -43,7 +43,7 @@ _FULL = 0.9
 
 
 class Weight(IntEnum):
-    """Importance of a note; the most important notes appear on the first screen."""
+    """The importance of a note. The most important notes appear on the first screen."""
 
     MANY_UNPRICED = 1
     WARNING = 2
@@ -72,7 +72,7 @@ def weighted(weight: int, texts: Iterable[str]) -> Iterator[Note]:
 def decision_notes(
     decision: Decision, listed: Sequence[Plan], shown: Sequence[Plan]
 ) -> Iterator[Note]:
-    """Notes on the basis of the best plan, the runner-up or near miss, and why the others lost.
+    """Yield notes on the best plan's basis, the runner-up or near miss, and why others lost.
 
     listed, shown : all plans of the page, and the plans shown in its table
     """
@@ -98,13 +98,13 @@ def decision_notes(
 
 
 def against_api(chosen: Plan, service: Service) -> Iterator[str]:
-    """Note on the API's charge for the throughput of a plan, if an API is compared."""
+    """Yield what an API charges for the throughput of a plan, if one is compared."""
     most = most_requests(chosen, service)
     yield from api_notes(service, service.rate or most, most, chosen.usd_per_month)
 
 
 def idle(chosen: Plan) -> Iterator[str]:
-    """Note on the number of idle chips in the nodes of a plan."""
+    """Yield the number of idle chips in the nodes of a plan."""
     if chosen.idle_chips:
         chips = f"{chosen.idle_chips:,.0f}"
         verb = "is" if chosen.idle_chips == 1 else "are"
@@ -112,7 +112,7 @@ def idle(chosen: Plan) -> Iterator[str]:
 
 
 def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
-    """Note on chips without a stated node size, if chips are rented by the node."""
+    """Yield the chips without a stated node size, if chips are rented by the node."""
     if service.in_nodes:
         chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
         names = [chip.id for chip in chips if chip.node_chips is None]
@@ -133,7 +133,7 @@ def _next_chip(decision: Decision) -> Iterator[str]:
 
 
 def break_even(decision: Decision) -> str:
-    """Prices of the winning chip or of the runner-up at which the runner-up wins; else empty."""
+    """State the prices of the winning chip or the runner-up at which the runner-up wins, if any."""
     above, below = runner_up_prices(decision)
     if decision.runner_up is None or (above is None and below is None):
         return ""
@@ -169,7 +169,7 @@ def prices_of_plans(shown: Sequence[Plan], *, in_short: bool = False) -> Iterato
 
 
 def ways_to_pay(chosen: Plan) -> Iterator[str]:
-    """Note on the cost of a plan's chips with each payment option, and when reserving pays."""
+    """Yield the cost of a plan's chips with each payment option, and when reserving pays off."""
     pricing, chip = chosen.scenario.pricing, chosen.scenario.hardware
     rented = {terms: replace(pricing, basis="cloud", offer=terms) for terms in _RENTED}
     is_whole = chip.node is not None and chip.node.price.purchase is not None
@@ -189,7 +189,7 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
 
 
 def queue_notes(chosen: Plan, service: Service) -> Iterator[Note]:
-    """Note on the p99 latencies, or on why they have no closed form."""
+    """Yield the p99 latencies, or why they have no closed form."""
     load = random_load(chosen, service)
     if load is not None and service.is_random:
         text = in_words(load, chosen.scenario.hardware.id)
@@ -197,7 +197,7 @@ def queue_notes(chosen: Plan, service: Service) -> Iterator[Note]:
 
 
 def bursts(classes: Iterable[RequestClass]) -> Iterator[Note]:
-    """Notes on classes whose arrivals are not random, although queues assume Poisson arrivals."""
+    """Yield the classes whose arrivals are not random, although queues assume Poisson arrivals."""
     for request_class in classes:
         if request_class.is_random:
             continue
@@ -222,7 +222,7 @@ def _busy(chosen: Plan, service: Service) -> Iterator[str]:
 
 
 def _others(decision: Decision) -> Iterator[str]:
-    """Notes on missing plans, near misses, and why the other deployments lost."""
+    """Yield notes on missing plans, near misses, and why the other deployments lost."""
     chosen, service, near = decision.plans[0], decision.service, decision.near
     if chosen.is_narrowed and decision.in_own_formats is None:
         weights, cache = own_formats(chosen.scenario.model)
@@ -245,7 +245,7 @@ def _others(decision: Decision) -> Iterator[str]:
 
 
 def _unpriced(decision: Decision) -> Iterator[Note]:
-    """Note on chips without a known price or power; placed last if there are many."""
+    """Yield chips without a known price or power. The note is last if there are many."""
     if not decision.unknown:
         return
     text = ": ".join(unknown_chips(decision))
@@ -257,7 +257,7 @@ def _unpriced(decision: Decision) -> Iterator[Note]:
 
 
 def times_the_cost(decision: Decision, plan: Plan) -> str:
-    """Phrase for the cost of a plan by its objective, relative to the best plan.
+    """Describe the cost of a plan by its objective, relative to the best plan.
 
     For a fleet, which maximizes throughput, the phrase states the throughput of the plan.
     """
@@ -269,7 +269,7 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
 
 
 def level_runner_up(decision: Decision) -> str:
-    """Phrase that names the runner-up if 80% intervals of speed leave open which plan is best."""
+    """Name the runner-up if the 80% intervals of speed leave open which plan is best."""
     second = decision.runner_up
     if second is None or not _is_level_with_best(decision, second):
         return ""
@@ -282,12 +282,12 @@ def level_runner_up(decision: Decision) -> str:
 
 
 def _may_win(decision: Decision) -> str:
-    """Verb phrase for a plan that may be better than the best one, given the ranges of speeds."""
+    """Return the verb phrase for a plan that may be better than the best one."""
     return "may sustain more" if decision.service.is_fleet else _MAYBE[decision.service.objective]
 
 
 def _is_level_with_best(decision: Decision, plan: Plan) -> bool:
-    """Whether the ranges of speeds leave open whether a plan or the best one costs less.
+    """Check whether the ranges of speeds leave open whether a plan or the best one costs less.
 
     The number of chips is taken to grow in proportion to the slowdown, and the throughput of a
     fleet to fall in proportion.
@@ -300,7 +300,7 @@ def _is_level_with_best(decision: Decision, plan: Plan) -> bool:
 
 
 def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
-    """Phrase that says that a plan is quantized further than published without a request for it."""
+    """State that a plan is quantized further than published without a request for it."""
     models = {
         plan.scenario.model.id: plan.scenario.model
         for decision, plan in chosen_plans
@@ -311,7 +311,7 @@ def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
 
 
 def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
-    """Note on a TPOT limit that is met at the expected speed, but not in the whole range."""
+    """Yield a TPOT limit that is met at the expected speed, but not in the whole range."""
     _, slow = tpot_range(chosen) or (0.0, 0.0)
     if slow <= service.tpot:
         return
@@ -324,7 +324,7 @@ def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
 
 
 def crossing_note(plan: Plan, command: str | None) -> str:
-    """Note on the KV-cache transfer from prefill chips to decode chips of another type."""
+    """Describe the KV-cache transfer from prefill chips to decode chips of another type."""
     taking, traffic = plan.prefill_scenario, plan.scenario.traffic
     assert taking is not None
     cache = size(float(plan.scenario.work.cache_bytes(float(traffic.prompt))))
@@ -350,7 +350,7 @@ def _miss(plan: Plan) -> str:
 
 
 def _times(value: float) -> str:
-    """Ratio of a value to its limit, rounded so that it reads as above 1, and as close if it is."""
+    """Format the ratio of a value to its limit, rounded so that it reads as above 1."""
     text = number(value)
     if value < NEAR and float(text.replace(",", "")) >= NEAR:
         return f"just under {NEAR:g}"
@@ -358,12 +358,12 @@ def _times(value: float) -> str:
 
 
 def cut(layout: Any) -> str:
-    """Layout as text without blanks."""
+    """Format a layout without blanks."""
     return str(layout).replace(" ", "") or "1 chip"
 
 
 def chips_and_price(plan: Plan, service: Service) -> str:
-    """Phrase for the chips and the price of a plan."""
+    """Describe the chips and the price of a plan."""
     is_unsure = "chips_total" in undetermined(plan, service)
     count, _, chips = many(plan.values["chips"], "chip").partition(" ")
     chips = f"{marked(count, is_unsure=is_unsure)} {chips}"

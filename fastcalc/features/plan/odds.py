@@ -1,4 +1,4 @@
-"""Probability that a plan meets its limits, given the speed ranges, and a more confident plan."""
+"""The probability that a plan meets its limits, given the speed ranges, and a surer plan."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ _MOST, _HALVINGS = 2.4, 5
 
 @dataclass(frozen=True)
 class Odds:
-    """Probability that a plan meets its limits.
+    """The probability that a plan meets its limits.
 
     chance : probability that its chips meet the latency limits, at the best batch for the speed [1]
     confident : cheapest plan that meets them with probability `CONFIDENT`: the plan itself, or one
@@ -50,7 +50,7 @@ class Odds:
 
 
 def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
-    """Odds of the best plan; None without a rate, a latency target or a range of speeds.
+    """Compute the odds of the best plan. None without a rate, a latency target or a speed range.
 
     Also None if requests do not arrive at random. If a confidence is requested, these are the odds
     of the best plan at expected speeds, and the best plan is the more confident one.
@@ -74,9 +74,9 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
 
 
 def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[str, float]:
-    """Latency limits that the plan's chips meet confidently at a cost of at most `DEAR` times.
+    """Find latency limits that the plan's chips meet confidently for at most `DEAR` times the cost.
 
-    None if the plan is not chosen by price.
+    Empty if the plan is not chosen by price.
     """
     usd, service = chosen.usd_per_month, decision.service
     if usd is None or service.objective != "usd":
@@ -94,7 +94,7 @@ def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[st
 
 
 def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
-    """Probability that a plan's chips are fast enough to meet its latency limits. [1]
+    """Compute the probability that a plan's chips are fast enough for its latency limits. [1]
 
     Utilization may then be above `Service.utilization`, which leaves headroom, but below 1.
     """
@@ -134,7 +134,7 @@ def _of_larger_batches(chosen: Plan, service: Service) -> Iterator[tuple[Plan, H
 def _holds_by_search(
     chosen: Plan, decision: Decision, grids: Sequence[Grid]
 ) -> Callable[[float], bool]:
-    """Whether a plan without percentiles needs no additional chips at slower speeds."""
+    """Check whether a plan without percentiles needs no additional chips at slower speeds."""
     is_disaggregated = chosen.prefill_layout is not None
     grid = next(
         grid

@@ -33,7 +33,7 @@ class ReplicaCounts(NamedTuple):
     def of(
         cls, replicas: Floats, throughput: Floats, pools: PrefillColumns | None
     ) -> "ReplicaCounts":
-        """Counts for decode replicas of a given throughput, combined with each prefill pool."""
+        """Count decode replicas of a given throughput, combined with each prefill pool."""
         requests, prompt_replicas = replicas * throughput, np.zeros(replicas.shape)
         if pools is not None:
             requests = np.minimum(requests, pools.replicas * pools.capacity)
@@ -42,7 +42,7 @@ class ReplicaCounts(NamedTuple):
 
     @property
     def cost(self) -> Floats:
-        """Objective of a fleet that maximizes throughput: time per request. [s]"""
+        """Return the objective of a fleet that maximizes throughput: time per request. [s]"""
         return np.asarray(1.0 / np.maximum(self.requests, _TINY))
 
 
@@ -71,7 +71,7 @@ class Packing(NamedTuple):
     def of(
         cls, node_chips: int, layouts: Layouts, pools: PrefillColumns | None = None
     ) -> "Packing":
-        """Packing of replicas of each layout and of each prefill pool into nodes."""
+        """Compute the packing of each layout's replicas and of each prefill pool into nodes."""
         stages, width = stages_in_nodes(node_chips, layouts.chips, layouts.pp)
         other_chips: ArrayLike = 0.0
         prompt_stages, prompt_width = stages, width
@@ -95,7 +95,7 @@ class Packing(NamedTuple):
         )
 
     def of_layouts(self, positions: Ints) -> "Packing":
-        """Packing of deployments by the indices of their layouts, if it is given per layout."""
+        """Index the packing of deployments by their layouts, if it is given per layout."""
         count = self.slots.shape[-1]
         return Packing(
             self.node_chips,
@@ -106,11 +106,11 @@ class Packing(NamedTuple):
         )
 
     def at(self, indices: Ints) -> "Packing":
-        """Packing of a subset of the deployments."""
+        """Select the packing of a subset of the deployments."""
         return Packing(self.node_chips, *(np.asarray(values)[indices] for values in self[1:]))
 
     def chips(self, replicas: Floats, prompt_replicas: ArrayLike) -> Floats:
-        """Chips in the smallest number of nodes that hold all replicas. [1]"""
+        """Count the chips in the smallest number of nodes that hold all replicas. [1]"""
         slots = replicas * self.slots + np.multiply(prompt_replicas, self.prompt_slots)
         alone = np.maximum(replicas * self.nodes, np.multiply(prompt_replicas, self.prompt_nodes))
         nodes = np.ceil(np.maximum(alone, slots / self.node_slots) - _ROUNDING)
@@ -120,7 +120,7 @@ class Packing(NamedTuple):
 def bills(
     scenario: Scenario, service: Service, chips: Floats, pools: PrefillColumns | None = None
 ) -> dict[str, Floats]:
-    """Dollars per month and watts of some chips, if these are limited. [USD], [W]
+    """Compute dollars per month and watts of some chips, if these are limited. [USD], [W]
 
     pools : disaggregated prefill pools among them, if any
     """
@@ -133,7 +133,7 @@ def bills(
 
 
 def chips_within(service: Service, scenario: Scenario) -> float:
-    """Number of chips of a type that the limits on chips, budget and power allow. [1]"""
+    """Count the chips of a type that the limits on chips, budget and power allow. [1]"""
     chips = service.max_chips
     per_chip = usd_per_month(scenario)
     if service.budget < inf and per_chip:
@@ -145,7 +145,7 @@ def chips_within(service: Service, scenario: Scenario) -> float:
 
 
 def usd_per_month(scenario: Scenario) -> float | None:
-    """Price of a chip for a month of 730 hours; None if unknown. [USD]"""
+    """Compute the price of a chip for a month of 730 hours. None if unknown. [USD]"""
     price = scenario.pricing.per_chip_hour(scenario.hardware)
     return None if price is None else price * HOURS_PER_MONTH
 
@@ -160,7 +160,7 @@ LIMITED: dict[str, Callable[[Scenario], float | None]] = {
 def counts_within(
     chips: float, packing: Packing, throughput: Floats, pools: PrefillColumns | None
 ) -> ReplicaCounts:
-    """Replica counts with the highest throughput on a number of chips, at least one replica.
+    """Find the replica counts with the highest throughput on some chips, at least one replica.
 
     throughput : throughput of one replica [1/s]
     pools : one replica of each disaggregated prefill pool

@@ -39,20 +39,20 @@ from fastcalc.written import listed, many
 
 
 def in_all(fleet: Fleet) -> str:
-    """Phrase for the total cost per month of owned and additionally rented chips."""
+    """Describe the total cost per month of owned and additionally rented chips."""
     usd = fleet.usd_per_month
     return "" if usd is None else f" (${dollars(usd)} in all)"
 
 
 def sustain_verb(fleet: Fleet) -> str:
-    """Verb for the owned chips: they serve all of a given rate, or sustain a highest rate."""
+    """Choose the verb for owned chips: they serve a given rate, or sustain a highest rate."""
     is_all = fleet.service.rate is not None and all(part.is_owned for part in fleet.allocations)
     verb = "serve" if is_all and fleet.serves_all else "sustain"
     return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
 
 
 def owning_each(fleet: Fleet, service: Service) -> Iterator[str]:
-    """Notes on the cost per month of owned chips, used or idle: by chip type, and in total."""
+    """Yield the monthly cost of owned chips, used or idle, by chip type and in total."""
     for kind in fleet.owned:
         allocated = [allocation for allocation in fleet.allocations if allocation.owned is kind]
         tokens = service.prompt + service.output
@@ -63,14 +63,14 @@ def owning_each(fleet: Fleet, service: Service) -> Iterator[str]:
 
 
 def owning_all(fleet: Fleet) -> Iterator[str]:
-    """Note on the total cost of owned chips of several types."""
+    """Yield the total cost of owned chips of several types."""
     usd = sum_if_known(kind.usd_per_month for kind in fleet.owned)
     if usd is not None and len(fleet.owned) > 1:
         yield f"owning all these chips costs ${dollars(usd)} per month"
 
 
 def owning(chosen: Plan, chips: int, tokens: float) -> str:
-    """Note on the cost per month of all owned chips of one type, used or idle.
+    """Describe the monthly cost of all owned chips of one type, used or idle.
 
     tokens : throughput, prompts and outputs [1/s]
     """
@@ -100,7 +100,7 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
 
 
 def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
-    """Notes on the throughput that one more node, or single chip, of each owned type would add.
+    """Yield the throughput that one more node, or single chip, of each owned type would add.
 
     grown : by chip, the throughput of the fleet with that addition [1/s]
     """
@@ -115,7 +115,7 @@ def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
 
 
 def idle_chips(fleet: Fleet) -> Iterator[str]:
-    """Notes on idle owned chips."""
+    """Yield notes on idle owned chips."""
     for allocation in fleet.allocations:
         if allocation.owned is not None and allocation.plans and allocation.chips_left:
             chips = f"{allocation.chips:,} {allocation.owned.hardware.id}"
@@ -123,7 +123,7 @@ def idle_chips(fleet: Fleet) -> Iterator[str]:
 
 
 def over_limits(classes: Iterable[ServedClass]) -> Iterator[str]:
-    """Notes on classes that are over a limit at the percentile that must meet it."""
+    """Yield the classes that are over a limit at the percentile that must meet it."""
     for served in classes:
         for name in ("ttft", "tpot"):
             if seconds := served.over(name):
@@ -136,7 +136,7 @@ def over_limits(classes: Iterable[ServedClass]) -> Iterator[str]:
 
 
 def one_chip_type(fleet: Fleet) -> Iterator[str]:
-    """Note on the cost with one chip type, if the cheapest pools use several."""
+    """Yield the cost with one chip type, if the cheapest pools use several."""
     for allocation in fleet.allocations:
         pools = allocation.sharing.on_one_chip
         if pools is None:
@@ -152,7 +152,7 @@ def one_chip_type(fleet: Fleet) -> Iterator[str]:
 
 
 def shared_nodes(fleet: Fleet) -> Iterator[str]:
-    """Notes on pools with replicas in the same nodes."""
+    """Yield the pools with replicas in the same nodes."""
     pools = [
         (allocation, pool.plan) for allocation in fleet.allocations for pool in allocation.pools
     ]
@@ -169,7 +169,7 @@ def shared_nodes(fleet: Fleet) -> Iterator[str]:
 
 
 def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
-    """Notes on the cost of other groupings."""
+    """Yield the cost of other groupings."""
     last = fleet.allocations[-1]
     sharing, pools = last.sharing, last.pools
     label = "owned" if last.is_owned else "rented"
@@ -189,7 +189,7 @@ def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
 
 
 def bill_of(pools: Sequence[ReplicaPool]) -> str:
-    """Phrase for the chips and the price of some pools."""
+    """Describe the chips and the price of some pools."""
     if len(pools) == 1 and len(pools[0].classes) == 1:
         return chips_and_price(pools[0].plan, pools[0].decision.service)
     chips = many(sum(pool.chips for pool in pools), "chip")
@@ -202,11 +202,11 @@ def _chip_types(pools: Pools) -> list[str]:
 
 
 _HALF = 0.5
-"""Share of a node's cost up to which single chips are worth a line on the first screen. [1]"""
+"""Fraction of a node's cost up to which single chips are worth a line on the first screen. [1]"""
 
 
 def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
-    """Best plan with the same chip rented singly, if one node was chosen and half would suffice."""
+    """Plan with the same chip rented singly, if one node was chosen and half would suffice."""
     chosen, service = decision.plans[0], decision.service
     is_a_node = chosen.node_chips > 1 and chosen.values["chips"] == chosen.node_chips
     if not (grids and service.in_nodes and service.rate and is_a_node):
@@ -217,7 +217,7 @@ def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
 
 
 def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Note]:
-    """Note on the cost of fewer chips than a node, if they suffice."""
+    """Yield the cost of fewer chips than a node, if they suffice."""
     if (plan := in_single_chips(decision, grids)) is not None:
         bill = chips_and_price(plan, replace(decision.service, in_nodes=False))
         chip, flag = plan.scenario.hardware.id, option("by", "chip")
@@ -230,7 +230,7 @@ _MORE = 1.001
 
 
 def notes_of(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator[Note]:
-    """Notes on the plans of a page, their costs, and better alternatives."""
+    """Yield notes on the plans of a page, their costs, and better alternatives."""
     yield from plan_notes.bursts(planned.classes)
     if not planned.is_of_one_class:
         yield from _notes_of_mix(planned)
@@ -241,7 +241,7 @@ def notes_of(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator[Note]:
 
 
 def _notes_of_ranked(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator[Note]:
-    """Notes on ranked plans: basis, runner-up, why others lost, and tipping points."""
+    """Yield the notes on ranked plans: basis, runner-up, why others lost, and tipping points."""
     decision, unlike = planned.decision, planned.decision.on_unlike_chips
     if planned.request.think is not None and len(rows) > 1:
         rate = f"{number(planned.service.rate or 0.0)} requests/s"
@@ -267,7 +267,7 @@ def _notes_of_ranked(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator
 
 
 def unlimited_ttft(planned: PlannedFleet) -> Iterator[str]:
-    """Note on the TTFT with random arrivals, if no TTFT limit is set."""
+    """Yield the TTFT with random arrivals, if no TTFT limit is set."""
     service, share = planned.fleet.service, planned.fleet.service.claimed_share
     if service.ttft == inf and share is not None:
         seconds = max(pool.plan.values["ttft"] for _, pool in planned.pools)
@@ -284,7 +284,7 @@ def _own_formats_notes(planned: PlannedFleet) -> Iterator[str]:
 
 
 def _notes_of_fleet(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator[Note]:
-    """Notes on a fleet: an API, more chips and all owned chips, then each allocation."""
+    """Yield notes on a fleet: an API, more chips and all owned chips, then each allocation."""
     rented = [row.plan for row in rows if not row.is_owned]
     yield from weighted(1, _against_api(planned))
     yield from weighted(1, next_nodes(planned.fleet, planned.grown))
@@ -308,7 +308,7 @@ def _notes_of_fleet(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator[
 
 
 def _notes_of_mix(planned: PlannedFleet) -> Iterator[Note]:
-    """Notes on a mix: missed limits, costs, other groupings, pools without percentiles."""
+    """Yield notes on a mix: missed limits, costs, other groupings, pools without percentiles."""
     yield from weighted(1, over_limits(planned.served))
     yield from weighted(1, one_chip_type(planned.fleet))
     yield from weighted(1, _against_api(planned))
@@ -324,7 +324,7 @@ def _notes_of_mix(planned: PlannedFleet) -> Iterator[Note]:
 
 
 def _against_api(planned: PlannedFleet) -> Iterator[str]:
-    """Note the API's charge for the same load; the cost includes owned chips, used or idle."""
+    """Yield the API's charge for the same load. The cost includes owned chips, used or idle."""
     fleet = planned.fleet
     if fleet.service.tariff.api is None:
         return
@@ -334,7 +334,7 @@ def _against_api(planned: PlannedFleet) -> Iterator[str]:
 
 
 def _busy(planned: PlannedFleet) -> Iterator[str]:
-    """Note which pools have no percentiles, and why."""
+    """Yield the pools without percentiles, with the reason."""
     for index, (_, pool) in enumerate(planned.pools, 1):
         service = pool.decision.service
         load = random_load(pool.plan, service) if service.is_random else None
@@ -343,7 +343,7 @@ def _busy(planned: PlannedFleet) -> Iterator[str]:
 
 
 def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
-    """Note the throughput of owned chips with quantized weights, if published formats lead."""
+    """Yield the throughput of owned chips with quantized weights, if published formats lead."""
     decision = allocation.decision
     if allocation.plan is None or not decision.may_lead(allocation.plan):
         return
@@ -360,7 +360,7 @@ def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
 
 
 def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
-    """Notes on owned chips: which ones stay idle, and how the others serve the load."""
+    """Yield which owned chips stay idle, and how the others serve the load."""
     chosen, owned = allocation.plan, allocation.owned
     if chosen is None:
         yield f"{chips_of(allocation)} have no throughput: {refusal_of(allocation)}"

@@ -29,7 +29,7 @@ def _cut(record: Record, prefix: str = "") -> str:
 
 
 def _prefill(record: Record) -> str:
-    """Text for the prefill replicas and their layout, or for colocated prefill."""
+    """Describe the prefill replicas and their layout, or colocated prefill."""
     if record["prefill_replicas"] is None:
         return "shared"
     chip, ranks = record["prefill_hardware"], _cut(record, "prefill_")
@@ -40,11 +40,11 @@ def _prefill(record: Record) -> str:
 
 
 IS_UPPER = "is_upper_estimate"
-"""Key of whether the latencies of a table row are upper estimates of their percentiles."""
+"""Key that tells whether the latencies of a table row are upper estimates."""
 
 
 def _percentile(key: str, record: Record) -> str:
-    """Text for a latency at a percentile, marked if it is an upper estimate."""
+    """Format a latency at a percentile, with a mark if it is an upper estimate."""
     milliseconds = record[key]
     if milliseconds is None:
         return "-"
@@ -93,7 +93,7 @@ _KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
 def with_formats(
     columns: Sequence[TableColumn], records: Sequence[Record], *, has_fewer_bits: bool
 ) -> list[TableColumn]:
-    """Columns that keep a format in a narrow table if its rows differ in that format.
+    """Keep a format column in a narrow table if its rows differ in that format.
 
     has_fewer_bits : whether rows are quantized further than requested; formats then stay longer
     """
@@ -109,7 +109,7 @@ _WIDE = ("service_output_tokens_per_s", "service_usd_per_mtok_total", "watts", "
 
 
 def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> list[TableColumn]:
-    """Columns without the hidden ones; a wide screen drops none of the others.
+    """Remove hidden columns. A wide screen drops none of the others.
 
     hidden : keys of columns without information here
     """
@@ -121,7 +121,7 @@ def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> lis
 
 
 def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
-    """Columns of plans; without a rate every plan is one replica, with a price per token.
+    """Choose the columns of plans. Without a rate every plan is one replica, priced per token.
 
     wide : whether to include columns that do not fit on a first screen
     """
@@ -195,13 +195,13 @@ class PlanRow:
 
     @property
     def cells(self) -> dict[str, object]:
-        """Values of its record that only tables show."""
+        """The values of its record that only tables show."""
         has_bounds = self.decision.service.claimed_share and not self.plan.has_percentiles
         return {_LABEL.key: self.label + STAR * self.is_marked, IS_UPPER: has_bounds}
 
 
 def rows_of(planned: PlannedFleet, *, wide: bool) -> list[PlanRow]:
-    """Plans on a page: the chosen plan of each pool, and alternatives if plans are ranked.
+    """List the plans on a page: each pool's chosen plan, and alternatives if plans are ranked.
 
     wide : whether the page lists all of them
     """
@@ -244,7 +244,7 @@ def _ranked(planned: PlannedFleet, allocation: Allocation, *, wide: bool) -> Ite
 
 
 def in_own_formats(planned: PlannedFleet) -> list[Plan]:
-    """Best plan in the published formats, if the cheapest plan is quantized further."""
+    """Find the best plan in the published formats, if the cheapest plan is quantized further."""
     is_plain = planned.is_of_one_class and not planned.is_of_fleet
     plan = planned.decision.in_own_formats if is_plain else None
     return [plan] if plan and planned.decision.plans[0].is_narrowed else []
@@ -253,7 +253,7 @@ def in_own_formats(planned: PlannedFleet) -> list[Plan]:
 def tables_of(
     planned: PlannedFleet, rows: Sequence[PlanRow], records: Sequence[Record], screen: Screen
 ) -> list[TextTable]:
-    """Tables of labeled plans or, for several classes, of pools and class latencies.
+    """Build the tables of labeled plans or, for several classes, of pools and class latencies.
 
     records : unrounded record of each pool
     """
@@ -279,7 +279,7 @@ def tables_of(
 def hidden_columns(
     planned: PlannedFleet, rows: Sequence[PlanRow], *, wide: bool
 ) -> Collection[str]:
-    """Keys of columns that carry no information for the plans in a table."""
+    """List the keys of columns that carry no information for the plans in a table."""
     service, hidden = planned.service, set[str]()
     if service.rate is None and service.share is None and not service.is_fleet:
         hidden.add("utilization")
@@ -297,7 +297,7 @@ def hidden_columns(
 def _pool_table(
     planned: PlannedFleet, rows: Sequence[PlanRow], records: Sequence[Record], screen: Screen
 ) -> TextTable:
-    """Table of the pools, without the latencies of the class table."""
+    """Build the table of the pools, without the latencies of the class table."""
     shown = columns_but(planned.service, _LEFT_OUT, wide=screen.wide)
     table_columns = [_POOL]
     if planned.fleet.owned:

@@ -22,8 +22,9 @@ _AS_MUCH = 1.001
 """Ratio of rates up to which they count as equal. [1]"""
 
 _STEP = 1.02
-"""Times a rate that the next one is, where users would make hardly more twice in a row; its square
-if they still do. [1]"""
+"""Ratio of successive rates once users would make hardly more requests twice in a row.
+
+The ratio is squared if they still would. [1]"""
 
 _NEAR = 3e-4
 """Relative tolerance of a rate. [1]"""
@@ -40,7 +41,7 @@ _ROUNDS = 16
 
 @dataclass(frozen=True)
 class People:
-    """Users that make the requests.
+    """The users that make the requests.
 
     count, active : number of users, and the share that is active [1]
     think : think time from an answer to the next request; None for a fixed request rate [s]
@@ -55,7 +56,7 @@ class People:
     peak: float
 
     def rate(self, request: float) -> float:
-        """Request rate, given the time of one request. [1/s]"""
+        """Compute the request rate from the time of one request. [1/s]"""
         if self.think is None:
             return float(
                 requests_of_active(
@@ -69,7 +70,7 @@ class People:
 
     @property
     def waiting(self) -> float:
-        """Users at peak load that wait for an answer before their next request. [1]
+        """The users at peak load that wait for an answer before their next request. [1]
 
         Infinity if their requests do not depend on answers.
         """
@@ -77,7 +78,7 @@ class People:
 
 
 def people_of(request: Askers) -> People | None:
-    """Users that make the requests; None if the request states none."""
+    """Read the users that make the requests. Returns None if the request states none."""
     habits = ("think", "active_fraction", "requests_per_active_user_per_min", "peak_multiplier")
     stated = [name for name in habits if request.values[name] is not None]
     if request.users is None:
@@ -163,7 +164,7 @@ def _has_means(service: Service) -> bool:
 
 
 def _falling(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -> Fleet | None:
-    """Iterate plans for the rate on the previous plan while that rate falls; return the last."""
+    """Iterate plans for the previous plan's rate while that rate falls, and return the last."""
     settled, rate = None, fleet.service.rate or 0.0
     for _ in range(_ROUNDS):
         if not fleet.is_enough or (own_rate := _settled_rate(people, fleet)) > rate * _AS_MUCH:
@@ -206,7 +207,7 @@ def _rising(
 
 
 def _rank(fleet: Fleet) -> tuple[bool, float]:
-    """Sort key of fleets: whether pools are quantized too far to lead, then the cost."""
+    """Return the sort key of fleets: whether pools are quantized too far to lead, then the cost."""
     pools = [
         pool
         for allocation in fleet.allocations
@@ -218,7 +219,7 @@ def _rank(fleet: Fleet) -> tuple[bool, float]:
 
 
 def _longest_request(service: Service) -> float:
-    """End-to-end latency of a request exactly at its limits. [s]"""
+    """Compute the end-to-end latency of a request exactly at its limits. [s]"""
     return max(
         kind.ttft + (kind.tpot * (kind.output - 1.0) if kind.output > 1.0 else 0.0)
         for kind in service.request_classes
@@ -226,7 +227,7 @@ def _longest_request(service: Service) -> float:
 
 
 def _settled_rate(people: People, fleet: Fleet) -> float:
-    """Closed-loop request rate of the users on given replicas. [1/s]"""
+    """Solve the closed-loop request rate of the users on given replicas. [1/s]"""
 
     def made_at(rate: float) -> float:
         return people.rate(mean_request_s(fleet, rate))
@@ -241,7 +242,7 @@ def _settled_rate(people: People, fleet: Fleet) -> float:
 
 
 def mean_request_s(fleet: Fleet, rate: float) -> float:
-    """Mean end-to-end latency of all requests on the replicas of a fleet at a rate. [s]"""
+    """Compute the mean end-to-end latency of all requests on a fleet's replicas at a rate. [s]"""
     seconds = 0.0
     for allocation, scale in _scaled(fleet, rate):
         for pool in allocation.pools:
@@ -251,7 +252,7 @@ def mean_request_s(fleet: Fleet, rate: float) -> float:
 
 
 def _scaled(fleet: Fleet, rate: float) -> list[tuple[Allocation, float]]:
-    """Allocations that serve requests at another total rate, and the factors of their rates.
+    """Scale allocations to another total request rate, and return the factors of their rates.
 
     Owned chips at their highest throughput keep it, in their order, and the others serve the rest.
     """
@@ -271,7 +272,7 @@ def _is_filled(allocation: Allocation) -> bool:
 
 
 def _pool_rate(allocation: Allocation, pool: ReplicaPool) -> float:
-    """Rate of the requests that a pool serves. [1/s]"""
+    """Return the rate of the requests that a pool serves. [1/s]"""
     return allocation.requests * sum(each.share for each in pool.classes)
 
 
@@ -284,7 +285,7 @@ def _pool_request_s(pool: ReplicaPool, rate: float) -> float:
 
 
 def at_rate(fleet: Fleet, rate: float) -> Fleet:
-    """Copy of a fleet at another total request rate, with percentiles.
+    """Copy a fleet at another total request rate, with percentiles.
 
     The replicas stay the same. Chips are not rented if the owned ones serve the whole rate.
     """
@@ -310,7 +311,7 @@ def at_rate(fleet: Fleet, rate: float) -> Fleet:
 
 
 def _at(pool: ReplicaPool, rate: float, scale: float) -> ReplicaPool:
-    """Copy of a pool at a scaled rate.
+    """Copy a pool at a scaled rate.
 
     rate : present rate [1/s]
     """

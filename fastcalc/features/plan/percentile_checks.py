@@ -1,4 +1,4 @@
-"""Percentiles of the plans that lead, and the sizes and batches at which they meet the limits."""
+"""Percentiles of the leading plans, and the sizes and batches at which they meet the limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -56,7 +56,7 @@ _Late = tuple[Plan, HeldLimits]
 
 @dataclass
 class _Checks:
-    """Results of the percentile checks of one variant.
+    """The results of the percentile checks of one variant.
 
     late : plans over the limits
     options : all deployments of the variant
@@ -100,12 +100,12 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
 
 
 def _row_of(scored: Scored, index: int) -> tuple[object, ...]:
-    """Key for a deployment's layout and prefill pool, which several grids may share."""
+    """Build the key of a deployment's layout and prefill pool, which several grids may share."""
     return scored.grid.layouts[int(scored.layout[index])], id(scored.pool(index))
 
 
 def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
-    """Best deployment of a layout whose percentiles are within the limits.
+    """Find the best deployment of a layout whose percentiles are within the limits.
 
     If the batch of the search needs more replicas than estimated, never meets the limits or has no
     exact percentiles, use the smallest batch among those on the fewest replicas.
@@ -132,7 +132,7 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
 
 
 def _batches(scored: Scored, index: int, checks: _Checks) -> list[tuple[Scored, int]]:
-    """Batches of a deployment's layout and pool in all grids that meet all limits, in order."""
+    """List the batches of a deployment's layout and pool in all grids that meet all limits."""
     layout, pool = scored.grid.layouts[int(scored.layout[index])], scored.pool(index)
     places = {
         float(other.batch[place]): (other, place)
@@ -144,7 +144,7 @@ def _batches(scored: Scored, index: int, checks: _Checks) -> list[tuple[Scored, 
 
 
 def _best_held(first: Plan | None, second: Plan | None) -> Plan | None:
-    """Cheaper of two plans of a layout; of equals the one with percentiles or fewer slots."""
+    """Return the cheaper of two plans. Among equals, prefer percentiles, then fewer slots."""
     plans = filter(None, (first, second))
     return min(
         plans, key=lambda plan: (plan.cost, not plan.has_percentiles, plan.batch), default=None
@@ -164,18 +164,18 @@ class _Batch:
 
     @cached_property
     def limits(self) -> HeldLimits:
-        """Percentiles of this batch against the limits."""
+        """Compare the percentiles of this batch with the limits."""
         limits = held_limits(self._plan, self.scored.service)
         assert limits is not None
         return limits
 
     @property
     def max_rate(self) -> float:
-        """Highest rate per replica by the search. [1/s]"""
+        """The highest rate per replica according to the search. [1/s]"""
         return self.limits.load.rate / self._plan.busy * self.scored.service.utilization
 
     def is_too_small(self, rate: float, *, is_known: bool) -> bool:
-        """Whether only larger batches can meet the limits at a rate per replica. [1/s]
+        """Check whether only larger batches can meet the limits at a rate per replica. [1/s]
 
         With more concurrent sequences, requests wait less for a slot, but TPOT is higher.
 
@@ -190,7 +190,7 @@ class _Batch:
 def _on_fewest(
     batches: Sequence[_Batch], rate: float, counts: range, *, is_known: bool
 ) -> _Batch | None:
-    """Smallest batch among those that meet the limits on the fewest replicas; None if none do."""
+    """Find the smallest batch that meets the limits on the fewest replicas, if any does."""
 
     def in_time(replicas: int) -> _Batch | None:
         each = rate / replicas
@@ -211,7 +211,7 @@ def _on_fewest(
 
 
 def _held(scored: Scored, index: int, checks: _Checks) -> Plan | None:
-    """Cached result of `_sized_to_limits`."""
+    """Return the cached result of `_sized_to_limits`."""
     key = (*_row_of(scored, index), float(scored.batch[index]))
     if key not in checks.held:
         checks.held[key] = _sized_to_limits(scored, index, checks)
@@ -219,9 +219,9 @@ def _held(scored: Scored, index: int, checks: _Checks) -> Plan | None:
 
 
 def _sized_to_limits(scored: Scored, index: int, checks: _Checks) -> Plan | None:
-    """Deployment with the fewest replicas that meet the limits; None if no number does.
+    """Size a deployment to the fewest replicas that meet the limits. None if no number does.
 
-    Also None if it costs more than the given maximum.
+    Returns None also if it costs more than the given maximum.
     """
     plan, service = plan_of(scored, index), scored.service
     limits = held_limits(plan, service)
@@ -253,7 +253,7 @@ def _sized_to_limits(scored: Scored, index: int, checks: _Checks) -> Plan | None
 
 
 def _most_replicas(scored: Scored, index: int, cost: float) -> float:
-    """Largest number of replicas of a deployment for a rate within a cost limit. [1]"""
+    """Count the replicas of a deployment for a rate that a cost limit allows. [1]"""
     if cost == inf or scored.service.is_fleet:
         return inf
     packing = scored.packing.at(np.array([index]))
@@ -266,7 +266,7 @@ def _most_replicas(scored: Scored, index: int, cost: float) -> float:
 
 
 def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
-    """Highest rate per replica at which percentiles are within the limits of a service. [1/s]
+    """Find the highest rate per replica at which percentiles are within the limits. [1/s]
 
     A smaller batch has shorter steps, so it may sustain more within the limits than the largest.
 
@@ -289,7 +289,7 @@ def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
 
 
 def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
-    """Plan with exact latency percentiles in place of the search's estimates."""
+    """Replace the search's estimates of a plan with exact latency percentiles."""
     latencies = {name: limits.held_against(name, service.limits[name]) for name in ("ttft", "tpot")}
     values = plan.values | {
         name: seconds for name, seconds in latencies.items() if not isnan(seconds)
@@ -306,7 +306,7 @@ def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
 
 
 def _may_be_closer(plan: Plan, limits: HeldLimits, decision: Decision) -> bool:
-    """Whether a plan over the limits may miss them by less than others, or need a lower limit."""
+    """Check whether a plan over the limits may miss them by less, or need a lower limit."""
     misses = plan.misses | limits.least_misses
     closest = decision.closest.get(plan.scenario.hardware.id)
     if closest is None or max(misses.values()) < max(closest.misses.values()):

@@ -23,7 +23,7 @@ from fastcalc.kit.request.readers import as_text
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlannedFleet(Answer):
-    """Owned chips that serve the load, and the cheapest chips to rent in addition.
+    """The owned chips that serve the load, and the cheapest chips to rent in addition.
 
     classes : the request classes
     search : the search that found the rented pools
@@ -36,7 +36,7 @@ class PlannedFleet(Answer):
 
     @cached_property
     def typed(self) -> Typed:
-        """Arguments that commands repeat as typed."""
+        """The arguments that commands repeat as typed."""
         return typed_of(self.request)
 
     @property
@@ -59,12 +59,12 @@ class PlannedFleet(Answer):
 
     @property
     def decision(self) -> Decision:
-        """Decision on the rented chips, or on the owned chips if none are rented."""
+        """The decision on the rented chips, or on the owned chips if none are rented."""
         return self.fleet.allocations[-1].decision
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Decision with its confidence and its tipping points, if chips are rented."""
+        """The decision with its confidence and its tipping points, if chips are rented."""
         is_rented = self.is_of_one_class and not self.fleet.allocations[-1].is_owned
         can_search = is_rented and self.search and not self.search.prefill_grids
         grids = self.search.grids if self.search and can_search else ()
@@ -73,38 +73,38 @@ class PlannedFleet(Answer):
 
     @cached_property
     def pools(self) -> list[tuple[Allocation, ReplicaPool]]:
-        """Pools of all allocations, owned chips first."""
+        """The pools of all allocations, owned chips first."""
         return [
             (allocation, pool) for allocation in self.fleet.allocations for pool in allocation.pools
         ]
 
     @property
     def scenarios(self) -> Sequence[Scenario]:
-        """Scenarios of the plans in the headline."""
+        """The scenarios of the plans in the headline."""
         return [scenario for _, pool in self.pools for scenario in pool.plan.scenarios]
 
     @cached_property
     def owned_capacity(self) -> float:
-        """Highest throughput of all owned chips. [1/s]"""
+        """The highest throughput of all owned chips. [1/s]"""
         alone = replace(self.fleet.service, rate=None, budget=inf, max_chips=inf)
         return allocate(self.fleet.owned, None, alone).requests if self.fleet.owned else 0.0
 
     @cached_property
     def grown(self) -> dict[str, float]:
-        """Throughput with one more node of one owned chip type, if all of them serve."""
+        """The throughput with one more node of one owned chip type, if all of them serve."""
         return with_next_node(self.fleet) if self.fleet.service.rate is None else {}
 
     @cached_property
     def served(self) -> list[ServedClass]:
-        """Latencies of each class in its pool."""
+        """The latencies of each class in its pool."""
         return with_percentiles(tuple(pool for _, pool in self.pools))
 
     def model_name(self, pool: ReplicaPool) -> str:
-        """Model that a pool serves, as typed."""
+        """Return the model that a pool serves, as typed."""
         model = pool.plan.scenario.model.id
         return self.typed.names.get(model, model)
 
     @cached_property
     def models(self) -> list[str]:
-        """Models that the pools serve, as typed."""
+        """The models that the pools serve, as typed."""
         return [*dict.fromkeys(self.model_name(pool) for _, pool in self.pools)]

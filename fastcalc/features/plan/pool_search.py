@@ -22,12 +22,12 @@ _NEAR = 1.02  # of a rate: within it the next step is tried
 _STEP = 1.0 + 1e-6
 _SAME_COST = 1e-9  # relative difference between costs that differ only by rounding
 _ONE_KIND = 4
-"""Number of chips tried alone if the cheapest pools use several types. [1]"""
+"""Number of chip types tried alone if the cheapest pools use several. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class PoolSearch:
-    """Finds pools of replicas for request classes among the candidate deployments.
+    """Search for pools of replicas for request classes among the candidate deployments.
 
     may_share : whether classes can share replicas; classes of different models cannot
     prefill_grids : deployments of other chips that may prefill for a service
@@ -47,31 +47,31 @@ class PoolSearch:
 
     @cached_property
     def grids(self) -> Sequence[Grid]:
-        """Every deployment for the single class."""
+        """All deployments for the single class."""
         return self.grids_for(self.classes, Service(1.0, 1.0).of_classes(self.classes, None), None)
 
     def on_chips_of(self, decision: Decision) -> "PoolSearch":
-        """Copy restricted to the chips for which a decision has a plan."""
+        """Copy the search, restricted to the chips for which a decision has a plan."""
         chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
         grids = [grid for grid in self.grids if grid.scenario.hardware.id in chips]
         return replace(self, grids_for=lambda *_: grids, shown=1)
 
     def most_on(self, service: Service, chips: float) -> Decision:
-        """Deployments on a number of chips with the highest throughput for one class."""
+        """Find the deployments on some chips with the highest throughput for one class."""
         fixed_chips = replace(service, rate=None, max_chips=chips)
         return decide(
             self.grids, fixed_chips.sized_to_limits, shown=self.shown, taking=self.prefill_grids
         )
 
     def sharing(self, decision: Decision) -> Sharing:
-        """Pool of the single class, or the reason that no deployment serves it."""
+        """Build the pool of the single class, or the reason that no deployment serves it."""
         pools = (ReplicaPool(self.classes, decision),)
         return (
             Sharing(pools, pools, pools, ()) if decision.plans else Sharing((), None, None, pools)
         )
 
     def pools_for(self, service: Service) -> Sharing:
-        """Pools for a rate within the resource limits of a service, or for the highest throughput.
+        """Find pools for a rate within a service's resource limits, or for the highest throughput.
 
         Formats are quantized further than requested only if no other plan has any throughput. If
         the pools do not suffice, `needed` states the resources that would. For a single class whose
@@ -105,7 +105,7 @@ class PoolSearch:
         return Sharing((), None, None, unserved, needed)
 
     def _sharing(self, chosen: "_Chosen", groups: Groups, service: Service, rate: float) -> Sharing:
-        """Chosen pools with alternatives, for a rate that they may not sustain."""
+        """Build the chosen pools with alternatives, for a rate that they may not sustain."""
         groupings = groups.groupings(chosen.rate)
 
         def pools_of(count: int) -> Pools | None:
@@ -123,7 +123,7 @@ class PoolSearch:
         )
 
     def _on_one_chip(self, chosen: "_Chosen", groups: Groups, service: Service) -> Pools | None:
-        """Cheapest pools on a single chip type within limits, if the chosen pools use several.
+        """Find the cheapest pools on one chip type within limits, if the chosen pools use several.
 
         Searches the chips on which separate pools of the classes cost least.
         """
@@ -147,12 +147,12 @@ class PoolSearch:
     def _grids_of(
         self, chip: str, classes: Classes, service: Service, chips: frozenset[str] | None
     ) -> Sequence[Grid]:
-        """Deployments for classes on one chip type."""
+        """List the deployments for classes on one chip type."""
         is_asked = chips is None or chip in chips
         return self.grids_for(classes, service, frozenset({chip})) if is_asked else []
 
     def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
-        """Plans of pools that are sized for their load and share the nodes of a chip type."""
+        """Build the pools' plans, sized for their load; pools share the nodes of a chip type."""
         pools = []
         for group, option in chosen.pools:
             at_rate = service.of_classes(group.classes, chosen.rate * group.share)
@@ -162,7 +162,7 @@ class PoolSearch:
         return in_shared_nodes(pools)
 
     def _alone(self, request_class: RequestClass, service: Service, rate: float) -> ReplicaPool:
-        """Deployments for one class."""
+        """Find the deployments for one class."""
         at_rate = service.of_classes((request_class,), rate * request_class.share)
         grids = self.grids_for((request_class,), at_rate, None)
         return ReplicaPool((request_class,), decide(grids, at_rate, shown=1, prompt_pools=()))
@@ -177,14 +177,14 @@ class _Chosen:
 
     @property
     def requests(self) -> float:
-        """Highest throughput of all classes. [1/s]"""
+        """The highest throughput of all classes. [1/s]"""
         return min(
             option.replicas(self.rate * group.share) * option.requests / group.share
             for group, option in self.pools
         )
 
     def amounts(self, service: Service) -> dict[str, float]:
-        """Chips and, if these are limited, dollars per month and watts.
+        """Count chips and, if these are limited, dollars per month and watts.
 
         Infinity if a chip's price or power is unknown.
         """
@@ -198,7 +198,7 @@ class _Chosen:
 
     @cached_property
     def _chips(self) -> dict[str, tuple[ReplicaOption, float]]:
-        """Chips in the nodes filled by all pools on each chip type, and one option on it."""
+        """The chips in the nodes that all pools on each chip type fill, and one option on it."""
         nodes = defaultdict[str, float](float)
         options = {option.chip: option for _, option in self.pools}
         for group, option in self.pools:
@@ -206,27 +206,27 @@ class _Chosen:
         return {chip: (option, option.chips(nodes[chip])) for chip, option in options.items()}
 
     def is_within(self, service: Service) -> bool:
-        """Whether the resource limits of a service allow the pools."""
+        """Check whether the resource limits of a service allow the pools."""
         amounts = self.amounts(service)
         return all(amount <= service.means[name] for name, amount in amounts.items())
 
     @property
     def order(self) -> tuple[float, float, int]:
-        """Sort key: cost, then price if the objective is not price, then the number of pools."""
+        """The sort key: cost, then price if it is not the objective, then the number of pools."""
         amounts = self._chips.values()
         cost = sum(chips * option.cost_per_chip for option, chips in amounts)
         return cost, sum(chips * option.usd_per_chip for option, chips in amounts), len(self.pools)
 
     @property
     def least_cost(self) -> float:
-        """Cost if other pools fill the rest of the nodes."""
+        """The cost if other pools fill the rest of the nodes."""
         return sum(option.cost_of_filled(self.rate * group.share) for group, option in self.pools)
 
 
 def _cheapest(
     groupings: Sequence[Grouping], rate: float, service: Service | None = None
 ) -> _Chosen | None:
-    """Cheapest pools for a rate, within the resource limits of a service if given.
+    """Find the cheapest pools for a rate, within the resource limits of a service if given.
 
     Percentiles are checked for the chosen options, until none is unchecked.
     """
@@ -242,7 +242,7 @@ def _cheapest(
 
 
 def _least(groupings: Sequence[Grouping], rate: float, service: Service | None) -> _Chosen | None:
-    """Cheapest pools, by the assumed throughput of the replica options."""
+    """Find the cheapest pools, by the assumed throughput of the replica options."""
     least: _Chosen | None = None
     for grouping in groupings:
         options = [
@@ -260,7 +260,7 @@ def _of_grouping(
     service: Service | None,
     least: _Chosen | None,
 ) -> _Chosen | None:
-    """Cheapest pools with the chosen options and one option of each further group.
+    """Find the cheapest pools with the chosen options and one option of each further group.
 
     Replicas of several pools share the nodes of a chip type, so one chip type for all may cost less
     than the cheapest chip type of each pool. Adding pools never lowers cost or resource use, so
@@ -286,7 +286,7 @@ def _of_grouping(
 
 
 def _needed(groups: Groups, rate: float, service: Service) -> dict[str, float]:
-    """Resources needed by the cheapest pools for a rate, for each limit that they exceed."""
+    """Find the resources that the cheapest pools need for a rate, for each limit they exceed."""
     cheapest = _cheapest(groups.groupings(rate), rate)
     amounts = cheapest.amounts(service) if cheapest else {}
     return {name: value for name, value in amounts.items() if value > service.means[name]}
@@ -297,7 +297,7 @@ def _without_means(service: Service) -> Service:
 
 
 def _most(groups: Groups, service: Service, beyond: float) -> _Chosen | None:
-    """Pools with the highest throughput within the resource limits of a service, and that rate.
+    """Find the pools with the highest throughput within the resource limits of a service.
 
     The resources for a rate grow in steps of one replica. Pools sustain more than the rate that
     they were found for, up to the next step; the search ends if nothing is found just above it.

@@ -1,4 +1,4 @@
-"""Prefill pools of disaggregated deployments."""
+"""The prefill pools of disaggregated deployments."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid
 
 KEPT = 256
-"""Number of cached grids: the grids of a chip are searched again at other speeds and rates."""
+"""Number of cached grids. The grids of a chip are searched again at other speeds and rates."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class PrefillPool:
 
     @property
     def capacity(self) -> float:
-        """Throughput of a replica at its highest utilization. [1/s]"""
+        """The throughput of a replica at its highest utilization. [1/s]"""
         return self.busiest / self.taking
 
 
@@ -62,7 +62,7 @@ class PrefillColumns:
 
     @classmethod
     def of(cls, pools: Sequence[PrefillPool]) -> "PrefillColumns | None":
-        """Columns of some pools; None if there are none."""
+        """Convert pools to columns. Returns None if there are none."""
         if not pools:
             return None
         names = ("replicas", "chips", "capacity", "seconds", "waits", "kv_transfer_s")
@@ -74,7 +74,7 @@ class PrefillColumns:
 
 
 def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tuple[Floats, Floats]:
-    """Number of stages per replica, and chips per stage, at most the chips of a node. [1]"""
+    """Count the stages per replica, and the chips per stage, at most those of a node. [1]"""
     whole = np.where(chips % stages == 0.0, floats(stages), 1.0)  # of a chip that holds several
     width = chips / whole
     nodes = np.ceil(width / node_chips)
@@ -83,7 +83,7 @@ def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tup
 
 @lru_cache(maxsize=KEPT)
 def transfer_seconds(grid: Grid, prompt: float) -> Floats:
-    """Time in which the chips of each layout send or receive the KV cache of a prompt. [s]"""
+    """Compute the time to send or receive a prompt's KV cache over each layout's links. [s]"""
     site, beyond = grid.site, grid.scenario.hardware.links.scale_out
     assert beyond is not None
     index = Placements(site.machine, site.work, Layouts.of(grid.layouts), prompt)
@@ -92,7 +92,7 @@ def transfer_seconds(grid: Grid, prompt: float) -> Floats:
 
 
 def can_disaggregate(grid: Grid, service: Service) -> bool:
-    """Whether prefill may be disaggregated.
+    """Check whether prefill may be disaggregated.
 
     Requires a rate or a fleet, a link, tokens to decode, uniform requests, and batch 1 in the grid,
     which gives the prefill time of one prompt.
@@ -103,7 +103,7 @@ def can_disaggregate(grid: Grid, service: Service) -> bool:
 
 
 def can_decode_alone(grid: Grid, service: Service) -> bool:
-    """Whether a deployment can receive KV caches of prompts over its link."""
+    """Check whether a deployment can receive the KV caches of prompts over its link."""
     has_several = service.rate is not None or service.is_fleet
     scenario, has_rate = grid.scenario, has_several and service.output > 1.0
     has_link = scenario.hardware.links.scale_out is not None
@@ -113,7 +113,7 @@ def can_decode_alone(grid: Grid, service: Service) -> bool:
 
 
 def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[PrefillPool]:
-    """Pareto-optimal prefill pools for all prompts, by chips and time.
+    """List the Pareto-optimal prefill pools for all prompts, by chips and time.
 
     The prefill time of a single prompt is the TTFT at batch 1. Among pools within the limit, the
     smallest and the fastest are kept. Among pools over the limit, which show how far to relax it,
@@ -146,7 +146,7 @@ def every_pool(
     points: EvaluatedPoints,
     worth: Callable[[Sequence[Layout], Floats, Floats], Sequence[int]] | None = None,
 ) -> list[PrefillPool]:
-    """One pool for each layout of a grid that fits a prompt, or for each that `worth` selects.
+    """Build a pool for each layout of a grid that fits a prompt, or for those `worth` selects.
 
     points : estimates of the grid, whose first batch is 1
     worth : selects indices of layouts by their chips [1] and times until the cache is sent [s]
@@ -172,7 +172,7 @@ def every_pool(
 def undominated_pools(
     pools: Sequence[PrefillPool], *burdens: Sequence[float] | Floats
 ) -> list[PrefillPool]:
-    """Prefill pools on the Pareto front of some costs; among equal ones the first.
+    """Select the prefill pools on the Pareto front of some costs. Of equal ones, keep the first.
 
     burdens : chips, times and other costs, each with one value for each pool
     """
@@ -196,7 +196,7 @@ def _worth_sizing(indices: Ints, chips: Floats, first: Floats, limit: float) -> 
 
 
 def _worth_filling(replicas: list[PrefillPool], limit: float) -> list[PrefillPool]:
-    """Replicas that may use a fleet best; the fastest one if all are over the limit.
+    """Select the replicas that may use a fleet best, or the fastest if all are over the limit.
 
     A larger layout is skipped if copies of a smaller one do the same on the same chips.
     """
@@ -211,7 +211,7 @@ def _worth_filling(replicas: list[PrefillPool], limit: float) -> list[PrefillPoo
 
 
 def _replaces(smaller: PrefillPool, replica: PrefillPool) -> bool:
-    """Whether copies of a smaller replica on as many chips match another in speed."""
+    """Check whether copies of a smaller replica on as many chips match another in speed."""
     copies, left = divmod(replica.chips, smaller.chips)
     return (
         left == 0
@@ -225,7 +225,7 @@ def _replaces(smaller: PrefillPool, replica: PrefillPool) -> bool:
 def added(
     scenario: Scenario, pools: PrefillColumns | None, per_chip: Callable[[Scenario], float | None]
 ) -> ArrayLike:
-    """Additional cost or power of pools on other chips, compared with as many decode chips.
+    """Compute the additional cost or power of pools on other chips, over as many decode chips.
 
     per_chip : dollars or watts per decode chip
     """

@@ -1,4 +1,4 @@
-"""Replicas needed for a rate, their allowed utilization, and the queueing delay of requests."""
+"""The replicas needed for a rate, their allowed utilization, and the queueing delay."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Slots:
         return slot_wait_percentile(slots=counts, utilization=busy, service=1.0, share=self._share)
 
     def kinds(self, counts: Floats) -> Ints:
-        """Rows of the table for given numbers of slots."""
+        """Find the rows of the table for given numbers of slots."""
         rows = self._rows_of(counts)
         new = np.unique(counts[self._counts[rows] != counts])
         if new.size:
@@ -55,12 +55,12 @@ class Slots:
         return rows
 
     def _rows_of(self, counts: Floats) -> Ints:
-        """Rows for given numbers of slots, or for the next larger ones in the table."""
+        """Find the rows for given numbers of slots, or for the next larger ones in the table."""
         after = np.searchsorted(self._counts, counts, sorter=self._order)
         return np.asarray(self._order[np.minimum(after, len(self._order) - 1)])
 
     def waits(self, kind: Ints | int, level: Ints) -> Floats:
-        """Delays of rows at tabulated utilizations, by index. [1]"""
+        """Compute the delays of rows at tabulated utilizations, by index. [1]"""
         indices = kind * len(_BUSY) + level
         waits = self._waits.take(indices)
         is_new = np.isnan(waits)
@@ -73,13 +73,13 @@ class Slots:
 
 @lru_cache(maxsize=4)
 def slots_of(share: float) -> Slots:
-    """Table for a percentile, given as a share of requests."""
+    """Return the table for a percentile, given as a fraction of requests."""
     return Slots(share)
 
 
 @dataclass(frozen=True, eq=False)
 class Queues:
-    """Queues of some deployments: for prefill, and for a slot.
+    """The queues of some deployments: for prefill, and for a slot.
 
     share : percentile of the queueing delay, as a share of requests [1]
     prompt, prompt_busy : time for which a prompt delays others [s], its highest utilization [1];
@@ -107,7 +107,7 @@ class Queues:
     def joined(
         cls, queues: "Sequence[Queues]", join: Callable[[Iterable[ArrayLike]], ArrayLike]
     ) -> "Queues":
-        """Combined queues of many sets of deployments with the same percentile and table of slots.
+        """Combine the queues of many deployments with the same percentile and table of slots.
 
         join : joins the columns of all sets into one
         """
@@ -118,7 +118,7 @@ class Queues:
         return cls(queues[0].share, prompt, busy, queues[0].slots, kind, holds, step, alone)
 
     def wait(self, utilization: Floats) -> Floats:
-        """Upper estimate of both delays, one after the other; infinity at full utilization. [s]"""
+        """Bound both delays from above, one after the other. Infinity at full utilization. [s]"""
         after = np.clip(np.searchsorted(_BUSY, utilization, side="right"), 1, len(_BUSY) - 1)
         low, high = _BUSY[after - 1], _BUSY[after]
         part = np.minimum((utilization - low) / (high - low), 1.0)
@@ -126,7 +126,10 @@ class Queues:
         return np.asarray(np.where(utilization <= _BUSY[-1], waits, np.inf))
 
     def most(self, slack: Floats, utilization: float = 1.0) -> Floats:
-        """Highest utilization, up to a limit, at which the delays are within a time above 0. [1]"""
+        """Find the highest utilization, up to a limit, at which the delays are within a time.
+
+        [1]
+        """
         level = int(np.searchsorted(_BUSY, utilization))
         if level == len(_BUSY):
             return np.minimum(self._most(slack, level - 1), utilization)
@@ -138,7 +141,7 @@ class Queues:
         return most
 
     def _only(self, among: Bools) -> "Queues":
-        """Queues of a subset of the deployments."""
+        """Select the queues of a subset of the deployments."""
 
         def those(columns: Iterable[ArrayLike]) -> ArrayLike:
             (values,) = columns
@@ -160,7 +163,7 @@ class Queues:
         return np.asarray(_BUSY[low] + part * (_BUSY[after] - _BUSY[low]))
 
     def _at(self, level: Ints) -> Floats:
-        """Delays at tabulated utilizations, by index. [s]"""
+        """Compute the delays at tabulated utilizations, by index. [s]"""
         under_way = max(self.share - 0.5, 0.0) * self.step
         squares: Floats = np.broadcast_to(np.square(under_way), level.shape)
         if np.any(self.prompt_busy):
@@ -173,7 +176,7 @@ class Queues:
         return np.sqrt(squares)
 
     def _slot_waits(self, level: Ints) -> Floats:
-        r"""Delays for a slot at tabulated utilizations, by index. [s]
+        r"""Compute the delays for a slot at tabulated utilizations, by index. [s]
 
         .. math:: x = \frac{u h}{1 - u (1 - h)}
 
@@ -210,7 +213,7 @@ class Sizing(NamedTuple):
 def needed(
     service: Service, seconds: Floats, ttft: Floats, queues: Queues | None, *, part: float = 1.0
 ) -> Sizing:
-    """Number of replicas that the requests need, and their utilization.
+    """Count the replicas that the requests need, and compute their utilization.
 
     One replica if there is no rate. A deployment that misses its limit even without queueing is
     given a tenth of its time for queueing, so that its latency can be reported.
@@ -234,7 +237,7 @@ def needed(
 
 
 def needed_of_all(asked: Sequence[Asked]) -> list[Sizing]:
-    """Like `needed` for many sets of deployments, computed in one row for each rate and limit.
+    """Compute `needed` for many sets of deployments, in one row for each rate and limit.
 
     Sets with and without queued prompts are computed separately, as the latter take less time.
     """
@@ -245,7 +248,7 @@ def needed_of_all(asked: Sequence[Asked]) -> list[Sizing]:
 
 
 def _common(asked: Asked) -> tuple[float | bool | None, ...]:
-    """Key that sets of deployments share if they are sized together."""
+    """Build the key that sets of deployments share if they are sized together."""
     service, _, _, queues = asked
     has_prompts = queues is not None and bool(np.any(queues.prompt_busy))
     return service.rate, service.utilization, service.ttft, has_prompts

@@ -1,4 +1,4 @@
-"""Load of one replica of a plan with random arrivals, and its percentiles in numbers and words."""
+"""The load of one replica with random arrivals, and its percentiles in numbers and words."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _LAST = NAMES[-1]
 
 
 def percentile_record(percentiles: Percentiles) -> Record:
-    """Mean and percentiles of each latency, in ms."""
+    """Describe the mean and percentiles of each latency, in ms."""
     times: Mapping[str, Spread] = {
         "ttft_ms": percentiles.ttft,
         "tpot_ms": percentiles.tpot,
@@ -51,12 +51,12 @@ def percentile_record(percentiles: Percentiles) -> Record:
 
 
 def percentiles_of(load: RandomLoad | None) -> Record | None:
-    """Latency percentiles of a load; None without a closed form."""
+    """Compute the latency percentiles of a load. Returns None without a closed form."""
     return percentile_record(load.percentiles()) if load and load.is_known else None
 
 
 def in_words(load: RandomLoad, name: str) -> str:
-    """Text of the 99th percentiles, or of the reason for no closed form.
+    """Describe the 99th percentiles, or the reason for no closed form.
 
     name : name of the replicas
     """
@@ -93,7 +93,7 @@ _SLACK = 1e-9  # of a replica
 _BINNED, _ROUNDED = 0.9, 1.0 - 1e-9  # of a lower bound: a distribution has points, bisection an end
 
 _KEPT = 256
-"""Number of replicas whose loads are cached: searches with other limits try the same ones."""
+"""Number of replicas whose loads are cached. Searches with other limits try the same ones."""
 
 _loads = OrderedDict[
     tuple[object, ...], tuple[Scenario, tuple[RequestClass, ...], RandomLoad | None]
@@ -101,7 +101,7 @@ _loads = OrderedDict[
 
 
 def random_load(plan: Plan, service: Service) -> RandomLoad | None:
-    """Queueing model of one replica; None without a request rate, or without a closed form.
+    """Build the queueing model of a replica. None without a request rate or a closed form.
 
     The closed form covers replicas with colocated prefill on chips that run layers in turn. Bursty
     and evenly spaced arrivals are treated as Poisson.
@@ -125,7 +125,7 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
 
 
 def _requests_key(service: Service) -> tuple[object, ...]:
-    """Key of the lengths of requests, whatever their limits."""
+    """Build the key of the lengths of requests, whatever their limits."""
     if service.classes:
         return tuple(
             (id(request_class.lengths), request_class.share, request_class.prefix_hit)
@@ -150,7 +150,7 @@ def _load_of(plan: Plan, service: Service, rate: float, cycle: float) -> RandomL
 
 @dataclass(frozen=True, eq=False)
 class HeldLimits:
-    """Compares the latency limits of a service with the percentiles of a load.
+    """Comparison of a service's latency limits with the percentiles of a load.
 
     part : share of the requests of each class that must be within its limits [1]
     """
@@ -161,7 +161,7 @@ class HeldLimits:
 
     @cached_property
     def times(self) -> list[RequestTimes]:
-        """Latencies of each class."""
+        """The latencies of each class."""
         return [self.load.times(index) for index in range(len(self.classes))]
 
     @property
@@ -178,12 +178,12 @@ class HeldLimits:
 
     @property
     def is_tpot_met(self) -> bool:
-        """Whether percentiles of TPOT are within their limits."""
+        """Whether the percentiles of TPOT are within their limits."""
         return min(self._within_tpot) >= self.part
 
     @cached_property
     def _within_tpot(self) -> list[float]:
-        """Share of the requests of each class whose TPOT is within its limit."""
+        """The fraction of each class's requests whose TPOT is within its limit."""
         return [
             self.load.share_within_tpot(request_class.tpot, index)
             for index, request_class in enumerate(self.classes)
@@ -191,7 +191,7 @@ class HeldLimits:
 
     @cached_property
     def _margin(self) -> float:
-        """Logarithm of the allowed over the actual share of late requests, for the worst class.
+        """The logarithm of allowed over actual late requests, as fractions, for the worst class.
 
         TPOT is checked before TTFT, which needs a Markov chain.
         """
@@ -209,14 +209,14 @@ class HeldLimits:
         return log((1.0 - self.part + _FEW) / (1.0 - min(shares) + _FEW))
 
     def at(self, rate: float) -> "HeldLimits":
-        """Copy at another rate per replica. [1/s]"""
+        """Copy the comparison at another rate per replica. [1/s]"""
         return HeldLimits(self.load.at(rate), self.classes, self.part)
 
     @property
     def least_misses(self) -> dict[str, float]:
-        """Lower bounds on the ratios of percentiles to their limits, without queueing delays. [1]
+        """The lower bounds on the ratios of percentiles to limits, without queueing delays. [1]
 
-        They take no Markov chain. Without TPOT if no request has one.
+        They need no Markov chain. TPOT is omitted if no request has one.
         """
         ratios: list[dict[str, float]] = [
             {
@@ -230,14 +230,14 @@ class HeldLimits:
         return {name: ratio for name, ratio in largest.items() if not isnan(ratio)}
 
     def slowed(self, slowness: float) -> "HeldLimits":
-        """Copy on slower chips.
+        """Copy the comparison on slower chips.
 
         slowness : latency over the expected latency [1]
         """
         return HeldLimits(self.load.slowed(slowness), self.classes, self.part)
 
     def highest_rate(self, max_rate: float, above: float = 0.0) -> float:
-        """Highest rate per replica, up to a maximum, within the limits; 0 for none. [1/s]
+        """Find the highest rate per replica, up to a maximum, within the limits. 0 if none. [1/s]
 
         above : rate that it must exceed, for a search among several replicas [1/s]
         """
@@ -253,7 +253,7 @@ class HeldLimits:
     def fewest_replicas(
         self, rate: float, guess: float, max_rate: float, affordable: float = inf
     ) -> int:
-        """Fewest replicas for a rate at which the limits are met; 0 if no number suffices. [1]
+        """Find the fewest replicas for a rate that meet the limits. 0 if no number suffices. [1]
 
         guess : initial guess of the number of replicas [1]
         max_rate : highest allowed rate per replica [1/s]
@@ -278,13 +278,16 @@ class HeldLimits:
         return bisect_integers(is_enough, enough, too_few)[0]
 
     def percentiles(self, name: str) -> tuple[float, ...]:
-        """Percentile of a latency that is compared with its limit, for each class. [s]"""
+        """Return the percentile of a latency that is compared with its limit, for each class.
+
+        [s]
+        """
         return tuple(getattr(times, name)(self.part) for times in self.times)
 
     def held_against(self, name: str, limit: float) -> float:
-        """Largest ratio of a latency to its limit over all classes, times a limit. [s]
+        """Scale a limit by the largest ratio of a latency to its limit over all classes. [s]
 
-        Without limits, the percentile over all requests; NaN for TPOT if no request has one.
+        Without limits, it is the percentile over all requests. NaN for TPOT if no request has one.
         """
         if limit == inf:
             return float(getattr(self.load.times(), name)(self.part))
@@ -296,14 +299,14 @@ class HeldLimits:
 
 
 def held_limits(plan: Plan, service: Service) -> HeldLimits | None:
-    """Comparison of limits with a plan's percentiles; None if these have no closed form."""
+    """Compare limits with a plan's percentiles. Returns None if these have no closed form."""
     if service.share is None or (load := random_load(plan, service)) is None:
         return None
     return HeldLimits(load, service.request_classes, service.share)
 
 
 def most_requests(plan: Plan, service: Service) -> float:
-    """Highest throughput of all replicas of a plan within its limits. [1/s]
+    """Compute the highest throughput of all replicas of a plan within its limits. [1/s]
 
     For a plan with a rate, the highest rate with percentiles within the limits, if these are known.
     """

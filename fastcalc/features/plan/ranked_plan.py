@@ -33,23 +33,26 @@ class RankedPlan:
 
     @property
     def requests(self) -> float:
-        """Request rate of the service, or without one the highest throughput. [1/s]"""
+        """The request rate of the service or, without one, the highest throughput. [1/s]"""
         return self.plan.requests if self.service.rate is None else self.service.rate
 
     @cached_property
     def most_requests(self) -> float:
-        """Highest throughput of all replicas within the limits. [1/s]"""
+        """The highest throughput of all replicas within the limits. [1/s]"""
         return most_requests(self.plan, self.service)
 
     @property
     def chips_expected(self) -> float | None:
-        """Chips of the best plan of its variant at expected speeds; None if not searched. [1]"""
+        """The chips of the best plan of its variant at expected speeds. None if not searched.
+
+        [1]
+        """
         plan = self.plan.expected if self.service.deviations else self.plan
         return None if plan is None else plan.values["chips"]
 
     @property
     def in_flight(self) -> float:
-        """Concurrent requests by Little's law, at the actual load. [1]
+        """The concurrent requests by Little's law, at the actual load. [1]
 
         For closed-loop users, from the mean latency that determines their rate. Else from the batch
         at which the replicas serve the arrival rate, if their batches are not full, plus the
@@ -69,7 +72,7 @@ class RankedPlan:
 
     @property
     def watts(self) -> float | None:
-        """Power of all chips, including hosts and site. [W]"""
+        """The power of all chips, including hosts and site. [W]"""
         return self.plan.of_all_chips(lambda scenario: site_power(scenario.hardware))
 
     @property
@@ -79,7 +82,7 @@ class RankedPlan:
 
     @property
     def usd_per_mtok(self) -> float | None:
-        """Price per million tokens, prompts and outputs, at the rate. [USD]"""
+        """The price per million tokens, prompts and outputs, at the rate. [USD]"""
         usd, tokens = self.plan.usd_per_hour, self.service.prompt + self.service.output
         if usd is None or not self._is_sized:
             return None
@@ -87,7 +90,7 @@ class RankedPlan:
 
     @property
     def joules_per_token(self) -> float | None:
-        """Energy per output token at the rate. [J]"""
+        """The energy per output token at the rate. [J]"""
         watts = self.watts
         if watts is None or not self._is_sized:
             return None
@@ -95,13 +98,13 @@ class RankedPlan:
 
     @property
     def api_usd_per_month(self) -> float | None:
-        """API charge for the requests of a month of 730 hours. [USD]"""
+        """The API charge for the requests of a month of 730 hours. [USD]"""
         charged = self.service.api_request_usd
         return None if charged is None else charged * self.requests * SECONDS_PER_MONTH
 
     @property
     def api_break_even(self) -> float | None:
-        """Request rate at which the API costs as much as the chips, if they serve any. [1/s]"""
+        """The request rate at which the API costs as much as the chips, if they serve any. [1/s]"""
         charged, usd = self.service.api_request_usd, self.plan.usd_per_month
         if charged is None or usd is None or not self.plan.requests:
             return None
@@ -109,31 +112,31 @@ class RankedPlan:
 
     @property
     def tokens_at_break_even(self) -> float | None:
-        """Tokens per month, prompts and outputs, at which the API costs as much. [1]"""
+        """The tokens per month, prompts and outputs, at which the API costs as much. [1]"""
         rate, tokens = self.api_break_even, self.service.prompt + self.service.output
         return None if rate is None else rate * tokens * SECONDS_PER_MONTH
 
     @property
     def kwh_per_month(self) -> float | None:
-        """Energy per month of 730 hours. [kWh]"""
+        """The energy per month of 730 hours. [kWh]"""
         return self.watts and self.watts * HOURS_PER_MONTH / 1000.0
 
     @property
     def grams_per_mtok(self) -> float | None:
-        """Carbon dioxide per million tokens served, prompts and outputs. [g]"""
+        """The carbon dioxide per million tokens served, prompts and outputs. [g]"""
         grid, kwh = self.service.tariff.grid, self.kwh_per_month
         tokens = self.requests * (self.service.prompt + self.service.output) * SECONDS_PER_MONTH
         return None if grid is None or kwh is None or not tokens else grid * kwh / tokens * 1e6
 
     @property
     def tpot_ms(self) -> tuple[float | None, float | None]:
-        """Lower and upper bound of the 80% range of TPOT. [ms]"""
+        """The lower and upper bound of the 80% range of TPOT. [ms]"""
         fast, slow = tpot_range(self.plan) or (None, None)
         return fast and fast * 1e3, slow and slow * 1e3
 
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
-    """Lower and upper bound of the 80% range of TPOT, if there is one. [s]"""
+    """Compute the lower and upper bound of the 80% range of TPOT, if there is one. [s]"""
     estimate, tpot = plan.replica.estimate, plan.values["tpot"] / plan.slowness
     if estimate.low is None or estimate.high is None:
         return None
@@ -142,7 +145,7 @@ def tpot_range(plan: Plan) -> tuple[float, float] | None:
 
 
 def undetermined(plan: Plan, service: Service) -> list[str]:
-    """Keys of a plan's record that are undetermined.
+    """List the keys of a plan's record that are undetermined.
 
     The number of replicas depends on their prefill speed, and so does every total amount.
     """
@@ -163,7 +166,7 @@ def undetermined(plan: Plan, service: Service) -> list[str]:
 
 
 def low_confidence(plan: Plan, service: Service) -> list[str]:
-    """Keys of amounts that depend on an uncertain price per chip-hour."""
+    """List the keys of amounts that depend on an uncertain price per chip-hour."""
     if not any(scenario.quote.is_uncertain for scenario in plan.scenarios):
         return []
     own = uncertain_amounts(plan.scenario)

@@ -35,7 +35,7 @@ _RATES = (
 
 
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
-    """One record for each plan, in order."""
+    """Build one record for each plan, in order."""
     return [plainly(record) for record in unrounded(plans, service, typed)]
 
 
@@ -46,7 +46,7 @@ def unrounded(
     owned: int | None = None,
     classes: tuple[str, ...] = (),
 ) -> list[Record]:
-    """Unrounded records, for a table that rounds once.
+    """Build unrounded records, for a table that rounds once.
 
     owned : number of owned chips of their type, if they are owned
     classes : names of the request classes that they serve, if any
@@ -64,19 +64,19 @@ def unrounded(
 
 
 def commands_of(plan: Plan, typed: Typed) -> list[str]:
-    """Commands that print a replica on each chip type of a plan."""
+    """List the commands that print a replica on each chip type of a plan."""
     taking = prompts_command(plan, typed)
     return [compare_command(plan.scenario, typed), *([taking] if taking else [])]
 
 
 def prompts_command(plan: Plan, typed: Typed) -> str | None:
-    """Command that prints a replica on the prefill chip."""
+    """Write the command that prints a replica on the prefill chip."""
     taking = plan.prefill_scenario
     return None if taking is None else compare_command(taking, typed)
 
 
 def details(verdict: Verdict, typed: Typed) -> Record:
-    """Details of a plan document: why others lost, the runner-up, what would help."""
+    """Report why others lost, the runner-up, and what would help."""
     decision = verdict.decision
     service = decision.service
     unknown = sorted(decision.unknown)
@@ -106,7 +106,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
 
 
 def _odds(verdict: Verdict, typed: Typed) -> Record:
-    """Probability that the best plan meets its limits, and a more confident plan, as a record."""
+    """Report the probability that the best plan meets its limits, and a more confident plan."""
     odds = None if verdict.decision.service.deviations else verdict.odds
     confident = None if odds is None else odds.confident
     service = replace(verdict.decision.service, deviations=CONFIDENT_DEVIATIONS)
@@ -117,7 +117,7 @@ def _odds(verdict: Verdict, typed: Typed) -> Record:
 
 
 def assumptions(decision: Decision) -> Record:
-    """Assumptions of the records: traffic, prices, engines and the definition of latencies."""
+    """Report the traffic, prices, engines and the definition of latencies."""
     service = decision.service
     plans = [*decision.plans, *decision.closest.values()]
     return {
@@ -147,7 +147,7 @@ def _missed(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
 
 
 def service_notes(service: Service) -> Iterable[str]:
-    """Notes that define the latencies of a plan."""
+    """List the notes that define the latencies of a plan."""
     between = "TPOT includes prefill of other requests between two tokens"
     if service.output <= 1.0:
         between = (
@@ -178,7 +178,7 @@ def service_notes(service: Service) -> Iterable[str]:
 
 
 def _arrivals(service: Service) -> str:
-    """Assumed arrival process, and the percentile of the latencies."""
+    """Describe the assumed arrival process, and the percentile of the latencies."""
     if service.share is None:
         return (
             "TTFT assumes evenly spaced requests and no queue; for Poisson arrivals give "
@@ -195,7 +195,7 @@ def _arrivals(service: Service) -> str:
 
 
 def sharings(sharing: Sharing) -> Record:
-    """Records of the cost of shared pools, and of alternative groupings."""
+    """Report the cost of shared pools, and of alternative groupings."""
     ways = {
         "cheapest": sharing.pools,
         "together": sharing.shared_by_all,

@@ -1,4 +1,4 @@
-"""Batch sizes between those tried first, if one may cost less or be faster."""
+"""Batch sizes between those tried first, where one of them may cost less or be faster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _AS_MUCH = 1e-9  # of a cost, by which another is no better
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Gaps between tried batches that may hold better deployments.
+    """The gaps between tried batches that may hold better deployments.
 
     lowest_cost : lower bound on the cost of a deployment in each gap
     layout, low, high : index of each gap's layout in the grid, and the batches on both sides [1]
@@ -35,17 +35,17 @@ class Gaps:
     is_disaggregated: Bools
 
     def below(self, colocated_cost: float, disaggregated_cost: float) -> "Gaps":
-        """Gaps that may beat the given costs with colocated and with disaggregated prefill."""
+        """Select gaps that may beat the given costs with colocated or disaggregated prefill."""
         cost = np.where(self.is_disaggregated, disaggregated_cost, colocated_cost)
         return self._of(np.nonzero((self.lowest_cost <= cost) & (self.lowest_cost < np.inf))[0])
 
     def split(self) -> tuple["Gaps", "Gaps"]:
-        """Split into the most promising gaps and the others."""
+        """Split off the most promising gaps."""
         order = np.argsort(self.lowest_cost, kind="stable")
         return self._of(order[:_AT_ONCE]), self._of(order[_AT_ONCE:])
 
     def between(self) -> Grid:
-        """Grid of the batches in the gaps and on both sides, one row for each gap."""
+        """Build the grid of the batches in the gaps and on both sides, one row for each gap."""
         return between(self.grid, self.layout, self.low, self.high)
 
     def _of(self, indices: Ints) -> "Gaps":
@@ -57,14 +57,14 @@ class Gaps:
 
 
 def between(grid: Grid, layouts: Ints, low: Floats, high: Floats) -> Grid:
-    """Grid of some batches from low to high for layouts by index, one row each."""
+    """Build the grid of some batches from low to high for layouts by index, one row each."""
     batches = np.round(np.linspace(low, high, _TRIED + 1, axis=-1))
     return grid.part(layouts=tuple(grid.layouts[index] for index in layouts), batches=batches)
 
 
 @lru_cache(maxsize=KEPT)
 def with_largest(grid: Grid) -> Grid:
-    """Grid with a row of batches for each layout, including the largest that fits.
+    """Extend each layout's row of batches with the largest that fits.
 
     With host memory, also the largest that fits without it.
     """
@@ -78,7 +78,7 @@ def with_largest(grid: Grid) -> Grid:
 
 
 def gaps_of(scored: Sequence[Scored]) -> Gaps:
-    """Gaps of one grid that may hold better deployments than those tried.
+    """Find the gaps of a grid that may hold better deployments than those tried.
 
     As the batch grows, cost falls and both latencies rise. So the best batch of a layout is the
     largest that meets the limits, and the smallest that needs no more replicas. With headroom for
@@ -120,7 +120,7 @@ def gaps_of(scored: Sequence[Scored]) -> Gaps:
 
 
 def _lowest_costs(group: Scored, indices: Ints) -> Floats:
-    """Lower bounds on the cost of deployments with batches between these and the next.
+    """Bound the cost of deployments with batches between these and the next from below.
 
     A larger batch never takes less time in total, so the time per request falls at most in inverse
     proportion to the batch. If it falls from here to the next batch, it is no less than there.
@@ -139,7 +139,7 @@ def _lowest_costs(group: Scored, indices: Ints) -> Floats:
 
 
 def _lowest_costs_at_random(group: Scored, indices: Ints, share: Floats) -> Floats:
-    """Lower bounds on the cost on either side of a batch, with headroom for random arrivals.
+    """Bound the cost around a batch from below, with headroom for random arrivals.
 
     share : lowest possible time per request there, over the time at the batch [1]
     """
@@ -149,14 +149,14 @@ def _lowest_costs_at_random(group: Scored, indices: Ints, share: Floats) -> Floa
 
 
 def _is_allowed(group: Scored, indices: Ints) -> Bools:
-    """Mask of deployments within the limit on chips."""
+    """Mask the deployments within the limit on chips."""
     return np.asarray(
         group.values["chips"][indices] <= chips_within(group.service, group.grid.scenario)
     )
 
 
 def _costs_of(group: Scored, indices: Ints, needed: Floats) -> Floats:
-    """Cost of deployments with other replica counts, slightly raised because equal cost is no gain.
+    """Compute the cost for other replica counts, slightly raised because equal cost is no gain.
 
     needed : replicas, not rounded up [1]
     """

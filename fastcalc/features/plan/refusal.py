@@ -46,11 +46,11 @@ _LOST = {
 _NONE_MEETS = "no deployment meets these limits"
 
 MOST_NAMED = 12
-"""Maximum number of chips that a sentence names; JSON names all."""
+"""Maximum number of chips that a sentence names. JSON names all."""
 
 
 def refusal(decision: Decision, owned: str | None = None) -> str:
-    """Sentences on why there is no plan, and which limit to relax to which value.
+    """Explain why there is no plan, and which limit to relax to which value.
 
     owned : the chip, if it is owned
     """
@@ -81,7 +81,7 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
 
 
 def why_lost(decision: Decision) -> list[str]:
-    """Number of deployments lost for each reason, the most frequent first.
+    """Count the deployments lost for each reason, the most frequent first.
 
     With the best deployment, the numbers add up to all candidates.
     """
@@ -89,7 +89,7 @@ def why_lost(decision: Decision) -> list[str]:
 
 
 def load_within_limits(throughput: Decision, service: Service) -> str:
-    """Sentence on the part of a rate that the limits allow, if no deployment serves all of it."""
+    """Describe the part of a rate that the limits allow, if no deployment serves all of it."""
     limits = {
         "chips": many(service.max_chips, "chip") if service.max_chips < inf else "",
         "budget": "the budget",
@@ -111,7 +111,7 @@ def load_within_limits(throughput: Decision, service: Service) -> str:
 
 
 def unknown_chips(decision: Decision) -> tuple[str, str]:
-    """Sentences on chips without a known price or power, and how to plan with them anyway."""
+    """Name chips without a known price or power, and explain how to plan with them anyway."""
     unknown = [name for name, _ in decision.unknown.most_common()]
     names = listed(first_few(unknown, MOST_NAMED))
     if decision.service.objective == "watts":
@@ -122,7 +122,7 @@ def unknown_chips(decision: Decision) -> tuple[str, str]:
 
 
 def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
-    """Options that would each allow a deployment."""
+    """List the options that would each allow a deployment."""
     limits = decision.relaxed.items()
     return [
         limit_as_option(name, value, decision.service, owned)
@@ -132,7 +132,7 @@ def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
 
 
 def limit_as_option(name: str, value: float, service: Service, owned: str | None = None) -> str:
-    """Option with a value rounded so that it is not stricter than a limit."""
+    """Write an option with a value rounded so that it is not stricter than a limit."""
     if name == "chips":
         return (
             option("own", f"{owned}={value:.0f}") if owned else option("max_chips", f"{value:.0f}")
@@ -156,7 +156,7 @@ def limit_as_option(name: str, value: float, service: Service, owned: str | None
 
 
 def over_budget(fleet: "Fleet") -> list[str]:
-    """Sentence on the cost of owned chips, if that alone exceeds the budget."""
+    """State the cost of owned chips, if that alone exceeds the budget."""
     if fleet.is_within:
         return []
     usd, service = fleet.used("budget"), fleet.service
@@ -168,19 +168,19 @@ def over_budget(fleet: "Fleet") -> list[str]:
 
 
 def owned_chips(fleet: "Fleet") -> str:
-    """Phrase for the owned chips, grouped by chip type."""
+    """Name the owned chips, grouped by chip type."""
     return listed([f"{kind.chips:,} {kind.hardware.id}" for kind in fleet.owned])
 
 
 def chips_of(allocation: "Allocation") -> str:
-    """Phrase for the chips of an allocation."""
+    """Name the chips of an allocation."""
     if allocation.owned is None:
         return "chips to rent"
     return f"{allocation.chips:,} {allocation.owned.hardware.id}"
 
 
 def refusal_of(allocation: "Allocation") -> str:
-    """Sentences on why an allocation serves nothing."""
+    """Explain why an allocation serves nothing."""
     return refusal(allocation.decision, _owned_chip(allocation))
 
 
@@ -189,7 +189,7 @@ def _owned_chip(allocation: "Allocation") -> str | None:
 
 
 def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list[str]:
-    """Sentences on what insufficient owned chips serve, and what would let the fleet serve all.
+    """State what insufficient owned chips serve, and what would let the fleet serve all.
 
     requests : throughput of the fleet within its resource limits [1/s]
     would_do : options that would each suffice
@@ -213,7 +213,7 @@ def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list
 
 
 def mix_refusals(fleet: "Fleet") -> list[str]:
-    """Sentences on what an insufficient fleet serves of a mix, and why no more."""
+    """State what an insufficient fleet serves of a mix, and why no more."""
     sentences = over_budget(fleet)
     if fleet.serves_all:
         return sentences
@@ -228,7 +228,7 @@ def mix_refusals(fleet: "Fleet") -> list[str]:
 
 
 def _mix_reasons(fleet: "Fleet", allocation: "Allocation") -> list[str]:
-    """Reasons why some chips do not serve all classes, and which limit to relax."""
+    """Explain why some chips do not serve all classes, and which limit to relax."""
     sharing = allocation.sharing
     if sharing.unserved:
         return [f"'{pool.classes[0].name}': {refusal(pool.decision)}" for pool in sharing.unserved]
@@ -241,5 +241,5 @@ def _mix_reasons(fleet: "Fleet", allocation: "Allocation") -> list[str]:
 
 
 def _in_all(fleet: "Fleet", allocation: "Allocation", name: str) -> float:
-    """Amount of a limited resource used outside a rented allocation; 0 for chips."""
+    """Sum a limited resource used outside a rented allocation. 0 for chips."""
     return 0.0 if name == "chips" else fleet.used(name) - allocation.used(name)

@@ -1,4 +1,4 @@
-"""Expected cost of speed uncertainty, and the measurement that lowers it most."""
+"""The expected cost of speed uncertainty, and the measurement that lowers it most."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from fastcalc.formulas.types import Floats
 from fastcalc.grid.grid import Grid
 
 COMPARED = 3
-"""Number of chips whose best plans are compared; the others are rarely the best. [1]"""
+"""Number of chips whose best plans are compared. Others are rarely the best. [1]"""
 
 _DEVIATIONS = np.linspace(-2.4, 2.4, 9)
 """Standard deviations of a chip's speed at which the best plan is searched. Costs go in steps
@@ -33,7 +33,7 @@ _START = 160.0
 (https://route179.dev/2026/06/30, "Optimizing vLLM cold start"). [s]"""
 
 BATCHES = 4
-"""Batches of requests that a measurement serves: one until the server is in step, three counted."""
+"""Batches of requests in a measurement: one until the server is in step, three counted."""
 
 _MINUTES = 5
 """Multiple to which the rental time of a chip is rounded up. [min]"""
@@ -41,7 +41,7 @@ _MINUTES = 5
 
 @dataclass(frozen=True)
 class Measurement:
-    """Benchmark of one replica of a plan at its batch.
+    """A benchmark of one replica of a plan at its batch.
 
     minutes, usd : rental time and price of the benchmark
     error : remaining error of the speed, as a factor above 1 [1]
@@ -57,7 +57,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Regret:
-    """Expected cost per month of choosing by expected speeds.
+    """The expected cost per month of choosing by expected speeds.
 
     plans : best plan of each compared chip; the chosen plan comes first
     expected : expected regret of each plan [USD]
@@ -70,10 +70,11 @@ class Regret:
 
 
 def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
-    """Regret of the best plans over the ranges of their speeds.
+    """Compute the regret of the best plans over the ranges of their speeds.
 
-    None without a rate, dollars or a range. Also None if there is a single chip type that misses
-    the limits at slow speeds in any number, or if prefill runs on other chips.
+    Returns None without a rate, dollars or a range. Also None if there is a single
+    chip type that misses the limits at slow speeds in any number, or if prefill runs on
+    other chips.
     """
     service = decision.service
     plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:COMPARED]
@@ -101,7 +102,7 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
 
 
 def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) -> list[float]:
-    """Cost of the best plan on a chip at each speed; infinity if there is none. [USD/h]"""
+    """Compute the cost of the best plan on a chip at each speed. Infinity if none. [USD/h]"""
     chip, service = plan.scenario.hardware.id, decision.service
     grids_of_chip = [
         grid

@@ -1,4 +1,4 @@
-"""Smallest relaxation of each single limit that would allow some deployment."""
+"""Find the smallest relaxation of each single limit that would allow some deployment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class _BatchGap:
     least: Floats
 
     def scored(self, service: Service, below: float) -> list[Scored]:
-        """Deployments in the gap, for layouts in which a value may be below a limit."""
+        """Score the deployments in the gap, for layouts in which a value may be below a limit."""
         may_be = self.least < below * _LESS
         if not may_be.any():
             return []
@@ -59,7 +59,7 @@ class _BatchGap:
 
 
 def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
-    """Value that each limit would need with the others unchanged, if that helps.
+    """Find the value that each limit would need with the others unchanged, if that helps.
 
     Assumes that no value between two tried batches is lower than at both.
     """
@@ -76,7 +76,7 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
 
 
 def enough(grids: Sequence[Grid], service: Service, name: str, least_value: float) -> float | None:
-    """Value of one limit at which a plan meets all limits, searched from a lower bound.
+    """Find the value of one limit at which a plan meets all limits, from a lower bound.
 
     Exact percentiles may need a slightly higher value than the search estimates. None if no value
     is found at several times the lower bound.
@@ -97,7 +97,7 @@ def enough(grids: Sequence[Grid], service: Service, name: str, least_value: floa
 
 
 def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[Scored]:
-    """Deployments of a grid, without layouts that cannot lower any relaxation further.
+    """Score a grid's deployments, without layouts that cannot lower any relaxation further.
 
     lowest : value that each limit would need, among the deployments tried before
     """
@@ -119,7 +119,7 @@ def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[S
 
 
 def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
-    """Disaggregated prefill pools that may need the smallest relaxation of a limit."""
+    """List disaggregated prefill pools that may need the smallest relaxation of a limit."""
     if not can_disaggregate(grid, service):
         return []
     grid = grid.part(batches=grid.batches[:1])
@@ -138,7 +138,7 @@ def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
 
 
 def _least(gaps: list[_BatchGap], service: Service, name: str, lowest: float) -> float:
-    """Lowest value of one limit over all batches that meet the other limits."""
+    """Find the lowest value of one limit over all batches that meet the other limits."""
     while gaps:
         below, wider = lowest, gaps
         gaps = []
@@ -149,13 +149,13 @@ def _least(gaps: list[_BatchGap], service: Service, name: str, lowest: float) ->
 
 
 def _least_met(group: Scored, service: Service, name: str) -> float:
-    """Lowest value of one limit over the deployments that meet the other limits."""
+    """Find the lowest value of one limit over the deployments that meet the other limits."""
     are_met = [group.values[key] <= limit for key, limit in service.limits.items() if key != name]
     return float(np.min(group.values[name][np.all(are_met, axis=0)], initial=inf))
 
 
 def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_BatchGap]:
-    """Gaps between deployments of a group in which a value may be below a limit."""
+    """List gaps between deployments of a group in which a value may be below a limit."""
     after = group.next(np.arange(len(group.layout)))
     lowest = {key: np.minimum(values, values[after]) for key, values in group.values.items()}
     may_be = (group.batch[after] - group.batch > 1.0) & (lowest[name] < below * _LESS)
@@ -175,13 +175,13 @@ def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_Bat
 
 
 def may_meet(grid: Grid, service: Service) -> bool:
-    """Whether a replica on the fewest chips is within the limits on chips, budget and power."""
+    """Check whether a replica on the fewest chips is within limits on chips, budget and power."""
     fewest = min((layout.chips for layout in grid.layouts), default=inf)
     return fewest <= chips_within(service, grid.scenario)
 
 
 def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | None:
-    """Longest prompt with which some deployment meets a service, to a hundredth.
+    """Find the longest prompt with which some deployment meets a service, to a hundredth.
 
     Assumes that a deployment that meets the limits with a prompt meets them with shorter ones.
     """

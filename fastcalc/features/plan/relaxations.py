@@ -29,7 +29,7 @@ _MOST_TIMES = 64  # times the owned chips of a type, up to which more are tried
 
 
 def refused(answer: PlanAnswer, deployments: Deployments) -> Answer:
-    """Sentences on why a fleet is insufficient, and the value that each limit alone would need."""
+    """Explain why a fleet is insufficient, and which value each limit alone would need."""
     fleet = answer.fleet
     if not deployments.search.is_of_one_class:
         reasons = mix_refusals(fleet)
@@ -55,7 +55,7 @@ def _no(answer: PlanAnswer, reasons: Sequence[str], beside: dict[str, object]) -
 
 
 def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], list[str]]:
-    """Why no rented deployment serves the load, and the options that would allow one."""
+    """Explain why no rented deployment serves the load, with options that would allow one."""
     decision, search = answer.fleet.allocations[-1].decision, deployments.search
     sentences: list[str] = []
     if not search.prefill_grids:  # heterogeneous prefill stays as it was searched
@@ -99,7 +99,7 @@ def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -
 
 
 def _by_chip(search: PoolSearch, service: Service) -> dict[str, float]:
-    """Rental of single chips, if that allows a plan: alone, or with a higher limit on resources.
+    """Try to rent single chips: alone, or with a higher limit on resources.
 
     service : with single chips
     """
@@ -115,7 +115,7 @@ def _by_chip(search: PoolSearch, service: Service) -> dict[str, float]:
 
 
 def _owned(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], list[str]]:
-    """Load that owned and rentable chips serve, and the options that would suffice."""
+    """Describe the load that owned and rentable chips serve, with options that would suffice."""
     fleet, rented = answer.fleet, deployments.search
     relaxed, requests = least_relaxed_of_fleet(fleet, rented), fleet.requests
     on_top = rentable_on_top(fleet, rented)
@@ -133,7 +133,7 @@ def _owned(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], lis
 
 
 def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str, float]:
-    """Value that each limit would need with the others unchanged, if that helps.
+    """Find the value that each limit would need with the others unchanged, if that helps.
 
     fleet : an insufficient fleet
     """
@@ -153,7 +153,7 @@ def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str,
 
 
 def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> float:
-    """Lowest value of a limit at which the fleet suffices; infinity if there is none.
+    """Find the lowest value of a limit at which the fleet suffices. Infinity if there is none.
 
     loose : value tried first; no limit is tried next, as owned chips may use up the difference
     """
@@ -174,7 +174,7 @@ def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> 
 
 
 def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
-    """Number of chips of each owned type that would suffice alone, keyed by id, if any does."""
+    """Count the chips of each owned type that would suffice alone, keyed by id, if any does."""
     fewest = dict[str, int]()
     if not fleet.is_within:  # more cost more
         return fewest
@@ -198,7 +198,7 @@ def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
 
 
 def rentable_on_top(fleet: Fleet, rented: PoolSearch) -> Decision | None:
-    """Chips that may be rented in addition to an insufficient fleet, if they serve anything.
+    """Find chips that may be rented in addition to an insufficient fleet, if they serve any load.
 
     Without a rate, the fleet already includes all rentable chips.
     """

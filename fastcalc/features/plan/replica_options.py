@@ -1,4 +1,4 @@
-"""Replica options: each layout with colocated prefill, at the batch of its highest throughput.
+"""Replica options: each layout with colocated prefill, at the batch of highest throughput.
 
 The throughput of a replica does not depend on the number of replicas. So each layout is searched
 once, and any rate then needs a number of its replicas.
@@ -31,7 +31,7 @@ _NEXT_TO = 2.0  # the batches on both sides of one that was tried
 
 @dataclass(frozen=True, eq=False)
 class ReplicaOption:
-    """One replica of a layout at the batch of its highest throughput.
+    """A replica of a layout at the batch of its highest throughput.
 
     grid : grid of that layout and batch alone
     requests : throughput [1/s]
@@ -50,61 +50,61 @@ class ReplicaOption:
 
     @property
     def batch(self) -> float:
-        """Decode batch of a replica. [1]"""
+        """The decode batch of a replica. [1]"""
         return float(self.grid.batches.ravel()[-1])
 
     @property
     def batches_to_try(self) -> Floats:
-        """Batches up to its own, of which one may sustain more within percentiles. [1]"""
+        """The batches up to its own, of which one may sustain more within percentiles. [1]"""
         return np.append(BATCHES[self.batch > BATCHES], self.batch)
 
     def replicas(self, rate: float) -> float:
-        """Replicas needed for a rate. [1]"""
+        """Count the replicas needed for a rate. [1]"""
         return ceil(rate / self.requests - _SLACK)
 
     @property
     def chip(self) -> str:
-        """Id of its chip."""
+        """The id of its chip."""
         return self.grid.scenario.hardware.id
 
     @property
     def usd_per_chip(self) -> float:
-        """Price per chip and month; infinity if unknown. [USD]"""
+        """The price per chip and month. Infinity if unknown. [USD]"""
         usd = usd_per_month(self.grid.scenario)
         return inf if usd is None else usd
 
     def filled(self, rate: float) -> float:
-        """Nodes that are filled at a rate, including a fraction for the last. [1]"""
+        """Compute the nodes that are filled at a rate, including a fraction for the last. [1]"""
         return self.replicas(rate) * self.nodes
 
     def chips(self, nodes: float) -> float:
-        """Chips in the whole nodes needed for a fractional number of filled nodes. [1]
+        """Count the chips in the whole nodes that a fractional number of filled nodes needs. [1]
 
         Also valid for several pools, because every stage is a whole fraction of a node.
         """
         return ceil(nodes - _SLACK) * self.node_chips
 
     def cost(self, rate: float) -> float:
-        """Cost of a rate in dedicated nodes."""
+        """Compute the cost of a rate in dedicated nodes."""
         return self.chips(self.filled(rate)) * self.cost_per_chip
 
     def cost_of_filled(self, rate: float) -> float:
-        """Cost of a rate if other pools fill the rest of the nodes."""
+        """Compute the cost of a rate if other pools fill the rest of the nodes."""
         return self.filled(rate) * self.node_cost
 
     @property
     def each_chips(self) -> float:
-        """Chips per replica in full nodes. [1]"""
+        """The chips per replica in full nodes. [1]"""
         return self.nodes * self.node_chips
 
     @property
     def node_cost(self) -> float:
-        """Cost of a full node."""
+        """The cost of a full node."""
         return self.node_chips * self.cost_per_chip
 
     @property
     def each(self) -> float:
-        """Cost of a replica in full nodes."""
+        """The cost of a replica in full nodes."""
         return self.nodes * self.node_cost
 
 
@@ -123,7 +123,7 @@ class CostBound:
     cost_per_chip: float
 
     def least_cost(self, rate: float) -> tuple[float, float]:
-        """Lower bounds on the cost of a rate: in shared nodes, and in dedicated nodes."""
+        """Bound the cost of a rate from below: in shared nodes, and in dedicated nodes."""
         replicas = np.ceil(rate / self.requests - _SLACK)
         nodes = float(np.min(replicas * self.nodes, initial=inf))
         node_cost = self.node_chips * self.cost_per_chip
@@ -131,10 +131,10 @@ class CostBound:
 
 
 class _Best(dict[Any, ReplicaOption]):
-    """Best option of each layout of each deployment."""
+    """The best option of each layout of each deployment."""
 
     def max_throughput_at_cost(self, chip: str, cost: float) -> float:
-        """Highest per-replica throughput among options that cost no more at any count. [1/s]
+        """Find the highest per-replica throughput among options that cost no more. [1/s]
 
         An option on another chip must cost less by one node, as its nodes may be partly idle.
         """
@@ -182,7 +182,7 @@ def find_replica_options(
 
 @dataclass(frozen=True)
 class _Gap:
-    """Batches on both sides of an option's batch, and the throughput bound there. [1], [1/s]"""
+    """The batches on both sides of an option's batch, and the throughput bound there. [1], [1/s]"""
 
     option: ReplicaOption
     layout: Layout
@@ -205,7 +205,7 @@ def _bound(group: Scored, service: Service) -> CostBound:
 
 
 def _nodes(packing: Packing) -> Floats:
-    """Nodes that a replica uses, maybe shared with other replicas. [1]"""
+    """Count the nodes that a replica uses, possibly shared with other replicas. [1]"""
     return np.maximum(packing.nodes, packing.slots / packing.node_slots)
 
 
@@ -245,7 +245,7 @@ def _between(grid: Grid, gaps: Sequence[_Gap], options: _Best) -> Iterator[Grid]
 
 
 def _cost_per_chip(grid: Grid, service: Service) -> float:
-    """Cost per chip, by the objective."""
+    """Compute the cost per chip, by the objective."""
     if service.objective == "chips":
         return 1.0
     is_usd = service.objective == "usd"

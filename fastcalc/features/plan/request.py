@@ -266,5 +266,5 @@ class FindPlans(
 
     @property
     def written_as(self) -> str:
-        """The format to write; a script is the answer as text, in a file that ends in .sh."""
+        """The format to write. A script is the answer as text, in a file that ends in .sh."""
         return "table" if self.is_script and self.format is None else super().written_as

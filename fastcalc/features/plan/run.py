@@ -29,7 +29,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """Fleet found for some traffic, and the candidate deployments."""
+    """A fleet for some traffic, and the candidate deployments."""
 
     traffic: AskedTraffic
     deployments: Deployments
@@ -37,7 +37,7 @@ class Planned:
 
 
 def run(request: FindPlans) -> Answer:
-    """Find the deployments that serve the load; the answer is negative if none does."""
+    """Find the deployments that serve the load. The answer is "no" if none does."""
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
     notes: list[str] = []
     service = service_of(request)
@@ -179,7 +179,7 @@ def _with_caches(
 
 
 def _found_by(planned: Planned) -> float:
-    """Share of prompt tokens found in the caches of all replicas together. [1]"""
+    """Compute the fraction of prompt tokens found in the caches of all replicas together. [1]"""
     traffic, tokens = planned.traffic, 0.0
     assert isinstance(traffic.reuse, Reuse)
     for allocation in planned.fleet.allocations:
@@ -193,7 +193,7 @@ def _found_by(planned: Planned) -> float:
 
 
 def _caches_note(traffic: AskedTraffic) -> Iterator[str]:
-    """Note on the hit rate that the prefix caches reach for a trace."""
+    """Yield the hit rate that the prefix caches reach for a trace."""
     share = traffic.classes[0].prefix_hit
     if isinstance(traffic.reuse, Reuse):
         yield (

@@ -1,4 +1,4 @@
-"""Scores every layout and batch of one deployment: resources used, and limits missed."""
+"""Score every layout and batch of one deployment: resources used, and limits missed."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,10 +46,10 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid, solved_all
 
 AnyPools = Sequence[PrefillPool | None] | None
-"""Prefill pools of a grid; None if they must be searched."""
+"""Prefill pools of a grid. None if they must be searched."""
 
 STACK = 24
-"""Number of grids evaluated together; arrays of more no longer fit the caches of a core. [1]"""
+"""Number of grids evaluated together. Larger arrays no longer fit the caches of a core. [1]"""
 
 _kept = OrderedDict[Grid, EvaluatedPoints]()
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
@@ -129,7 +129,7 @@ def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Itera
 
 @dataclass(frozen=True, eq=False)
 class _Unsized:
-    """Demand of a service on the replicas of a grid, before the replicas are counted.
+    """The demand of a service on the replicas of a grid, before the replicas are counted.
 
     asked : the service; replica time per request, for each replica [s]; TTFT without queueing, for
         pools x replicas [s]; queues if requests arrive at random
@@ -145,7 +145,7 @@ class _Unsized:
 
 
 def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
-    """Deployments of a grid, with the number of replicas that each needs."""
+    """Size the deployments of a grid with the number of replicas that each needs."""
     scenario, replica, pools = unsized.grid.scenario, unsized.replica, unsized.pools
     mixed, (service, seconds, ttft, _) = unsized.mixed, unsized.asked
     replicas, busy, waits, busiest = sizing
@@ -195,7 +195,7 @@ UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
     "watts": lambda scenario: site_power(scenario.hardware),
     "chips": lambda _: 1.0,
 }
-"""Objective per chip."""
+"""The objective per chip."""
 
 
 def _held_against_limit(
@@ -205,7 +205,7 @@ def _held_against_limit(
     waits: Floats,
     pools: PrefillColumns | None,
 ) -> Floats:
-    """TTFT to compare with its limit. [s]"""
+    """Return the TTFT to compare with its limit. [s]"""
     first = mixed.over_limits(service, waits, ttft)
     if service.ttft < inf:
         is_limit = np.abs(first - service.ttft) <= _ROUNDING * service.ttft
@@ -225,7 +225,7 @@ def _unsized(
     prefill_pools: Sequence[PrefillPool] = (),
     unfit: int = 0,
 ) -> _Unsized:
-    """Demand of a service on replicas with prefill pools, or with colocated prefill if none."""
+    """Compute the demand on replicas with prefill pools, or with colocated prefill if none."""
     pools = PrefillColumns.of(prefill_pools)
     if pools is None:
         seconds, ttft, queued = _colocated_load(grid, service, replica, mixed)
@@ -269,7 +269,7 @@ def _colocated_load(
 def _disaggregated_load(
     service: Service, replica: Replica, pools: PrefillColumns, receiving: Floats
 ) -> _Times:
-    """Load of decode-only replicas; KV caches arrive over separate links."""
+    """Compute the load of decode-only replicas. KV caches arrive over separate links."""
     decoding = service.output / replica.total
     seconds = np.maximum(decoding, receiving / replica.dp)
     ttft = pools.seconds + np.maximum(pools.kv_transfer_s, receiving)
@@ -278,7 +278,7 @@ def _disaggregated_load(
 
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
-    """Whether the required price and power of a chip are known."""
+    """Check whether the required price and power of a chip are known."""
     objective = "" if service.is_fleet else service.objective
     needs_power = objective == "watts" or "power" in service.limits
     needs_price = objective == "usd" or "budget" in service.limits
@@ -290,7 +290,7 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
 def _cost(
     grid: Grid, service: Service, replica: Replica, chips: Floats, seconds_busy: Floats
 ) -> Floats:
-    """Objective to minimize: for all chips or, without a rate, per token of one replica.
+    """Compute the objective: for all chips or, without a rate, per token of one replica.
 
     seconds_busy : replica time per request, including idle time [s]
     """

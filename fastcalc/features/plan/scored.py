@@ -1,4 +1,4 @@
-"""Deployments of a grid scored against a service, and the best among them."""
+"""The deployments of a grid scored against a service, and the best among them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -36,7 +36,7 @@ _OF_ESTIMATE = (
 
 @dataclass(frozen=True, eq=False)
 class Replica:
-    """One full replica with colocated prefill, as columns with one element per fitting deployment.
+    """A full replica with colocated prefill, as columns with an element per fitting deployment.
 
     layout : index of its layout in the grid [1]
     batch : decode batch [1]
@@ -63,7 +63,7 @@ class Replica:
 
     @classmethod
     def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
-        """Replicas of the deployments that fit, from layouts x batches, for one request class."""
+        """Collect the replicas of deployments that fit, from layouts x batches, for one class."""
 
         def those(values: ArrayLike) -> Any:
             return np.broadcast_to(values, (1, *fits.shape))[0][fits]
@@ -87,7 +87,7 @@ class Replica:
         return replace(self, run=run, served=self.served * self.run / run, tpot_in_traffic=token)
 
     def prompt_seconds(self, output: float) -> Floats:
-        """Prefill time in a run. [s]
+        """Compute the prefill time in a run. [s]
 
         output : output tokens per request [1]
         """
@@ -95,14 +95,14 @@ class Replica:
         return np.asarray(np.maximum(self.run - output * self.tpot, 0.0))
 
     def only(self, index: int) -> "Replica":
-        """A single replica."""
+        """Select a single replica."""
         columns = {part.name: getattr(self, part.name)[index : index + 1] for part in fields(self)}
         return Replica(**columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Deployments of a grid that fit: each replica with each prefill pool, if any.
+    """The deployments of a grid that fit: each replica with each prefill pool, if any.
 
     service : the service with its limits
     replica, pools : each deployment combines one replica with one pool, if there are pools
@@ -136,32 +136,32 @@ class Scored:
 
     @property
     def _ways(self) -> int:
-        """Number of prefill pools, one if colocated. [1]"""
+        """The number of prefill pools, or one if prefill is colocated. [1]"""
         return len(self.every_pool)
 
     @cached_property
     def layout(self) -> Ints:
-        """Index of the layout in the grid. [1]"""
+        """The index of the layout in the grid. [1]"""
         return np.tile(self.replica.layout, self._ways)
 
     @cached_property
     def batch(self) -> Floats:
-        """Decode batch of each deployment. [1]"""
+        """The decode batch of each deployment. [1]"""
         return np.tile(self.replica.batch, self._ways)
 
     @cached_property
     def row(self) -> Ints:
-        """Number of each combination of a layout and a pool. [1]"""
+        """The number of each combination of a layout and a pool. [1]"""
         pools = np.repeat(np.arange(self._ways), len(self.replica.batch))
         return self.layout + len(self.grid.layouts) * pools
 
     def pool(self, index: int) -> PrefillPool | None:
-        """Prefill pool of a deployment; None if colocated."""
+        """Return the prefill pool of a deployment. None if colocated."""
         return self.every_pool[index // len(self.replica.batch)]
 
     @property
     def every_pool(self) -> Sequence[PrefillPool | None]:
-        """All prefill pools; a single None if prefill is colocated with decode."""
+        """All prefill pools, or a single None if prefill is colocated with decode."""
         return self.pools or [None]
 
     def by_pool(self, indices: Ints) -> Iterator[tuple[PrefillPool | None, Ints]]:
@@ -173,16 +173,16 @@ class Scored:
 
     @property
     def replicas(self) -> Floats:
-        """Decode replicas. [1]"""
+        """The decode replicas. [1]"""
         return self.counts.replicas
 
     def next(self, indices: Ints, step: int = 1) -> Ints:
-        """Indices of the next batches of the same layouts, or the same indices at the end."""
+        """Return the indices of the next batches of the same layouts, or the same at the end."""
         near = np.clip(indices + step, 0, len(self.row) - 1)
         return np.where(self.row[near] == self.row[indices], near, indices)
 
     def tried_around(self, indices: Ints) -> tuple[Floats, Floats]:
-        """Tried batches next below and above the batches of deployments, or their own. [1]
+        """Find the tried batches next below and above those of deployments, or their own. [1]
 
         Includes batches that do not fit: with host memory, a larger one may fit even so.
         """
@@ -195,7 +195,7 @@ class Scored:
 
     @cached_property
     def misses(self) -> dict[str, Floats]:
-        """Ratio of each value to its limit; at most 1 if it is met."""
+        """The ratio of each value to its limit. At most 1 if the limit is met."""
         return misses_of(self.values, self.service)
 
     @cached_property
@@ -206,9 +206,9 @@ class Scored:
         return first & between
 
     def best_of_rows(self, priority: Floats) -> Ints:
-        """Index of the lowest priority in each row that has deployments within the limits.
+        """Find the lowest priority in each row that has deployments within the limits.
 
-        The indices of a row are consecutive; among equals the first is used.
+        The indices of a row are consecutive. Of equal ones, the first is used.
         """
         starts = np.flatnonzero(np.diff(self.row, prepend=-1))
         priority = np.where(self.is_in_time, priority, inf)
@@ -224,7 +224,7 @@ class Scored:
 
     @property
     def best_of_layouts(self) -> list[int]:
-        """Index of the best deployment within all limits per layout and pool, in order."""
+        """The best deployment within all limits per layout and pool, by index, in order."""
         (indices,) = np.nonzero(self.is_met)
         keys = self.last_resort[indices], self.values["chips"][indices], self.cost[indices]
         indices = indices[np.lexsort(keys)]
@@ -232,21 +232,21 @@ class Scored:
         return [int(index) for index in indices[np.sort(first)]]
 
     def in_row_of(self, layout: Layout, pool: PrefillPool | None) -> Ints:
-        """Indices of all batches of a layout with a prefill pool, or colocated prefill for None."""
+        """List all batches of a layout with a prefill pool (None if colocated), by index."""
         layouts = [at for at, own in enumerate(self.grid.layouts) if own == layout]
         pools = [at for at, own in enumerate(self.every_pool) if own is pool]
         rows = np.add.outer(len(self.grid.layouts) * np.array(pools, int), np.array(layouts, int))
         return np.flatnonzero(np.isin(self.row, rows))
 
     def order(self, index: int) -> tuple[float, float, float]:
-        """Sort key of a deployment, like the key of a plan."""
+        """Return the sort key of a deployment, like the key of a plan."""
         columns = self.cost, self.values["chips"], self.last_resort
         cost, chips, last_resort = (float(values[index]) for values in columns)
         return cost, chips, last_resort
 
     @cached_property
     def cheapest(self) -> Ints:
-        """Indices of the cheapest deployments within all limits, on the fewest chips."""
+        """The cheapest deployments within all limits, on the fewest chips, by index."""
         return self._least(self.is_met)
 
     def _least(self, among: Bools) -> Ints:
@@ -258,15 +258,15 @@ class Scored:
 
     @property
     def best(self) -> int | None:
-        """Index of the best deployment within all limits."""
+        """The index of the best deployment within all limits."""
         return self._first(self.cheapest)
 
     def first_of(self, among: Bools) -> int | None:
-        """Index of the first of some deployments, in the order of plans."""
+        """Return the index of the first of some deployments, in the order of plans."""
         return self._first(self._least(among))
 
     def first_of_pools(self, indices: Ints) -> Ints:
-        """First deployment of each pool, among those with equal cost and chip count."""
+        """Find the first deployment of each pool, among those with equal cost and chip count."""
         indices = indices[np.argsort(self.last_resort[indices], kind="stable")]
         _, first = np.unique(indices // len(self.replica.batch), return_index=True)
         return indices[first]
@@ -276,7 +276,7 @@ class Scored:
 
     @cached_property
     def last_resort(self) -> Floats:
-        """Tie-breaker between deployments of equal cost and chip count.
+        """The tie-breaker between deployments of equal cost and chip count.
 
         With a rate, the smallest batch is the fastest. If arrivals are random and TTFT is
         unlimited, the shortest TTFT wins. Without a rate, the shortest time per request wins.
@@ -289,5 +289,5 @@ class Scored:
 
 
 def misses_of(values: Mapping[str, Amounts], service: Service) -> dict[str, Amounts]:
-    """Ratios of values to the limits of a service, by name; at most 1 if a limit is met."""
+    """Divide values by the limits of a service, by name. At most 1 if a limit is met."""
     return {name: values[name] / max(limit, _LEAST) for name, limit in service.limits.items()}

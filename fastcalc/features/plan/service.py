@@ -24,7 +24,7 @@ class Tariff:
     grid: float | None = None
 
     def request_usd(self, prompt: float, output: float, prefix_hit: float) -> float | None:
-        """API charge per request; None without an API. [USD]"""
+        """Compute the API charge per request. Returns None without an API. [USD]"""
         if self.api is None:
             return None
         input_price, cached_price, output_price = self.api
@@ -40,7 +40,7 @@ class Tariff:
 
 
 NO_TARIFF = Tariff()
-"""Tariff of plans without external references."""
+"""The tariff of plans that are compared with no API and no grid."""
 
 
 Objective = Literal["usd", "watts", "chips"]
@@ -50,7 +50,7 @@ NEAR = 2.0  # a miss by less than this is near
 
 @dataclass(frozen=True)
 class Service:
-    """Requirements on a deployment.
+    """The requirements on a deployment.
 
     prompt, output : prompt and output tokens per request [1]
     ttft, tpot : limits on TTFT and TPOT; infinity for no limit [s]
@@ -124,7 +124,7 @@ class Service:
         )
 
     def traffic(self, base: Traffic) -> Traffic:
-        """Traffic of this service, with speculation and caching as in other traffic."""
+        """Build the traffic of this service, with speculation and caching as in other traffic."""
         if self.classes:
             return Mix.of(self.classes, base.speculation)
         context = self.prompt + self.output / 2
@@ -132,7 +132,7 @@ class Service:
 
     @property
     def request_classes(self) -> tuple[RequestClass, ...]:
-        """Request classes with their limits; a single class if requests are uniform."""
+        """The request classes with their limits, or a single class if requests are uniform."""
         if self.classes:
             return self.classes
         lengths = Lengths.fixed(self.prompt, self.output)
@@ -147,28 +147,28 @@ class Service:
 
     @property
     def claimed_share(self) -> float | None:
-        """Share of requests that meets ``ttft``, if arrivals allow a percentile to be stated. [1]
+        """The fraction of requests that meets ``ttft``, if arrivals allow a percentile. [1]
 
         None if requests arrive evenly or in bursts.
         """
         return self.share if self.is_random else None
 
     def node_chips(self, hardware: Hardware) -> int:
-        """Chips that are rented together; 1 if chips are rented singly. [1]
+        """Count the chips that are rented together. 1 if chips are rented singly. [1]
 
-        Without a rate, a replica stands for a share of a larger deployment.
+        Without a rate, a replica stands for a fraction of a larger deployment.
         """
         is_sized = self.rate is not None or self.is_fleet
         return (hardware.node_chips or 1) if self.in_nodes and is_sized else 1
 
     @property
     def prompt_variation(self) -> float:
-        """Mean square of computed prompts over the square of their mean. [1]"""
+        """The mean square of computed prompts over the square of their mean. [1]"""
         return Mix.of(self.classes, Traffic.speculation).prompt_variation if self.classes else 1.0
 
     @property
     def api_request_usd(self) -> float | None:
-        """API charge per request; None if no API is compared. [USD]"""
+        """The API charge per request. None if no API is compared. [USD]"""
         hit = self.prefix_hit
         if self.classes:
             hit = float(Mix.of(self.classes, Traffic.speculation).prefix_hit)
@@ -188,12 +188,12 @@ class Service:
 
     @property
     def means(self) -> dict[str, float]:
-        """Limits on the resources of all replicas together."""
+        """The limits on the resources of all replicas together."""
         return {name: limit for name, limit in self.limits.items() if name not in ("ttft", "tpot")}
 
     @property
     def limits(self) -> dict[str, float]:
-        """Limits by name of the value: seconds, chips, and maybe dollars and watts."""
+        """The limits by name of the value: seconds, chips, and possibly dollars and watts."""
         limits = {"ttft": self.ttft, "tpot": self.tpot, "chips": self.max_chips}
         optional = {"budget": self.budget, "power": self.power}
         return limits | {name: limit for name, limit in optional.items() if limit < inf}

@@ -1,4 +1,4 @@
-"""Service and resources requested from ``fastcalc plan``, and their description in words."""
+"""The service and resources requested from ``fastcalc plan``, and their description in words."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 _BUDGET = re.compile(r"\$?([0-9][^kM/]*)([kM]?)(?:/(h|hour|month|year))?")
 _NEXT_CHIP = re.compile(r",(?=\s*(?:[A-Za-z]|\d+\s*x))")
-"""A comma before another chip type, not within a number."""
+"""Pattern of a comma before another chip type, but not within a number."""
 _GRID = Limit(0.0, 10_000.0, "g/kWh")
-"""From zero to ten times the emissions of lignite."""
+"""Permitted emissions: from zero to ten times those of lignite."""
 
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6}
 _A_MONTH = {"h": HOURS_PER_MONTH, "hour": HOURS_PER_MONTH, "month": 1.0, "year": 1.0 / 12.0}
 
 
 def owned_chips(owned: Sequence[str] | Mapping[str, int] | None) -> list[tuple[str, int]]:
-    """Parse chip names and counts; an instance type counts all of its chips.
+    """Parse chip names and counts. An instance type counts all of its chips.
 
     >>> owned_chips(["h100-sxm=16", "8xl40s,p5.48xlarge=2"])
     [('h100-sxm', 16), ('8xl40s', 8), ('p5.48xlarge', 16)]
@@ -65,7 +65,7 @@ def _count(typed: str, count: str) -> int:
 
 
 def usd_a_month(budget: str | float | None) -> float | None:
-    """Parse a budget into dollars per month; a month is 730 hours.
+    """Parse a budget into dollars per month. A month is 730 hours.
 
     >>> usd_a_month("50k/month"), usd_a_month("$600,000/year"), usd_a_month("100/h")
     (50000.0, 50000.0, 73000.0)
@@ -125,14 +125,14 @@ DEFAULT_PERCENTILE = 99.0
 
 
 def is_of_fleet(request: FindPlans) -> bool:
-    """Whether chips are owned, or the highest load of given resources is requested."""
+    """Check whether chips are owned, or the highest load of given resources is requested."""
     has_rate = request.rate is not None or request.users is not None
     has_means = request.budget is not None or request.power is not None
     return request.own is not None or (has_means and not has_rate)
 
 
 def service_of(request: FindPlans) -> Service:
-    """Service requested by options, with uniform requests."""
+    """Build the service requested by options, with uniform requests."""
     tpot, is_speed = _seconds(request.tpot, option("tpot")), False
     if request.min_speed is not None:
         readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
@@ -167,7 +167,7 @@ def service_of(request: FindPlans) -> Service:
 
 
 def _share_in_time(request: FindPlans) -> float | None:
-    """Share of requests that must meet the TTFT limit. [1]"""
+    """Parse the fraction of requests that must meet the TTFT limit. [1]"""
     askers = (request.rate, request.users, request.traffic)
     arrives = any(asked is not None for asked in askers) or is_of_fleet(request)
     if request.percentile is None:
@@ -197,7 +197,7 @@ def _seconds(text: str | None, flag: str) -> float:
 
 
 def phrase(request: FindPlans, service: Service, models: str | None = None) -> str:
-    """Phrase for the requested service.
+    """Describe the requested service in a phrase.
 
     models : models that serve several request classes, whose lengths a table lists
     """

@@ -27,17 +27,17 @@ class ReplicaPool:
 
     @property
     def plan(self) -> Plan:
-        """Best deployment."""
+        """The best deployment."""
         return self.decision.plans[0]
 
     @property
     def cost(self) -> float:
-        """Value of the objective; infinity if no deployment serves the classes."""
+        """The value of the objective. Infinity if no deployment serves the classes."""
         return self.plan.cost if self.decision.plans else inf
 
     @property
     def chips(self) -> float:
-        """Chips of all its replicas. [1]"""
+        """The chips of all replicas. [1]"""
         return self.plan.values["chips"] if self.decision.plans else inf
 
     def on_chips(self, chips: float, node_chips: int) -> Self:
@@ -59,7 +59,7 @@ Pools = tuple[ReplicaPool, ...]
 
 
 def in_shared_nodes(pools: Sequence[ReplicaPool]) -> Pools:
-    """Pools whose replicas share the nodes of a chip type; the last pool gets the idle chips.
+    """Place pools in the shared nodes of a chip type. The last pool gets the idle chips.
 
     pools : pools that count running chips only
     """
@@ -100,12 +100,12 @@ class Sharing:
 
     @property
     def rate(self) -> float:
-        """Request rate that the pools were found for. [1/s]"""
+        """The request rate for which the pools were found. [1/s]"""
         return sum(pool.decision.service.rate or 0.0 for pool in self.pools)
 
     @property
     def requests(self) -> float:
-        """Highest throughput of all classes. [1/s]"""
+        """The highest throughput of all classes. [1/s]"""
         throughput = (
             pool.plan.requests / (pool.decision.service.rate or 1.0) for pool in self.pools
         )

@@ -28,7 +28,7 @@ Costs = dict[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class TippingPoint:
-    """Value at which the best choice changes, with everything else unchanged.
+    """A value at which the best choice changes, with everything else unchanged.
 
     quantity : ``price`` of a chip-hour [USD/h], ``slowness`` of the chip, ``rate`` [1/s],
         ``prompt`` or ``output`` of a request [1]
@@ -45,7 +45,7 @@ class TippingPoint:
 
 
 def turns(decision: Decision, grids: Sequence[Grid]) -> list[TippingPoint]:
-    """Tipping points between the best two chips, and the API if it has prices."""
+    """List the tipping points between the best two chips, and the API if it has prices."""
     service = decision.service
     rivals = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:2]
     is_priced = service.rate and service.objective == "usd" and not service.is_fleet
@@ -86,7 +86,7 @@ def _searched(
     first, rate = _leader(costs), service.rate or 0.0
 
     def by_slowness(times: float) -> str:
-        """Cheapest choice if the first chip were slower by a factor."""
+        """Find the cheapest choice if the first chip were slower by a factor."""
         limits = service.ttft / times, service.tpot / times
         slow = replace(service, rate=rate * times, ttft=limits[0], tpot=limits[1])
         without = {name: cost for name, cost in costs.items() if name != first}
@@ -119,7 +119,7 @@ def _searched(
 def _nearest(
     leader: Callable[[float], str], first: str, factors: Sequence[float]
 ) -> tuple[float, str] | None:
-    """Factor beyond which another choice leads, and that choice; None if none does."""
+    """Find the factor beyond which another choice leads, and that choice, if any."""
     before, leading = 1.0, cache(leader)
     for after in factors:
         if leading(after) != first:
@@ -137,7 +137,7 @@ def _nearest(
 
 
 def _costs(service: Service, grids: dict[str, list[Grid]]) -> Costs:
-    """Costs of the chips that can serve the load."""
+    """Compute the costs of the chips that can serve the load."""
     decisions = {chip: decide(several, service, shown=1) for chip, several in grids.items()}
     return {
         chip: (decision.plans[0].cost, decision.plans[0].values["chips"])
@@ -152,18 +152,18 @@ def _api(service: Service) -> Costs:
 
 
 def _leader(costs: Costs) -> str:
-    """Cheapest choice, at equal cost with the fewest chips; empty if nothing serves the load."""
+    """Return the cheapest choice, with the fewest chips at equal cost. Empty if none serves."""
     return min(costs, key=lambda name: (costs[name][0] * (1.0 + _SAME), costs[name][1]), default="")
 
 
 def _of_lengths(service: Service, prompt: float, output: float) -> Service:
-    """Service with scaled request lengths, in whole tokens."""
+    """Scale the request lengths of a service, in whole tokens."""
     tokens = round(service.prompt * prompt), round(service.output * output)
     return replace(service, prompt=max(tokens[0], 1.0), output=max(tokens[1], 1.0))
 
 
 def _leader_of(service: Service, grids: dict[str, list[Grid]]) -> str:
-    """Cheapest choice for another service."""
+    """Find the cheapest choice for another service."""
     moved = {
         chip: [
             grid

@@ -1,4 +1,4 @@
-"""A decision with results of repeated searches: its confidence and its tipping points."""
+"""A decision with the results of repeated searches: its confidence and its tipping points."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ class Verdict:
 
     @cached_property
     def regret(self) -> Regret | None:
-        """Expected cost of the uncertainty about chip speeds."""
+        """The expected cost of the uncertainty about chip speeds."""
         return regret_of(self.decision, self.grids)
 
     @cached_property
     def odds(self) -> Odds | None:
-        """Probability that the best plan meets its limits, and a more confident plan."""
+        """The probability that the best plan meets its limits, and a more confident plan."""
         return odds_of(self.decision, self.grids) if self.decision.plans else None
 
     @cached_property
     def turns(self) -> list[TippingPoint] | None:
-        """Tipping points between the best two chips and an API; None if not requested."""
+        """The tipping points between the best two chips and an API. None if not requested."""
         return turns(self.decision, self.grids) if self.asks_turns else None

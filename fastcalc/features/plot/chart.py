@@ -22,7 +22,7 @@ FIGURES = {
 _RATIO = 4.0
 """Ratio of the largest to the smallest value above which an axis is logarithmic. [1]"""
 _MOST_SAID = 3
-"""Most lines that a finding mentions."""
+"""Maximum number of lines that a finding mentions."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Varied:
 
     @property
     def base(self) -> int:
-        """Base of its logarithmic axis; 0 for a linear axis that starts at zero."""
+        """The base of the logarithmic axis. 0 for a linear axis that starts at zero."""
         return 10 if self.values[0] > 0.0 and self.values[-1] > _RATIO * self.values[0] else 0
 
     @property
@@ -57,11 +57,11 @@ class Varied:
 
     @property
     def label(self) -> str:
-        """Label of its axis."""
+        """The label of the axis."""
         return ", ".join(filter(None, (self.path, self.unit)))
 
     def said(self, value: float) -> str:
-        """One of its values as text.
+        """Format one of the values.
 
         >>> Varied("bandwidth", "TB/s", np.array([1.0])).said(16000.0)
         '16,000 TB/s'
@@ -70,7 +70,7 @@ class Varied:
 
 
 def over(chart_name: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]]) -> Chart:
-    """A figure against one parameter, or a map against two, for each chip, model and batch.
+    """Draw a figure against one parameter, or a map against two, by chip, model and batch.
 
     points : outcomes for each value; for two parameters, the second varies fastest
     """

@@ -22,7 +22,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _MOST_CELLS = 2_500
-"""Most combinations of values: each reads its files again and takes tens of milliseconds."""
+"""Maximum number of value combinations. Each rereads its files, which takes tens of ms."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,7 +39,7 @@ class OverAnswer(Answer):
 
     @property
     def charts(self) -> Mapping[str, Callable[[], Chart]]:
-        """The requested figure; nothing if no combination fits."""
+        """The requested figure. Empty if no combination fits."""
         chart_name = self.request.kind
         is_held = any(
             outcome.estimate.fits.any() for outcomes in self.points for outcome in outcomes
@@ -100,7 +100,7 @@ def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:
 
 
 def _varied(listed: Sequence[ListedChange]) -> Varied:
-    """A parameter with its values in the unit of the largest, as the user wrote it."""
+    """Convert a parameter's values to the unit of the largest, as the user wrote it."""
     path, _, text = listed[-1].written.partition("=")
     digits = re.match(r"[-+0-9.eE]*[0-9.]", text.strip())
     unit = text.strip()[digits.end() :].strip() if digits else ""

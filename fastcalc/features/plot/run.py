@@ -47,7 +47,7 @@ def run(request: Plot) -> int:
 
 
 def drawn(request: Plot) -> "Figure":
-    """A chart as a matplotlib figure, also written to a file if the request names one.
+    """Draw a chart as a matplotlib figure, and write it to a file if the request names one.
 
     Raises InputError if there is nothing to draw.
     """
@@ -59,7 +59,7 @@ def drawn(request: Plot) -> "Figure":
 
 
 def _chart(answer: Answer, request: Plot, wording: Wording) -> Chart:
-    """A chart in the wording of its reader: flags are not named in a picture."""
+    """Word a chart for its reader. Flags are not named in a picture."""
     chart = answer.charts[request.kind]().stating(phrases(settings(request)))
     return highlighted(chart.worded(wording), look_of(request).highlight)
 
@@ -73,13 +73,13 @@ def _saved(chart: Chart, request: Plot, ending: str) -> "Figure":
 
 
 def _missing(answer: Answer) -> list[str]:
-    """Say why there is no chart."""
+    """Explain why there is no chart."""
     no_room = f"nothing fits its chips: raise {option('chips')}"
     return [*answer.reasons] or [no_room]
 
 
 def look_of(request: Drawing) -> Look:
-    """Appearance of a picture: size, resolution and style."""
+    """Read the appearance of a picture: size, resolution and style."""
     for name, low, high, example in (
         ("width", 2, 40, 8),
         ("height", 1, 80, 5),
@@ -106,7 +106,7 @@ def look_of(request: Drawing) -> Look:
 
 
 def _answer(request: Plot) -> Answer:
-    """Answer that has the chart; an invalid appearance is refused before computing it."""
+    """Compute the answer that has the chart. An invalid appearance is refused first."""
     chart_name = readers.choice(request.kind, "KIND", CHARTS)
     look_of(request)
     if request.over:
@@ -124,7 +124,7 @@ def _answer(request: Plot) -> Answer:
 
 
 def _drawn_by(chart_name: str, request: Plot) -> tuple[str, dict[str, Any]]:
-    """Command whose answer has a chart, and the settings specific to its request."""
+    """Find the command whose answer has a chart, and the settings specific to its request."""
     if chart_name in ("validate", "diagnose", "calibrate"):
         name = _only(request, "file of measurements")
         hardware = None if request.on == Plot.on else readers.as_text(request.on)

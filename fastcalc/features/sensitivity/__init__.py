@@ -1,1 +1,1 @@
-"""`sensitivity`: effect of each parameter of a chip, its engine and a model on the results."""
+"""`sensitivity`: the effect of each parameter of a chip, its engine and a model."""

@@ -1,4 +1,4 @@
-"""Answer of `sensitivity`: effects of parameters, and values that reach a target."""
+"""The answer of `sensitivity`: effects of parameters, and values that reach a target."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from fastcalc.mentions import flag, option
 from fastcalc.written import listed, many
 
 _FEW = 12
-"""Most rows on a first screen."""
+"""Maximum number of rows on the first screen."""
 
 TABLE = pick(
     "name value tokens_per_s_per_user_change ttft_ms_change usd_per_mtok_output_change "
@@ -53,7 +53,7 @@ _IMPROVE = {"speed": "raise the speed", "ttft": "shorten TTFT", "usd": "lower th
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SensitivityAnswer(Answer):
-    """Effect of each parameter at each batch that fits, or the value that reaches a target."""
+    """The effect of each parameter at each batch that fits, or the value that reaches a target."""
 
     request: Sensitivity
     outcomes: Sequence[Outcome]
@@ -62,7 +62,7 @@ class SensitivityAnswer(Answer):
 
     @property
     def goals(self) -> list[Goal]:
-        """Ways to reach the target at each batch; empty without a target."""
+        """The ways to reach the target at each batch. Empty without a target."""
         return [batch.goal for batch in self.batches if batch.goal]
 
     @property
@@ -72,11 +72,11 @@ class SensitivityAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """Exit code: 1 if nothing reaches the target at any batch."""
+        """The exit code: 1 if nothing reaches the target at any batch."""
         return int(bool(self.goals) and not any(goal.is_reached for goal in self.goals))
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Write sentences on the main effects and a table, for each batch."""
+        """Show sentences on the main effects and a table, for each batch."""
         columns, _ = self.table()
         for index, batch in enumerate(self.batches):
             yield batch.headline()
@@ -92,7 +92,7 @@ class SensitivityAnswer(Answer):
         return _TARGET_KEY if self.goals else _KEY
 
     def notes(self) -> Iterator[Note]:
-        """Notes on parameters without effect or use for the target, on prices, and warnings."""
+        """Yield notes on parameters without effect or use, on prices, and warnings."""
         moving = {row.path for row in self.rows if row.moves}
         idle = list(dict.fromkeys(row.path for row in self.rows if row.path not in moving))
         cannot = f"cannot {_IMPROVE[self.goals[0].target.figure]}" if self.goals else ""
@@ -123,36 +123,36 @@ class SensitivityAnswer(Answer):
         )
 
     def records(self) -> Iterator[Record]:
-        """One record per parameter and batch."""
+        """Build one record per parameter and batch."""
         for row in self.rows:
             yield plainly(values(COLUMNS, row))
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[MovedNumber]]:
-        """Parameters that change a figure."""
+        """Build a table of the parameters that change a figure."""
         return _TARGETS if self.goals else TABLE, [row for row in self.rows if row.moves]
 
     def premises(self) -> Record:
-        """Traffic, prices and engines."""
+        """Report the traffic, prices and engines that were assumed."""
         return assumptions(self.outcomes)
 
     def details(self) -> Record:
-        """The two parameters that reach the target with the smallest change, for each batch."""
+        """Report the two parameters that reach the target with the smallest change, by batch."""
         return {"targets": [goal_record(goal) for goal in self.goals]} if self.goals else {}
 
     def warnings(self) -> Iterator[str]:
-        """Warnings of the outcomes."""
+        """Yield the warnings of the outcomes."""
         return each_warning(self.outcomes)
 
     @property
     def charts(self) -> Charts:
-        """Draw how 10% less and more of each parameter changes speed."""
+        """A chart of how 10% less and more of each parameter changes speed."""
         from fastcalc.features.sensitivity.chart import tornado
 
         return {"tornado": partial(tornado, self.batches)}
 
 
 def goal_record(goal: Goal) -> Record:
-    """The two parameters that reach a target with the smallest change, as a record."""
+    """Describe the two parameters that reach a target with the smallest change."""
     target, pair = goal.target, goal.pair
     levers = zip(pair.levers, pair.values, strict=True) if pair else ()
     return {

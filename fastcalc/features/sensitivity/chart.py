@@ -10,7 +10,7 @@ from fastcalc.kit.charts.drawing import Chart, Swing
 from fastcalc.kit.charts.grounds import grounds
 
 _MOST = 14
-"""Most parameters in a picture."""
+"""Maximum number of parameters in a picture."""
 
 _LEAST = 5e-4
 """Change below which a parameter is not drawn. [1]"""

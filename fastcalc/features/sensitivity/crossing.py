@@ -1,4 +1,4 @@
-"""Root search: the parameter value at which a figure reaches a target, between two values."""
+"""Root search for the parameter value, between two values, at which a figure reaches a target."""
 
 from collections.abc import Callable
 from math import ceil, exp, floor, isfinite, log
@@ -13,7 +13,7 @@ _CHORDS = 3
 def nearest(
     surplus: Callable[[float], float], good: float, bad: float, *, is_whole: bool = False
 ) -> float:
-    """Value nearest to one that misses a target, on a log scale, that still reaches it.
+    """Find the value nearest to one that misses a target, on a log scale, that still reaches it.
 
     Below the smallest positive value, the value is 0. Times fall with a rate and rise with a
     latency, so secants are taken over 1 / value or over the value; if they gain little, the
@@ -56,7 +56,7 @@ def nearest(
 
 
 def _chord(low: float, high: float, below: float, above: float) -> float:
-    """Zero of the secant between two bounds, kept slightly away from the bounds."""
+    """Find the zero of the secant between two bounds, kept slightly away from the bounds."""
     sign = -1.0 if high > low else 1.0
     fraction = above / (above - below) if above > below else 0.5
     at_low, at_high = exp(sign * (low - high)), 1.0  # relative to the bound that reaches the target

@@ -1,4 +1,4 @@
-"""Effects of parameters: local effect, saturation value, and largest possible gain."""
+"""The effects of parameters: local effect, saturation value, and largest possible gain."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class OtherValue:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Effect of a parameter on each figure, with one element per batch.
+    """The effect of a parameter on each figure, with one element per batch.
 
     elasticity : relative change of each figure per relative change of the parameter; integers of a
         model, and the largest batch, use the change for 10% more [1]
@@ -72,7 +72,7 @@ class Effect:
 
 
 def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effect]:
-    """Effects of all parameters in an outcome's files, with its layout fixed.
+    """Compute the effects of all parameters in an outcome's files, with its layout fixed.
 
     Parameters without another valid value are omitted. All parameters are varied in parallel, so
     that their scenarios are evaluated together.
@@ -93,7 +93,7 @@ def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effec
 
 
 def _effect(figures: MovedFigures, base: Answers, lever: Lever) -> Effect | None:
-    """Effect of a parameter, without its saturation value."""
+    """Compute the effect of a parameter, without its saturation value."""
     scenario, each = figures.scenario, figures.answered.each
     steps = [partial(_step, figures, base, lever, factor) for factor in (MORE, 1.0 / MORE)]
     slope_and_ends = partial(_local_slope, figures, base, lever), partial(_ends, figures, lever)
@@ -117,7 +117,7 @@ def _nothing(scenario: Scenario) -> Answers:
 
 
 def _step(figures: MovedFigures, base: Answers, lever: Lever, factor: float) -> OtherValue:
-    """A parameter times a factor, or the next valid value beyond."""
+    """Multiply a parameter by a factor, or take the next valid value beyond."""
     value, limit = lever.number.value, lever.number.limit
     values: Iterable[float] = [min(max(value * factor, limit.minimum), limit.maximum)]
     if limit.is_whole:
@@ -134,7 +134,7 @@ def _step(figures: MovedFigures, base: Answers, lever: Lever, factor: float) -> 
 
 
 def _local_slope(figures: MovedFigures, base: Answers, lever: Lever) -> Answers:
-    """Elasticity of each figure, by a central difference."""
+    """Compute the elasticity of each figure by a central difference."""
     value, limit = lever.number.value, lever.number.limit
     low = max(value * exp(-_STEP), min(limit.minimum, value))
     high = min(value * exp(_STEP), max(limit.maximum, value))
@@ -149,7 +149,7 @@ def _local_slope(figures: MovedFigures, base: Answers, lever: Lever) -> Answers:
 
 
 def _slope(ratio: Answers, distance: float) -> Answers:
-    """Slopes of logarithms; 0 if the difference is only rounding."""
+    """Compute the slopes of logarithms. 0 if the difference is only rounding."""
 
     def slope(figure: Floats) -> Floats:
         change = np.log(figure)
@@ -165,7 +165,10 @@ def ends_of(lever: Lever) -> tuple[float, float]:
 
 
 def _ends(figures: MovedFigures, lever: Lever) -> tuple[Floats, Floats]:
-    """Speeds at the smallest and the largest valid value; 0 if a value is impossible."""
+    """Compute the speeds at the smallest and the largest valid value.
+
+    0 if a value is impossible.
+    """
     low, high = figures.answered.each(
         [partial(figures.at, "speed", {lever: end}) for end in ends_of(lever)]
     )
@@ -198,6 +201,6 @@ def _enough_at(
 
 
 def _surplus(figures: MovedFigures, lever: Lever, index: int, speed: float, value: float) -> float:
-    """Fraction of the time per token left over at a batch, relative to a target speed. [1]"""
+    """Compute the fraction of the time per token left over, relative to a target speed. [1]"""
     at_value = figures.at("speed", {lever: value})[index]
     return float(1.0 - speed / at_value) if at_value > 0.0 else -inf

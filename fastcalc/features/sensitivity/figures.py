@@ -1,4 +1,4 @@
-"""Figures of a scenario that parameters may change, at every batch."""
+"""The figures of a scenario that parameters may change, at every batch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from fastcalc.formulas.types import Floats
 
 
 class Answers(NamedTuple):
-    """Figures of each batch; nan if the batch does not fit or has no price.
+    """The figures of each batch. NaN if the batch does not fit or has no price.
 
     speed : output tokens/s per user, decode only [1/s]
     total : output tokens/s of the deployment, including time for prefill [1/s]
@@ -45,7 +45,7 @@ def answers_of(outcome: Outcome) -> Answers:
 
 
 def figure_of(outcome: Outcome, figure: str) -> Floats:
-    """One figure of an outcome at every batch, without computing the others."""
+    """Compute one figure of an outcome at every batch, without computing the others."""
     estimate = outcome.estimate
     if figure == "largest_batch":
         return np.full(estimate.fits.shape, float(outcome.max_batch) or np.nan)
@@ -68,7 +68,7 @@ Moves = frozenset[tuple[Lever, float]]
 
 
 class MovedFigures:
-    """Figures of a scenario when its parameters move, each computed once.
+    """The figures of a scenario when its parameters change, each computed once.
 
     answered : figures by moved parameters; None if the values are invalid
     """
@@ -81,12 +81,12 @@ class MovedFigures:
         self._located: dict[Moves, Location | None] = {}
 
     def answers(self, lever: Lever, value: float) -> Answers | None:
-        """List all figures with another value of a parameter; None if the value is invalid."""
+        """Compute all figures with another value of a parameter. None if the value is invalid."""
         figures = self._figures(frozenset({(lever, value)}), FIGURES)
         return None if figures is None else Answers(**figures)
 
     def at(self, figure: str, moves: Mapping[Lever, float]) -> Floats:
-        """One figure at every batch; nan if the values are invalid."""
+        """Compute one figure at every batch. NaN if the values are invalid."""
         moved = frozenset(
             (lever, value) for lever, value in moves.items() if value != lever.number.value
         )
@@ -94,7 +94,7 @@ class MovedFigures:
         return np.full(len(self.scenario.batches), np.nan) if figures is None else figures[figure]
 
     def _figures(self, moves: Moves, figures: tuple[str, ...]) -> dict[str, Floats] | None:
-        """Figures with changed parameters; None if the values are invalid or do not fit."""
+        """Compute figures with changed parameters. None if the values are invalid or do not fit."""
         if moves not in self._located:
             self._located[moves] = self._placed(moves)
         return None if self._located[moves] is None else self.answered.ask((moves, figures))
@@ -111,7 +111,7 @@ class MovedFigures:
     def _computed(
         self, questions: Sequence[tuple[Moves, tuple[str, ...]]]
     ) -> list[dict[str, Floats] | None]:
-        """Requested figures of all moved scenarios, evaluated together."""
+        """Compute the requested figures of all changed scenarios, evaluated together."""
         located = (self._located[moves] for moves, _ in questions)
         outcomes = evaluate_located(location for location in located if location is not None)
         pairs = zip(outcomes, questions, strict=True)
@@ -140,5 +140,5 @@ class BatchFigure:
         return replace(base_scenario, batches=(base_scenario.batches[self.place],))
 
     def at(self, moves: Mapping[Lever, float]) -> float:
-        """Figure at this batch; nan if the values are invalid."""
+        """Compute the figure at this batch. NaN if the values are invalid."""
         return float(self.of_all.at(self.figure, moves)[self.place])

@@ -1,4 +1,4 @@
-"""Parameters in a scenario's files, and the scenario with a changed parameter."""
+"""The parameters in a scenario's files, and the scenario with a changed parameter."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Lever:
         return self.file == "model" or (is_parameter and PARAMETERS[name].raised is None)
 
     def moved(self, scenario: Scenario, value: float) -> Scenario:
-        """A scenario with another value of this parameter."""
+        """Change this parameter of a scenario to another value."""
         location = self.number.place
         if self.file == "engine":
             return replace(scenario, engine=with_value(scenario.engine, location, value))
@@ -49,7 +49,7 @@ class Lever:
 
 
 def levers(scenario: Scenario) -> list[Lever]:
-    """All parameters in a scenario's files that apply to its chip, and defaults; no switches."""
+    """List the parameters and defaults in a scenario's files that apply to its chip."""
     chip, model, host = scenario.hardware, scenario.model, scenario.memory.host
     listed = [Lever("hardware", chip.id, number) for number in _of_chip(scenario)]
     listed += [Lever("hardware", chip.id, number) for number in default_numbers(chip)]
@@ -66,7 +66,7 @@ def levers(scenario: Scenario) -> list[Lever]:
 
 
 def _of_chip(scenario: Scenario) -> Iterator[EntryNumber]:
-    """Yield the parameters of a chip; of its offers, only the one that sets the price.
+    """Yield a chip's parameters and, of its offers, only the one that sets the price.
 
     The median offer counts, and moving it could make another offer the median; it is therefore
     treated as a rent of its own.

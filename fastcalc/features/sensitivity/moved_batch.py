@@ -18,7 +18,7 @@ _RANKS = ("The most effective chip or engine parameter", "Next")
 """Words around the parameters with the largest effects."""
 
 _WORTH = 0.05
-"""Elasticity from which a sentence names a parameter. [1]"""
+"""Elasticity above which a sentence names a parameter. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +35,16 @@ class MovedBatch:
 
     @property
     def shown(self) -> list[MovedNumber]:
-        """Parameters that change a figure, by printed effect; with a target, by change needed."""
+        """The parameters that change a figure, by printed effect or by the change needed."""
         moving = [row for row in self.rows if row.moves]
         return sorted(moving, key=_distance if self.goal else _printed_effect)
 
     def opening(self, most: int) -> str:
-        """State the present speed and limiter, and at most this many parameters to change."""
+        """State the present speed and limiter, and name at most this many parameters to change."""
         return " ".join([self._today(), *self.buys()[:most]])
 
     def headline(self) -> str:
-        """Sentence on the largest effects and on saturation, or on how to reach the target."""
+        """State the largest effects and the saturation, or how to reach the target."""
         if self.goal is None:
             return self.opening(1)
         return f"{self._today()} {self._reaching(self.goal)}"
@@ -54,7 +54,7 @@ class MovedBatch:
         return alone(TableRow(self.rows[0].point, self.outcome), is_priced=is_priced)
 
     def buys(self) -> list[str]:
-        """State the parameters of chip and engine with the largest effects."""
+        """Name the parameters of chip and engine with the largest effects."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
             f"{start} is {row.name} (now {row.text(row.value)}): "
@@ -64,7 +64,7 @@ class MovedBatch:
         ]
 
     def buys_nothing(self) -> list[str]:
-        """Parameters of a chip, with the value above which they gain neither speed nor batch."""
+        """Name a chip's parameters with the value above which they gain neither speed nor batch."""
         spare = [row for row in self._designed() if row.is_spare]
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
@@ -91,7 +91,7 @@ class MovedBatch:
         return f"No single number of chip or engine reaches {wanted}."
 
     def pair(self) -> str:
-        """The smallest change of two numbers that reaches the target, if any."""
+        """Describe the smallest change of two numbers that reaches the target, if any."""
         is_reached = all(row.factor == 1.0 for row in self.rows)
         if self.goal is None or self.goal.pair is None or is_reached:
             return ""
@@ -126,13 +126,13 @@ def batches_of(
 
 
 def _distance(row: MovedNumber) -> tuple[bool, float]:
-    """Sort key: distance to the value that reaches a target, or how close the parameter comes."""
+    """Return the sort key: distance to the value that reaches a target, or how close it comes."""
     factor = row.factor
     return factor is None, max(factor, 1.0 / factor) if factor else rank(row)[0]
 
 
 def _printed_effect(row: MovedNumber) -> tuple[float, ...]:
-    """Sort key: change of speed with 10% more, as in the table; at a limit, 10% of its slope."""
+    """Return the sort key: change of speed with 10% more, as in the table."""
     change = row.change("speed")
     change = 0.1 * row.elasticity if isnan(change) else change
     return (-abs(change) if isfinite(change) else 0.0, *rank(row))

@@ -26,7 +26,7 @@ KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class MovedNumber:
-    """Row of a parameter at one batch.
+    """The row of a parameter at one batch.
 
     place : index of the batch in the outcome
     point : record of `compare` at that batch
@@ -41,32 +41,32 @@ class MovedNumber:
 
     @property
     def path(self) -> str:
-        """Path of the parameter in a what-if."""
+        """The path of the parameter in a what-if."""
         return self.effect.lever.number.path
 
     @property
     def value(self) -> float:
-        """Present value. [SI]"""
+        """The present value. [SI]"""
         return float(self.effect.lever.number.value)
 
     @property
     def elasticity(self) -> float:
-        """Relative change of speed per relative change of the parameter. [1]"""
+        """The relative change of speed per relative change of the parameter. [1]"""
         return float(self.effect.elasticity.speed[self.place])
 
     @property
     def reach(self) -> float:
-        """Ratio of the highest possible speed to the present speed. [1]"""
+        """The highest possible speed divided by the present speed. [1]"""
         return float(self.effect.reach[self.place])
 
     @property
     def best_speed(self) -> float:
-        """Speed at the best valid value. [1/s]"""
+        """The speed at the best valid value. [1/s]"""
         return self.reach * float(self.outcome.estimate.speed[self.place])
 
     @property
     def enough(self) -> float:
-        """Saturation value; nan if no value reaches the full gain. [SI]"""
+        """The saturation value. NaN if no value reaches the full gain. [SI]"""
         return float(self.effect.enough[self.place])
 
     @property
@@ -77,27 +77,27 @@ class MovedNumber:
 
     @property
     def needed(self) -> float | None:
-        """Value that reaches the target; None if none does. [SI]"""
+        """The value that reaches the target. None if none does. [SI]"""
         return self.alone.value if self.alone else None
 
     @property
     def factor(self) -> float | None:
-        """Ratio of the needed value to the present one; None if there is none. [1]"""
+        """The needed value divided by the present one. None if there is none. [1]"""
         return self.alone.factor if self.alone else None
 
     @property
     def moves(self) -> bool:
-        """Whether it changes the target's figure at this batch; without a target, any figure."""
+        """Whether it changes the target's figure at this batch or, without a target, any figure."""
         if self.alone is None:
             return self.effect.moves
         return self.alone.moves or abs(self.slope(self.alone.figure)) > 0.0
 
     def change(self, figure: str) -> float:
-        """Relative change of a figure for 10% more. [1]"""
+        """Return the relative change of a figure for 10% more. [1]"""
         return float(getattr(self.effect.raised.change, figure)[self.place]) - 1.0
 
     def slope(self, figure: str) -> float:
-        """Elasticity of a figure. [1]"""
+        """Return the elasticity of a figure. [1]"""
         return float(getattr(self.effect.elasticity, figure)[self.place])
 
     def text(self, value: float | None) -> str:
@@ -105,27 +105,27 @@ class MovedNumber:
         return "-" if value is None else of_kind(value, self.effect.lever.number.kind)
 
     def path_cell(self) -> str:
-        """Path of the parameter, with a star if a median is assumed."""
+        """Format the path of the parameter, with a star if a median is assumed."""
         return self._starred(self.path)
 
     @property
     def name(self) -> str:
-        """Name of the parameter in the usual terms."""
+        """The name of the parameter in the usual terms."""
         return in_words(self.path)
 
     def name_cell(self) -> str:
-        """Name of the parameter, with a star if a median is assumed."""
+        """Format the name of the parameter, with a star if a median is assumed."""
         return self._starred(self.name)
 
     def _starred(self, text: str) -> str:
         return text + " *" * self.effect.lever.number.is_default
 
     def value_cell(self) -> str:
-        """Present value with its unit."""
+        """Format the present value with its unit."""
         return self.text(self.value)
 
     def change_cell(self, figure: str) -> str:
-        """Change of a figure in percent, or the reason why there is none."""
+        """Format the change of a figure in percent, or the reason why there is none."""
         change = self.change(figure)
         if self.effect.raised.value is None:
             return "at limit"
@@ -134,25 +134,25 @@ class MovedNumber:
         return "0" if abs(change) < 5e-5 else f"{100.0 * change:+.2g}%"
 
     def reach_cell(self) -> str:
-        """Divide the highest possible speed by the present speed."""
+        """Format the ratio of the highest possible speed to the present speed."""
         return "-" if not isfinite(self.reach) else f"{number(self.reach, 3)}x"
 
     def enough_cell(self) -> str:
-        """Saturation value."""
+        """Format the saturation value."""
         return self.text(self.enough if isfinite(self.enough) else None)
 
     def needed_cell(self) -> str:
-        """Value that reaches the target."""
+        """Format the value that reaches the target."""
         return self.text(self.needed)
 
     def factor_cell(self) -> str:
-        """Divide the needed value by the present one."""
+        """Format the ratio of the needed value to the present one."""
         if self.factor is None:
             return "-"
         return f"{number(self.factor)}x" if self.factor else "0"
 
     def best_cell(self) -> str:
-        """Target figure at the best value, if no value reaches the target."""
+        """Format the target figure at the best value, if no value reaches the target."""
         if self.alone is None or self.needed is not None:
             return ""
         if not isfinite(self.alone.extreme):
@@ -267,7 +267,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     ),
 )
 NAME = Column[MovedNumber]("name", "text", heading=("", "parameter"), format=MovedNumber.name_cell)
-"""Column only of tables: the name of the parameter in the usual terms."""
+"""Column of tables only: the name of the parameter in the usual terms."""
 
 BEST = Column[MovedNumber](
     "best",
@@ -275,7 +275,7 @@ BEST = Column[MovedNumber](
     heading=("best", "possible"),
     format=MovedNumber.best_cell,
 )
-"""Column only of tables: the target figure if no value reaches the target."""
+"""Column of tables only: the target figure if no value reaches the target."""
 
 
 def rank(row: MovedNumber) -> tuple[float, ...]:

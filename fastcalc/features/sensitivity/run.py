@@ -34,7 +34,7 @@ _DOLLARS = ("$/Mtok", "USD/Mtok", "/Mtok")
 
 
 def target(text: "NumberGiven") -> Target:
-    """Target figure and value, identified by the unit.
+    """Parse a target figure and its value, identified by the unit.
 
     >>> target("0.5$/Mtok"), target("200 ms")
     (Target(figure='usd', value=0.5), Target(figure='ttft', value=0.2))
@@ -63,7 +63,7 @@ _MOST_BATCHES = 12
 
 
 def run(request: Sensitivity) -> Answer:
-    """Vary every parameter at each batch; the answer is no if nothing reaches a target."""
+    """Vary every parameter at each batch. The answer is "no" if nothing reaches a target."""
     aim = None if request.target is None else target(request.target)
     reading: list[str] = []
     outcomes = _outcomes(request, reading)

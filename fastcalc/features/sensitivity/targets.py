@@ -18,24 +18,24 @@ from fastcalc.features.sensitivity.levers import Lever, levers
 
 @dataclass(frozen=True)
 class Target:
-    """A figure with its minimum, or for times and prices its maximum. [SI]"""
+    """A figure with its minimum or, for times and prices, its maximum. [SI]"""
 
     figure: str
     value: float
 
     def reached(self, value: float) -> bool:
-        """Whether a figure reaches the target; nan does not."""
+        """Check whether a figure reaches the target. NaN does not."""
         return value >= self.value if self.figure == "speed" else value <= self.value
 
     def surplus(self, value: float) -> float:
-        """Fraction of time or money left over; negative if the target is missed. [1]"""
+        """Compute the fraction of time or money left over. Negative if the target is missed. [1]"""
         if np.isnan(value) or (self.figure == "speed" and value <= 0.0):
             return -inf
         left = 1.0 - (self.value / value if self.figure == "speed" else value / self.value)
         return max(left, 0.0) if self.reached(value) else min(left, -_LEAST)
 
     def better(self, first: float, second: float) -> bool:
-        """Whether one figure is better than another; nan is worse than any."""
+        """Check whether one figure is better than another. NaN is worse than any."""
         if np.isnan(second):
             return not np.isnan(first)
         return first > second if self.figure == "speed" else first < second
@@ -43,7 +43,7 @@ class Target:
 
 @dataclass(frozen=True)
 class NeededValue:
-    """Value of one parameter that reaches the target.
+    """The value of one parameter that reaches the target.
 
     figure : figure of the target
     value : value nearest to the present one that reaches the target; None if none does
@@ -64,13 +64,13 @@ class NeededValue:
 
     @property
     def factor(self) -> float | None:
-        """Ratio of the value to the present one; 0 if the value is 0. [1]"""
+        """The needed value divided by the present one. 0 if the needed value is 0. [1]"""
         return None if self.value is None else self.value / self.lever.number.value
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The two parameters that reach a target with the smallest change, both by the same factor.
+    """The two parameters that reach a target with the smallest change, by the same factor.
 
     values : values that reach the target
     factor : improvement of each, or less if it reaches its limit first [1]
@@ -83,7 +83,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Goal:
-    """Ways to reach a target at one batch.
+    """The ways to reach a target at one batch.
 
     scenario : scenario of this batch with its layout fixed
     """
@@ -127,7 +127,7 @@ def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None)
 
 
 def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) -> Goal:
-    """Ways to reach a target at a batch: by single parameters, and by the pair of least change.
+    """Find the ways to reach a target at a batch: single parameters, and the best pair.
 
     answers : needed value of each parameter alone
     """
@@ -139,7 +139,7 @@ def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) 
 
 
 def _with_value(figures: BatchFigure, lever: Lever, value: float) -> float:
-    """Figure of a batch with another value of a parameter."""
+    """Compute a batch's figure with another value of a parameter."""
     return figures.at({lever: value})
 
 
@@ -161,10 +161,10 @@ def _alone(figure: Callable[[float], float], lever: Lever, target: Target) -> Ne
 
 
 def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> NeededValue:
-    """Nearest value that reaches a target, for a parameter whose better direction is unknown.
+    """Find the nearest value that reaches a target if the better direction is unknown.
 
-    The value is doubled and halved until the target is reached or the figure keeps getting worse;
-    then the nearest value within the last interval is searched.
+    The value is doubled and halved until the target is reached or the figure keeps getting worse.
+    Then the nearest value within the last interval is searched.
     """
     now, limit = lever.number.value, lever.number.limit
     today = extreme = figure(now)
@@ -190,7 +190,7 @@ def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> N
 def _between(
     lever: Lever, target: Target, figure: Callable[[float], float], ends: tuple[float, float]
 ) -> float:
-    """Value nearest to the second bound that still reaches a target, as the first bound does.
+    """Find the value nearest to the second bound that reaches a target, as the first does.
 
     If there are few integers, all are tried, since only some may be valid.
     """
@@ -220,7 +220,7 @@ Group = Sequence[Lever]
 def _least_pair(
     figures: BatchFigure, listed: Sequence[Lever], target: Target, furthest: float
 ) -> Pair | None:
-    """Pair of parameters that reaches a target with the smallest change.
+    """Find the pair of parameters that reaches a target with the smallest change.
 
     Both improve by the same factor, the smallest of all pairs; None if a single parameter needs
     no larger factor.
@@ -258,7 +258,7 @@ def _least_pair(
 
 
 def _smaller(first: Group, second: Group) -> list[tuple[Group, Group]]:
-    """Smaller groups that cover the same pairs, ordered with the strongest parameters last."""
+    """Split groups into smaller ones that cover the same pairs, strongest parameters last."""
     if first is second or len(first) >= len(second):
         half = len(first) // 2
         strong, weak = first[:half], first[half:]
@@ -280,7 +280,7 @@ _LEAST = 1e-15
 
 
 def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | None:
-    """Bound of a parameter at which a figure is better, or None if both are equal."""
+    """Return the bound of a parameter with the better figure. None if both are equal."""
     low, high = ends_of(lever)
     each = figures.of_all.answered.each
     at_low, at_high = each([partial(figures.at, {lever: end}) for end in (low, high)])
@@ -290,6 +290,6 @@ def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | Non
 
 
 def _better(lever: Lever, end: float, factor: float) -> float:
-    """A parameter moved towards its better bound by a factor, within its limits."""
+    """Move a parameter towards its better bound by a factor, within its limits."""
     now = lever.number.value
     return min(now * factor, end) if end > now else max(now / factor, end)

@@ -30,7 +30,7 @@ _NO_FOUR_BITS = "4-bit weights or KV caches on a chip without units for them"
 
 @dataclass(frozen=True)
 class Ranks:
-    """Numbers of chips and ranks to combine; None if the placement chooses them. [1]"""
+    """The numbers of chips and ranks to combine. None if the placement chooses them. [1]"""
 
     chips: tuple[int, ...] | None = None
     tp: tuple[int, ...] | None = None
@@ -54,14 +54,14 @@ class Ranks:
         return [Sharding(*ranks).on(hardware, is_alone=is_alone) for ranks in combinations]
 
     def _placed_on(self, hardware: Hardware, is_alone: bool) -> "Ranks":
-        """These ranks, without tensor parallelism on a chip that does not split layers."""
+        """Select these ranks, without tensor parallelism on a chip that does not split layers."""
         takes_layers_whole = hardware.execution == "spatial" and not is_alone
         return Ranks(chips=self.chips, pp=self.pp) if takes_layers_whole else self
 
 
 @dataclass(frozen=True)
 class Axes:
-    """Axes of a sweep.
+    """The axes of a sweep.
 
     Chips come with their engines, which may be borrowed from another class. A format of None is
     the model's own. Without contexts, the mean context of each request is used. [1]
@@ -101,7 +101,7 @@ class Axes:
         )
 
     def too_long(self, model: Model) -> str:
-        """Say why a model skips requests that are too long for it."""
+        """Explain why a model skips requests that are too long for it."""
         if 0.0 < self.memory.longest < (model.max_context or inf):
             return f"more than the {self.memory.longest:,.0f} tokens of the engine's max_model_len"
         return f"a context beyond the maximum of {model.id}"
@@ -166,7 +166,7 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
 
 
 def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
-    """Yield a scenario for each grid of a model; the grid adds the requests and batches."""
+    """Yield a scenario for each grid of a model. The grid adds the requests and batches."""
     combined = product(axes.chips, axes.weights, axes.kv, axes.speculations)
     ranks_of_a_layer = (axes.ranks.tp, axes.ranks.ep, axes.ranks.dp)
     cuts_layers = not axes.is_alone and any(
@@ -193,7 +193,7 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
 
 
 def _with_fp4_named(scenario: Scenario) -> Scenario | None:
-    """A scenario with ``fp4`` replaced by the chip's 4-bit format; None without such units."""
+    """Replace ``fp4`` by the chip's 4-bit format. Returns None without such units."""
     if "fp4" not in (scenario.weights, scenario.kv):
         return scenario
     fp4 = four_bits(scenario.hardware)

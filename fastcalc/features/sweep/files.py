@@ -18,10 +18,10 @@ Write = Callable[[Any], str]
 
 
 class Sink(Protocol):
-    """Writer that receives blocks one after another."""
+    """A writer that receives blocks one after another."""
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
-        """Take the points of a block."""
+        """Write the points of a block."""
 
     def close(self, extra: Record) -> None:
         """Write the data that accompanies the points, and finish."""
@@ -34,18 +34,18 @@ class CSVSink:
         self.stream, self.is_new = stream, True
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
-        """Take the points of a block."""
+        """Write the points of a block."""
         if self.is_new:
             self.stream.write(csv_line(columns))
         self.is_new = False
         self.stream.writelines(",".join(row) + "\n" for row in rows(columns, shape, csv_cell))
 
     def close(self, extra: Record) -> None:
-        """Write nothing: CSV cannot hold accompanying data."""
+        """Write nothing, because CSV cannot hold accompanying data."""
 
 
 class JSONSink:
-    """One document in the form of ``compare``, with a record for each point."""
+    """A document in the form of ``compare``, with a record for each point."""
 
     def __init__(self, stream: TextIO, head: Mapping[str, str]) -> None:
         self.stream, self.between = stream, "\n"
@@ -53,7 +53,7 @@ class JSONSink:
         stream.write("{\n" + "".join(lines) + '  "records": [')
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
-        """Take the points of a block."""
+        """Write the points of a block."""
         keys = [f"      {to_json(key)}: " for key in columns]
         before = [f"{{\n{keys[0]}", *(f",\n{key}" for key in keys[1:])]
         pieces = [text for key in before for text in (key, "")]
@@ -72,7 +72,7 @@ class JSONSink:
 
 
 class ParquetSink:
-    """A row group for each block; only text is dictionary-encoded; missing values are null."""
+    """A row group for each block. Only text is dictionary-encoded, and missing values are null."""
 
     def __init__(self, stream: BinaryIO) -> None:
         try:
@@ -153,7 +153,7 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
 
 
 def numbers(values: Sequence[float], write: Write) -> list[str]:
-    """Numbers as text with twelve digits, integers without decimals; non-finite ones as missing.
+    """Format numbers with twelve digits, integers without decimals, non-finite ones as missing.
 
     All are formatted in one call, which is faster than one call per number.
 
@@ -171,7 +171,7 @@ def numbers(values: Sequence[float], write: Write) -> list[str]:
 
 
 def _number(text: str, write: Write) -> str:
-    """A large or non-finite number as text."""
+    """Format a large or non-finite number."""
     if "n" in text:  # nan and inf
         return write(None)
     rounded = float(text)
@@ -179,5 +179,5 @@ def _number(text: str, write: Write) -> str:
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON text."""
+    """Format a value as JSON."""
     return visible(to_json(value))

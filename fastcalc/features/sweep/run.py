@@ -51,16 +51,16 @@ NOTED = 1_000_000
 """Number of points from which the forecast is printed. [1]"""
 
 LONGEST = 600.0
-"""Longest time that needs no confirmation. [s]"""
+"""Longest run time that needs no confirmation. [s]"""
 
 SECONDS = {"csv": 15e-6, "json": 20e-6, "parquet": 2e-6}
-"""Time per point, rounded up; measured as docs/benchmarks.md describes. [s]"""
+"""Time per point, rounded up, measured as docs/benchmarks.md describes. [s]"""
 
 BYTES = {"csv": 450, "json": 1600, "parquet": 180}
 """Bytes per point, rounded up. [B]"""
 
 DEPLOYMENT = 0.02
-"""Time of the setup of each combination of chip, model, formats and engine. [s]"""
+"""Setup time of each combination of chip, model, formats and engine. [s]"""
 
 
 def foresee(
@@ -86,12 +86,12 @@ def foresee(
 
 _TABLE = "table"
 TERMINAL_ROWS = 200
-"""Most points printed if a sweep is not written to a file."""
+"""Maximum number of points printed if a sweep is not written to a file."""
 
 POINT_KEYS = "hardware model chips batch"
 ANSWER_KEYS = "tokens_per_s_per_user tokens_per_s_total usd_per_mtok_total limiter"
 VARIED_KEYS = "engine tp pp ep dp weight_format kv_format prompt_tokens output_tokens host fits"
-"""Keys of the table on a terminal; keys of `VARIED_KEYS` appear only if the points differ."""
+"""Keys of the table on a terminal. Keys of `VARIED_KEYS` appear only if the points differ."""
 
 
 def run(request: Sweep) -> None:
@@ -119,7 +119,7 @@ def run(request: Sweep) -> None:
 
 
 def _kind_of(request: Sweep) -> str:
-    """Output format: a table if requested, or by default on a terminal."""
+    """Choose the output format: a table if requested, or by default on a terminal."""
     is_shown = request.out is None and request.format is None and is_terminal()
     if is_shown or request.format == _TABLE:
         return _TABLE
@@ -134,7 +134,7 @@ def save(request: Sweep, file: Path, wording: Wording) -> None:
 
 @dataclass(frozen=True)
 class Combinations:
-    """Combinations of a sweep.
+    """The combinations of a sweep.
 
     grids : grids of the combinations to evaluate
     left_out : number of skipped combinations by reason
@@ -149,11 +149,11 @@ class Combinations:
 
     @property
     def points(self) -> int:
-        """Number of points. [1]"""
+        """The number of points. [1]"""
         return sum(grid.size for grid in self.grids)
 
     def changed(self, scenario: Scenario) -> Columns:
-        """Make columns of the listed what-ifs, with the values of a scenario."""
+        """Build the columns of the listed what-ifs, with the values of a scenario."""
         columns: Columns = {
             key: nan if type_ is float else CodedColumn(np.int64(0), (None,))
             for key, type_ in self.changes.keys.items()
@@ -166,7 +166,10 @@ class Combinations:
 
 
 def combinations(request: Sweep, notes: list[str]) -> Combinations:
-    """Combinations to evaluate, with skipped ones counted by reason; refuse an empty sweep."""
+    """List the combinations to evaluate, and count skipped ones by reason.
+
+    Refuses an empty sweep.
+    """
     changes = change_lists(request.set)
     swept: list[Grid] = []
     left_out: Counter[str] = Counter()
@@ -200,14 +203,14 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
 
 
 def _applied(*entries: NamedEntry | None) -> frozenset[str]:
-    """Changes applied to some entries, as written."""
+    """Return the changes applied to some entries, as written."""
     return frozenset(change for entry in entries if entry for change in entry.what_if)
 
 
 def fill(
     sink: Sink, swept: Combinations, wording: Wording = as_flags, *, shows_progress: bool = False
 ) -> int:
-    """Write all points and their accompanying data; return the number that does not fit."""
+    """Write all points and their accompanying data, and return the number that does not fit."""
     gc.enable()  # a sweep runs longer than a table, so garbage collection pays off
     points_done = unfit = 0
     for grid, columns in solve_all(swept.grids):
@@ -225,7 +228,7 @@ def fill(
 
 
 def _worded(columns: Columns, wording: Wording) -> Columns:
-    """Columns with the references in their text written out."""
+    """Write out the references in the text of columns."""
     return {
         key: CodedColumn(column.codes, tuple(written(list(column.words), wording)))
         if isinstance(column, CodedColumn)
@@ -278,7 +281,7 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
 
 
 def _first_points(swept: Combinations, screen: Screen) -> list[Part]:
-    """The first points as a table with the main keys, since a screen cannot show them all."""
+    """Show the first points in a table with the main keys, because a screen is too narrow."""
     points = (
         records.plainly(record)
         for grid, columns in solve_all(swept.grids)

@@ -1,4 +1,4 @@
-"""Import of Hugging Face configurations: conversion of a ``config.json`` to a model file.
+"""Import of Hugging Face configurations: convert a ``config.json`` to a model file.
 
 `json_file` reads the file. `model` finds the reader in the table of `families` and assembles the
 entry. Readers (`dense`, `mixture`, `hybrid`, `compressed`, and `unknown` for the rest) return

@@ -14,7 +14,7 @@ _PICKED = 4  # compression ratio with an indexer; with other ratios, all entries
 
 
 def deepseek_v4(fields: Fields) -> list[Layer]:
-    """DeepSeek V4: sliding windows, with entries that each compress 4 or 128 older tokens."""
+    """Read DeepSeek V4: sliding windows, with entries that compress 4 or 128 older tokens each."""
     count = fields.layers()
     rates = fields.numbers("compress_ratios", count)
     if rates is None:
@@ -43,12 +43,12 @@ def deepseek_v4(fields: Fields) -> list[Layer]:
 
 
 def streams(fields: Fields) -> dict[str, int]:
-    """Residual streams of hyper-connections. [1]"""
+    """Read the residual streams of hyper-connections. [1]"""
     return {"residual_streams": fields.count("hc_mult", default=4)}
 
 
 def merged_streams(fields: Fields) -> dict[str, int]:
-    """Residual streams, and the parameters that merge them before the head. [1]"""
+    """Read the residual streams, and the parameters that merge them before the head. [1]"""
     block = streams(fields)
     number, hidden = block["residual_streams"], fields.count("hidden_size")
     fields.remark("other_parameters merges the residual streams before the head.")

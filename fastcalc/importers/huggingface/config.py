@@ -1,4 +1,4 @@
-"""Fields of a configuration, with type checks and notes on every assumption."""
+"""The fields of a configuration, with type checks and notes on every assumption."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass
 class Fields:
-    """Fields of one configuration, with remarks on how they were read.
+    """The fields of one configuration, with remarks on how they were read.
 
     ``null`` counts as absent; of several names, the first one present is used. The data are in the
     mappings ``roots`` of the file, of which the first has priority.
@@ -36,17 +36,17 @@ class Fields:
             self.remarks.append(sentence)
 
     def refuse(self, sentence: str) -> InputError:
-        """Error for this file, located at the first field that the message names."""
+        """Build an error for this file, located at the first field that the message names."""
         words = re.findall(r"\w+", sentence)
         paths = [(*root, word) for word in words for root in self.roots]
         return InputError(f"{self.file.place(*paths, *self.roots)}: {sentence}")
 
     def has(self, *names: str) -> bool:
-        """Whether any of the names has a value."""
+        """Check whether any of the names has a value."""
         return any(self.data.get(name) is not None for name in names)
 
     def require(self, *fields: str | tuple[str, ...]) -> None:
-        """Raise one error for all missing fields; a tuple holds alternative names of one field."""
+        """Raise one error for all missing fields. A tuple holds alternative names of one field."""
         missing = []
         for required in fields:
             names = (required,) if isinstance(required, str) else required
@@ -57,7 +57,7 @@ class Fields:
             raise self.refuse(f"too little information to count the model: {missing_fields}")
 
     def count(self, *names: str, default: int | None = None, minimum: int = 1) -> int:
-        """Required whole number, or the family's default, which is noted."""
+        """Read a required whole number, or use the family's default, which is noted."""
         number = self.maybe(*names, minimum=minimum)
         if number is not None:
             return number
@@ -69,7 +69,7 @@ class Fields:
         return default
 
     def maybe(self, *names: str, minimum: int = 1, maximum: int = MOST) -> int | None:
-        """Whole number, or None if the field is absent."""
+        """Read a whole number. Returns None if the field is absent."""
         for name in names:
             value = self.data.get(name)
             if value is not None:
@@ -84,7 +84,7 @@ class Fields:
         return count
 
     def flag(self, name: str, default: bool, *, noted: bool = True) -> bool:
-        """Boolean; the default is noted unless `noted` is false."""
+        """Read a boolean. The default is noted unless `noted` is false."""
         value = self._typed(name, bool, "true or false")
         if value is not None:
             return value
@@ -94,26 +94,26 @@ class Fields:
         return default
 
     def word(self, name: str) -> str | None:
-        """Text, or None if the field is absent."""
+        """Read a text. Returns None if the field is absent."""
         return self._typed(name, str, "text")
 
     def mapping(self, name: str) -> dict[str, Json] | None:
-        """Nested mapping, or None if the field is absent."""
+        """Read a nested mapping. Returns None if the field is absent."""
         return self._typed(name, dict, "a mapping")
 
     def nested(self, name: str) -> "Fields":
-        """Fields of a nested mapping, empty if it is absent; remarks are shared."""
+        """Read the fields of a nested mapping, empty if it is absent. Remarks are shared."""
         return replace(self, data=self.mapping(name) or {}, defaults={}, roots=self._below(name))
 
     def inside(self, data: dict[str, Json], *steps: str | int) -> "Fields":
-        """Fields of a mapping at some steps, with separate remarks."""
+        """Read the fields of a mapping at some steps, with separate remarks."""
         return Fields(data, self.file, roots=self._below(*steps))
 
     def _below(self, *steps: str | int) -> tuple[Path_, ...]:
         return tuple((*root, *steps) for root in self.roots)
 
     def blocks(self, name: str) -> list["Fields"]:
-        """Layers that a list describes one by one, each on top of these fields."""
+        """Read layers that a list describes one by one, each on top of these fields."""
         layers = []
         for n, layer in enumerate(self._list(name, self.layers()) or []):
             if not isinstance(layer, dict):
@@ -123,7 +123,7 @@ class Fields:
         return layers
 
     def number(self, name: str) -> float:
-        """Required positive number, whole or not."""
+        """Read a required positive number, whole or not."""
         self.require(name)
         value = self.data[name]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -133,12 +133,12 @@ class Fields:
         return number
 
     def numbers(self, name: str, layers: int) -> list[int] | None:
-        """List of whole numbers, one per layer; a longer list includes prediction layers."""
+        """Read whole numbers, one per layer. A longer list includes prediction layers."""
         listed = self._list(name, layers)
         return None if listed is None else [self._whole(name, number, 0, MOST) for number in listed]
 
     def words(self, name: str, layers: int, *, is_complete: bool = False) -> list[str] | None:
-        """List of texts, one per layer; ``is_complete`` keeps those of prediction layers."""
+        """Read texts, one per layer. ``is_complete`` keeps those of prediction layers."""
         listed = self._list(name, layers, is_complete=is_complete)
         if listed is None:
             return None
@@ -149,7 +149,7 @@ class Fields:
         return words
 
     def switches(self, name: str, layers: int) -> list[bool] | None:
-        """List of 0 or 1, one per layer; a longer list includes prediction layers."""
+        """Read 0 or 1 per layer. A longer list includes prediction layers."""
         listed = self._list(name, layers)
         for value in listed or ():
             if value not in (0, 1) or isinstance(value, float):
@@ -157,7 +157,7 @@ class Fields:
         return None if listed is None else [bool(value) for value in listed]
 
     def indices(self, name: str) -> set[int]:
-        """Set of layer numbers, empty if the field is absent."""
+        """Read a set of layer numbers, empty if the field is absent."""
         listed = self._typed(name, list, "a list of layer numbers") or []
         return {self._whole(name, index, 0, MOST) for index in listed}
 

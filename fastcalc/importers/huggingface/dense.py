@@ -12,7 +12,7 @@ def llama(fields: Fields) -> list[Layer]:
 
 
 def mistral(fields: Fields) -> list[Layer]:
-    """Mistral, Phi 3 and 4: no biases; the window, if any, is in every layer."""
+    """Read Mistral, Phi 3 and 4: no biases. The window, if any, is in every layer."""
     return uniform(fields, parts.grouped(fields, window=parts.window(fields)), parts.dense(fields))
 
 
@@ -27,7 +27,7 @@ def mimo(fields: Fields) -> list[Layer]:
 
 
 def qwen(fields: Fields, **habits: bool) -> list[Layer]:
-    """Layers of a Qwen configuration: sliding windows from some layer on, and experts if any."""
+    """Read the layers of Qwen: sliding windows from some layer on, and experts if any."""
     late = patterns.late_windows(fields, fields.layers())
     full = parts.grouped(fields, **habits)
     short = parts.grouped(fields, window=parts.window(fields), **habits) if any(late) else full
@@ -35,7 +35,7 @@ def qwen(fields: Fields, **habits: bool) -> list[Layer]:
 
 
 def qwen_networks(fields: Fields) -> list[Part]:
-    """Feed-forward networks of Qwen: dense, or experts with a gated shared expert."""
+    """Read the feed-forward networks of Qwen: dense, or experts with a gated shared expert."""
     if not fields.has(*parts.EXPERTS):
         if fields.has("moe_intermediate_size", "num_experts_per_tok"):
             raise fields.refuse("num_experts is missing, though experts are described")
@@ -88,7 +88,7 @@ def cohere(fields: Fields) -> list[Layer]:
 def windowed(
     fields: Fields, every: int, norms: int = 0, *, qk_norm: bool | str = False, bias: bool = False
 ) -> list[Layer]:
-    """Layers with windows except one in ``every``, and ``norms`` per layer if not 0. [1]"""
+    """Build layers with windows except one in ``every``, and ``norms`` per layer if not 0. [1]"""
     count, window = fields.layers(), parts.window(fields)
     full = parts.grouped(fields, qk_norm=qk_norm, bias=bias)
     short = parts.grouped(fields, window=window, qk_norm=qk_norm, bias=bias)
@@ -141,7 +141,7 @@ def muse_glimmer(fields: Fields) -> list[Layer]:
 
 
 def gated(fields: Fields) -> list[Part]:
-    """Attention of Muse: full layers are counted from the last one, and the output is gated."""
+    """Build the attention of Muse: full layers are counted from the last, the output is gated."""
     count = fields.layers()
     full = parts.grouped(fields, output_gate=True)
     short = parts.grouped(fields, window=parts.window(fields), output_gate=True)

@@ -1,4 +1,4 @@
-"""Reader and default values for each ``model_type``.
+"""The reader and the default values for each ``model_type``.
 
 Defaults are those of the configuration classes of transformers 5.24.0.
 """
@@ -15,7 +15,7 @@ from fastcalc.importers.huggingface.usual import usual
 
 @dataclass(frozen=True)
 class ModelFamily:
-    """Reader of one family's configurations: its layers, and further keys of the model file.
+    """The reader of a family's configurations: its layers, and further keys of the model file.
 
     ``tied`` says whether head and embedding are tied by default. ``mtp`` has the extra parameters
     of prediction layers; None if these differ from the last layer or are not stored.

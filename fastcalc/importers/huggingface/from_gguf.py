@@ -1,4 +1,4 @@
-"""Conversion of a GGUF header to a Hugging Face configuration, for the readers of families."""
+"""Convert a GGUF header to a Hugging Face configuration, for the readers of families."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,7 +53,7 @@ _EXPERTS_AS_WIDE = ("mixtral", "granitemoe", "gpt_oss", "minimax_m2")
 
 
 def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
-    """Configuration equivalent to a header; raises InputError for an unsupported architecture."""
+    """Build the configuration of a header. Raises InputError for an unsupported architecture."""
     pairs = header.pairs
     architecture = pairs.get("general.architecture")
     model_type = _TYPES.get(str(architecture))
@@ -83,7 +83,7 @@ def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
 def _of_kind(
     model_type: str, data: Mapping[str, Json], pairs: Mapping[str, Json], architecture: str
 ) -> dict[str, Json]:
-    """Fields with another name or another unit in a family."""
+    """Read fields with another name or another unit in a family."""
     width, size = data.get("moe_intermediate_size"), data.get("head_dim")
     if model_type in _EXPERTS_AS_WIDE and width:
         return {"intermediate_size": width}
@@ -108,7 +108,7 @@ def _of_kind(
 
 
 def _alike(path: Path, key: str, value: Json) -> Json:
-    """Number that is the same in all layers, stated once or per layer."""
+    """Read a number that is the same in all layers, stated once or per layer."""
     if not isinstance(value, list):
         return value
     distinct = sorted({number for number in value if isinstance(number, int) and number})

@@ -1,4 +1,4 @@
-"""Reading of a config.json as a plain mapping, with an error message if that fails."""
+"""Read a config.json as a plain mapping, with an error message if that fails."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def config_path(name: str | Path) -> Path:
-    """Path of the configuration for a file or folder name; raises InputError if there is none."""
+    """Find the configuration for a file or folder name. Raises InputError if there is none."""
     path = Path(name)
     try:
         if path.is_dir():
@@ -32,7 +32,7 @@ def config_path(name: str | Path) -> Path:
 
 
 def missing_file(name: str) -> str:
-    """Message for a missing file; for a name on the hub, it says how to download the file.
+    """Write the message for a missing file. For a hub name, it says how to download the file.
 
     >>> missing_file("nowhere.json")
     'nowhere.json: there is no such file'
@@ -64,7 +64,7 @@ class JsonFile:
     sidecar: "JsonFile | None" = None
 
     def place(self, *paths: Path_) -> str:
-        """Location ``file:line:column`` of the first of some paths that exists in the file."""
+        """Locate the first of some paths that exists in the file, as ``file:line:column``."""
         if self.sidecar and "quantization_config" in paths[0]:
             ends = [path[-1] for path in paths]
             return self.sidecar.place(*(("quantization", end) for end in ends), *zip(ends))
@@ -74,7 +74,7 @@ class JsonFile:
 
 
 def read_json(path: Path) -> JsonFile:
-    """Read a JSON file whose top level is a mapping; raises InputError otherwise."""
+    """Read a JSON file whose top level is a mapping. Raises InputError otherwise."""
     try:
         raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Matrices of a checkpoint, with the names used in quantization settings."""
+"""The matrices of a checkpoint, with the names used in quantization settings."""
 
 import fnmatch
 import re
@@ -40,7 +40,7 @@ _OTHER_NAMES = {
     "out_proj": ("o_proj", "wo"),
 }
 EXPERT = "0"
-"""Expert whose name represents all experts of a layer."""
+"""The expert whose name represents all experts of a layer."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def matrices_of(
     *,
     are_experts_beside: bool = False,
 ) -> Iterator[Matrix]:
-    """Matrices of consecutive layers, and of prediction layers like the last one.
+    """Yield the matrices of consecutive layers, and of prediction layers like the last one.
 
     is_mentioned : whether quantization settings use a word, so that other names can be skipped
     predicting : layers for multi-token prediction [1]
@@ -181,7 +181,7 @@ _MOST_PATTERNS = 400
 
 
 class ModulePatterns:
-    """Matcher for the matrices named in a list.
+    """A matcher for the matrices named in a list.
 
     A name without wildcards matches all modules in it: ``self_attn``, ``mlp.gate`` or
     ``model.layers.0.self_attn.q_proj``. ``re:`` marks a regular expression, ``*`` a wildcard.
@@ -236,7 +236,10 @@ class ModulePatterns:
         return any(self._covers(module) for module in modules)
 
     def share(self, matrix: Matrix) -> float:
-        """Share of a matrix named in the list; below 1 if only some experts are named. [1]"""
+        """Compute the fraction of a matrix named in the list. Below 1 if only some experts are.
+
+        [1]
+        """
         best = 0.0
         layers = () if matrix.layer is None else (f"layers.{matrix.layer}.",)
         if matrix.group == "mtp":

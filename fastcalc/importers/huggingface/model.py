@@ -1,4 +1,4 @@
-"""Conversion of a configuration to the mapping of a model file, with remarks."""
+"""Convert a configuration to the mapping of a model file, with remarks."""
 
 import re
 from collections import Counter
@@ -136,7 +136,7 @@ def _loaded(
 
 
 def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Json], list[str]]:
-    """Mapping of a model file without id and name, and the remarks."""
+    """Build the mapping of a model file without id and name, and the remarks."""
     fields, family = _fields(file)
     fields.require("hidden_size", "vocab_size", *family.needs)
     layers = family.read(fields)
@@ -177,7 +177,7 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
 
 
 def _is_tied(file: JsonFile, fields: Fields, *, is_usual: bool) -> bool:
-    """Whether embedding and head are one matrix, with a warning if the file is contradictory."""
+    """Check whether embedding and head are one matrix. Warns if the file is contradictory."""
     tied = fields.flag("tie_word_embeddings", is_usual)
     if file.data.get("tie_word_embeddings") not in (None, tied):
         fields.remark(
@@ -188,7 +188,7 @@ def _is_tied(file: JsonFile, fields: Fields, *, is_usual: bool) -> bool:
 
 
 def _title(file: JsonFile, *, is_stated: bool) -> str:
-    """Title of the source: type and name of the file, and its model type."""
+    """Write the title of the source: type and name of the file, and its model type."""
     writer = "Hugging Face configuration" if is_stated else "header of GGUF file"
     model_type = file.data.get("model_type")
     of_type = (
@@ -198,7 +198,7 @@ def _title(file: JsonFile, *, is_stated: bool) -> str:
 
 
 def _towers(file: JsonFile, fields: Fields) -> dict[str, Json]:
-    """Parameters of a vision tower, if its configuration states the shape."""
+    """Count the parameters of a vision tower, if its configuration states the shape."""
     if not any(file.data.get(tower) for tower in _TOWERS):
         return {}
     seen = vision_parameters(file.data.get("vision_config"), fields.count("hidden_size"))
@@ -217,7 +217,7 @@ def _printed(fields: Fields, stored: Formats, is_stated: bool) -> dict[str, Json
 
 
 def blocks(layers: list[Layer]) -> list[Json]:
-    """Blocks of identical layers with counts, in order of first appearance."""
+    """Group identical layers into blocks with counts, in order of first appearance."""
     type_names = list(map(repr, layers))
     counts = Counter(type_names)
     return [
@@ -227,7 +227,7 @@ def blocks(layers: list[Layer]) -> list[Json]:
 
 
 def label(path: Path, data: dict[str, Json]) -> str:
-    """Name of a model: from the file, its folder or the configuration.
+    """Name a model after the file, its folder or the configuration.
 
     >>> label(Path("Llama-3.1-8B/config.json"), {})
     'Llama-3.1-8B'
@@ -247,7 +247,7 @@ def label(path: Path, data: dict[str, Json]) -> str:
 
 
 def slug(text: str) -> str:
-    """Text as an id: lower-case letters, digits, dots, dashes and underscores.
+    """Convert a text to an id: lower-case letters, digits, dots, dashes and underscores.
 
     >>> slug("Llama 3.1 (8B)")
     'llama-3.1-8b'

@@ -26,7 +26,7 @@ def grouped(
     head_dim: int | None = None,
     **keys: Json,
 ) -> Part:
-    """Multi-head or grouped-query attention, with a window if given. [1]
+    """Build multi-head or grouped-query attention, with a window if given. [1]
 
     ``heads``, ``kv_heads`` and ``head_dim`` replace the values in the file. ``keys`` are those of
     the part, such as ``qk_norm``; ``bias`` sets both ``qkv_bias`` and ``output_bias``.
@@ -61,12 +61,12 @@ def grouped(
 
 
 def given(keys: Part) -> Part:
-    """Keys without those whose value equals their default."""
+    """Remove keys whose value equals their default."""
     return {key: value for key, value in keys.items() if value not in (None, False, 0)}
 
 
 def latent(fields: Fields, **keys: Json) -> Part:
-    """Multi-head latent attention; ``head_dim`` does not apply and is not read."""
+    """Build multi-head latent attention. ``head_dim`` does not apply and is not read."""
     fields.require("num_attention_heads", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim")
     return {
         "kind": "mla",
@@ -81,7 +81,7 @@ def latent(fields: Fields, **keys: Json) -> Part:
 
 
 def delta(fields: Fields) -> Part:
-    """Gated delta net."""
+    """Build a gated delta net."""
     return {
         "kind": "gated-deltanet",
         "key_heads": fields.count("linear_num_key_heads"),
@@ -93,12 +93,12 @@ def delta(fields: Fields) -> Part:
 
 
 def kernel(size: int | None) -> Part:
-    """Width of a convolution, if it is not the usual 4. [1]"""
+    """Read the width of a convolution, if it is not the usual 4. [1]"""
     return {} if size in (None, 4) else {"conv_kernel": size}
 
 
 def indexer(fields: Fields) -> Part:
-    """Indexer of sparse attention, empty if there is none."""
+    """Build the indexer of sparse attention, empty if there is none."""
     if not fields.has("index_topk") and "index_topk" not in fields.defaults:
         return {}
     return {
@@ -109,7 +109,7 @@ def indexer(fields: Fields) -> Part:
 
 
 def block_indexer(fields: Fields, layers: int) -> tuple[list[bool], Part | None]:
-    """Layers that only read the top blocks of tokens, and their indexer."""
+    """Find the layers that only read the top blocks of tokens, and build their indexer."""
     nested = fields.nested("sparse_attention_config")
     if nested.data and nested.flag("use_sparse_attention", True, noted=False):
         switched = nested.switches("sparse_attention_freq", layers) or [True] * layers
@@ -128,24 +128,24 @@ def block_indexer(fields: Fields, layers: int) -> tuple[list[bool], Part | None]
 
 
 def window(fields: Fields) -> int | None:
-    """Window of a windowed layer in tokens; None if the field states none. [1]"""
+    """Read the window of a windowed layer in tokens. None if the field states none. [1]"""
     if "sliding_window" in fields.data:
         return fields.maybe("sliding_window")
     return fields.count("sliding_window") if "sliding_window" in fields.defaults else None
 
 
 def flagged(fields: Fields, name: str) -> bool:
-    """Flag that is false if absent, as in nearly every file."""
+    """Read a flag that is false if absent, as in nearly every file."""
     return fields.flag(name, False, noted=False)
 
 
 def dense(fields: Fields, *names: str, matrices: int = 3, bias: bool = False) -> Part:
-    """Dense feed-forward network."""
+    """Build a dense feed-forward network."""
     return dense_of(fields.count(*(names or ("intermediate_size",))), matrices, bias=bias)
 
 
 def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
-    """Dense feed-forward network with a given width. [1]"""
+    """Build a dense feed-forward network with a given width. [1]"""
     keys = given({"matrices": matrices if matrices != 3 else None, "bias": bias})
     return {"kind": "dense", "width": width, **keys}
 
@@ -153,7 +153,7 @@ def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
 def experts(
     fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **keys: Json
 ) -> Part:
-    """Routed experts with the width of a field, and shared experts with a total width. [1]"""
+    """Build routed experts with a field's width, and shared experts with a total width. [1]"""
     fields.require(EXPERTS, PICKED, width)
     count, active, size = fields.count(*EXPERTS), fields.count(*PICKED), fields.count(*width)
     if active > count:
@@ -164,23 +164,23 @@ def experts(
 
 
 def shared_width(fields: Fields) -> int:
-    """Total width of the shared experts: their number times the width of one. [1]"""
+    """Compute the total width of the shared experts: their number times the width of one. [1]"""
     number = fields.maybe("n_shared_experts", "num_shared_experts", minimum=0)
     return number * fields.count(*EXPERT_WIDTH) if number else 0
 
 
 def uniform(fields: Fields, attention: Part, ffn: Part, norms: int = 0) -> list[Layer]:
-    """Identical layers, as many as the configuration states."""
+    """Build identical layers, as many as the configuration states."""
     count = fields.layers()
     return mixed([attention] * count, [ffn] * count, norms)
 
 
 def mixed(attentions: list[Part], networks: list[Part], norms: int = 0) -> list[Layer]:
-    """Layers with one attention and one network each, and ``norms`` if not 0. [1]"""
+    """Build layers with one attention and one network each, and ``norms`` if not 0. [1]"""
     pairs, counted = zip(attentions, networks, strict=True), given({"norms": norms})
     return [{"attention": attention, "ffn": ffn, **counted} for attention, ffn in pairs]
 
 
 def choose(switched: list[bool], on: Part, off: Part) -> list[Part]:
-    """One of two parts for each layer."""
+    """Choose one of two parts for each layer."""
     return [on if is_on else off for is_on in switched]

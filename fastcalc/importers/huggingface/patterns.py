@@ -1,4 +1,4 @@
-"""Type of each layer, from the various notations of configurations."""
+"""Read the type of each layer, from the various notations of configurations."""
 
 from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
@@ -8,13 +8,13 @@ _KNOWN_LAYERS = {
     *("attention", "full_attention", "global", "sliding_attention"),
     *("chunked_attention", "linear_attention"),
 }
-"""Supported values in ``layer_types``; unknown ones are refused, not guessed."""
+"""Supported values in ``layer_types``. Unknown ones are refused, not guessed."""
 
 _SPARSE = {"sparse", "moe"}
 
 
 def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[bool]:
-    """Whether each layer has sliding-window attention.
+    """Read which layers have sliding-window attention.
 
     By default the last layer of each group of ``every`` has full attention.
     """
@@ -44,7 +44,7 @@ def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[b
 
 
 def late_windows(fields: Fields, layers: int) -> list[bool]:
-    """Windowed layers, if ``use_sliding_window`` enables them from a layer on."""
+    """Read which layers are windowed, if ``use_sliding_window`` enables them from a layer on."""
     if not fields.flag("use_sliding_window", False, noted=False):
         return [False] * layers
     if fields.has("layer_types"):
@@ -54,7 +54,7 @@ def late_windows(fields: Fields, layers: int) -> list[bool]:
 
 
 def linear(fields: Fields, layers: int) -> list[bool]:
-    """Whether each layer keeps a state instead of a cache."""
+    """Read which layers keep a state instead of a cache."""
     layer_types = fields.words("layer_types", layers)
     if layer_types is not None:
         return [layer_type == "linear_attention" for layer_type in layer_types]
@@ -63,7 +63,7 @@ def linear(fields: Fields, layers: int) -> list[bool]:
 
 
 def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> list[bool]:
-    """Whether each layer routes tokens to experts; all of them by default."""
+    """Read which layers route tokens to experts. By default, all of them do."""
     layer_types = fields.words("mlp_layer_types", layers)
     if layer_types is not None:
         return [layer_type in _SPARSE for layer_type in layer_types]
@@ -83,7 +83,7 @@ def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> li
 
 
 def networks(fields: Fields, experts: Part, *, first_dense: int | None = None) -> list[Part]:
-    """Experts or a dense network for each layer."""
+    """Choose experts or a dense network for each layer."""
     switched = routed(fields, fields.layers(), first_dense=first_dense)
     return choose(switched, experts, experts if all(switched) else dense(fields))
 
@@ -95,7 +95,7 @@ def shared_networks(
     router_bias: bool = True,
     latent_size: int | None = None,
 ) -> list[Part]:
-    """Experts with shared experts and a router with bias, or a dense network, for each layer."""
+    """Choose experts with shared experts and a router bias, or a dense network, by layer."""
     shared = parts.shared_width(fields)
     experts = parts.experts(fields, shared=shared, latent_size=latent_size, router_bias=router_bias)
     if first_dense is None:
@@ -104,7 +104,7 @@ def shared_networks(
 
 
 def shared_indexers(fields: Fields, layers: int) -> list[bool]:
-    """Whether each layer reuses the selection of an earlier layer's indexer."""
+    """Read which layers reuse the selection of an earlier layer's indexer."""
     layer_types = fields.words("indexer_types", layers)
     if layer_types is not None:
         return [layer_type == "shared" for layer_type in layer_types]

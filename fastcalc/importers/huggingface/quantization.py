@@ -59,7 +59,7 @@ _EMBEDDING = ("model.embed_tokens", "embed_tokens", "model.language_model.embed_
 
 @dataclass(frozen=True)
 class FormatRule:
-    """Modules that share a number format; None means unquantized."""
+    """Modules that share a number format. None means unquantized."""
 
     modules: ModulePatterns
     stored: str | None
@@ -67,7 +67,7 @@ class FormatRule:
 
 @dataclass
 class Formats:
-    """Formats of a checkpoint: of most matrices, routed experts, caches and other groups.
+    """The formats of a checkpoint: of most matrices, routed experts, caches and other groups.
 
     experts : format of routed experts; None if it is that of most matrices
     block_side : rows and columns of square fp8 blocks with one scale each; 0 without blocks [1]
@@ -82,7 +82,7 @@ class Formats:
 
 @dataclass
 class Scheme:
-    """Quantization of a checkpoint.
+    """The quantization of a checkpoint.
 
     rules : rules by module; the first that names a module applies
     others : format of modules that no rule names; None for unquantized
@@ -96,7 +96,7 @@ class Scheme:
     takes_head: bool = False
 
     def amounts(self, matrix: Matrix, plain: str) -> Iterator[tuple[NumberFormat, float]]:
-        """Parameters of a matrix in each format. [1]"""
+        """Yield the parameters of a matrix in each format. [1]"""
         left = 1.0
         for rule in self.rules:
             if left and (fraction := left * rule.modules.share(matrix)):
@@ -107,7 +107,7 @@ class Scheme:
 
 
 def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> Formats:
-    """Formats stated in a configuration and its ``quantization_config``.
+    """Read the formats stated in a configuration and its ``quantization_config``.
 
     predicting : layers for multi-token prediction [1]
     """
@@ -138,7 +138,7 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
 
 
 def _of_mlx(config: Fields) -> str | None:
-    """Format of MLX, which quantizes every matrix, also embedding and head, and names no method."""
+    """Read the format of MLX, which quantizes embedding and head too, and names no method."""
     bits, group = config.data.get("bits"), config.data.get("group_size")
     is_named = config.data.keys() & {"quant_method", "quant_algo", "config_groups", "version"}
     if is_named or bits not in range(2, 9) or group not in (32, 64, 128):
@@ -165,7 +165,7 @@ def _is_routed(layer: Layer) -> bool:
 def _counted(
     scheme: Scheme, fields: Fields, layers: Sequence[Layer], plain: str, predicting: int
 ) -> tuple[dict[str, NumberFormat], dict[str, float]]:
-    """Format of each group of matrices, and its parameters. [1]"""
+    """Determine the format of each group of matrices, and its parameters. [1]"""
     try:
         blocks = [Block.model_validate({"count": 1, **layer}) for layer in layers]
     except ValidationError:  # reported when the whole model is validated
@@ -189,7 +189,7 @@ def _counted(
 
 
 def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Formats:
-    """Formats of groups of matrices, expressed with as few exceptions as possible.
+    """Express the formats of groups of matrices with as few exceptions as possible.
 
     sizes : parameters of each group [1]
     """
@@ -226,7 +226,7 @@ def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Form
 
 
 def quoted(data: dict[str, Json], stored: Formats) -> dict[str, Json]:
-    """Text in a configuration for each format that does not have 16 bits.
+    """Quote the text in a configuration for each format that does not have 16 bits.
 
     >>> quoted({"quantization_config": {"quant_method": "fp8"}}, Formats("fp8"))
     {'weight_format': 'quant_method: fp8'}
@@ -297,7 +297,7 @@ def _by_layer(layers: dict[str, Json]) -> Iterator[FormatRule]:
 
 
 def _from_groups(config: Fields, rules: list[FormatRule]) -> Scheme:
-    """Scheme of compressed tensors: groups of modules by name, or all linear modules."""
+    """Read the scheme of compressed tensors: groups of modules by name, or all linear modules."""
     scheme, ignored = Scheme(rules, None), config.data.get("ignore")
     for name, rule in (config.mapping("config_groups") or {}).items():
         data = rule.get("weights") if isinstance(rule, dict) else None
@@ -332,7 +332,7 @@ def _of_group(weights: Fields, rule: dict[str, Json], config: Fields) -> str | N
 
 
 def _from_bits(config: Fields, zeros: str = "-zp") -> str | None:
-    """Integer format by bits and group size; groups share a scale and, with ``zeros``, a zero."""
+    """Choose the integer format by bits and group size. Groups share a scale and maybe a zero."""
     bits = config.maybe("bits", "w_bit", "num_bits", "nbits", "weight_bits")
     group = config.data.get("group_size", config.data.get("q_group_size", 128))
     is_whole = isinstance(group, int) and not isinstance(group, bool) and 8 <= group <= 4096
@@ -368,7 +368,7 @@ def _quark_weight(weight: Json) -> str | None:
 
 
 def _of_torchao(config: Fields) -> str | None:
-    """Format of torchao, which names a configuration class such as Int4WeightOnlyConfig."""
+    """Read the format of torchao, which names a class such as Int4WeightOnlyConfig."""
     quant_type = config.data.get("quant_type")
     chosen = quant_type.get("default", quant_type) if isinstance(quant_type, dict) else quant_type
     word = str(chosen.get("_type") if isinstance(chosen, dict) else chosen).lower()
@@ -406,7 +406,7 @@ _READERS: dict[str, Callable[[Fields], str | None]] = {
 
 
 def _exceptions(config: Fields, method: str) -> Iterator[FormatRule]:
-    """Modules in other formats than most, from the settings of each method."""
+    """Yield modules in other formats than most, from the settings of each method."""
     if method in ("exl2", "exl3"):
         bits = config.maybe("head_bits", maximum=16)
         head = f"{method}-{bits}bpw" if bits and bits <= 8 else None

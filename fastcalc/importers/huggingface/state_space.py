@@ -9,7 +9,7 @@ _ATTENTION = {"attention", "full_attention", "hybrid"}
 
 
 def mamba2(fields: Fields) -> Part:
-    """Mamba-2 mixer, from any of the field names in use."""
+    """Build a Mamba-2 mixer, from any of the field names in use."""
     heads = fields.count("mamba_n_heads", "mamba_num_heads", "num_heads")
     size = fields.data.get("mamba_d_head")
     if size in (None, "auto") and not fields.has("mamba_head_dim", "head_dim"):
@@ -29,7 +29,7 @@ def mamba2(fields: Fields) -> Part:
 
 
 def mamba(fields: Fields) -> Part:
-    """Mamba mixer of the first generation, with a state per channel."""
+    """Build a Mamba mixer of the first generation, with a state per channel."""
     hidden = fields.count("hidden_size")
     width = fields.count("mamba_expand", "expand", default=2) * hidden
     if fields.has("state_size"):

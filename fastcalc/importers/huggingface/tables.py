@@ -8,12 +8,12 @@ from fastcalc.written import Json
 
 
 def layer_embedding(fields: Fields) -> int:
-    """Width of the per-layer embeddings of Gemma 3n and 4. [1]"""
+    """Read the width of the per-layer embeddings of Gemma 3n and 4. [1]"""
     return fields.maybe("hidden_size_per_layer_input", minimum=0) or 0
 
 
 def lookups(fields: Fields) -> dict[str, int]:
-    """Tables in which each layer looks up a row, and the norm after their projection. [1]"""
+    """Count tables in which each layer looks up a row, and the norm after their projection. [1]"""
     width = layer_embedding(fields)
     if not width:
         return {}
@@ -23,7 +23,7 @@ def lookups(fields: Fields) -> dict[str, int]:
 
 
 def with_layer_embedding(fields: Fields, layers: list[Layer]) -> list[Layer]:
-    """Layers with the matrices for per-layer embeddings: a gate and two projections."""
+    """Add the matrices for per-layer embeddings to layers: a gate and two projections."""
     width, hidden = layer_embedding(fields), fields.count("hidden_size")
     if not width:
         return layers
@@ -32,7 +32,7 @@ def with_layer_embedding(fields: Fields, layers: list[Layer]) -> list[Layer]:
 
 
 def sharing(fields: Fields, attentions: list[Part]) -> list[Part]:
-    """Attention in which the last layers use the cache of earlier layers."""
+    """Build attention in which the last layers use the cache of earlier layers."""
     shared = fields.maybe("num_kv_shared_layers", minimum=0) or 0
     first = max(len(attentions) - shared, 0)
     return attentions[:first] + [{**block, "shared_cache": True} for block in attentions[first:]]
@@ -126,7 +126,10 @@ def inkling(fields: Fields) -> list[Layer]:
 
 
 def _inkling_networks(fields: Fields, count: int) -> list[Part]:
-    """Networks; with ``dense_intermediate_size``, ``intermediate_size`` is the experts' width."""
+    """Build networks.
+
+    With ``dense_intermediate_size``, ``intermediate_size`` is the experts' width.
+    """
     width = ("moe_intermediate_size", "intermediate_size")
     shared = (fields.maybe("n_shared_experts", minimum=0) or 0) * fields.count(*width)
     experts = parts.experts(fields, width=width, shared=shared, router_bias=False)
@@ -171,12 +174,12 @@ def qwen4(fields: Fields) -> list[Layer]:
 
 
 def _ngram_width(fields: Fields) -> int:
-    """Elements of all rows of hashed n-grams that a token looks up. [1]"""
+    """Count the elements of all rows of hashed n-grams that a token looks up. [1]"""
     return fields.count("ple_embed_dim", "hidden_size")
 
 
 def qwen4_extras(fields: Fields) -> dict[str, int]:
-    """Tables of n-grams, each with a prime number of rows, and the mixer of the streams. [1]"""
+    """Count n-gram tables, each with a prime number of rows, and the mixer of the streams. [1]"""
     hidden, streams = fields.count("hidden_size"), fields.count("hc_count", default=4)
     rank, tables = fields.count("hc_lowrank", default=320), len(fields.indices("ple_layer_ids"))
     rows = fields.count("ngram_vocab_size_base", default=20_000_000)

@@ -12,7 +12,7 @@ _GATED = ("gemma4", "qwen2_5_vl", "pixtral")
 
 
 def vision_parameters(config: Json, text_hidden: int) -> int | None:
-    """Parameters of a vision tower and its projection; None where the shape is not stated. [1]
+    """Count a vision tower and its projection. Returns None where the shape is not stated. [1]
 
     Exact for the towers of Qwen3-VL and Qwen 3.5, and within a few percent for others, because the
     projection to the text model differs by family.
@@ -37,7 +37,7 @@ def vision_parameters(config: Json, text_hidden: int) -> int | None:
 
 
 def _joining(config: Mapping[str, Json], hidden: int, out: int) -> int:
-    """Parameters of the merger of neighbouring patches, or of one projection without it. [1]"""
+    """Count the merger of neighbouring patches, or one projection without it. [1]"""
     merged = _count(config, ("spatial_merge_size",))
     if not merged:
         return hidden * out

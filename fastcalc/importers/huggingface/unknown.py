@@ -49,7 +49,7 @@ _KINDS = ("full_attention", "sliding_attention")
 
 
 def family(fields: Fields, model_type: str | None) -> ModelFamily:
-    """Plain reading of an unknown ``model_type``; refused if it would miscount."""
+    """Read an unknown ``model_type`` plainly. It is refused if it would be miscounted."""
     kind_text = (
         f"model_type '{shown(model_type, 60)}'" if model_type else "a file without model_type"
     )

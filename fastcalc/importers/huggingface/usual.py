@@ -17,7 +17,7 @@ def usual(
     output_gate: bool = False,
     router_bias: bool = False,
 ) -> list[Layer]:
-    """Layers from the usual fields: latent or grouped attention, and experts if there are any.
+    """Build layers from the usual fields: latent or grouped attention, and experts if any.
 
     norms : norms per layer, if not one per component [1]
     qk_norm, output_gate : whether the family's grouped attention always has them

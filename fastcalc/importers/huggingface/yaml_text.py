@@ -1,4 +1,4 @@
-"""YAML text of a model file's mapping, in the layout of the shipped files."""
+"""Write a model file's mapping as YAML, in the layout of the shipped files."""
 
 import re
 
@@ -11,7 +11,7 @@ _GROUPS = ("sources", "weight_format", "blocks", "mtp", "published", "notes")
 
 
 def yaml_text(entry: dict[str, Json]) -> str:
-    """YAML text of an entry with texts, numbers, booleans, lists and mappings.
+    """Write an entry with texts, numbers, booleans, lists and mappings as YAML.
 
     >>> print(yaml_text({"id": "a", "blocks": [{"count": 2, "ffn": {"kind": "dense"}}]}), end="")
     id: a

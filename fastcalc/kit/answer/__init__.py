@@ -1,1 +1,1 @@
-"""Answers: records, prices and notes, tables, text of the terminal, files, next commands."""
+"""Answers: records, prices, notes, tables, terminal text, files, next commands."""

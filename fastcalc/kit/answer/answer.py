@@ -1,4 +1,4 @@
-"""Answer of a command, independent of its output form: page, records, table or charts."""
+"""The answer of a command, independent of its output form: page, records, table or charts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
 Charts = Mapping[str, Callable[[], "Chart"]]
-"""Function that makes each kind of chart, by name."""
+"""Functions that draw each kind of chart, by name."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """Answer of a command. Each output form is made only if it is requested.
+    """The answer of a command. Each output form is made only if it is requested.
 
     A command provides its content by overriding methods: the contents of its page (`body`, `key`,
     `notes`, `next_command`), its `records`, the rows of its Markdown `table`, the inputs of the
@@ -40,39 +40,39 @@ class Answer:
     reasons: Sequence[str] = ()
 
     fills_one_screen = False
-    """Whether the number of notes is limited so that the page fits one screen; otherwise four."""
+    """Whether the notes are limited so that the page fits one screen. Otherwise there are four."""
 
     marks: ClassVar[Mapping[str, str]] = {}
-    """Meaning of each mark at the end of a cell; the key explains the marks on the page."""
+    """The meaning of each mark at the end of a cell. The key explains the marks on the page."""
 
     @property
     def code(self) -> int:
-        """Exit code: 0 done, 1 the answer is no."""
+        """The exit code: 0 done, 1 the answer is no."""
         return 1 if self.reasons else 0
 
     @property
     def settings(self) -> Sequence[Setting]:
-        """Settings of the request that affect the numbers."""
+        """The settings of the request that affect the numbers."""
         return settings(self.request)
 
     def body(self, screen: Screen) -> Iterable[Part]:  # noqa: ARG002
-        """Headlines, headings and tables of the page; empty if there is no page."""
+        """Return the page's headlines, headings and tables. Empty if there is no page."""
         return ()
 
     def key(self) -> str:
-        """Key to the columns of the page's tables; `page` adds the meaning of marks."""
+        """Explain the columns of the page's tables. `page` adds the meaning of marks."""
         return ""
 
     def notes(self) -> Iterable[Note]:
-        """Notes under the page, each with its weight."""
+        """Return the notes under the page, each with its weight."""
         return ()
 
     def next_command(self) -> str | None:
-        """Suggested next command."""
+        """Suggest the next command."""
         return None
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """Body, key, notes (a few, or all if requested) and the suggested next command."""
+        """Build the page: body, key, notes (a few, or all if requested) and the next command."""
         body = [*self.body(screen)]
         if not body:
             return []
@@ -82,24 +82,24 @@ class Answer:
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
 
     def text(self, screen: Screen) -> str | None:  # noqa: ARG002
-        """Page of an answer that is plain text, such as a script; None if the page has parts."""
+        """Return an answer that is plain text, such as a script. None if the page has parts."""
         return None
 
     def html(self, file: Path | None) -> str | None:  # noqa: ARG002
-        """HTML page that replaces the default one made from the page and the charts."""
+        """Return an HTML page that replaces the default one made from the page and the charts."""
         return None
 
     def document(self) -> Iterable[str] | None:
-        """JSON document in pieces, if the answer has another JSON form than records."""
+        """Return the JSON document in pieces, if the answer has another JSON form than records."""
         return None
 
     def records(self) -> Iterable[Record]:
-        """Records, with keys in the order of the contract."""
+        """Return the records, with keys in the order of the contract."""
         return ()
 
     @property
     def keys(self) -> Iterable[str]:
-        """Keys of the records, for an answer that may have no records."""
+        """The keys of the records, for an answer that may have no records."""
         return ()
 
     def column(self, key: str) -> list[Any] | None:  # noqa: ARG002
@@ -107,42 +107,42 @@ class Answer:
         return None
 
     def cells(self, record: Record) -> Record:
-        """Record as written to CSV and sheets."""
+        """Convert a record to the form written to CSV and sheets."""
         return record
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Columns and rows of a Markdown table."""
+        """Return the columns and rows of a Markdown table."""
         return (), ()
 
     def premises(self) -> Record:
-        """Inputs of the records besides the settings: traffic, prices and engines."""
+        """Return the inputs of the records besides the settings: traffic, prices and engines."""
         return {}
 
     def details(self) -> Record:
-        """Further content of the JSON document, next to the records."""
+        """Return further content of the JSON document, next to the records."""
         return {}
 
     def assumptions(self) -> Record:
-        """Inputs of the records: premises and settings."""
+        """Return the inputs of the records: premises and settings."""
         return {**self.premises(), "settings": by_premise(self.settings)}
 
     def alongside(self) -> Record:
-        """Content of the JSON document next to the records: assumptions and details."""
+        """Return what the JSON document has next to the records: assumptions and details."""
         return {"assumptions": self.assumptions(), **self.details()}
 
     def warnings(self) -> Iterable[str]:
-        """Sentences for standard error if the output format has no notes."""
+        """Return sentences for standard error if the output format has no notes."""
         return ()
 
     @property
     def charts(self) -> Charts:
-        """Functions that make each kind of chart; the first is the default."""
+        """The functions that draw each kind of chart. The first is the default."""
         return {}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NoAnswer(Answer):
-    """Answer without records, with the reason.
+    """An answer without records, with the reason.
 
     asked_keys : keys that the records would have
     columns : columns of the Markdown table
@@ -158,17 +158,17 @@ class NoAnswer(Answer):
 
     @property
     def keys(self) -> Iterable[str]:
-        """Keys of the requested columns."""
+        """The keys of the requested columns."""
         return self.asked_keys
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Columns, without rows."""
+        """Return the columns, without rows."""
         return self.columns, ()
 
     def premises(self) -> Record:
-        """Inputs that the records would depend on."""
+        """Return the inputs that the records would depend on."""
         return self.resting_on
 
     def details(self) -> Record:
-        """The reasons, and further content of the JSON document."""
+        """Return the reasons, and further content of the JSON document."""
         return {"reason": "; ".join(self.reasons), **self.beside}

@@ -1,4 +1,4 @@
-"""Columns of pyarrow made from buffers, because `pyarrow.array` loads pandas if it is installed."""
+"""Build pyarrow columns from buffers, because `pyarrow.array` loads pandas if installed."""
 
 from collections.abc import Sequence
 from itertools import accumulate, chain
@@ -11,7 +11,7 @@ from fastcalc.formulas.types import Bools
 
 
 def number_array(arrow: ModuleType, type_: Any, values: Any, missing: Bools) -> Any:
-    """Column of numbers or booleans of a type; null where a value is missing.
+    """Build a column of numbers or booleans. Missing values are null.
 
     arrow : the module pyarrow
     """
@@ -22,7 +22,7 @@ def number_array(arrow: ModuleType, type_: Any, values: Any, missing: Bools) -> 
 
 
 def word_array(arrow: ModuleType, words: Sequence[str | None]) -> Any:
-    """Column of strings; null where there is none."""
+    """Build a column of strings. Missing strings are null."""
     texts = [(word or "").encode(errors="replace") for word in words]
     missing = np.array([word is None for word in words], dtype=bool)
     buffers = [_offsets(arrow, texts), arrow.py_buffer(b"".join(texts))]
@@ -32,7 +32,7 @@ def word_array(arrow: ModuleType, words: Sequence[str | None]) -> Any:
 
 
 def list_array(arrow: ModuleType, lists: Sequence[Sequence[str] | None]) -> Any:
-    """Column of lists of strings; null where there is no list."""
+    """Build a column of lists of strings. Missing lists are null."""
     cells = [cell or () for cell in lists]
     missing = np.array([cell is None for cell in lists], dtype=bool)
     children = [word_array(arrow, list(chain.from_iterable(cells)))]
@@ -42,13 +42,13 @@ def list_array(arrow: ModuleType, lists: Sequence[Sequence[str] | None]) -> Any:
 
 
 def _offsets(arrow: ModuleType, cells: Sequence[Sequence[object]]) -> Any:
-    """Offset of each cell among the elements of all cells, and the end of the last one."""
+    """Compute the offset of each cell among the elements of all cells, and the end of the last."""
     ends = accumulate((len(cell) for cell in cells), initial=0)
     return arrow.py_buffer(np.fromiter(ends, np.int32, len(cells) + 1))
 
 
 def _validity(arrow: ModuleType, missing: Bools) -> Any:
-    """Validity bitmap; None if no value is missing."""
+    """Build the validity bitmap. Returns None if no value is missing."""
     return arrow.py_buffer(_bits(~missing)) if missing.any() else None
 
 

@@ -1,4 +1,4 @@
-"""Command that reproduces a point, flag by flag."""
+"""The command that reproduces a point, flag by flag."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,14 +18,14 @@ OF_A_POINT = (
 
 @dataclass(frozen=True)
 class Typed:
-    """Parts of a command to repeat as typed: names by id, and the words of all other settings."""
+    """What a command repeats as typed: names by id, and the words of all other settings."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     words: Sequence[str] = ()
 
 
 def compare_command(scenario: Scenario, as_given: Typed) -> str:
-    """``fastcalc compare`` command for a scenario with one request class and all ranks stated."""
+    """Write the ``fastcalc compare`` command for a scenario of one class, with all ranks."""
     names, traffic, pricing = as_given.names, scenario.traffic, scenario.pricing
     model, chip, engine = scenario.model.id, scenario.hardware.id, scenario.engine.id
     words = ["fastcalc", "compare", names.get(model, model), "--on", names.get(chip, chip)]

@@ -1,7 +1,7 @@
-"""Layout of sections and notes in lines of a given width, with emphasis on terminals.
+"""Lay out sections and notes in lines of a given width, with emphasis on terminals.
 
 Lines are laid out as plain text first, so that piped output and terminal output differ only in
-emphasis; rich is loaded only to add it. No colours are used, because none of the standard
+emphasis. rich is loaded only to add it. No colours are used, because none of the standard
 colours is readable on both dark and light backgrounds.
 """
 
@@ -21,7 +21,7 @@ from fastcalc.written import Clean
 from fastcalc.written import line as one_line
 
 THINNEST = 20
-"""Minimum width of a text column; narrower ones are printed under the row. [1]"""
+"""Minimum width of a text column. Narrower ones are printed under the row. [1]"""
 
 _SET_IN = " " * 4
 
@@ -29,7 +29,7 @@ BOLD, DIM, PLAIN = "bold", "dim", ""
 """Styles used on a terminal."""
 
 _FIRST_CLAUSE = re.compile(r".*?[;.](?= )|.*", re.DOTALL)
-"""Part of a heading or headline that is bold."""
+"""The part of a heading or headline that is bold."""
 
 _DOES_NOT_FIT = re.compile(r" *(needs|fits on|no place)\b")
 """Cells that explain why the key figure of their row is missing."""
@@ -52,17 +52,17 @@ def height(blocks: Iterable[Part], width: int) -> int:
 
 
 def output_width() -> int:
-    """Characters per line: from the terminal or COLUMNS, or 100 if neither is known."""
+    """Return the characters per line: from the terminal or COLUMNS, or 100 if neither is known."""
     return max(shutil.get_terminal_size((100, 24)).columns, 20)
 
 
 def is_terminal() -> bool:
-    """Whether standard output is open and is a terminal."""
+    """Check whether standard output is open and is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def wants_colour() -> bool:
-    """Whether to print bold and dim text on standard output.
+    """Decide whether to print bold and dim text on standard output.
 
     NO_COLOR turns it off; otherwise FORCE_COLOR turns it on, for example in the log of a CI job.
     If neither is set, it is on for a terminal other than a dumb one.
@@ -77,7 +77,7 @@ def wants_colour() -> bool:
 def render(
     blocks: Iterable[Part], width: int, wording: Wording = as_flags, *, colour: bool = False
 ) -> str:
-    """Headings, tables and notes as text; a str is a heading, an empty str a blank line.
+    """Format headings, tables and notes. A str is a heading, an empty str a blank line.
 
     wording : replaces the mentions of options and commands in sentences
     """
@@ -95,7 +95,7 @@ def render(
 
 
 def worded(block: Part, wording: Wording) -> Part:
-    """A part with the mentions of options and commands in its sentences replaced."""
+    """Replace the mentions of options and commands in the sentences of a part."""
     if isinstance(block, Title):
         return replace(block, sentence=wording(block.sentence), answer=wording(block.answer))
     if isinstance(block, TextTable):
@@ -146,7 +146,7 @@ def _led_by(lead: str, text: str, width: int) -> Iterator[Line]:
 def word_list(
     pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False, column: int = 9
 ) -> list[str]:
-    """Words with an explanation of each in a second column; addresses are not broken."""
+    """Format words with an explanation of each in a second column. Addresses are not broken."""
     return [
         line
         for word, text in pairs
@@ -204,7 +204,7 @@ def _heads(table: TextTable) -> list[tuple[str, ...]]:
 def _narrowed(
     table: TextTable, wrapped: Sequence[int], natural: Sequence[int], room: int
 ) -> list[int] | None:
-    """Column widths that fit, with one column wrapped if necessary; None if it gets too narrow."""
+    """Fit column widths, wrapping one column if necessary. Returns None if it gets too narrow."""
     over = sum(natural) - room
     if over <= 0:
         return list(natural)
@@ -217,7 +217,7 @@ def _narrowed(
 
 
 def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
-    """Groups of columns that fit side by side, each with the first column, which names the rows."""
+    """Group columns that fit side by side, each group with the first column, which names rows."""
     bands: list[list[int]] = [[0]]
     for index in range(1, len(widths)):
         band = bands[-1]
@@ -230,7 +230,7 @@ def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def _columns(table: TextTable, columns: Sequence[int]) -> TextTable:
-    """Table with some columns of another, without empty heading lines."""
+    """Select some columns of a table, without empty heading lines."""
     lines = [line for line in _heads(table) if any(line[column] for column in columns)]
     return TextTable(
         [tuple(line[column] for line in lines) for column in columns],

@@ -1,4 +1,4 @@
-"""Head of a JSON document: its schema, the program version and the date."""
+"""The head of a JSON document: its schema, the program version and the date."""
 
 import os
 from datetime import UTC, date, datetime
@@ -9,7 +9,7 @@ from fastcalc.written import shown
 
 
 def today() -> date:
-    """Date of an answer: today, or ``SOURCE_DATE_EPOCH`` if it is set.
+    """Return the date of an answer: today, or ``SOURCE_DATE_EPOCH`` if it is set.
 
     Raises InputError if that is not a time. Source:
     reproducible-builds.org/specs/source-date-epoch, which matplotlib follows, too.
@@ -27,5 +27,5 @@ def today() -> date:
 
 
 def envelope(schema: str) -> dict[str, str]:
-    """First keys of a JSON document, identical for the same request on the same day."""
+    """Build the first keys of a JSON document, identical for the same request on the same day."""
     return {"schema": schema, "version": __version__, "generated": today().isoformat()}

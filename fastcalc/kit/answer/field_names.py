@@ -38,7 +38,7 @@ _MODEL = {
 
 
 def in_words(path: str) -> str:
-    """Readable name of a number of a chip, model or engine.
+    """Return the readable name of a number of a chip, model or engine.
 
     >>> in_words("memory.HBM3.bandwidth"), in_words("parameters.rank_wait"), in_words("mtp.layers")
     ('HBM3 bandwidth', 'wait for the slowest TP rank', 'mtp layers')

@@ -1,4 +1,4 @@
-"""Memory placement as a picture and in words."""
+"""The placement in memory as a picture and in words."""
 
 from collections.abc import Iterator, Sequence
 
@@ -68,7 +68,10 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
 
 
 def bar(fractions: Sequence[tuple[str, float]], wide: int) -> str:
-    """Bar of letters in proportion to their shares [1]; a share above 0.01 has at least one."""
+    """Draw a bar of letters in proportion to their fractions [1].
+
+    Those above 0.01 get at least one.
+    """
     text, total = "", 0.0
     for letter, fraction in fractions:
         total += fraction
@@ -107,7 +110,7 @@ def lives(outcome: Outcome) -> Iterator[str]:
 
 
 def raised_limit(location: Location) -> str | None:
-    """Write a note on how many Macs suffice with a raised memory limit, if that is fewer."""
+    """State how many Macs suffice with a raised memory limit, if that is fewer."""
     chips = chips_with_raised_limit(location)
     if chips is None:
         return None
@@ -121,7 +124,7 @@ def raised_limit(location: Location) -> str | None:
 
 
 def kept_note(location: Location) -> str:
-    """Write a note on the memory that an engine fills and reserves, its start-ups and its kernels.
+    """State the memory that an engine fills and reserves, its start-ups and its kernels.
 
     location : a placed scenario, which may not fit
     """
@@ -135,7 +138,7 @@ def kept_note(location: Location) -> str:
 
 
 def _kept(location: Location) -> str:
-    """Reserved memory by purpose, and the start-ups that it is based on."""
+    """Describe the reserved memory by purpose, and the start-ups that it is based on."""
     placement = location.placement
     memory, reserve = placement.kept, placement.machine.reserve
     if reserve == NOTHING:
@@ -167,7 +170,7 @@ def _kept(location: Location) -> str:
 
 
 def _kernels(location: Location) -> str:
-    """Formats that the kernels of an engine accept, and the precision in which they multiply."""
+    """Describe the formats that an engine's kernels accept, and the precision of their products."""
     placement = location.placement
     machine, work = placement.machine, placement.work
     formats, products = work.formats, machine.chip.products

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
-    """Command that reproduces a point, with entries named as typed."""
+    """Write the command that reproduces a point, with entries named as typed."""
     from fastcalc.kit.answer.commands import OF_A_POINT, Typed, compare_command
 
     scenario, layout = today.scenario, outcome.placement.layout
@@ -38,7 +38,7 @@ def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
 def follow_up(
     request: Request, target: type[Request], *begun: object, ending: Sequence[str] = ()
 ) -> str:
-    """Another command with the settings of a request that both commands have.
+    """Write another command with the settings that it shares with a request.
 
     begun : its arguments and chips, as names or objects
     """
@@ -49,7 +49,7 @@ def follow_up(
 
 
 def _chips_counted(request: Request, target: type[Request]) -> list[str]:
-    """``--chips`` if the count comes from the name of a chip, as in 2xrtx-3090, not from a flag."""
+    """Write ``--chips`` if the count comes from the name of a chip, as in 2xrtx-3090."""
     is_laid_out = any(request.values.get(name) for name in ("chips", *LAYOUT))
     if is_laid_out or "chips" not in declared(target) or not request.values.get("on"):
         return []
@@ -60,7 +60,7 @@ def _chips_counted(request: Request, target: type[Request]) -> list[str]:
 def repeated(
     request: Request, target: type[Request], apart: Sequence[str], *, has_memories: bool = False
 ) -> list[str]:
-    """Flags of another command that repeat the settings of a request.
+    """List the flags of another command that repeat the settings of a request.
 
     apart : names of fields that the command sets otherwise
     has_memories : whether the chip has several memories
@@ -79,7 +79,7 @@ def repeated(
 
 
 def again(request: Request) -> str:
-    """Command that states a request with all its settings."""
+    """Write the command that states a request with all its settings."""
     stated = [setting for setting in differing(request) if setting.name != "format"]
     stated.sort(key=lambda setting: not setting.shown.is_argument)
     words = (word for setting in stated for word in setting.words)
@@ -89,7 +89,7 @@ def again(request: Request) -> str:
 def report_on(
     request: Evaluated, target: type[Request], on: object, file: Path | None = None
 ) -> str:
-    """Command that writes a report of a comparison on some chips to a file.
+    """Write the command for a report of a comparison on some chips to a file.
 
     target : request class of a report
     """
@@ -99,7 +99,7 @@ def report_on(
 
 
 def rows_kept(request: Evaluated, rows: Path, chip: str) -> str | None:
-    """Command that saves rows and the settings they lack in an engine file; None if complete.
+    """Write the command that saves rows and the settings they lack in an engine file, if any.
 
     Searches have no flags for these settings, but accept the engine.
     """
@@ -119,5 +119,5 @@ def rows_kept(request: Evaluated, rows: Path, chip: str) -> str | None:
 
 
 def typed_as(request: OwnFolders, on: "ChipsGiven", chip: str) -> str:
-    """A chip's id as the user typed it, which may be a path."""
+    """Return a chip's id as the user typed it, which may be a path."""
     return names_typed(catalogue(request), on).get(chip, chip)

@@ -9,7 +9,7 @@ from fastcalc.kit.answer.why_so_many import why
 
 
 def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
-    """Heading line of a comparison: the model, its weights and the settings of the request.
+    """Write the heading of a comparison: the model, its weights and the request's settings.
 
     outcomes : outcomes of one model; the weight format may differ from chip to chip
     phrases : phrases for the settings that differ from their defaults
@@ -24,7 +24,7 @@ def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
 
 
 def requests_of(outcome: Outcome) -> str:
-    """Prompt and output tokens of each request, as text."""
+    """Format the prompt and output tokens of each request."""
     traffic = outcome.scenario.traffic
     return f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
 
@@ -38,14 +38,14 @@ OUTCOME_COLUMNS = pick(
 
 
 def no_place(outcome: Outcome) -> str | None:
-    """Say why the smallest batch fits on no number of chips; None if it fits."""
+    """Explain why the smallest batch fits on no number of chips. None if it fits."""
     if outcome.estimate.fits.any() or outcome.min_chips[0] is not None:
         return None
     return outcome.refused or f"{outcome.scenario.hardware.id}: {why(outcome)}"
 
 
 def heading_in_full(outcome: Outcome, phrases: Sequence[str]) -> str:
-    """Full heading of a comparison: model, formats, traffic and other settings."""
+    """Write the full heading of a comparison: model, formats, traffic and other settings."""
     work, traffic = outcome.placement.work, outcome.scenario.traffic
     name = outcome.scenario.model.heading
     active = ""
@@ -65,7 +65,7 @@ IN_HEADING = "context kv"
 
 
 def key_of_bound(outcomes: Sequence[Outcome]) -> str:
-    """Key entry on the bound of routed experts at several sequences; empty without them."""
+    """Explain the bound of routed experts at several sequences. Empty without them."""
     batches = (batch for outcome in outcomes for batch in outcome.scenario.batches)
     has_experts = any(outcome.placement.work.weights.experts.bytes for outcome in outcomes)
     best_case = "; bound of MoE models: assumes that all sequences of a batch use the same experts"

@@ -1,4 +1,4 @@
-"""Writing of output: to standard output in one piece, or atomically to a file."""
+"""Write output to standard output in one piece, or atomically to a file."""
 
 import os
 import shutil
@@ -65,7 +65,7 @@ def _reads_a_terminal() -> bool:
 
 @contextmanager
 def whole(file: Path, *, rewrite: bool = False, executable: bool = False) -> Iterator[BinaryIO]:
-    """Temporary file that replaces the target when writing succeeds, and is deleted otherwise.
+    """Open a temporary file that replaces the target when writing succeeds.
 
     An executable file may be run by everyone who may read it. Pipes, devices and files opened by
     the shell (``/dev/stdout``) are written in place.
@@ -83,7 +83,7 @@ def whole(file: Path, *, rewrite: bool = False, executable: bool = False) -> Ite
 
 
 def is_stream(file: Path) -> bool:
-    """Whether a path is written in place: a pipe, a device or a file opened by the shell."""
+    """Check whether a path is written in place: a pipe, a device or a file opened by the shell."""
     return file.is_fifo() or file.is_char_device() or _descriptor(file) is not None
 
 
@@ -116,7 +116,7 @@ def _stream(file: Path, *, rewrite: bool, executable: bool) -> Iterator[BinaryIO
 
 
 def _descriptor(file: Path) -> int | None:
-    """Descriptor of the open file that a path such as ``/dev/stdout`` refers to.
+    """Return the descriptor of the open file that a path such as ``/dev/stdout`` refers to.
 
     Opening it again would truncate a file that the shell appends to.
     """
@@ -134,7 +134,7 @@ def _descriptor(file: Path) -> int | None:
 
 @contextmanager
 def standard_output() -> Iterator[TextIO]:
-    """Standard output; a closed pipe, for example to head, ends the program silently.
+    """Yield standard output. A closed pipe, for example to head, ends the program silently.
 
     Raises InputError if it is closed or cannot be written.
     """
@@ -172,7 +172,7 @@ def _draft(target: Path, state: os.stat_result | None, *, executable: bool) -> I
 
 
 def _mode(state: os.stat_result | None, *, executable: bool) -> int:
-    """File permissions: those of the existing file, or the default for a new one."""
+    """Return the file permissions: those of the existing file, or the default for a new one."""
     if state is None:
         mask = os.umask(0)
         os.umask(mask)
@@ -259,7 +259,7 @@ def warn(lines: list[str]) -> None:
 
 
 def notify(text: str) -> None:
-    """Write to standard error if possible; failures are ignored, as no answer depends on it."""
+    """Write to standard error if possible. Failures are ignored, as no answer depends on it."""
     if sys.stderr is None:
         return
     try:
@@ -278,12 +278,12 @@ def discard(number: int) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Say why a file or stream cannot be used, as part of a sentence."""
+    """Explain why a file or stream cannot be used, as part of a sentence."""
     return (error.strerror or str(error)).lower()
 
 
 def draws() -> bool:
-    """Whether standard output can encode the characters of a frame."""
+    """Check whether standard output can encode the characters of a frame."""
     try:
         "─│└·".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
     except (UnicodeEncodeError, LookupError):

@@ -1,4 +1,4 @@
-"""Effect of a user's measurements on an engine: prediction errors before and after correction."""
+"""The effect of a user's measurements on an engine: errors before and after correction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from fastcalc.kit.charts.of_measurements import before_and_after
 from fastcalc.written import many
 
 _SHOWN = 6
-"""Maximum number of rows in a table; longer lists are sampled evenly."""
+"""Maximum number of rows in a table. Longer lists are sampled evenly."""
 
 _DEPLOYMENTS = 4
-"""Maximum number of deployments shown; further ones are counted."""
+"""Maximum number of deployments shown. Further ones are counted."""
 
 _AS_MUCH = 1.02  # ratio of errors up to which they count as equal
 
@@ -58,13 +58,13 @@ class RowScore:
 
     @property
     def kind(self) -> str:
-        """Phase that it measures, one of `KINDS`."""
+        """The phase that it measures, one of `KINDS`."""
         decode_share = self.row.decode_share
         return KINDS[0] if decode_share > 0.999 else KINDS[2] if decode_share < 0.001 else KINDS[1]
 
     @property
     def strip(self) -> str:
-        """Strip from 0.5x to 2x with the measurement and both predictions."""
+        """A strip from 0.5x to 2x with the measurement and both predictions."""
         characters = [" "] * _STRIP
         characters[_STRIP // 2] = "|"
         for mark, ratio in (("o", self.before), ("x", self.now)):
@@ -77,7 +77,7 @@ class RowScore:
 
 @dataclass(frozen=True)
 class RowBelief:
-    """Correction for the rows of one phase in a deployment.
+    """The correction for the rows of one phase in a deployment.
 
     scores : scores of these rows
     slower, width : for each row, corrected over uncorrected time, and corrected over uncorrected
@@ -92,24 +92,24 @@ class RowBelief:
 
     @property
     def error_before(self) -> str:
-        """Median error of the engine. [1]"""
+        """The median error of the engine. [1]"""
         return f"{_error([score.before for score in self.scores]):.2f}"
 
     @property
     def error_now(self) -> str:
-        """Median error when each row is predicted from the others; "-" for a single row. [1]"""
+        """The median error when each row is predicted from the others. "-" for a single row. [1]"""
         ratios = [score.now for score in self.scores]
         return "-" if None in ratios else f"{_error(ratios):.2f}"
 
     @property
     def speed(self) -> str:
-        """Corrected speed over the uncorrected speed of the engine. [1]"""
+        """The corrected speed over the uncorrected speed of the engine. [1]"""
         ends = dict.fromkeys(f"{1.0 / end:.2f}" for end in (max(self.slower), min(self.slower)))
         return " to ".join(ends)
 
     @property
     def range(self) -> str:
-        """Corrected width of the ranges over the uncorrected width. [1]"""
+        """The corrected width of the ranges over the uncorrected width. [1]"""
         return f"{exp(fmean(log(max(width, 1e-9)) for width in self.width)):.2f}"
 
 
@@ -137,7 +137,7 @@ _BELIEFS = (
 
 
 def scores_of(deployment: OwnDeployment) -> list[RowScore]:
-    """Every row of a deployment with its predictions by the engine and by the other rows."""
+    """Score each row of a deployment with its predictions by the engine and by the other rows."""
     _, by_others = interpolated(deployment)
     is_alone = len(deployment.rows) == 1
     return [
@@ -147,7 +147,7 @@ def scores_of(deployment: OwnDeployment) -> list[RowScore]:
 
 
 def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list[Part]:
-    """Tables of prediction errors before and after correction, with all rows of a deployment."""
+    """Build tables of prediction errors before and after correction, with all rows."""
     page: list[Part] = []
     for deployment in deployments[:_DEPLOYMENTS]:
         scores = scores_of(deployment)
@@ -174,7 +174,7 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
 
 
 def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
-    """Predicted over measured speed of every row, before and after correction by the others."""
+    """Draw predicted over measured speed of each row, before and after correction by the others."""
     scores = [score for deployment in deployments for score in scores_of(deployment)]
     first, *further = deployments
     subject = first.file if further else f"{first.model} on {first.hardware}, {first.layout}"
@@ -196,7 +196,7 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
 
 
 def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowBelief]:
-    """Correction for each phase that has rows."""
+    """Compute the correction for each phase that has rows."""
     by_all, _ = interpolated(deployment)
     beliefs = []
     for phase in KINDS:
@@ -209,12 +209,12 @@ def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowB
 
 
 def _error(ratios: Sequence[float | None]) -> float:
-    """Median error, as a factor of at least 1; None values are ignored. [1]"""
+    """Compute the median error, as a factor of at least 1. None values are ignored. [1]"""
     return median(max(ratio, 1.0 / ratio) for ratio in ratios if ratio is not None)
 
 
 def _errors(scores: Sequence[RowScore]) -> tuple[float, float]:
-    """Median errors before and after correction by the other rows. [1]"""
+    """Compute the median errors before and after correction by the other rows. [1]"""
     return _error([score.before for score in scores]), _error([score.now for score in scores])
 
 
@@ -229,7 +229,7 @@ def _finding(scores: Sequence[RowScore]) -> str:
 
 
 def _notes(scores: Sequence[RowScore]) -> list[str]:
-    """Notes on whether the correction can be trusted."""
+    """Write notes on whether the correction can be trusted."""
     if len(scores) == 1:
         return ["A second row would test this correction."]
     before, now = _errors(scores)

@@ -27,14 +27,14 @@ class Remark(str):
 
 
 class HeadlineCase(Remark):
-    """Case that a headline applies to, on separate lines: model, requests and limits."""
+    """The case that a headline applies to, on separate lines: model, requests and limits."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Table of text.
+    """A table of text.
 
     headings : column headings, each with the same number of lines
     left : left-aligned columns
@@ -50,7 +50,7 @@ class TextTable:
 
 
 def sentence(text: str, ids: Collection[str] = ()) -> str:
-    """A text with a capital letter, unless it begins with an id or a flag, and a full stop.
+    """Capitalize a text, unless it begins with an id or a flag, and end it with a full stop.
 
     A first word with a digit, a hyphen, a dot or a colon may be an id.
 

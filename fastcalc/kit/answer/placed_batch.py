@@ -1,4 +1,4 @@
-"""Smallest batch of a placed scenario, as a source of values for columns."""
+"""The smallest batch of a placed scenario, as a source of values for columns."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,43 +16,43 @@ from fastcalc.formulas.types import ArrayLike, Floats
 
 @dataclass(frozen=True)
 class PlacedBatch:
-    """Smallest batch of a location, with the attributes of `EvaluatedPoints` that columns read."""
+    """The smallest batch of a placed scenario, with the attributes that table columns need."""
 
     location: Location
 
     @property
     def scenario(self) -> Scenario:
-        """Scenario of the location."""
+        """The scenario of the placement."""
         return self.location.scenario
 
     @property
     def traffic(self) -> Traffic:
-        """Traffic of the scenario."""
+        """The traffic of the scenario."""
         return self.scenario.traffic
 
     @property
     def placement(self) -> Placement:
-        """Placement of the model on its chips."""
+        """The placement of the model on its chips."""
         return self.location.placement
 
     @property
     def layout(self) -> Layout:
-        """Layout of the placement."""
+        """The layout of the placement."""
         return self.placement.layout
 
     @property
     def work(self) -> Workload:
-        """Workload: the model in its formats."""
+        """The workload: the model in its formats."""
         return self.placement.work
 
     @property
     def batch(self) -> int:
-        """Sequences in the batch. [1]"""
+        """The number of sequences in the batch. [1]"""
         return min(self.scenario.batches)
 
     @cached_property
     def alone(self) -> Location:
-        """Location with only this batch."""
+        """The placed scenario with only this batch."""
         return replace(self.location, scenario=replace(self.scenario, batches=(self.batch,)))
 
     @property
@@ -62,43 +62,43 @@ class PlacedBatch:
 
     @property
     def fit_verdict(self) -> str:
-        """Verdict on whether the batch fits: yes, no, or a tight fit."""
+        """The verdict on whether the batch fits: yes, no, or a tight fit."""
         return self.location.verdict
 
     @property
     def used(self) -> Floats:
-        """Used share of the usable memory. [1]"""
+        """The fraction of the usable memory that is used. [1]"""
         return self.placement.used_fraction(self.batch)
 
     @property
     def host(self) -> str | None:
-        """Host whose memory the chips may use."""
+        """The host whose memory the chips may use."""
         host = self.scenario.memory.host
         return host.id if host else None
 
     @property
     def needed(self) -> tuple[int | None, int | None]:
-        """Chips needed by capacity alone, and with unsplit layers. [1]"""
+        """The chips needed by capacity alone, and with unsplit layers. [1]"""
         return self.location.site.chips_needed(self.batch)
 
     @cached_property
     def cache(self) -> CacheSize | None:
-        """Capacity of the KV caches of a replica."""
+        """The capacity of a replica's KV caches."""
         return cache_size(self.placement)
 
     def locations(self) -> str:
-        """Memory placement, in a phrase."""
+        """Describe the memory placement in a phrase."""
         return self.alone.where
 
     def near(self, kind: str) -> ArrayLike:
-        """Share of a kind of bytes in the fastest memory. [1]"""
+        """Return the fraction of a kind of bytes that is in the fastest memory. [1]"""
         return near_share(self.placement.machine, self.alone.split, kind)
 
     @property
     def max_batch(self) -> int:
-        """Largest batch that safely fits on its chips. [1]"""
+        """The largest batch that safely fits on the chips. [1]"""
         return self.location.max_batch
 
     def min_chips(self) -> int | None:
-        """Fewest chips on which it safely fits, None if it fits on no number of chips. [1]"""
+        """Find the fewest chips on which it safely fits. None if it fits on no number. [1]"""
         return self.location.min_chips[self.scenario.batches.index(self.batch)]

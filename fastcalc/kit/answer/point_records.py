@@ -30,11 +30,11 @@ class AtPoint(Protocol):
 
     @property
     def point(self) -> Record:
-        """Record of the point."""
+        """The record of the point."""
 
 
 def value_at_point(key: str, row: AtPoint) -> Any:
-    """Value of a key in the record of a row's point."""
+    """Return the value of a key in the record of a row's point."""
     return row.point[key]
 
 
@@ -42,7 +42,7 @@ KEYS = tuple(column.key for column in columns.COLUMNS)
 
 
 class PointRecord(Mapping[str, Any]):
-    """Record of one batch of an outcome; values are computed when they are read.
+    """The record of one batch of an outcome. Values are computed when they are read.
 
     of_outcome, index : values of all batches, and the index of this one [1]
     cells : values that replace those of some keys
@@ -71,12 +71,12 @@ class PointRecord(Mapping[str, Any]):
         return mine == others
 
     def showing(self, cells: Mapping[str, Any]) -> "PointRecord":
-        """Record with the values of some keys replaced."""
+        """Copy the record with the values of some keys replaced."""
         return PointRecord(self._of_outcome, self._index, cells)
 
 
 class _OutcomeRecords:
-    """Records of an outcome, shared by the tables, sentences and charts of a page."""
+    """The records of an outcome, shared by the tables, sentences and charts of a page."""
 
     def __init__(self, outcome: Outcome) -> None:
         self._points, self._shape = _points_of(outcome), outcome.estimate.batch.shape
@@ -93,7 +93,7 @@ class _OutcomeRecords:
         return self._columns[key]
 
     def records(self) -> list[PointRecord]:
-        """One record per batch, in the order of the batches."""
+        """Build one record per batch, in the order of the batches."""
         return [PointRecord(self, index) for index in range(math.prod(self._shape))]
 
 
@@ -102,17 +102,17 @@ _records_of = lru_cache(maxsize=_KEPT)(_OutcomeRecords)
 
 
 def point_records(outcomes: Iterable[Outcome]) -> list[PointRecord]:
-    """Records of each batch of each outcome; only values that are read are computed."""
+    """Build a record of each batch of each outcome. Only values that are read are computed."""
     return [record for outcome in outcomes for record in _records_of(outcome).records()]
 
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
-    """Records of each batch of each outcome, with keys in the order of the contract."""
+    """Build a record of each batch of each outcome, with keys in the order of the contract."""
     return [dict(record) for record in point_records(outcomes)]
 
 
 def compare_column(outcomes: Iterable[Outcome], key: str) -> list[Any]:
-    """List the values of one key in the records of outcomes; other keys are not computed."""
+    """List the values of one key in the records of outcomes, without computing other keys."""
     return [record[key] for record in point_records(outcomes)]
 
 
@@ -124,7 +124,7 @@ def unrounded(outcomes: Iterable[Outcome]) -> Iterator[Record]:
 
 
 def _points_of(outcome: Outcome) -> EvaluatedPoints:
-    """Evaluated points of an outcome, from which columns take their values."""
+    """Return an outcome's evaluated points, from which columns take their values."""
     return EvaluatedPoints(
         scenario=outcome.scenario,
         estimate=outcome.estimate,
@@ -144,7 +144,7 @@ def _warnings(outcome: Outcome) -> CodedColumn:
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:
-    """Inputs of the records: traffic, prices and engines."""
+    """Describe the inputs of the records: traffic, prices and engines."""
     traffic, drafts = outcomes[0].scenario.traffic, None
     if traffic.speculation.drafted:
         drafts = {
@@ -164,7 +164,7 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
 
 
 def price_records(scenarios: Iterable[Scenario]) -> Record:
-    """Price per chip-hour of each chip, with its provenance."""
+    """Describe the price per chip-hour of each chip, with its provenance."""
     prices = Record()
     for scenario in scenarios:
         quote, hardware, pricing = scenario.quote, scenario.hardware, scenario.pricing
@@ -186,7 +186,7 @@ def price_records(scenarios: Iterable[Scenario]) -> Record:
 
 
 def grounds(scenarios: Sequence[Scenario]) -> Record:
-    """Inputs of the records that do not depend on the traffic: prices and engines."""
+    """Describe the inputs of the records that do not depend on the traffic: prices and engines."""
     pricing = scenarios[0].pricing
     return {
         "rates": "tokens_per_s_* and usd_per_mtok_output cover decode only; usd_per_mtok_input "
@@ -214,18 +214,18 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
 
 
 def named_chips(location: Location) -> str:
-    """Number and type of the chips in a deployment."""
+    """Format the number and type of the chips in a deployment."""
     return counted(location.placement.layout.chips, location.scenario.hardware.id)
 
 
 def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
-    """Distinct models of outcomes."""
+    """List the distinct models of outcomes."""
     models = (outcome.scenario.model for outcome in outcomes)
     return list({model.id: model for model in models}.values())
 
 
 def drafters(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """For each model, a phrase on the draft model, and its cost."""
+    """Describe the draft model of each model, and its cost."""
     return {outcome.scenario.model.id: _drafter(outcome.scenario) for outcome in outcomes}
 
 
@@ -243,12 +243,12 @@ def _drafter(scenario: Scenario) -> str:
 
 
 def plainly(record: Record) -> Record:
-    """Record with every value in its JSON form."""
+    """Convert every value of a record to its JSON form."""
     return {key: plain(value) for key, value in record.items()}
 
 
 def plain(value: Any) -> Any:
-    """A value in its JSON form: finite, twelve digits, an integer if it is whole."""
+    """Convert a value to its JSON form: finite, twelve digits, an integer if it is whole."""
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):

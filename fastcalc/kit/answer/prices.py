@@ -30,7 +30,7 @@ _TERMS = {
 
 
 def terms_of(quote: Quote) -> str:
-    """Terms of a price in words; empty without a price.
+    """Describe the terms of a price. Empty without a price.
 
     >>> terms_of(Quote(2.0, "survey")), terms_of(Quote(None))
     ('survey of several clouds', '')
@@ -41,7 +41,7 @@ def terms_of(quote: Quote) -> str:
 
 
 def price_line(scenarios: Iterable[Scenario], break_even: str = "") -> list[Remark]:
-    """Price per chip-hour of the chips in a headline, printed under it; empty without a price.
+    """Write the prices per chip-hour under a headline. Empty without a price.
 
     break_even : phrase on the price at which another choice wins
     """
@@ -61,7 +61,7 @@ def _dollars(quote: Quote) -> str:
 
 
 def provenance(quote: Quote, pricing: Pricing) -> str:
-    """Terms, cloud, region, date and confidence of a price, if stated."""
+    """Describe the terms, cloud, region, date and confidence of a price, if stated."""
     words = [
         terms_of(quote) + (f" over {pricing.years:g} years" if quote.terms == "ownership" else ""),
         " ".join(filter(None, (quote.provider, quote.region))),
@@ -73,7 +73,7 @@ def provenance(quote: Quote, pricing: Pricing) -> str:
 
 
 def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
-    """Prices used for outcomes, with their dates, in one sentence."""
+    """State the prices used for outcomes, with their dates, in one sentence."""
     pricing = outcomes[0].scenario.pricing
     sentence = prices_of(pricing, chips_by_id(outcomes).values(), in_short=in_short)
     if in_short and pricing.utilization == 1.0:
@@ -82,7 +82,7 @@ def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
 
 
 def hours_used(pricing: Pricing) -> str:
-    """Write a phrase on the utilization of paid hours."""
+    """Describe the utilization of paid hours."""
     return f"{stated_percent(pricing.utilization)} utilization of paid hours"
 
 
@@ -96,7 +96,7 @@ def other_prices(outcomes: Sequence[Outcome], named: Iterable[Scenario]) -> Iter
 
 
 def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) -> str:
-    """List of chip prices; the full list explains a low confidence of the first price."""
+    """List chip prices. The full list explains a low confidence of the first price."""
     listed_chips = list(chips)
     quoted = [
         priced(pricing, chip, in_short=in_short or index > 0)
@@ -112,7 +112,7 @@ def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) ->
 
 
 def basis_of(pricing: Pricing) -> str:
-    """Price basis, in a phrase: cloud terms or ownership cost."""
+    """Describe the price basis: cloud terms or ownership cost."""
     if pricing.basis == "cloud":
         return pricing.offer or "on-demand unless noted"
     return (
@@ -122,7 +122,7 @@ def basis_of(pricing: Pricing) -> str:
 
 
 def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:
-    """Price per chip-hour with its cloud and date, and the reason if it is uncertain."""
+    """Format a price per chip-hour with its cloud and date, and why it is uncertain if it is."""
     quote = pricing.quote(chip)
     if quote.usd_per_hour is None:
         return f"{chip.id} unknown"

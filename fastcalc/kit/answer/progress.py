@@ -1,4 +1,4 @@
-"""Progress line on a terminal, shown once a command has run for a second."""
+"""A progress line on a terminal, shown once a command has run for a second."""
 
 import shutil
 import sys
@@ -15,7 +15,7 @@ _CLEARED = "\r\x1b[K"
 
 
 class Progress:
-    """Progress line, drawn by a separate thread so that the running code need not call it."""
+    """A progress line, drawn by a separate thread so that the running code need not call it."""
 
     def __init__(self, name: str, stream: TextIO) -> None:
         self.text = ""

@@ -22,7 +22,7 @@ UNDETERMINED = "?"
 
 _MARKED = re.compile(r"\dx?\?")
 MARK_MEANS = f"{UNDETERMINED}: rough (unpublished specification or uncertain price)"
-"""Key entry for the mark; the notes on the chip and its price give the reason."""
+"""Key entry for the mark. The notes on the chip and its price give the reason."""
 
 BOUND = "tokens_per_s_per_user_bound"
 SERIAL_BOUND = f"{BOUND}_serial"
@@ -35,7 +35,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "USD": dollars,
     "percent": percent,
 }
-"""Cell formatter by format or unit; the default is `number`."""
+"""Cell formatter by format or unit. The default is `number`."""
 
 
 def _column(
@@ -50,12 +50,12 @@ words, numbers = partial(_column, "text"), partial(_column, "count")
 
 
 def layout(record: Mapping[str, Any]) -> str:
-    """Parallel ranks of a record that exceed one, in words."""
+    """Describe the parallel ranks of a record that exceed one."""
     return str(Layout(**{name: record[name] for name in ("tp", "pp", "ep", "dp")}))
 
 
 def of_keys(keys: Iterable[str]) -> list[TableColumn]:
-    """One column per key of records, with the key as heading."""
+    """Build one column per key of records, with the key as heading."""
     return [Column(key, heading=("", key), format=partial(_any_cell, key)) for key in keys]
 
 
@@ -67,7 +67,7 @@ def _any_cell(key: str, record: Mapping[str, Any]) -> str:
 
 
 def row(columns: Iterable[TableColumn], record: Any) -> dict[str, str]:
-    """Cells of a record, by column key."""
+    """Format the cells of a record, by column key."""
     return {column.key: _cell(column, record) for column in columns}
 
 
@@ -81,24 +81,24 @@ def _is_unsure(record: Mapping[str, Any], key: str) -> bool:
 
 
 def output_price(record: Mapping[str, Any]) -> str:
-    """Price per million output tokens, marked if it is uncertain."""
+    """Format the price per million output tokens, marked if it is uncertain."""
     key = "usd_per_mtok_output"
     return f"${marked(dollars(record[key]), is_unsure=_is_unsure(record, key))}"
 
 
 def user_speed(record: Mapping[str, Any]) -> str:
-    """Tokens/s per user, marked if no publication determines it."""
+    """Format the tokens/s per user, marked if no publication determines it."""
     key = "tokens_per_s_per_user"
     return marked(number(record[key]), is_unsure=_is_unsure(record, key))
 
 
 def marked(text: str, *, is_unsure: bool) -> str:
-    """A number as text, marked if it is uncertain."""
+    """Mark a number if it is uncertain."""
     return f"{text}{UNDETERMINED}" if is_unsure and text != "-" else text
 
 
 def key_of_mark(*tables: TextTable) -> list[str]:
-    """Line that explains the mark; empty if no cell of the tables has it."""
+    """Return the line that explains the mark. Empty if no cell of the tables has it."""
     return [*filter(None, [with_mark("", *tables)])]
 
 
@@ -135,7 +135,7 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
 
 
 def value_of(column: TableColumn, record: Any) -> Any:
-    """Value shown in a table; for a bound, the one with layers active in turn if there is one.
+    """Return the value shown in a table. A bound is for layers active in turn, if there is one.
 
     If each layer has its own region of the chip, a single token can never use the memory and
     compute of all regions at once.
@@ -150,13 +150,13 @@ def value_of(column: TableColumn, record: Any) -> Any:
 
 
 def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:
-    """Lower and upper bound of a range as a cell, by the key of the lower bound."""
+    """Format the lower and upper bound of a range, by the key of the lower bound."""
     low_and_high = (record[low], record[low.removesuffix("low") + "high"])
     return "-" if None in low_and_high else "..".join(number(end, digits) for end in low_and_high)
 
 
 def heading(column: TableColumn) -> str:
-    """Heading of a column on one line."""
+    """Join the heading of a column to one line."""
     return " ".join(column.heading).strip().replace("- ", "")
 
 
@@ -166,7 +166,7 @@ def tables(
     width: int,
     wrapped: Mapping[str, int] | None = None,
 ) -> list[TextTable]:
-    """One table per group of rows, with the columns that fit.
+    """Build one table per group of rows, with the columns that fit.
 
     Columns with the highest priority number are omitted first; those from `OPTIONAL` on before the
     gaps between columns are narrowed. If no column may be omitted, the console finds room. Columns
@@ -205,11 +205,11 @@ def table(
     width: int,
     wrapped: Mapping[str, int] | None = None,
 ) -> TextTable:
-    """Single table of records, laid out as by `tables`."""
+    """Build a single table of records, laid out as by `tables`."""
     return tables(columns, [[row(columns, record) for record in records]], width, wrapped)[0]
 
 
 def markdown(columns: Sequence[TableColumn], records: Iterable[Any]) -> str:
-    """Records as a Markdown table."""
+    """Format records as a Markdown table."""
     rows = (list(row(columns, record).values()) for record in records)
     return to_markdown([heading(column) for column in columns], rows)

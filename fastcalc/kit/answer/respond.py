@@ -33,13 +33,13 @@ def page(
 
 
 def screen(request: Request) -> Screen:
-    """Screen that a page is laid out for; it has all notes if the command has no flag for them."""
+    """Choose the screen for a page. It has all notes if the command has no flag for them."""
     wide, notes = request.values.get("wide", False), request.values.get("notes", True)
     return Screen(console.output_width(), wide, notes, ids=_ids(request))
 
 
 def _ids(request: Request) -> frozenset[str]:
-    """Ids of the entries that an answer may name: those in the folders and in single files."""
+    """List the ids that an answer may name: those in the folders and in single files."""
     if not isinstance(request, OwnFolders):
         return frozenset()
     stated = (request.values.get(name) for name in ("models", "model", "on", "engine"))
@@ -59,7 +59,7 @@ def respond(request: Output, answer: Answer) -> int:
 
 
 def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Sequence[str]:
-    """Write an answer in the requested format; return the reading notes printed on its page.
+    """Write an answer in the requested format, and return the reading notes on its page.
 
     wording : replaces the mentions of options and commands in sentences
     """
@@ -89,7 +89,7 @@ def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Seque
 
 
 def _first_notes(answer: Answer) -> list[str]:
-    """Notes on how files were read that every first screen shows."""
+    """Select the notes on how files were read that every first screen shows."""
     return [text for text in dict.fromkeys(answer.reading) if isinstance(text, ReadingNote)]
 
 
@@ -128,7 +128,7 @@ _PAGE_WIDTH = 1000
 
 
 def _html(request: Output, answer: Answer) -> str:
-    """An answer as one HTML page."""
+    """Write an answer as one HTML page."""
     from fastcalc.kit.answer import next_commands
     from fastcalc.kit.page import answer_page
 
@@ -155,7 +155,7 @@ def _html(request: Output, answer: Answer) -> str:
 
 
 def _about(request: Output) -> str:
-    """Models and chips of the request, after a colon; empty if none is named."""
+    """Name the models and chips of the request after a colon. Empty if none is named."""
     fields = ("model", "models", "names", "entries", "left", "right", "path")
     names = map(request.values.get, fields)
     about = ", ".join(_named(named).replace(",", ", ") for named in names if named)
@@ -167,7 +167,7 @@ def _about(request: Output) -> str:
 
 
 def _named(named: object) -> str:
-    """Names as text; files without their folders, which readers of a page do not have."""
+    """Join names. Files appear without their folders, which readers of a page do not have."""
     return named.name if isinstance(named, Path) else as_text(named)
 
 
@@ -186,4 +186,4 @@ _TITLES = {
     "validate": "Predicted against measured",
     "claims": "Claims of articles, checked",
 }
-"""Page titles by command; the default is the command's name."""
+"""Page titles by command. The default is the command's name."""

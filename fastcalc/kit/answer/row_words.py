@@ -1,4 +1,4 @@
-"""Sentences on a row of the table: speed and price of a chip, and the interval of a ratio."""
+"""Sentences on a table row: speed and price of a chip, and the interval of a ratio."""
 
 from collections.abc import Iterable, Mapping
 from math import isnan, nan
@@ -15,50 +15,53 @@ Figure = Literal["speed", "cost"]
 
 
 class TableRow(NamedTuple):
-    """Row of the table: a deployment at one batch."""
+    """A table row: a deployment at one batch."""
 
     record: Mapping[str, Any]
     outcome: Outcome
 
     @property
     def chip(self) -> str:
-        """Id of the chip."""
+        """The id of the chip."""
         return str(self.record["hardware"])
 
     @property
     def chips(self) -> int:
-        """Chips of the deployment. [1]"""
+        """The number of chips in the deployment. [1]"""
         return int(self.record["chips"])
 
     @property
     def name(self) -> str:
-        """Number and name of the chips."""
+        """The number and name of the chips."""
         return counted(self.chips, self.chip)
 
     @property
     def batch(self) -> int:
-        """Sequences decoded together. [1]"""
+        """The number of sequences decoded together. [1]"""
         return int(self.record["batch"])
 
     @property
     def price(self) -> float | None:
-        """Price per million output tokens. [USD]"""
+        """The price per million output tokens. [USD]"""
         usd: float | None = self.record["usd_per_mtok_output"]
         return usd
 
     @property
     def speed(self) -> Ranged:
-        """Speed range per user; bounds are nan if the range is undetermined. [1/s]"""
+        """The range of speed per user. Bounds are NaN if the range is undetermined. [1/s]"""
         ends = (self.record[f"tokens_per_s_per_user{end}"] for end in ("", "_low", "_high"))
         return Ranged(*(floats(nan if speed is None else speed) for speed in ends))
 
     @property
     def cost(self) -> Ranged:
-        """Price range per million output tokens; the lower speed gives the higher price. [USD]"""
+        """The price range per million output tokens. The lower speed gives the higher price.
+
+        [USD]
+        """
         return cost_range(nan if self.price is None else self.price, self.speed)
 
     def figure(self, figure: Figure) -> Ranged:
-        """Speed or cost."""
+        """Return the speed or the cost."""
         return self.speed if figure == "speed" else self.cost
 
 
@@ -67,7 +70,7 @@ TIED = "tie: the 80% range of the ratio includes 1"
 
 
 def interval(ratio: Ranged) -> str:
-    """80% interval of a ratio, and whether it includes 1.
+    """Format the 80% interval of a ratio, and state whether it includes 1.
 
     >>> interval(Ranged(0.57, 0.324, 1.02)), interval(Ranged(1.5, 1.04, 2.3))
     ('0.32 to 1.02: tied', '1.04 to 2.3')
@@ -79,13 +82,13 @@ def interval(ratio: Ranged) -> str:
 
 
 def near_one(value: float) -> str:
-    """A bound of an interval with two digits, or more if needed to tell it from 1."""
+    """Format a bound of an interval with two digits, or more if needed to tell it from 1."""
     text = number(value, 2)
     return number(value, 3) if text == "1.0" else text
 
 
 def alone(row: TableRow, *, is_priced: bool = True) -> str:
-    """Write a sentence on the only chip: speed per user, price and limiting resource."""
+    """Describe the only chip: speed per user, price and limiting resource."""
     low, high = map(float, row.speed[1:])
     within = "range undetermined" if isnan(low) else f"80% range {number(low)} to {number(high)}"
     pause = "" if row.chips in WORDS else ","
@@ -102,7 +105,7 @@ def alone(row: TableRow, *, is_priced: bool = True) -> str:
 
 
 def by_prices_of(rows: Iterable[TableRow]) -> str:
-    """Phrase that names the chip whose price is used, if a file inherits its price."""
+    """Name the chip whose price is used, if a file inherits its price."""
     quotes = [row.outcome.scenario.quote for row in rows if row.price is not None]
     parents = dict.fromkeys(quote.price_of for quote in quotes if quote.price_of)
     return f", by the price of {listed(list(parents))}" if parents else ""

@@ -1,4 +1,4 @@
-"""Screen that a page is laid out for, and the notes that fit it."""
+"""The screen that a page is laid out for, and the notes that fit it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _SCREEN_LINES = 24
 
 @dataclass(frozen=True)
 class Screen:
-    """Screen that a page is laid out for.
+    """The screen that a page is laid out for.
 
     width, lines : characters per line, and lines of a first screen [1]
     wide, notes : whether to print all columns, and all notes
@@ -31,7 +31,7 @@ class Screen:
     ids: Collection[str] = ()
 
     def sentences(self, notes: Iterable[Note]) -> list[str]:
-        """Texts of notes, each once."""
+        """Return the texts of notes, each once."""
         return list(dict.fromkeys(sentence(note.written, self.ids) for note in notes))
 
     def with_notes(
@@ -43,7 +43,7 @@ class Screen:
         *,
         fills_one_screen: bool,
     ) -> list["Part"]:
-        """Page with its key, its most important notes (or all) and the suggested next command.
+        """Build a page with its key, its main notes (or all) and the suggested next command.
 
         fills_one_screen : whether to print only as many notes as fit one screen, at least one
         """
@@ -64,7 +64,7 @@ class Screen:
         all_notes: Sequence[str],
         next_command: str | None,
     ) -> Notes:
-        """Key of a table, its short notes (or all notes) and the suggested next command."""
+        """Build the notes under a table: key, short notes (or all) and the next command."""
         if self.wide or self.notes:
             return Notes([*filter(None, [key]), *all_notes], next_command)
         shown = short_notes[:_MOST_NOTES]
@@ -77,14 +77,14 @@ class Screen:
 
 
 def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
-    """Parts of all groups, with a blank line between groups."""
+    """Separate all groups with blank lines."""
     for index, group in enumerate(groups):
         yield from [""] * bool(index)
         yield from group
 
 
 def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
-    """Make a page with as many short notes as fit one screen, or one if it is too long without any.
+    """Build a page with as many short notes as fit one screen, or one if it is too long.
 
     page : makes the page with a given number of short notes
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """XLSX workbook with a sheet of records and one of units and sources; needs XlsxWriter."""
+    """Write an XLSX workbook of records, and of units and sources. Needs XlsxWriter."""
     try:
         from xlsxwriter import Workbook
     except ImportError as error:
@@ -55,7 +55,7 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
 
 
 def _fill(sheet: "Worksheet", rows: list[list[Any]], styles: dict[str, "Format"]) -> None:
-    """Write rows; text is never a formula, and numbers show as many digits as a table."""
+    """Write rows. Text is never a formula, and numbers show as many digits as a table."""
     widths: dict[int, int] = {}
     for row, cells in enumerate(rows):
         for column, value in enumerate(cells):
@@ -76,7 +76,7 @@ _WHOLE, _SMALL, _MOST = "#,##0", "0.00E+00", 10
 
 
 def number_format(value: float) -> str:
-    """Number format in which a sheet shows a number; the stored value is not rounded.
+    """Choose the format in which a sheet shows a number. The stored value is not rounded.
 
     >>> number_format(0.0973654321), number_format(65.30482), number_format(8)
     ('0.0000', '0.0', '#,##0')
@@ -97,7 +97,7 @@ def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
 
 
 def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """Parquet file of records, with their assumptions as metadata; needs pyarrow."""
+    """Write a Parquet file of records, with their assumptions as metadata. Needs pyarrow."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -127,12 +127,12 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
 
 
 def _text(value: Any) -> str:
-    """A string, or several, as the text of a sheet cell."""
+    """Convert a string, or several, to the text of a sheet cell."""
     return visible(_joined(value))
 
 
 def _data(value: Any) -> str:
-    """A string, or several, unchanged; bytes that are not UTF-8 become replacement characters."""
+    """Keep a string, or several. Bytes that are not UTF-8 become replacement characters."""
     return _joined(value).encode(errors="replace").decode()
 
 

@@ -16,7 +16,7 @@ from fastcalc.mentions import option
 
 
 class _Demand(NamedTuple):
-    """Required memory of all chips or of one chip.
+    """The required memory of all chips or of one chip.
 
     weights, batch, longest : weights, caches of a batch, cache of the longest sequence [byte]
     tokens : tokens of the longest sequence that the engine must fit; 0 if it accepts any [1]
@@ -29,12 +29,12 @@ class _Demand(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Weights and the larger of both caches. [byte]"""
+        """The weights and the larger of both caches. [byte]"""
         return self.weights + max(self.batch, self.longest)
 
     @property
     def details(self) -> str:
-        """Components of the total in brackets, if it is set by the longest sequence."""
+        """The components of the total in brackets, if the longest sequence sets it."""
         if self.longest <= self.batch:
             return ""
         return (
@@ -44,25 +44,25 @@ class _Demand(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Total and its components."""
+        """The total and its components."""
         return f"{size(self.total)}{self.details}"
 
 
 def _of_all(site: Site, batch: float) -> _Demand:
-    """Required memory of all chips together."""
+    """Compute the required memory of all chips together."""
     longest, tokens = site.longest_cache_bytes, site.machine.length_to_start
     return _Demand(site.weight_bytes_needed, site.batch_cache_bytes(batch), longest, tokens)
 
 
 def _of_chip(placement: Placement, batch: float) -> _Demand:
-    """Required memory of the fullest chip."""
+    """Compute the required memory of the fullest chip."""
     of_batch = float(placement.sequences(batch) * placement.reserved_per_chip)
     weights, tokens = float(placement.weights_per_chip), placement.machine.length_to_start
     return _Demand(weights, of_batch, placement.longest_per_chip, tokens)
 
 
 def _left(placement: Placement, reserves: float) -> float:
-    """Memory of a chip that an engine leaves for weights and caches. [byte]
+    """Compute the memory of a chip that an engine leaves for weights and caches. [byte]
 
     reserves : the engine's reserve over its expected reserve [1]
     """
@@ -70,7 +70,7 @@ def _left(placement: Placement, reserves: float) -> float:
 
 
 def why(location: Location) -> str:
-    """Phrase on why a model needs this number of chips, or why its engine does not start."""
+    """Explain why a model needs this number of chips, or why its engine does not start."""
     if location.refused:
         return location.refused
     placement, batch = location.placement, min(location.scenario.batches)
@@ -98,7 +98,7 @@ def why(location: Location) -> str:
 
 
 def _too_large(location: Location) -> str:
-    """Write a phrase on why a batch does not fit even with the engine's smallest reserve."""
+    """Explain why a batch does not fit even with the engine's smallest reserve."""
     placement, batch, site = location.placement, min(location.scenario.batches), location.site
     chips, needed = placement.layout.chips, _of_all(site, batch)
     layouts = site.default_layouts if location.is_default_layout else [placement.layout]
@@ -121,7 +121,7 @@ def _too_large(location: Location) -> str:
 
 
 def _why_not_fewer(location: Location) -> str:
-    """Write a phrase on why the chosen layout does not use fewer chips."""
+    """Explain why the chosen layout does not use fewer chips."""
     placement, batch, site = location.placement, min(location.scenario.batches), location.site
     chips, usable = placement.layout.chips, float(sum(placement.usable))
     capacity, by_layers = site.chips_needed(batch)
@@ -144,7 +144,7 @@ def _why_not_fewer(location: Location) -> str:
 
 
 def _short_of(placement: Placement, batch: float) -> str:
-    """Phrase on the memory that a chip needs, and the smaller amount that the engine leaves."""
+    """Compare the memory that a chip needs with the smaller amount that the engine leaves."""
     machine, chips = placement.machine, placement.layout.chips
     engine, needed = machine.engine.id, _of_chip(placement, batch)
     if machine.place:
@@ -160,7 +160,7 @@ def _short_of(placement: Placement, batch: float) -> str:
 
 
 def _in_each_memory(location: Location) -> str:
-    """Phrase on required and usable memory of card and host, if layers are split between them."""
+    """Compare required and usable memory of card and host, if layers are split between them."""
     placement = location.placement
     needed = asked_split(placement, float(min(location.scenario.batches)))
     longest = float(placement.cache_on_chip(placement.machine.length_to_start))
@@ -177,7 +177,7 @@ def _in_each_memory(location: Location) -> str:
 
 
 def engine_limit(location: Location) -> str:
-    """Sentence on the engine's limit of concurrent sequences, and the setting that changes it."""
+    """State the engine's limit of concurrent sequences, and the setting that changes it."""
     placement, engine = location.placement, location.scenario.engine.id
     limit, shared = float(placement.machine.max_sequences), placement.machine.shared_context
     setting = limiting_setting(placement)

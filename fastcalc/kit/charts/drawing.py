@@ -19,7 +19,7 @@ DARK = ("#56A8E0", "#F08030", "#2CC79A", "#E29BC2", "#F0B429", "#8CCEF2", "#C9BE
 """The same palette, lighter, for a dark background."""
 
 MARKS = "osD^vP*X"
-"""Marker for each colour, by matplotlib's names, so that lines differ in a grey print, too."""
+"""The marker for each colour, by matplotlib's names, so that lines differ in a grey print."""
 
 GREY = 7
 """Palette index of background items: lines that are not highlighted, and components too small
@@ -33,7 +33,7 @@ Style = Literal["line", "points", "bound", "area"]
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Series of points with one name.
+    """A series of points with one name.
 
     x, y : coordinates; an area has two edges, `low` and `high`, in place of y; in other styles
         these are the bounds of a range
@@ -59,7 +59,7 @@ class Series:
 
 @dataclass(frozen=True)
 class ChartAxis:
-    """Axis range: logarithmic with a base or, if the base is 0, linear from zero."""
+    """The range of an axis: logarithmic with a base or, if the base is 0, linear from zero."""
 
     label: str
     low: float
@@ -68,7 +68,10 @@ class ChartAxis:
 
     @classmethod
     def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "ChartAxis":
-        """Axis that covers all values, with some margin; a linear one of zeros ends at 1."""
+        """Build an axis that covers all values, with some margin.
+
+        A linear one of zeros ends at 1.
+        """
         all_values = np.concatenate([np.ravel(array) for array in values])
         low, high = float(all_values.min()), float(all_values.max())
         if not base:
@@ -77,20 +80,23 @@ class ChartAxis:
         return cls(label, low / room, high * room, base)
 
     def share(self, values: Floats | float) -> Floats:
-        """Positions of values on the axis, from 0 at the low end to 1 at the high end. [1]"""
+        """Compute the positions of values on the axis, from 0 (low end) to 1 (high end). [1]"""
         if not self.base:
             return np.asarray((np.asarray(values) - self.low) / (self.high - self.low))
         return np.asarray(np.log(np.asarray(values) / self.low) / np.log(self.high / self.low))
 
     @cached_property
     def ticks(self) -> list[float]:
-        """Round tick values, at most seven; the middle if no round value lies inside."""
+        """Round tick values, at most seven.
+
+        The middle of the axis if it contains no round value.
+        """
         return self.ticks_for(1.0, lambda _: 0.0)
 
     def ticks_for(
         self, length: float, extent: Callable[[str], float], maximum: int = 7
     ) -> list[float]:
-        """As many round tick values as fit without overlapping labels.
+        """Choose as many round tick values as fit without overlapping labels.
 
         length : length of the axis, in the unit of `extent`, which measures a label along the axis
         """
@@ -109,7 +115,7 @@ class ChartAxis:
         return fewest[:1] or [float(f"{(self.low + self.high) / 2.0:.2g}")]
 
     def _rows(self) -> list[list[float]]:
-        """Candidate sets of round values, densest first."""
+        """List candidate sets of round values, densest first."""
         if not self.base:
             unit = 10.0 ** np.floor(np.log10(self.high))
             steps = [unit * factor for factor in (0.1, 0.2, 0.5, 1.0, 2.0)]
@@ -129,7 +135,7 @@ class ChartAxis:
 
 
 def written(value: float) -> str:
-    """A tick as text.
+    """Format a tick.
 
     >>> written(0.05), written(20.0), written(5e6)
     ('0.05', '20', '5M')
@@ -143,7 +149,7 @@ def written(value: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Heights:
-    """Map over a grid: at each point a height, and the series that the point belongs to.
+    """A map over a grid: at each point a height, and the series that the point belongs to.
 
     x, y : grid coordinates, ascending
     values, owners : one row per y with one value per x; nan where there is none
@@ -157,7 +163,7 @@ class Heights:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """A plot: axes and series; a map also has heights."""
+    """A plot: axes and series, and heights if it is a map."""
 
     title: str
     across: ChartAxis
@@ -168,7 +174,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Bar:
-    """Stacked bar of named, coloured shares [1]; `says` is its label."""
+    """A stacked bar of named, coloured fractions [1]. `says` is its label."""
 
     name: str
     says: str
@@ -177,7 +183,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Swing:
-    """Bar of a tornado chart: relative changes of a metric for less and more of an input. [1]"""
+    """A bar of a tornado chart: relative changes of a metric for less and more of an input. [1]"""
 
     name: str
     says: str
@@ -186,7 +192,7 @@ class Swing:
 
     @property
     def width(self) -> float:
-        """Larger of the two changes. [1]"""
+        """The larger of the two changes. [1]"""
         return max(abs(self.lowered), abs(self.raised))
 
 
@@ -211,15 +217,15 @@ class Chart:
 
     @property
     def sentences(self) -> list[str]:
-        """Notes as sentences, each once."""
+        """The notes as sentences, each once."""
         return list(dict.fromkeys(map(sentence, filter(None, self.notes))))
 
     def stating(self, stated: Sequence[str]) -> "Chart":
-        """Same chart, with phrases on its case added to the title."""
+        """Copy the chart, with phrases on its case added to the title."""
         return replace(self, title="; ".join([self.title, *stated]))
 
     def worded(self, wording: Callable[[str], str]) -> "Chart":
-        """Same chart, with the mentions of options in its notes replaced."""
+        """Copy the chart, with the mentions of options in its notes replaced."""
         title, finding = wording(self.title), wording(self.finding)
         return replace(self, title=title, finding=finding, notes=list(map(wording, self.notes)))
 
@@ -227,7 +233,7 @@ class Chart:
 def axes(
     series: Sequence[Series], across: str, upward: str, bases: tuple[int, int] = (10, 10)
 ) -> tuple[ChartAxis, ChartAxis]:
-    """Axes that cover some series."""
+    """Build axes that cover some series."""
     heights = [height for line in series for height in line.heights]
     return (
         ChartAxis.over(across, [line.x for line in series], bases[0]),
@@ -236,7 +242,7 @@ def axes(
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance of a colour. [1]
+    """Compute the relative luminance of a colour. [1]
 
     Source: W3C, Web Content Accessibility Guidelines 2.2, definition of relative luminance.
 
@@ -251,7 +257,7 @@ def luminance(colour: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever contrasts more with a colour; the contrasts are equal at 0.179.
+    """Choose black or white, whichever contrasts more with a colour. Contrasts are equal at 0.179.
 
     >>> ink_on("#0072B2"), ink_on("#E69F00")
     ('#ffffff', '#000000')

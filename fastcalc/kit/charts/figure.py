@@ -1,4 +1,4 @@
-"""Charts drawn with matplotlib, bars and tornados among them: svg, pdf, png and others."""
+"""Charts drawn with matplotlib, including bars and tornados: svg, pdf, png and others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 WAYS = [(LESS, 1, "area"), (MORE, 0, "area")]
-"""Key of a tornado chart."""
+"""The key of a tornado chart."""
 
 
 def _plot(
     drawing: "Figure", names: Sequence[str], aside: float, letters: Letters, area: Box
 ) -> tuple["Axes", float]:
-    """Plot with a name for each bar, and its width without the given margin. [pt]"""
+    """Create a plot with a name for each bar, and return its width without the margin. [pt]"""
     wide, high = drawing.get_size_inches() * 72.0
     left = area[0] + max(map(letters.measure, names)) + 5.0
     low, across = area[1] + 2.7 * letters.line, area[2] - aside - left
@@ -44,7 +44,7 @@ def _plot(
 def draw_bars(
     drawing: "Figure", bars: Sequence[Bar], look: Look, letters: Letters, area: Box
 ) -> None:
-    """Draw stacked bars; segments too narrow for their name are named in the key above."""
+    """Draw stacked bars. Segments too narrow for their name are named in the key above."""
     aside = 8.0 + max(letters.measure(bar.says) for bar in bars)
     plot, wide = _plot(drawing, [bar.name for bar in bars], aside, letters, area)
     frame: dict[str, Any] = {"color": "none", "edgecolor": look.ink, "linewidth": 0.5}
@@ -111,7 +111,7 @@ _STYLE: dict[str, Any] = {
 _PAD = 9.0
 """Margin around the figure. [pt]"""
 _LONG = 100
-"""Title length from which a smaller font is used."""
+"""Title length above which a smaller font is used."""
 _LOWEST = 50.0
 """Minimum height of a plot. [pt]"""
 _FEW_GREY = 2
@@ -120,7 +120,7 @@ _FEW_GREY = 2
 
 @dataclass(frozen=True)
 class FigureLayout:
-    """Layout of a figure: its width, fonts, and the text above and below the plots.
+    """The layout of a figure: its width, fonts, and the text above and below the plots.
 
     wide : width [pt]
     head, foot : lines with their relative font size, and their weight
@@ -135,7 +135,7 @@ class FigureLayout:
 
     @classmethod
     def of(cls, chart: Chart, look: Look, wide: float) -> "FigureLayout":
-        """Layout of a chart with a width in inches."""
+        """Lay out a chart with a width in inches."""
         letters, room = Letters.of(wide), 72.0 * wide - 2.0 * _PAD
         finding = look.title or chart.finding
         head = [(finding, 1.2 if len(finding) < _LONG else 1.05, "bold")] if finding else []
@@ -153,7 +153,7 @@ class FigureLayout:
         return cls(72.0 * wide, letters, above, below, _entries(chart))
 
     def high(self, lines: Sequence[tuple[str, float, str]]) -> float:
-        """Height of some lines, with a gap to the plots. [pt]"""
+        """Compute the height of some lines, with a gap to the plots. [pt]"""
         heights = (
             (1.3 * (text.count("\n") + 1) * size + 0.35) * self.letters.size
             for text, size, _ in lines
@@ -162,18 +162,18 @@ class FigureLayout:
 
     @property
     def key_columns(self) -> int:
-        """Entries per row of the key."""
+        """The number of entries per row of the key."""
         widest = max(map(self.letters.measure, (name for name, *_ in self.entries)), default=1.0)
         return max(int((self.wide - 2.0 * _PAD) / (widest + 4.5 * self.letters.size)), 1)
 
     @property
     def key_high(self) -> float:
-        """Height of the key. [pt]"""
+        """The height of the key. [pt]"""
         return 1.1 * self.letters.line * ceil(len(self.entries) / self.key_columns)
 
     @property
     def top(self) -> float:
-        """Height of title and key. [pt]"""
+        """The height of title and key. [pt]"""
         return self.high(self.head) + self.key_high
 
     def write(self, drawing: "Figure") -> None:
@@ -194,7 +194,7 @@ class FigureLayout:
 
 
 def figure(chart: Chart, look: Look | None = None) -> "Figure":
-    """Matplotlib figure of a chart; its height follows its contents unless it is given.
+    """Draw a chart as a matplotlib figure. Its height follows its contents unless it is given.
 
     Raises InputError if a line to highlight does not exist, or the height leaves no room.
     """
@@ -265,7 +265,7 @@ def _entries(chart: Chart) -> list[tuple[str, int, str]]:
 
 
 def ending_of(file: Path | None) -> str | None:
-    """Figure format from the ending of a file, None for text; or raise an InputError."""
+    """Return the figure format from the ending of a file. None for text. May raise InputError."""
     ending = "" if file is None else file.suffix[1:].lower()
     if ending in ("", "txt"):
         return None
@@ -291,7 +291,7 @@ def _demand() -> None:
 
 
 def png(drawing: "Figure") -> bytes:
-    """PNG bytes of a figure."""
+    """Return the PNG bytes of a figure."""
     stream = BytesIO()
     save(drawing, stream, "png")
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""Prices (with date and confidence) and engines that a chart depends on."""
+"""The prices (with date and confidence) and engines that a chart depends on."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from fastcalc.written import listed
 
 
 def grounds(scenarios: Sequence[Scenario], *, is_priced: bool = True) -> str:
-    """Prices per chip-hour and engines of some scenarios, summarized if there are many."""
+    """Describe the prices per chip-hour and the engines of scenarios, in short if many."""
     pricing = scenarios[0].pricing
     chips = list({scenario.hardware.id: scenario.hardware for scenario in scenarios}.values())
     chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]

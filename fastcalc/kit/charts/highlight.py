@@ -10,13 +10,13 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 FEW = 5
-"""Maximum number of coloured lines; further ones are grey."""
+"""Maximum number of coloured lines. Further ones are grey."""
 
 DASHED = "dashed lines are the hardware bound"
 
 
 def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
-    """Chart with some of its lines in colour.
+    """Copy a chart with some of its lines in colour.
 
     patterns : patterns for a line's name or a word of it; without any, a few lines are chosen:
     those named in the finding, then the first ones

@@ -1,4 +1,4 @@
-"""Placement of line names: at the end of the line if there is room, or in a right-hand column."""
+"""Place line names: at the end of the line if there is room, or in a right-hand column."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _ALIKE = 1.5
 _CLEAR = 2.0
 """Margin around a name inside the plot. [pt]"""
 _EDGE = 0.94
-"""Share of the plot width from which a line counts as ending at the right edge. [1]"""
+"""Fraction of the plot width beyond which a line counts as ending at the right edge. [1]"""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Label:
 
 
 def spread(heights: Sequence[float], line: float, low: float, high: float) -> list[float]:
-    """Heights at least one line height apart, within limits, close to the wanted heights.
+    """Spread heights at least one line height apart, within limits, close to those wanted.
 
     Heights that are too close are moved as a block to the mean of their wanted positions. This is
     the least-squares solution under an order (pool-adjacent-violators).
@@ -65,7 +65,7 @@ def spread(heights: Sequence[float], line: float, low: float, high: float) -> li
 def line_names(
     panel: Panel, wide: float, high: float, width_of: Callable[[str], float]
 ) -> list[tuple[str, list[Series]]]:
-    """Names to write and their lines; names of overlapping lines are joined if not too wide.
+    """List the names to write and their lines. Names of overlapping lines are joined if narrow.
 
     wide, high : size of the plot [pt]
     """
@@ -83,7 +83,7 @@ def line_names(
 
 
 _JOINED = 0.3
-"""Maximum width of joined names, as a share of the plot's width. [1]"""
+"""Maximum width of joined names, as a fraction of the plot's width. [1]"""
 
 
 def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
@@ -107,7 +107,7 @@ def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
 
 
 def is_on(panel: Panel, line: Series, other: Series, high: float) -> bool:
-    """Whether a line cannot be distinguished from another where both are drawn.
+    """Check whether a line cannot be distinguished from another where both are drawn.
 
     high : height of the plot [pt]
     """
@@ -130,7 +130,7 @@ def placed(
     line: float,
     whole: float | None = None,
 ) -> list[Label]:
-    """Placed names of a plot; no name covers another name, a line or a point.
+    """Place the names of a plot. No name covers another name, a line or a point.
 
     Grey names are omitted if there is no room for all.
 
@@ -170,7 +170,7 @@ def placed(
 def fitted(
     panel: Panel, wide: float, high: float, width_of: Callable[[str], float], line: float
 ) -> tuple[list[Label], float]:
-    """Placed names of a plot, as by `placed`, and the width that remains for the plot. [pt]"""
+    """Place the names of a plot as `placed` does, and return the width left for the plot. [pt]"""
     left = wide
     while True:  # the names that fit inside depend on the width of the column
         labels = placed(panel, left, high, width_of, line, wide)
@@ -182,11 +182,11 @@ def fitted(
 
 
 _LEAST = 0.3
-"""Minimum share of the width that a plot keeps beside long names. [1]"""
+"""Minimum fraction of the width that a plot keeps beside long names. [1]"""
 
 
 def _sorted(panel: Panel, series: Series) -> tuple[Floats, Floats]:
-    """Coordinates of a line on both axes, from left to right. [1]"""
+    """Compute the coordinates of a line on both axes, from left to right. [1]"""
     x, y = panel.across.share(series.x), panel.upward.share(series.y)
     order = np.argsort(x, kind="stable")
     return x[order], y[order]
@@ -205,7 +205,7 @@ def _is_clear(
     high: float,
     boxes: Sequence[tuple[float, float, float, float]],
 ) -> bool:
-    """Whether a box of a name covers no line, no point and no other name."""
+    """Check whether the box of a name covers no line, no point and no other name."""
     left, low, right, top = box
     if right > wide or low < 0.0 or top > high:
         return False

@@ -1,4 +1,4 @@
-"""Appearance of a chart: its size, background, colours, markers and hatches."""
+"""The appearance of a chart: its size, background, colours, markers and hatches."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,14 +17,14 @@ _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "")
 _SINGLE_COLUMN = 3.3
 """Column width of a paper. [inch]"""
 _FILLED = 0.95
-"""Share of a width that text may take, because SVG viewers use similar but other fonts. [1]"""
+"""Fraction of a width that text may take, because SVG viewers use similar but other fonts. [1]"""
 _NARROW, _ROOMY = 3.6, 5.5
 """Chart widths between which the font size grows. [inch]"""
 
 
 @dataclass(frozen=True)
 class Look:
-    """Appearance that a user may choose.
+    """The appearance that a user may choose.
 
     width, height : size; None for the size of the contents [inch]
     title : title in place of the finding
@@ -46,25 +46,25 @@ class Look:
 
     @property
     def palette(self) -> Sequence[str]:
-        """Colours by palette index."""
+        """The colours by palette index."""
         return {"dark": DARK, "print": _PRINT}.get(self.style, COLOURS)
 
     @property
     def ground(self) -> str:
-        """Background colour."""
+        """The background colour."""
         return "#15181d" if self.style == "dark" else "#ffffff"
 
     @property
     def ink(self) -> str:
-        """Colour of text and axes."""
+        """The colour of text and axes."""
         return "#e6e8eb" if self.style == "dark" else "#1c1e21"
 
     def wide(self, usual: float) -> float:
-        """Chosen width, or the usual width of a chart. [inch]"""
+        """Return the chosen width, or the usual width of a chart. [inch]"""
         return self.width or (_SINGLE_COLUMN if self.is_print else usual)
 
     def filled(self, colour: int) -> dict[str, Any]:
-        """Keyword arguments with which matplotlib fills an area or a bar."""
+        """Return the keyword arguments with which matplotlib fills an area or a bar."""
         index = colour % len(self.palette)
         look: dict[str, Any] = {"facecolor": self.palette[index]}
         if self.is_print:
@@ -73,14 +73,17 @@ class Look:
         return look
 
     def mark(self, colour: int) -> dict[str, Any]:
-        """Keyword arguments for the marker of a line; in print every other marker is hollow."""
+        """Return the keyword arguments for a line's marker.
+
+        In print every other marker is hollow.
+        """
         index = colour % len(self.palette)
         ink = self.palette[index]
         face = self.ground if self.is_print and index % 2 else ink
         return {"color": ink, "marker": MARKS[index], "markerfacecolor": face, "markersize": 4.0}
 
     def spot(self, colour: int) -> str:
-        """Pale colour for regions of a map, on which text is readable."""
+        """Return a pale colour for regions of a map, on which text is readable."""
         if self.is_print:
             return ("#bdbdbd", "#efefef", "#969696", "#dadada", "#ffffff")[colour % 5]
         pairs = (
@@ -91,13 +94,13 @@ class Look:
 
     @property
     def program(self) -> str:
-        """Program version and date of the drawing."""
+        """The program version and the date of the drawing."""
         return f"fastcalc {__version__}, {self.drawn_on.isoformat()}"
 
 
 @dataclass(frozen=True)
 class Letters:
-    """Font size for a chart width in inches, smaller in a narrow chart.
+    """The font size for a chart width in inches, smaller in a narrow chart.
 
     size : font size of names and ticks [pt]
     """
@@ -106,22 +109,22 @@ class Letters:
 
     @classmethod
     def of(cls, wide: float) -> "Letters":
-        """Font size for a chart width."""
+        """Choose the font size for a chart width."""
         fraction = min(max((wide - _NARROW) / (_ROOMY - _NARROW), 0.0), 1.0)
         return cls(6.8 + 1.7 * fraction)
 
     @property
     def line(self) -> float:
-        """Line height. [pt]"""
+        """The line height. [pt]"""
         return 1.3 * self.size
 
     @property
     def measure(self) -> Callable[[str], float]:
-        """Function that measures the width of a text. [pt]"""
+        """A function that measures the width of a text. [pt]"""
         return lambda text: _width(text, self.size, "normal")
 
     def wrapped(self, text: str, room: float, size: float = 1.0, weight: str = "normal") -> str:
-        """Text wrapped to a width. [pt]
+        """Wrap a text to a width. [pt]
 
         size : font size relative to that of names [1]
         """

@@ -1,4 +1,4 @@
-"""Chart of prediction errors for measured points, before and after a correction."""
+"""A chart of prediction errors for measured points, before and after a correction."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def before_and_after(
     after: Floats,
     ends: tuple[Floats, Floats] | None = None,
 ) -> Chart:
-    """Predicted over measured speed, with one plot per phase; the line at 1 is the measurement.
+    """Draw predicted over measured speed, with one plot per phase. 1 is the measurement.
 
     phases : phase of each point: ``decode``, ``served`` or ``prefill``
     across : concurrent sequences of each point; for prefill, tokens of its prompt [1]

@@ -1,4 +1,4 @@
-"""Chart of memory placement."""
+"""A chart of memory placement."""
 
 from collections.abc import Sequence
 
@@ -51,7 +51,7 @@ def memory(locations: Sequence[Location]) -> Chart:
 
 
 def _fullest(bars: Sequence[Bar]) -> str:
-    """Write a sentence on the fullest and the least full memory."""
+    """Name the fullest and the least full memory."""
     ordered = sorted(bars, key=lambda bar: -sum(fraction for *_, fraction in bar.parts))
     ends = [f"{bar.name} is filled to {bar.says}" for bar in (*ordered[:1], *ordered[1:][-1:])]
     return f"Fullest: {'; least full: '.join(ends)}." if ends else ""

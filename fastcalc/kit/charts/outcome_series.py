@@ -1,4 +1,4 @@
-"""Series, names and notes shared by the charts of outcomes."""
+"""Series, names and notes that the charts of outcomes share."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,18 +21,18 @@ BATCH = "batch (sequences decoded together)"
 
 
 def grounds_of(outcomes: Sequence[Outcome]) -> str:
-    """Prices and engines that a chart of outcomes depends on."""
+    """Describe the prices and engines that a chart of outcomes depends on."""
     return grounds([outcome.scenario for outcome in outcomes])
 
 
 def notes_of(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> list[str]:
-    """Notes on the number of chips, on omitted series, and on undetermined numbers."""
+    """Write notes on the number of chips, on omitted series, and on undetermined numbers."""
     why = dict.fromkeys(unsure(outcomes, of_prompts=of_prompts))
     return [chips_of(outcomes), *left_out(outcomes), *why]
 
 
 def chips_of(outcomes: Sequence[Outcome]) -> str:
-    """State the number of chips of each line; for many lines only the range."""
+    """State the number of chips of each line, or only the range for many lines."""
     counts = dict.fromkeys(
         (outcome.placement.layout.chips, outcome.scenario.hardware.id)
         for outcome in outcomes
@@ -50,7 +50,7 @@ def chips_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def speeds_of(outcome: Outcome, positions: Bools | int) -> list[Floats | None]:
-    """Speed, bound, and both bounds of the range (if any) at some batches. [1/s]"""
+    """Compute speed, bound, and both bounds of the range (if any) at some batches. [1/s]"""
     estimate = outcome.estimate
     all_values = (estimate.speed, estimate.bound, estimate.low, estimate.high)
     return [None if rates is None else rates[positions] for rates in all_values]
@@ -59,7 +59,7 @@ def speeds_of(outcome: Outcome, positions: Bools | int) -> list[Floats | None]:
 def ranged(
     name: str, index: int, x: Floats, speeds: Sequence[Floats | None], tips: Sequence[str]
 ) -> tuple[Series, Series]:
-    """Series of a chip's hardware bound, and of its speeds from `speeds_of` with their range."""
+    """Build the series of a chip's hardware bound, and of its speeds with their range."""
     middle, bound, low, high = speeds
     assert middle is not None
     assert bound is not None
@@ -80,7 +80,7 @@ def of_speeds(
     base: int,
     notes: Sequence[str],
 ) -> Chart:
-    """Draw speeds over a logarithmic axis; bounds far above the speeds are omitted."""
+    """Draw speeds over a logarithmic axis. Bounds far above the speeds are omitted."""
     by_panel = {name: list(map(_as_drawn, lines)) for name, lines in by_panel.items()}
     series = [line for lines in by_panel.values() for line in lines]
     top = max(
@@ -109,11 +109,11 @@ def of_speeds(
 
 
 _FAR = 10.0
-"""Largest drawn bound over the fastest speed; a higher bound would flatten all other lines. [1]"""
+"""Largest drawn bound over the fastest speed. A higher one would flatten other lines. [1]"""
 
 
 def _as_drawn(line: Series) -> Series:
-    """A series; the bound of a single point becomes a short line."""
+    """Return a series. The bound of a single point becomes a short line."""
     if line.style != "bound" or line.x.size > 1:
         return line
     x = widened(line.x)
@@ -121,7 +121,7 @@ def _as_drawn(line: Series) -> Series:
 
 
 def widened(batch: Floats) -> Floats:
-    """Batches; a single batch is widened on both sides, so that a line can be drawn."""
+    """Widen a single batch on both sides, so that a line can be drawn."""
     return batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])
 
 
@@ -137,18 +137,18 @@ PRICE = "$/Mtok output, at the expected speed"
 
 
 def from_to(values: Floats) -> str:
-    """Find the smallest and largest of some values, as text."""
+    """Format the smallest and largest of some values."""
     return " to ".join(dict.fromkeys(number(float(end), 2) for end in (values.min(), values.max())))
 
 
 def subject(chips: Iterable[str]) -> str:
-    """List the names of chips for a sentence; many chips are counted."""
+    """List the names of chips for a sentence. Many chips are counted."""
     names = list(dict.fromkeys(chips))
     return listed(names) if len(names) <= FEW else f"these {len(names)} chips"
 
 
 def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]:
-    """Plot title, palette index and name of each drawn outcome.
+    """List the plot title, palette index and name of each drawn outcome.
 
     Several models on one chip are lines of one plot; on several chips each model has its own plot.
     """
@@ -168,13 +168,13 @@ def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]
 
 
 def marked_name(outcome: Outcome, name: str = "") -> str:
-    """A name, or the chip's, marked if no publication determines its speed."""
+    """Mark a name, or the chip's, if no publication determines its speed."""
     name = name or outcome.scenario.hardware.id
     return f"{name} {UNDETERMINED}" if is_assumed(outcome.scenario.engine) else name
 
 
 def unmarked(name: str) -> str:
-    """Name of a chip without the mark, because its bound comes from its data sheet."""
+    """Return the name of a chip without the mark, because its bound comes from its data sheet."""
     return name.removesuffix(f" {UNDETERMINED}")
 
 
@@ -209,7 +209,7 @@ def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def title_of(outcomes: Sequence[Outcome], group: str) -> str:
-    """Title of a chart: its kind, models, formats and requests."""
+    """Write the title of a chart: its kind, models, formats and requests."""
     models = list(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
     chips = {outcome.scenario.hardware.id for outcome in outcomes}
     formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)

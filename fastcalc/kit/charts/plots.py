@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Box = tuple[float, float, float, float]
-"""Left, lower, right and upper edges. [pt]"""
+"""The left, lower, right and upper edges. [pt]"""
 
 _PANEL = 108.0
 """Minimum width of one of several plots. [pt]"""
@@ -31,7 +31,7 @@ _SPOTS = 40.0
 
 @dataclass(frozen=True)
 class PanelGrid:
-    """Plots of a figure in rows; axis labels that are the same are written once.
+    """The plots of a figure in rows. Axis labels that are the same are written once.
 
     wide : total width [pt]
     """
@@ -42,18 +42,18 @@ class PanelGrid:
 
     @property
     def columns(self) -> int:
-        """Plots per row, chosen so that rows are as full as possible."""
+        """The number of plots per row, chosen so that rows are as full as possible."""
         count = max(len(self.chart.panels), 1)
         return ceil(count / ceil(count / max(min(count, 4, int(self.wide / _PANEL)), 1)))
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """The number of rows."""
         return ceil(max(len(self.chart.panels), 1) / self.columns)
 
     @property
     def row(self) -> float:
-        """Height of a row. [pt]"""
+        """The height of a row. [pt]"""
         cell, line = self.wide / self.columns, self.letters.line
         if len(self.chart.panels) > 1:
             return 0.66 * cell + (1.5 + self._titled + 2.7 / self.rows) * line
@@ -64,7 +64,7 @@ class PanelGrid:
         return max(min(0.6 * cell, _TALLEST), line * max(names, default=0)) + 3.6 * line
 
     def _title(self, panel: Panel) -> str:
-        """Title of a plot, wrapped to its width."""
+        """Wrap the title of a plot to its width."""
         room = self.wide / self.columns - 24.0
         return "\n".join(self.letters.wrapped(line, room) for line in panel.title.splitlines())
 
@@ -74,7 +74,7 @@ class PanelGrid:
         return max((title.count("\n") + 1 for title in titles), default=0)
 
     def _ticks(self, high: float) -> float:
-        """Width of the tick labels of the y axes. [pt]"""
+        """Compute the width of the tick labels of the y axes. [pt]"""
         axes = (panel.upward for panel in self.chart.panels)
         texts = (written(tick) for axis in axes for tick in _ticks_up(axis, high, self.letters))
         return max(map(self.letters.measure, texts)) + 5.0
@@ -130,7 +130,7 @@ def _is_shared(axes: Sequence[ChartAxis]) -> bool:
 
 
 def _common_label(axes: Sequence[ChartAxis]) -> str:
-    """Label shared by all axes, without units that differ; empty if there is none."""
+    """Return the label that all axes share, without units that differ. Empty if there is none."""
     labels = [axis.label for axis in axes]
     heads = {label.partition(",")[0] for label in labels}
     return labels[0] if len(set(labels)) == 1 else heads.pop() if len(heads) == 1 else ""
@@ -198,7 +198,7 @@ def _map(plot: "Axes", panel: Panel, look: Look, letters: Letters) -> None:
 
 
 def _edges(values: Floats, axis: ChartAxis) -> Floats:
-    """Edges of cells around values, halfway between them on the axis."""
+    """Compute the edges of cells around values, halfway between them on the axis."""
     scaled = np.log(values) if axis.base else values
     if len(scaled) == 1:
         return np.array([axis.low, axis.high])

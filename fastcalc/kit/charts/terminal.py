@@ -15,7 +15,7 @@ _HEIGHT = 16
 """Height of the plot in lines, without frame and legend."""
 
 _EVERY = 8
-"""Columns between two signs of a bound, at least the number of bounds, so that none is hidden."""
+"""Columns between two signs of a bound, at least the number of bounds, so that all show."""
 
 _RANGED = ("line", "points")
 """Styles whose `low` and `high` are the range of each point."""
@@ -25,7 +25,7 @@ _ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
 
 
 def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
-    """Parts of a page for a chart."""
+    """Build the parts of a page for a chart."""
     page: list[Part] = [*filter(None, (chart.finding, chart.title)), ""]
     panels = chart.panels
     if chart.is_one:
@@ -62,7 +62,7 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
 
 
 def _merged(panels: Sequence[Panel]) -> Iterator[Panel]:
-    """Yield the panels of each unit merged into one, with one letter per panel."""
+    """Yield the panels merged by unit, with one letter per panel."""
     for alike in grouped(panels, lambda panel: panel.across.label).values():
         ends = [np.array([panel.across.low, panel.across.high]) for panel in alike]
         across, upward = (
@@ -85,7 +85,7 @@ def plot(
     is_ascii: bool = False,
     marks: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """Lines of a plot: one letter per series, ``*`` if two series share a position.
+    """Draw a plot with one letter per series, or ``*`` if two series share a position.
 
     marks : values on the x axis that are marked with a capital letter below it
     """
@@ -131,7 +131,7 @@ def plot(
 
 
 def _capitals(positions: Sequence[int], width: int) -> str:
-    """Line with a capital letter at each position."""
+    """Draw a line with a capital letter at each position."""
     line = [" "] * width
     for index, position in enumerate(positions):
         line[position] = letter_of(index).upper()
@@ -139,7 +139,7 @@ def _capitals(positions: Sequence[int], width: int) -> str:
 
 
 def letter_of(index: int) -> str:
-    """Letter of a series, by its index."""
+    """Return the letter of a series, by its index."""
     return chr(ord("a") + index % 26)
 
 
@@ -194,7 +194,7 @@ def _edges(
 
 
 def _scale(axis: ChartAxis, columns: int, margin: int) -> str:
-    """Line of tick labels under a chart, as many as fit."""
+    """Draw the tick labels under a chart, as many as fit."""
     line = [" "] * (margin + columns)
     free = 0
     for tick in axis.ticks:

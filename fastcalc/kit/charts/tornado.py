@@ -1,4 +1,4 @@
-"""Tornado chart: effect of less and more of each number on a metric, widest swing first."""
+"""Tornado chart: the effect of less and more of each number on a metric, widest swing first."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def reach_of(swings: Sequence[Swing]) -> float:
 
 
 def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
-    """Labels at both ends of the scale.
+    """Return the labels at both ends of the scale.
 
     >>> ends_of([Swing("cores", "132", lowered=-0.05, raised=0.04)])
     ('-5%', '+5%')
@@ -26,7 +26,7 @@ def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
 
 
 def swing_table(swings: Sequence[Swing], width: int) -> TextTable:
-    """Tornado chart as text: ``-`` for ten percent less of a number, ``+`` for more."""
+    """Draw a tornado chart: ``-`` for ten percent less of a number, ``+`` for more."""
     names = max(len(swing.name) for swing in swings)
     says = max(len(swing.says) for swing in swings)
     half = max((width - names - says - 5) // 2, _NARROWEST)

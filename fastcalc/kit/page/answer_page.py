@@ -1,4 +1,4 @@
-"""HTML page of any command's answer: the terminal output, charts and assumptions."""
+"""The HTML page of any command's answer: the terminal output, charts and assumptions."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -10,7 +10,7 @@ from fastcalc.kit.charts.drawing import Chart
 from fastcalc.kit.page.filled_page import FILTER, Page, all_of, as_html, drawn, filled, listed
 
 _MANY = 8
-"""Total number of table rows from which the page has a filter."""
+"""Total number of table rows above which the page has a filter."""
 
 
 def document(
@@ -21,7 +21,7 @@ def document(
     assumptions: Record,
     command: str,
 ) -> str:
-    """HTML page of an answer.
+    """Write the HTML page of an answer.
 
     blocks : parts for a wide terminal; sentences before the first table are the verdict
     notes : notes on the request, shown with the premises
@@ -48,5 +48,5 @@ def document(
 
 
 def preformatted(title: str, text: str, command: str) -> str:
-    """HTML page of an answer that consists of text only."""
+    """Write the HTML page of an answer that consists of text only."""
     return filled(Page(title, [], "", {"In full": f"<pre>{escape(text)}</pre>"}, command))

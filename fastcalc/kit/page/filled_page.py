@@ -1,4 +1,4 @@
-"""Self-contained HTML file with the verdict, tables, charts and premises."""
+"""A self-contained HTML file with the verdict, tables, charts and premises."""
 
 import re
 from base64 import b64encode
@@ -28,11 +28,11 @@ _FOLDER = Path(__file__).parent
 _ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
 _LEADING_NUMBER = re.compile(r"[<>=~$ ]*([+-]?[0-9][0-9,]*(?:\.[0-9]+)?)")
 _LONG_CELL = 30
-"""Number of letters from which a cell wraps."""
+"""Number of letters above which a cell wraps."""
 RANGE = "80% range"
-"""Heading of a column with the ranges of the numbers in the column before it."""
+"""Heading of a column that holds the ranges of the numbers in the column before it."""
 _PICTURE = 6
-"""Number of consecutive lines of text from which they count as a plot."""
+"""Number of consecutive lines of text above which they count as a plot."""
 _DRAWN, _LETTERS = 8, re.compile(r"[A-Z.|+*o -]*")
 """Minimum width of a column that is a picture made of letters, and these letters."""
 
@@ -41,7 +41,7 @@ FILTER = (
     "placeholder='text in a row'></label><span id='count' role='status' class='quiet'></span>"
     "<span class='hint quiet'>Click a heading to sort.</span></p>"
 )
-"""Filter above a table of many rows."""
+"""The filter above a table of many rows."""
 
 _POINTING = (
     "<p class='quiet hint'>Point at a marker, or press Tab and the arrow keys, to read it.</p>"
@@ -50,7 +50,7 @@ _POINTING = (
 
 @dataclass(frozen=True)
 class Page:
-    """Content of a page for readers without a command line; the command is at its end.
+    """The content of a page for readers without a command line. The command is at its end.
 
     verdict : sentences that answer the request
     about : subject of the page, in a line
@@ -65,7 +65,7 @@ class Page:
 
 
 def filled(page: Page) -> str:
-    """HTML file of a page."""
+    """Write the HTML file of a page."""
     sections = "".join(
         f'<section class="of-{heading.lower().replace(" ", "-")}">'
         f"<h2>{heading}</h2>{html}</section>"
@@ -93,7 +93,7 @@ def filled(page: Page) -> str:
 
 
 def _hash(text: str) -> str:
-    """Source expression that allows one inline script or style. Source: CSP level 3, 2.3.1."""
+    """Hash an inline script or style so that it is allowed. Source: CSP level 3, 2.3.1."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
@@ -117,7 +117,7 @@ def _style(charts: str) -> str:
 
 
 def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
-    """HTML figures of charts, with each note once; empty if there is no chart.
+    """Draw charts as HTML figures, with each note once. Empty if there is no chart.
 
     verdict : sentences that the page already shows
     """
@@ -154,7 +154,7 @@ def as_html(blocks: Iterable[Part]) -> Iterator[str]:
 
 
 def table(block: TextTable) -> str:
-    """HTML table; its prices or texts stay visible on a narrow screen."""
+    """Format an HTML table. Its prices or texts stay visible on a narrow screen."""
     columns = [*zip(*block.rows, strict=True)] or [()] * len(block.headings)
     headings = [" ".join(lines).strip().replace("- ", "") for lines in block.headings]
     css_classes = ["" if index in block.left else "n" for index in range(len(headings))]
@@ -194,12 +194,12 @@ def table(block: TextTable) -> str:
 
 
 def under(text: str) -> str:
-    """Attribute with the text that a narrow screen shows below a cell, such as its range."""
+    """Return the attribute with the text that a narrow screen shows below a cell."""
     return f' data-under="{escape(text.strip(), quote=True)}"' if text.strip(" -") else ""
 
 
 def _cell(text: str, css_class: str, ends: str) -> str:
-    """Table cell with its sort key: the number at its start, if there is one.
+    """Format a table cell with its sort key: the number at its start, if there is one.
 
     ends : its range, which a narrow screen shows below it
     """
@@ -212,7 +212,7 @@ def _cell(text: str, css_class: str, ends: str) -> str:
 
 
 def listed(lines: Iterable[str]) -> str:
-    """HTML list with addresses as links, which are never fetched automatically."""
+    """Format an HTML list with addresses as links, which are never fetched automatically."""
     texts = [
         _ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escape(prose))
         for line in lines
@@ -222,7 +222,7 @@ def listed(lines: Iterable[str]) -> str:
 
 
 def all_of(assumptions: Record) -> str:
-    """Collapsed list of all assumptions by name."""
+    """Format a collapsed list of all assumptions by name."""
     rows = [
         (key.replace("_", " "), number(value) if isinstance(value, float) else "; ".join(words))
         for key, _, value in leaves(assumptions, ())

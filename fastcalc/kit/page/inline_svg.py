@@ -167,7 +167,7 @@ def _bars(bars: Sequence[Bar]) -> str:
 
 
 def _swings(swings: Sequence[Swing]) -> str:
-    """Tornado chart: bars to the left and right of a line, names before and values after them."""
+    """Draw a tornado chart: bars beside a line, names before and values after them."""
     left = 12.0 + _LETTER * max(len(swing.name) for swing in swings)
     right = _WIDE - 12.0 - _LETTER * max(len(swing.says) for swing in swings)
     middle, floor = (left + right) / 2.0, _ROW * len(swings)

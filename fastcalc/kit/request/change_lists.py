@@ -61,12 +61,12 @@ class ChangeLists:
 
     @property
     def keys(self) -> dict[str, type]:
-        """Key of each column, and the type of its values."""
+        """The key of each column, and the type of its values."""
         return {changes[0].key: type(changes[0].value) for changes in self.listed}
 
     @property
     def written(self) -> dict[str, ListedChange]:
-        """Every listed value, by its what-if with only this value."""
+        """The listed values, each by its what-if with only this value."""
         return {change.written: change for changes in self.listed for change in changes}
 
     def combined(self) -> Iterator[list[str]]:
@@ -76,7 +76,7 @@ class ChangeLists:
 
 
 def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
-    """What-ifs of a request, with all listed values."""
+    """Parse the what-ifs of a request, with all listed values."""
     single: list[str] = []
     listed: list[tuple[ListedChange, ...]] = []
     for path, texts in _pairs(what_ifs):
@@ -93,7 +93,7 @@ def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
 
 
 def listed_values(text: str) -> list[str]:
-    """Single values of a list such as ``1PB/s..8PB/sx2,20PB/s``.
+    """Split a list such as ``1PB/s..8PB/sx2,20PB/s`` into single values.
 
     >>> listed_values("40GB..100GB+20GB, 200 GB")
     ['40 GB', '60 GB', '80 GB', '100 GB', '200 GB']
@@ -141,7 +141,7 @@ def _listed(path: str, texts: Sequence[str]) -> tuple[ListedChange, ...]:
 
 
 def _column(path: str, texts: Sequence[str]) -> tuple[str, Sequence[float | str]]:
-    """Key of a column and its values: numbers, quantities in SI units, or words."""
+    """Return the key of a column and its values: numbers, quantities in SI units, or words."""
     if all(type(plain(text)) in (int, float) for text in texts):
         return path, [float(text) for text in texts]
     try:
@@ -153,7 +153,7 @@ def _column(path: str, texts: Sequence[str]) -> tuple[str, Sequence[float | str]
 
 
 def _range(steps: re.Match[str]) -> list[str]:
-    """Values of a range in the unit of its first value or, if that has none, of its last."""
+    """List the values of a range in the unit of its first value or, if it has none, its last."""
     first, unit, last, last_unit, sign, step, step_unit = steps.groups()
     unit = unit or last_unit or ""
     start, end = float(first), float(last) * _factor(last_unit, unit, steps[0])
@@ -176,7 +176,7 @@ def _range(steps: re.Match[str]) -> list[str]:
 
 
 def _factor(unit: str | None, into: str, text: str) -> float:
-    """Conversion factor from a unit to another; 1 if there is no unit. [1]"""
+    """Compute the conversion factor from a unit to another. 1 if there is no unit. [1]"""
     if unit is None or unit == into:
         return 1.0
     factors = next((table for table in UNITS.values() if {unit, into} <= table.keys()), None)

@@ -1,4 +1,4 @@
-"""Separate draft models for speculative decoding: of the catalogue, EAGLE-3 heads, or by size."""
+"""Separate draft models for speculative decoding: from the catalogue, EAGLE-3, or by size."""
 
 import re
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from fastcalc.written import shown
 EAGLE = re.compile(r"eagle-?3", re.IGNORECASE)
 """Names of EAGLE-3 heads (arXiv:2503.01840)."""
 EAGLE_HEAD = "eagle-3-head"
-"""Id of an EAGLE-3 head."""
+"""The id of an EAGLE-3 head."""
 _SIZE = re.compile(r"(?<![\d.a-z])(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z\d])", re.IGNORECASE)
-"""Parameter count in a name, as in 0.5B or 135M."""
+"""Pattern of a parameter count in a name, as in 0.5B or 135M."""
 _HEAD_VOCABULARY = 32_000
 _HEAD_DIM, _KV_HEADS = 128, 8
 _WIDTHS = 6
@@ -33,7 +33,7 @@ _LAYERS, _KV_BYTES = 28, 114_688
 def draft_model(
     entries: Catalogue, name: str | None, model: Model, notes: list[str] | None = None
 ) -> Model | None:
-    """Draft model of a model, by name; None without a name.
+    """Find the draft model of a model, by name. Returns None without a name.
 
     An EAGLE-3 head has the shape that the model implies. A model that is not in the catalogue has
     the number of parameters in its name, in 16 bits.
@@ -64,7 +64,7 @@ def draft_model(
 
 
 def _known(entries: Catalogue, name: str, notes: list[str]) -> Model | None:
-    """Model of the catalogue or of a file, in the format that the name states; None if unknown.
+    """Load a known draft model in the format that its name states. None if unknown.
 
     Changes of the user apply to the target alone.
     """
@@ -81,7 +81,7 @@ def _known(entries: Catalogue, name: str, notes: list[str]) -> Model | None:
 
 
 def _of_size(name: str, stem: str) -> Model:
-    """Model with the number of parameters in a name.
+    """Build a model with the number of parameters in a name.
 
     stem : the name without the ending of a file
 
@@ -110,7 +110,7 @@ def _of_size(name: str, stem: str) -> Model:
 
 
 def _head(model: Model) -> Model:
-    """EAGLE-3 head of a model: a layer with two inputs, a fusion of three hidden states, a head.
+    """Build an EAGLE-3 head: a layer with two inputs, a fusion of three hidden states, a head.
 
     Its embedding is the model's. Source: vllm/model_executor/models/llama_eagle3.py, version 0.33.
     """

@@ -17,7 +17,7 @@ Says = str | Callable[[Any], str] | None
 
 @dataclass(frozen=True)
 class FieldSetting:
-    """Description and parsing of a field.
+    """The description and parsing of a field.
 
     metavar : placeholder of its value in help; None for a flag without a value
     names : names of the flag, if they differ from the field's name
@@ -30,7 +30,7 @@ class FieldSetting:
     completion : returns completions for the text typed so far
     says : phrase for a value in a heading, as a template or a function of the value; None if the
         heading does not mention it
-    premise : key of records under which it is stored; by default that of its group; "" for a
+    premise : key of records under which it is stored, by default that of its group; "" for a
         field that affects no number
     record_key : its key in records, if that is not the field's name
     old_name : earlier name of the field, accepted with a note for one release
@@ -86,23 +86,23 @@ class Request:
 
     @classmethod
     def command(cls) -> str:
-        """Name of the command of this request, taken from its examples."""
+        """Return the command's name, taken from its examples."""
         return cls.examples[0].split()[1]
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """Value of each field by its name."""
+        """The value of each field by its name."""
         return vars(self)
 
     @classmethod
     def sharing(cls, request: "Request", **changes: Any) -> Self:
-        """Request of this class with the fields shared with another request, and some changes."""
+        """Copy the fields shared with another request, with some changes."""
         shared = {name: value for name, value in request.values.items() if name in declared(cls)}
         return cls(**shared | changes)
 
 
 class DeclaredField(NamedTuple):
-    """Declaration of a field in the class of a request.
+    """The declaration of a field in the class of a request.
 
     setting : its description and parsing
     heading : heading of its section in ``--help``
@@ -117,7 +117,7 @@ class DeclaredField(NamedTuple):
 
 @once
 def declared(request: type[Request]) -> dict[str, DeclaredField]:
-    """Fields of a request, by name."""
+    """Collect the fields of a request, by name."""
     annotations: dict[str, tuple[Any, str]] = {}
     for owner in request.__mro__:
         heading = "Options" if owner is request else (owner.__doc__ or "").partition(".")[0]
@@ -143,7 +143,7 @@ def _setting(name: str, annotation: Any) -> FieldSetting:
 
 @once
 def premises(request: type[Request]) -> dict[str, str]:
-    """Premise of each field that affects numbers, by the field's name."""
+    """Collect the premise of each field that affects numbers, by the field's name."""
     of_group = {
         name: str(vars(owner).get("premise", ""))
         for owner in request.__mro__
@@ -158,13 +158,13 @@ def premises(request: type[Request]) -> dict[str, str]:
 
 @once
 def old_names(request: type[Request]) -> dict[str, str]:
-    """Field for each earlier name that a request still accepts."""
+    """Collect the field for each earlier name that a request still accepts."""
     earlier = {field.setting.old_name: name for name, field in declared(request).items()}
     return {old: name for old, name in earlier.items() if old}
 
 
 def renamed(request: type[Request], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Values by the current names of their fields, and a note for each earlier name."""
+    """Rename values to the current names of their fields, with a note for each earlier name."""
     values, notes = dict(given), list[str]()
     for old, new in old_names(request).items():
         value = values.pop(old, None)
@@ -193,20 +193,20 @@ class Setting:
 
     @property
     def phrase(self) -> str | None:
-        """Phrase for a heading; None if the heading does not mention it."""
+        """The phrase for a heading. None if the heading does not mention the field."""
         says = self.shown.says
         return says.format(self.value) if isinstance(says, str) else says and says(self.value)
 
     @property
     def values(self) -> list[Any]:
-        """Its value as a list, one item per repetition of the flag."""
+        """The value as a list, one item per repetition of the flag."""
         if self.shown.is_repeated and isinstance(self.value, Mapping):
             return [as_text({key: item}) for key, item in self.value.items()]
         return self.value if isinstance(self.value, list) else [self.value]
 
     @property
     def words(self) -> list[str]:
-        """Command-line words that set it."""
+        """The command-line words that set the field."""
         if self.shown.is_argument:
             return [*map(as_text, self.values)]
         given = ([] if value is True else [as_text(value)] for value in self.values)
@@ -214,7 +214,7 @@ class Setting:
 
     @property
     def data(self) -> Any:
-        """Its value in JSON: numbers and booleans unchanged, all others as typed."""
+        """The value in JSON: numbers and booleans unchanged, all others as typed."""
         values = (
             int(value) if isinstance(value, float) and value.is_integer() else value
             for value in self.values
@@ -224,7 +224,7 @@ class Setting:
 
 
 def differing(request: Request) -> list[Setting]:
-    """Every field of a request that differs from its default, in the order of ``--help``."""
+    """List the fields of a request that differ from their defaults, as ordered in ``--help``."""
     request_type = type(request)
     premise_of = premises(request_type)
     fields = sorted(declared(request_type).items(), key=lambda item: item[1].heading == "Options")
@@ -236,12 +236,12 @@ def differing(request: Request) -> list[Setting]:
 
 
 def settings(request: Request) -> list[Setting]:
-    """Settings of a request that affect numbers, in the order of ``--help``."""
+    """List the settings of a request that affect numbers, in the order of ``--help``."""
     return [setting for setting in differing(request) if setting.premise]
 
 
 def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
-    """Phrases for settings in a heading.
+    """Describe settings in a heading.
 
     without : names of fields that the heading already shows
     """
@@ -253,7 +253,7 @@ def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
 
 
 def by_premise(stated: Iterable[Setting]) -> dict[str, dict[str, Any]]:
-    """Settings in the form of records, by premise."""
+    """Convert settings to the form of records, by premise."""
     values: dict[str, dict[str, Any]] = {}
     for setting in stated:
         key = setting.shown.record_key or setting.name
@@ -262,10 +262,10 @@ def by_premise(stated: Iterable[Setting]) -> dict[str, dict[str, Any]]:
 
 
 def argument(metavar: str, summary: str, **settings: Any) -> FieldSetting:
-    """Setting of a positional argument; the shell completes the words of its metavar."""
+    """Declare a positional argument. The shell completes the words of its metavar."""
     return FieldSetting(metavar, summary, is_argument=True, **settings)
 
 
 def flag(metavar: str | None, summary: str, *names: str, **settings: Any) -> FieldSetting:
-    """Setting of a flag; a flag without a value has no metavar."""
+    """Declare a flag. A flag without a value has no metavar."""
     return FieldSetting(metavar, summary, names, **settings)

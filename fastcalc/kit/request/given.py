@@ -1,4 +1,4 @@
-"""Values of fields given in Python: text is parsed, other values are checked by their type."""
+"""Field values given in Python: text is parsed, other values are checked by their type."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ _CLASSES: dict[Any, type] = {int: Integral, float: Real}
 
 
 def from_python(request: type[Request], name: str, value: Any) -> Any:
-    """Value of a field given in Python: text is parsed, other values are kept.
+    """Read a field's value given in Python. Text is parsed, other values are kept.
 
     Repeated flags are a list; comma-separated values are a tuple.
     """
@@ -54,7 +54,7 @@ def from_python(request: type[Request], name: str, value: Any) -> Any:
 
 @once
 def _kinds(request: type[Request]) -> dict[str, tuple[Any, ...]]:
-    """Types that each field accepts, including lists and mappings."""
+    """List the types that each field accepts, including lists and mappings."""
     hints = get_type_hints(request, localns=vars(given_types))
     return {name: _members(hints[name]) for name in declared(request)}
 
@@ -65,7 +65,7 @@ def _members(type_: Any) -> tuple[Any, ...]:
 
 
 def _taken(name: str, value: Any, types: tuple[Any, ...], all_kinds: tuple[Any, ...] = ()) -> Any:
-    """A value, or an element of it, checked against some types.
+    """Check a value, or an element of it, against some types.
 
     all_kinds : types of the whole value
     """
@@ -99,7 +99,7 @@ def _is_a(value: Any, type_: Any) -> bool:
 
 
 def _read(name: str, text: str, types: tuple[Any, ...]) -> Any:
-    """Value of a field parsed from text, as on the command line."""
+    """Parse a field's value from text, as on the command line."""
     if str in types:
         return text
     if Path in types:
@@ -111,7 +111,7 @@ def _read(name: str, text: str, types: tuple[Any, ...]) -> Any:
 
 
 def _number(name: str, value: Any, type_: type[int] | type[float]) -> int | float:
-    """A number as a built-in int or float."""
+    """Convert a number to a built-in int or float."""
     try:
         number = type_(value)
         str(number)  # Python does not convert more than 4,300 digits

@@ -1,4 +1,4 @@
-"""Fields shared by requests, declared once in groups from which requests are composed."""
+"""Fields that requests share, declared once in groups from which requests are composed."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,7 +71,7 @@ def _tokens(summary: str, **settings: Any) -> FieldSetting:
 
 
 def a_share(summary: str, says: str | None = None, **settings: Any) -> FieldSetting:
-    """Setting of a flag that takes a share; headings show it in percent."""
+    """Declare a flag that takes a fraction. Headings show it in percent."""
 
     def said(fraction: float) -> str:
         from fastcalc.kit.answer.numbers_as_text import stated_percent  # help needs none
@@ -131,7 +131,7 @@ def _format(summary: str, says: str | None = None) -> FieldSetting:
 
 
 def formats_named(summary: str, metavar: str = "NAMES", says: Says = None) -> FieldSetting:
-    """Setting of a flag that takes format names."""
+    """Declare a flag that takes format names."""
     return flag(metavar, summary, completion=offered.formats, says=says)
 
 
@@ -147,7 +147,7 @@ class FormatOfEach(Request):
 
 
 def caches_said(formats: "WordsGiven") -> str:
-    """Phrase for headings on the KV-cache formats to try."""
+    """Describe the KV-cache formats to try, for headings."""
     return _OF_CACHE.format(as_text(formats).replace(",", ", "))
 
 
@@ -196,7 +196,7 @@ class DraftsToTry(Request):
 
 
 def chips_named(summary: str, metavar: str = "CHIPS", **settings: Any) -> FieldSetting:
-    """Setting of a flag that takes chip names."""
+    """Declare a flag that takes chip names."""
     return flag(metavar, summary, completion=offered.hardware, **settings)
 
 
@@ -226,7 +226,7 @@ class AnyChips(Request):
 
 
 def engine_named(summary: str, metavar: str = "NAME", says: Says = None) -> FieldSetting:
-    """Setting of a flag that takes engine names."""
+    """Declare a flag that takes engine names."""
     return flag(metavar, summary, completion=offered.engines, says=says)
 
 
@@ -506,7 +506,7 @@ class OutputFile(Request):
 
 
 def format_named(formats: str) -> FieldSetting:
-    """Setting of ``--format`` for the formats of a command, default first."""
+    """Declare ``--format`` for the formats of a command, default first."""
     return flag(formats, f"Output format; default: from the ending of {option('out')}.")
 
 
@@ -527,7 +527,7 @@ class Output(OutputFile):
 
     @property
     def written_as(self) -> str:
-        """Output format: as requested by name or by the ending of the file."""
+        """The output format: as requested by name or by the ending of the file."""
         formats = (declared(type(self))["format"].setting.metavar or "").split("|")
         return kind_of(self.format, self.out, formats)
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from fastcalc.evidence.points import Points
 
 _NAMED = 4
-"""Maximum number of chips without rows that are named; further ones are counted."""
+"""Maximum number of chips without rows that are named. Further ones are counted."""
 
 
 @dataclass(frozen=True)
 class Like:
-    """Rows of a measurements file for each requested engine, by id.
+    """The rows of a measurements file for each requested engine, by id.
 
     refusals : reasons why an engine has no rows
     """
@@ -39,12 +39,12 @@ class Like:
     refusals: tuple[InputError, ...]
 
     def engine(self, engine: Engine) -> Engine:
-        """An engine with the deployments that were measured with it."""
+        """Add the deployments that were measured with an engine to it."""
         rows = self.by_engine.get(engine.id)
         return rows.engine if rows else engine
 
     def applied(self, scenarios: Sequence[Scenario], notes: list[str]) -> list[Scenario]:
-        """Scenarios corrected by these rows; adds notes on what the rows do not cover."""
+        """Correct scenarios by these rows, and add notes on what the rows do not cover."""
         compared = [
             self.scenario(replace(scenario, engine=self.engine(scenario.engine)))
             for scenario in scenarios
@@ -53,7 +53,7 @@ class Like:
         return compared
 
     def scenario(self, scenario: Scenario) -> Scenario:
-        """A scenario with the only measured layout, if the request sets none."""
+        """Set the only measured layout of a scenario, if the request sets none."""
         deployments = _of(scenario)
         if len(deployments) != 1 or scenario.sharding != Sharding():
             return scenario
@@ -63,7 +63,7 @@ class Like:
         return replace(scenario, sharding=Sharding(**ranks))
 
     def notes(self, scenarios: Iterable[Scenario]) -> list[str]:
-        """Notes on ignored rows, and on chips that are predicted without any row."""
+        """Write notes on ignored rows, and on chips that are predicted without any row."""
         compared = list(scenarios)
         applied = {id(item): item for scenario in compared for item in _of(scenario)}
         if not applied:
@@ -111,7 +111,7 @@ class Like:
 def like(
     request: Request, path: Path, entries: Catalogue, engines: Iterable[tuple[Engine, bool]]
 ) -> Like:
-    """List the rows of a file for the engines of a request, borrowed or not."""
+    """Read the rows of a file for the engines of a request, borrowed or not."""
     from fastcalc.evidence.own_rows import own_rows  # most commands read no rows
 
     measured = _measured(request, path, entries)
@@ -126,7 +126,7 @@ def like(
 
 
 def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
-    """Read a file of rows; settings that other programs' results omit come from the request."""
+    """Read a file of rows. Settings that other programs' results omit come from the request."""
     from fastcalc.importers.any_file import is_foreign, read
 
     measured = read(path, catalogue=entries)
@@ -146,7 +146,7 @@ def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
 
 
 def _for(request: Request, sentence: str, path: Path) -> str:
-    """Message on a missing setting of a file, in the words of the request."""
+    """Describe a missing setting of a file, in the words of the request."""
     words = {option("hardware"): option("on"), option("model"): "MODEL"}
     for word, replacement in words.items():
         sentence = sentence.replace(word, replacement)
@@ -154,7 +154,7 @@ def _for(request: Request, sentence: str, path: Path) -> str:
 
 
 def without_ranks(sentence: str, path: Path) -> str:
-    """Message on a missing layout, with the advice to keep the rows in an engine file."""
+    """Describe a missing layout, with the advice to keep the rows in an engine file."""
     calibrating = shell_line(["fastcalc", "calibrate", str(path), flag("hardware"), "CHIP"])
     calibrating += f" {flag('tp')} N {flag('out')}"
     return sentence.replace(
@@ -169,7 +169,7 @@ def _of(scenario: Scenario) -> list[OwnDeployment]:
 
 
 def _differs(measured: OwnDeployment, compared: Sequence[Scenario]) -> str:
-    """Write a phrase on how a measured deployment differs from the requested ones."""
+    """Describe how a measured deployment differs from the requested ones."""
     chips = {scenario.hardware.id for scenario in compared}
     if measured.hardware not in chips:
         return f"of another chip ({measured.hardware})"

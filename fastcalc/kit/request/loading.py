@@ -1,4 +1,4 @@
-"""Scenarios of requests: every text is checked once, and every file is loaded once."""
+"""Load the scenarios of requests. Texts are checked once, and files are loaded once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -58,13 +58,13 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import ChipsGiven, EngineGiven, ModelGiven, WordsGiven
 
 MOST_POINTS = 30_000
-"""Maximum number of records in memory; each takes about 11 kB, and 0.1 ms to write. [1]"""
+"""Maximum number of records in memory. Each takes about 11 kB, and 0.1 ms to write. [1]"""
 
 DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
 def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
-    """Make the scenario of each model on each chip, in the order typed.
+    """Build the scenario of each model on each chip, in the order typed.
 
     notes : list to which notes on the scenarios are added
     """
@@ -112,7 +112,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
 def _memory_under(
     engine: Engine, chip: Hardware, model: Model, memory: MemoryChoice, entries: Catalogue
 ) -> MemoryChoice:
-    """Memory settings of the user for an engine; llama.cpp computes on the host."""
+    """Read the user's memory settings for an engine. llama.cpp computes on the host."""
     _check_model_length(engine, model, memory)
     if not memory.shares_layers:
         return with_usual_cores(memory) if engine.program == "llama-cpp" else memory
@@ -143,7 +143,7 @@ def _sharding(request: Evaluated) -> Sharding:
 
 
 def ranks_of(request: ParallelRanks) -> Sharding:
-    """Sharding with the ranks of a request, on as many chips as they need."""
+    """Read the ranks of a request, on as many chips as they need."""
     ranks_asked = {"tp": request.tp, "pp": request.pp, "ep": request.ep, "dp": request.dp}
     return Sharding(
         **{name: readers.ranks(ranks, option(name)) for name, ranks in ranks_asked.items()}
@@ -158,7 +158,7 @@ def _traffic(request: Evaluated) -> Traffic:
 
 
 def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
-    """The user's own prices by chip id, for any chip of the catalogue. [USD/h]"""
+    """Read the user's own prices by chip id, for any chip of the catalogue. [USD/h]"""
     pairs = readers.prices(request.price)
     return {entries.hardware(name).id: value for name, value in pairs}
 
@@ -166,7 +166,7 @@ def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
 def models_of(
     entries: Catalogue, names: Sequence["ModelGiven"] | None, notes: list[str]
 ) -> list[Model]:
-    """Models named by the user, or the default one."""
+    """Load the models named by the user, or the default one."""
     models: list[Model] = []
     given_names: list[list[str]] = []
     for name in names or DEFAULT_MODELS:
@@ -183,7 +183,7 @@ def models_of(
 
 
 def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
-    """Notes on how a model's configuration was read; the first screen shows its warnings."""
+    """Describe how a model's configuration was read. The first screen shows its warnings."""
     if name is None or not entries.is_configuration(name):
         return []
     model = entries.model(name)
@@ -201,7 +201,7 @@ def _asked_as(model: Model, names: tuple[str, ...]) -> Model:
 
 
 def _selected(entries: Catalogue, names: Sequence[Any], notes: list[str]) -> list[Hardware]:
-    """Chips by catalogue names, or by names used by drivers and clouds, with or without a count."""
+    """Select chips by catalogue names, or by names that drivers and clouds use."""
     try:
         return selected(entries, names)
     except InputError:
@@ -223,7 +223,7 @@ def _times(count: int | None) -> str:
 
 
 def count_of_names(request: Request) -> int | None:
-    """Chip count stated in the chip names, if all stated counts agree. [1]"""
+    """Read the chip count stated in the chip names, if all stated counts agree. [1]"""
     names = readers.names(request.values.get("on"), option("on"))
     counts = {stated_count(name) for name in names if isinstance(name, str)} - {None}
     return counts.pop() if len(counts) == 1 else None
@@ -236,7 +236,7 @@ def chips_of(
     notes: list[str],
     also_changed: Sequence[Hardware] = (),
 ) -> list[Hardware]:
-    """Chips selected by name, pattern, vendor, ``all`` or ``rentable``.
+    """Select chips by name, pattern, vendor, ``all`` or ``rentable``.
 
     Chips without a memory named in ``--place`` are omitted, with a note, if others have it.
 
@@ -270,14 +270,14 @@ def chips_of(
 
 
 def format_pairs(request: FormatsToTry) -> Iterator[tuple[str | None, str | None]]:
-    """Yield each pair of weight and cache formats to try; None stands for the model's own."""
+    """Yield each pair of weight and cache formats to try. None stands for the model's own."""
     weights = readers.weights_if_any(request.weights) or (None,)
     caches = readers.caches_if_any(request.kv) or (None,)
     yield from product(weights, caches)
 
 
 def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
-    """Text typed by the user for each chip selected individually, keyed by id."""
+    """Map the id of each chip selected individually to the text that the user typed."""
     names = single_names(entries, readers.names(on, option("on")))
     return {chip: as_text(name) for chip, name in names.items()}
 
@@ -288,7 +288,7 @@ def implied_engine(
     entries: Catalogue,
     names: Sequence["ModelGiven"] | None,
 ) -> str | None:
-    """Engine for a request that llama.cpp, the default, cannot run; None if it can.
+    """Choose the engine for a request that llama.cpp, the default, cannot run. Else None.
 
     The engine is vLLM if limits with its names are set, or if GGUF files have none of the formats.
 
@@ -317,7 +317,7 @@ def engines_of(
     *,
     implied: str | None = None,
 ) -> list[tuple[Engine, bool]]:
-    """Engine of each chip, and whether it is borrowed.
+    """Choose the engine of each chip, and tell whether it is borrowed.
 
     implied : the engine from `implied_engine` that GPUs or Macs run in place of llama.cpp
     """
@@ -335,7 +335,7 @@ def engines_of(
 
 
 def basis_of(request: PriceBasisOnly) -> Pricing:
-    """Price basis: cloud prices with their terms, or ownership cost over years."""
+    """Read the price basis: cloud prices with their terms, or ownership cost over years."""
     basis = readers.choice(request.price_basis, option("price_basis"), get_args(PriceBasis))
     if request.offer is not None:
         readers.choice(request.offer, option("offer"), get_args(Terms))
@@ -361,7 +361,7 @@ def basis_of(request: PriceBasisOnly) -> Pricing:
 
 
 def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) -> Pricing:
-    """Pricing of a chip-hour for each chip."""
+    """Build the pricing of a chip-hour for each chip."""
     fraction = readers.share(utilization, option("utilization"))
     usd_per_hour: dict[str, float] = {}
     for name, value in readers.prices(request.price):
@@ -379,7 +379,7 @@ def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) ->
 def without_marketplaces(
     entries: Catalogue, on: "ChipsGiven", chips: list[Hardware], pricing: Pricing, notes: list[str]
 ) -> list[Hardware]:
-    """Chips of a group except those rented only on marketplaces, with a note."""
+    """Remove the chips of a group that are rented only on marketplaces, with a note."""
     chosen = named(entries, readers.names(on, option("on")))
     left_out = [
         chip.id for chip in chips if chip.id not in chosen and pricing.quote(chip).is_marketplace
@@ -394,13 +394,13 @@ def without_marketplaces(
 
 
 def catalogue(request: OwnFolders) -> Catalogue:
-    """Catalogue in which the user's own folders precede the shipped ones."""
+    """Load the catalogue, in which the user's own folders precede the shipped ones."""
     limits = _limits(request) if isinstance(request, EngineLimits) else None
     return Catalogue(folders_of(request), tuple(changes(request.set)), limits)
 
 
 def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
-    """Additional folders of each kind: the user's own, then those of plugins."""
+    """List the additional folders of each kind: the user's own, then those of plugins."""
     folders: dict[Kind, tuple[Path, ...]] = {
         dimension: tuple(request.values.get(f"{dimension}_dir") or ()) for dimension in SCHEMAS
     }
@@ -413,7 +413,7 @@ def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
 
 
 def _limits(request: EngineLimits) -> Parameters | None:
-    """Parameters that engines are started with; None for their defaults."""
+    """Read the parameters that engines are started with. None for their defaults."""
     limits: dict[str, float] = {}
     for field, names in STARTED_WITH.items():
         if (text := request.values[field]) is None:
@@ -474,7 +474,7 @@ def _layers(request: HostMemory, name: str) -> int | None:
 
 
 def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
-    """Memory settings of the request."""
+    """Read the memory settings of the request."""
     goal = readers.choice(request.place_for, option("place_for"), get_args(PlaceFor))
     limits = request if isinstance(request, EngineLimits) else None
     tier = request.prefix_tier if isinstance(request, PrefixHits) else None

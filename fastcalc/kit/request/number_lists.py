@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 10_000
 READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]")
-"""Ambiguous texts such as 3,000 and 1-8, which are refused; 1,512 cannot be recognized."""
+"""Ambiguous texts such as 3,000 and 1-8, which are refused. 1,512 cannot be recognized."""
 _STEPS = re.compile(r"([0-9_]+[kM]?)\.\.([0-9_]+[kM]?)(?:([x+])([1-9][0-9_]*[kM]?))?")
 
 
 def numbers(listing: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
-    """Distinct whole numbers of a list, sorted and checked against a limit.
+    """Parse a list of whole numbers into distinct, sorted ones, checked against a limit.
 
     Text is comma-separated and may have ranges: ``a..bxk`` multiplies and ``a..b+k`` adds; ``k``
     is a thousand and ``M`` a million.
@@ -41,7 +41,7 @@ def numbers(listing: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
 
 
 def _parts(listing: "CountsGiven", flag: str) -> Iterable[int | str]:
-    """Numbers and ranges of a list; text is split at commas."""
+    """Split a list into numbers and ranges. Text is split at commas."""
     if isinstance(listing, int):
         return [listing]
     if not isinstance(listing, str):

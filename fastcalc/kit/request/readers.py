@@ -1,4 +1,4 @@
-"""Parsers for the texts of fields; values that already have the right type are kept."""
+"""Parsers for the texts of fields. Values that already have the right type are kept."""
 
 import os
 import re
@@ -38,7 +38,7 @@ _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
 def whole(value_typed: str | int, flag: str, limit: Limit, example: str = "8") -> int:
-    """Parse a whole number within a limit; in text ``k`` is a thousand and ``M`` a million.
+    """Parse a whole number within a limit. In text, ``k`` is a thousand and ``M`` a million.
 
     >>> whole("8k", "--prompt", LIMITS["tokens"])
     8000
@@ -60,7 +60,7 @@ def whole(value_typed: str | int, flag: str, limit: Limit, example: str = "8") -
 
 
 def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool = False) -> float:
-    """Check the number given with a flag; `zero` says whether 0 is allowed."""
+    """Check the number given with a flag. `zero` says whether 0 is allowed."""
     if value not in limit and not (zero and value == 0):
         expected = f"{'0 or ' if zero else ''}a {'whole ' if limit.is_whole else ''}number {limit}"
         text = shown(value) if isinstance(value, int) else f"{value:g}"
@@ -69,12 +69,12 @@ def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool 
 
 
 def is_whole(value: float) -> bool:
-    """Whether a number is whole, and small enough that this is not due to rounding."""
+    """Check whether a number is whole, and small enough that this is not due to rounding."""
     return value.is_integer() and abs(value) <= 2.0**53
 
 
 def number_of(flag: str, number_type: type[float]) -> Callable[[str | float], float]:
-    """Parser for the number of a flag, whole for ``int``."""
+    """Create a parser for the number of a flag, whole for ``int``."""
 
     def read(text: str | float) -> float:
         if not isinstance(text, str):
@@ -89,7 +89,7 @@ def number_of(flag: str, number_type: type[float]) -> Callable[[str | float], fl
 
 
 def tokens_of(flag: str) -> Callable[[str | int], int]:
-    """Parser for the tokens of a flag, whose errors name the flag."""
+    """Create a parser for the tokens of a flag, whose errors name the flag."""
 
     def read(text: str | int) -> int:
         return whole(text, flag, LIMITS["tokens"], "1000 or 8k")
@@ -98,7 +98,7 @@ def tokens_of(flag: str) -> Callable[[str | int], int]:
 
 
 def format_of(flag: str) -> Callable[[str], str | None]:
-    """Parser for the format of a flag; an empty text, for example from a script, is refused."""
+    """Create a parser for the format of a flag. An empty text, as from a script, is refused."""
 
     def read(text: str) -> str | None:
         if not text.strip():
@@ -109,14 +109,14 @@ def format_of(flag: str) -> Callable[[str], str | None]:
 
 
 def weights_if_any(value_typed: "WordsGiven | None") -> list[str] | None:
-    """Canonical names of a list of weight formats; ``fp4`` is the FP4 format of each chip."""
+    """Parse a list of weight formats. ``fp4`` is the FP4 format of each chip."""
     listed = names_if_any(value_typed, option("weights"))
     named = weight_names(map(str, listed)) if listed else None
     return named and [name if name == "fp4" else weight_name(name) for name in named]
 
 
 def caches_if_any(value_typed: "WordsGiven | None") -> list[str | None] | None:
-    """Canonical names of a list of cache formats; None for the engine's default."""
+    """Parse a list of cache formats. None stands for the engine's default."""
     listed = names_if_any(value_typed, option("kv"))
     if listed is None:
         return None
@@ -124,7 +124,7 @@ def caches_if_any(value_typed: "WordsGiven | None") -> list[str | None] | None:
 
 
 def file_of(text: str) -> Path | None:
-    """Output file, or None for standard output; ``./-`` is a file called ``-``."""
+    """Parse an output file. None is standard output; ``./-`` is a file called ``-``."""
     if not text:
         raise InputError(
             f"{option('out')} names no file; write one, such as plan.json, or - for the terminal"
@@ -138,7 +138,7 @@ def file_of(text: str) -> Path | None:
 
 
 def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> str:  # noqa: A002
-    """Output format: as named, else by a file's ending, else the first known.
+    """Choose the output format: as named, else by a file's ending, else the first known.
 
     Raises InputError if a format or an ending is unknown, or if the format needs a file.
     """
@@ -161,7 +161,7 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
 
 
 def names(value_typed: Any, flag: str) -> list[Any]:
-    """Names in order, from a list or a comma-separated text; catalogue entries are kept."""
+    """Parse names in order, from a list or a comma-separated text. Entries are kept."""
     if isinstance(value_typed, str):
         return _named(value_typed, flag)
     listed = value_typed if isinstance(value_typed, (list, tuple)) else [value_typed]
@@ -171,7 +171,7 @@ def names(value_typed: Any, flag: str) -> list[Any]:
 
 
 def several(value_typed: Any, flag: str) -> list[Any]:
-    """Comma-separated names of one word, or the path or catalogue entry that it is."""
+    """Split comma-separated names of one word. A path or catalogue entry is kept whole."""
     is_list = (
         isinstance(value_typed, str) and "," in value_typed and not os.path.exists(value_typed)
     )
@@ -179,7 +179,7 @@ def several(value_typed: Any, flag: str) -> list[Any]:
 
 
 def _named(text: str, flag: str) -> list[str]:
-    """Distinct comma-separated names in order; paths may contain commas."""
+    """Split distinct comma-separated names in order. Paths may contain commas."""
     items, start = text.split(","), 0
     listed: dict[str, None] = {}
     while start < len(items):
@@ -196,12 +196,12 @@ def _named(text: str, flag: str) -> list[str]:
 
 
 def names_if_any(value_typed: "WordsGiven | None", flag: str) -> list[str] | None:
-    """Names in a list, or None if the flag is omitted."""
+    """Parse names in a list. Returns None if the flag is omitted."""
     return None if value_typed is None else names(value_typed, flag)
 
 
 def as_text(value: Any) -> str:
-    """Text to type for a value of a field; catalogue entries are given by their ids."""
+    """Format a field's value as it would be typed. Catalogue entries are given by their ids."""
     if isinstance(value, Mapping):
         return ",".join(f"{key}={as_text(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
@@ -212,7 +212,7 @@ def as_text(value: Any) -> str:
 
 
 def share_of(flag: str) -> Callable[[str | float], float]:
-    """Parser for the share of a flag: 0.4 or 40%."""
+    """Create a parser for the fraction of a flag: 0.4 or 40%."""
 
     def read(text: str | float) -> float:
         if not isinstance(text, str):
@@ -229,7 +229,7 @@ def share_of(flag: str) -> Callable[[str | float], float]:
 
 
 def share(value: float, flag: str, *, zero: bool = False) -> float:
-    """Check a share above 0 (or from 0) up to 1."""
+    """Check a fraction above 0 (or from 0) up to 1."""
     if value not in LIMITS["share"] and not (zero and value == 0):
         start = "from 0" if zero else "above 0"
         raise InputError(f"{flag} {value:g} is not a share {start} to 1; write for example 0.5")
@@ -237,7 +237,7 @@ def share(value: float, flag: str, *, zero: bool = False) -> float:
 
 
 def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -> float:
-    """Parse a number with its unit, in SI; refuse an invalid one or one beyond its limit.
+    """Parse a number with its unit, in SI. Refuses an invalid one or one beyond its limit.
 
     example : correct value, for the error message
     """
@@ -256,12 +256,12 @@ def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -
 
 
 def ranks(value: int | None, flag: str) -> int | None:
-    """Check a number of chips or ranks; refuse one that no machine has."""
+    """Check a number of chips or ranks. Refuses one that no machine has."""
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 
 def prices(value_typed: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
-    """Each chip with its price per hour, which may be 0 for an owned chip. [USD/h]"""
+    """Parse each chip with its price per hour, which may be 0 for an owned chip. [USD/h]"""
     if isinstance(value_typed, Mapping):
         limit, flag = LIMITS["dollars"], option("price")
         return [
@@ -272,7 +272,7 @@ def prices(value_typed: "PricesGiven | None", *, zero: bool = False) -> list[tup
 
 
 def _price(text: str, *, zero: bool) -> tuple[str, float]:
-    """Chip and price per hour from a text such as ``h100-sxm=2.10``. [USD/h]"""
+    """Parse chip and price per hour from a text such as ``h100-sxm=2.10``. [USD/h]"""
     name, equals, usd = text.partition("=")
     value = parse_number(usd.strip().removeprefix("$"), "_")
     is_price = value is not None and (value in LIMITS["dollars"] or (zero and value == 0.0))
@@ -284,7 +284,7 @@ def _price(text: str, *, zero: bool) -> tuple[str, float]:
 
 
 def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
-    """Check that a text is one of a few words; an error names the nearest one."""
+    """Check that a text is one of a few words. An error names the nearest one."""
     if text in words:
         return text
     hint = did_you_mean(text.lower(), words, f"one of {', '.join(words)}")
@@ -292,7 +292,7 @@ def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
 
 
 def rate(value_typed: str | float | None) -> float | None:
-    """Request rate, typed with its unit; None if it is not given. [1/s]"""
+    """Parse a request rate with its unit. Returns None if it is not given. [1/s]"""
     if value_typed is None:
         return None
     text = as_text(value_typed)

@@ -29,7 +29,7 @@ _FILE_TYPE = re.compile(r"(ud-)?((iq|tq|q)\d|mxfp4)", re.IGNORECASE)
 
 
 def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> Iterator[str]:
-    """Weight formats stated by repository names and checkpoint configurations."""
+    """Yield the weight formats stated by repository names and checkpoint configurations."""
     for name in names or ():
         if entries.is_configuration(name):
             yield entries.model(name).own_formats.text
@@ -40,7 +40,7 @@ def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) 
 
 
 def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
-    """Model of a Hugging Face repository, or of a name with a format; None for any other name.
+    """Load the model of a Hugging Face repository, or of a name with a format, if it is one.
 
     A fine-tune has the shape of the model whose name is the end of its own name. The weights are
     in the format that the name states.
@@ -76,7 +76,7 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
 
 
 def _stored(text: str, model: Model) -> str | None:
-    """Weight format that a name states or usually means; None for the model's own.
+    """Return the weight format that a name states or usually means. None for the model's own.
 
     From a repository of GGUF files, llama.cpp loads Q4_K_M, or the only file of gpt-oss.
     """
@@ -102,7 +102,7 @@ def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterat
 
 @once
 def _stored_as(model: Model, stored: str | None, cache: str | None) -> Model:
-    """Checkpoint of the same model with weights and cache in other formats."""
+    """Change the weights and cache of a model's checkpoint to other formats."""
     formats = formats_asked(model, stored)
     changes: dict[str, object] = {"kv_format": cache or model.kv_format}
     if formats != model.own_formats:

@@ -1,4 +1,4 @@
-"""Settings of a repository, from `.fastcalc.toml` or a table in pyproject.toml."""
+"""The settings of a repository, from `.fastcalc.toml` or a table in pyproject.toml."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _KEYS = (*_OF_CHECK, "plugins")
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a repository by field, and its folder.
+    """The settings of a repository by field, and its folder.
 
     Paths of a baseline are relative to this folder, regardless of the working directory.
     """
@@ -34,7 +34,7 @@ class Settings:
 
 
 def settings_of(folder: Path, request: Callable[[], type[Request]]) -> Settings:
-    """Settings that apply in a folder.
+    """Read the settings that apply in a folder.
 
     They come from the nearest `.fastcalc.toml`, or table ``[tool.fastcalc]`` of a pyproject.toml,
     in the folder or above it.
@@ -85,7 +85,7 @@ def _validated(table: dict[str, Any], path: Path, request: type[Request]) -> dic
 
 
 def _regular(settings: Path, baseline: Path) -> Path:
-    """Path of a baseline; raise InputError if it is a folder, a pipe or a device."""
+    """Check the path of a baseline. Raises InputError if it is a folder, a pipe or a device."""
     if baseline.exists() and not baseline.is_file():
         request = "a folder" if baseline.is_dir() else "a pipe or a device"
         raise InputError(

@@ -22,7 +22,7 @@ _HINT = (
 
 
 def speculation(given: "NumberGiven | None") -> Speculation:
-    """Speculative decoding from a text in one of the forms above; None without a text.
+    """Parse speculative decoding from a text in one of these forms. None without a text.
 
     >>> speculation("2.5/3")
     Speculation(tokens_per_pass=2.5, drafted=3.0)
@@ -61,7 +61,7 @@ def speculation(given: "NumberGiven | None") -> Speculation:
 def speculations(
     given: "DraftsGiven | None", draft_model: str | None = None
 ) -> tuple[Speculation, ...]:
-    """Distinct items of a list: ``none``, or a form that `speculation` reads.
+    """Parse the distinct items of a list: ``none``, or a form that `speculation` reads.
 
     Raises InputError if a draft model is given that never drafts.
     """

@@ -1,4 +1,4 @@
-"""Explained rows of a comparison, as formulas to check with a calculator and as records."""
+"""Explained comparison rows, as formulas to check with a calculator and as records."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from fastcalc.written import listed
 
 _DIGITS = 4
 _MOST = 8
-"""Most batches per chip that a page explains: each takes a screen or two."""
+"""Maximum number of batches per chip that a page explains. Each takes a screen or two."""
 
 _HEADINGS = [
     ("", "component"),
@@ -41,7 +41,7 @@ _HOW_TO_READ = (
 
 
 def explanation_parts(outcomes: Sequence[Outcome]) -> list[Part]:
-    """Parts of a page that explain at most `_MOST` rows of each outcome."""
+    """Build the part of a page that explains at most `_MOST` rows of each outcome."""
     blocks: list[Part] = [Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
     for outcome in outcomes:
         memory = memory_equations(outcome.placement)
@@ -74,7 +74,7 @@ def _memory_parts(outcome: Outcome, memory: Sequence[Equation]) -> Iterable[Part
 
 
 def spread(batches: Sequence[int]) -> list[int]:
-    """Batches to explain: all if they are few, else a sample from the smallest to the largest.
+    """Choose the batches to explain: all if there are few, else a sample from smallest to largest.
 
     >>> spread(range(1, 129))
     [1, 2, 4, 8, 16, 32, 64, 128]
@@ -134,7 +134,7 @@ def _table_row(forward_pass: Explained, component: ExplainedPart) -> list[str]:
 
 
 def _line(equation: Equation, result: str = "") -> str:
-    """``name = expression = result``, with four digits in each number."""
+    """Format ``name = expression = result``, with four digits in each number."""
     result_text = result or _quantity(equation.result)
     if equation.is_bare:
         return f"{equation.name} = {result_text}"
@@ -146,7 +146,7 @@ def _expression(equation: Equation) -> str:
 
 
 def _quantity(quantity: Number) -> str:
-    """A number with its unit, ready for a calculator; large counts in powers of 1,000.
+    """Format a number with its unit, ready for a calculator. Large counts use powers of 1,000.
 
     >>> _quantity(Number(3.35e12, "B/s")), _quantity(Number(0.00245, "s")), _quantity(Number(64.0))
     ('3.35 TB/s', '2.45 ms', '64')
@@ -205,7 +205,7 @@ _WORK = {
 
 
 def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
-    """One record per forward pass of each row that fits, in SI units."""
+    """Build one record per forward pass of each row that fits, in SI units."""
     return [
         _record(row, forward_pass)
         for outcome in outcomes
@@ -215,7 +215,7 @@ def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
 
 
 def memory_records(outcomes: Sequence[Outcome]) -> list[Record]:
-    """One record per outcome: the memory of a chip that its engine leaves for caches, in bytes."""
+    """Build one record per outcome: the chip memory that the engine leaves for caches, in bytes."""
     return [
         {
             "hardware": outcome.scenario.hardware.id,

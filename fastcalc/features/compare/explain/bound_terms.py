@@ -101,7 +101,7 @@ def _elsewhere(_: PassContext, part: Component) -> list[Equation]:
 
 
 class BoundContext:
-    """A forward pass of the deployment at the bound: sequences decoded and prompt tokens. [1]"""
+    """A forward pass at the hardware bound: sequences decoded and prompt tokens. [1]"""
 
     def __init__(self, schedule: Schedule, *, decoded: float, prompt: float) -> None:
         placement = schedule.placement
@@ -113,18 +113,21 @@ class BoundContext:
         self.picked = number(self.work.active_experts) / (self.work.experts or 1.0)
 
     def memories(self, tier: Tier) -> Term:
-        """Count the memories in a tier of the deployment; chips may share one. [1]"""
+        """Count a deployment's memories in a tier. Chips may share one. [1]"""
         chips = self.layout.chips
         return number(np.round(chips * tier.share(chips)))
 
     def bandwidth(self, tier: Tier) -> Term:
-        """Combined read bandwidth of a tier, read locally or over all links. [byte/s]"""
+        """Compute the combined read bandwidth of a tier, read locally or over all links.
+
+        [byte/s]
+        """
         in_place = self.memories(tier) * self.numbers.bandwidth(tier)
         is_linked = not tier.flop_rates and self.layout.chips * tier.link < in_place.value
         return self.chips * self.numbers.way_to(tier) if is_linked else in_place
 
     def peak(self, group: str) -> Term:
-        """Peak FLOP rate for a category, including the host's cores. [FLOP/s]"""
+        """Look up the peak FLOP rate for a weight category, including the host's cores. [FLOP/s]"""
         chip_peak = self.numbers.peak(self.machine.peaks.of(group))
         cores = (
             self.numbers.peak(tier.flop_rates.of(group), tier) * tier.share(self.layout.chips)
@@ -135,7 +138,7 @@ class BoundContext:
 
 
 def components(bound: Bound) -> list[Component]:
-    """Memory, compute and link terms of a bound as plain floats."""
+    """List the memory, compute and link terms of a bound as plain floats."""
     work = bound.work
     return [
         Component("memory", bytes=scalar(work.bytes), bandwidth=scalar(work.bandwidth)),

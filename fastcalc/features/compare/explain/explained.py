@@ -39,7 +39,10 @@ def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
 
 @dataclass(frozen=True)
 class ExplainedPart:
-    """A component of a pass, hidden if it overlaps a longer one; the last equation is its time."""
+    """A component of a pass. It is hidden if it overlaps a longer one.
+
+    Its last equation is the time.
+    """
 
     component: Component
     equations: tuple[Equation, ...]
@@ -47,18 +50,18 @@ class ExplainedPart:
 
     @property
     def meaning(self) -> str:
-        """Description of the component, or a default for one that has only work and rates."""
+        """A description of the component, or a default if it has only work and rates."""
         return _MEANINGS.get(self.component.name, "not explained: its work over its rates")
 
     @property
     def seconds(self) -> float:
-        """Time it adds to its pass. [s]"""
+        """The time that the component adds to its pass. [s]"""
         return 0.0 if self.is_hidden else float(self.component.seconds)
 
 
 @dataclass(frozen=True)
 class Explained:
-    """One pass explained.
+    """The explanation of one forward pass.
 
     sequences, verified, prompt : sequences decoded, tokens of each, and prompt tokens [1]
     rates : rates shared by its parts: effective bandwidth, and the rate at which cores are fed
@@ -79,23 +82,23 @@ class Explained:
 
     @property
     def seconds(self) -> float:
-        """Time of the pass. [s]"""
+        """The time of the pass. [s]"""
         return self.total.result.value
 
     def share(self, term: ExplainedPart) -> float:
-        """Fraction of the pass that a component takes. [1]"""
+        """Compute the fraction of the pass that a component takes. [1]"""
         return term.seconds / self.seconds
 
     @property
     def origins(self) -> list[Origin]:
-        """Catalogue numbers used by the pass, each once."""
+        """The catalogue numbers that the pass uses, each once."""
         of_parts = (equation for term in self.parts for equation in term.equations)
         return origins_of([*self.rates, *of_parts, self.answer])
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Explains one row of a comparison: a decode step and the prefill of a prompt."""
+    """The explanation of one comparison row: a decode step and the prefill of a prompt."""
 
     outcome: Outcome
     batch: int
@@ -104,7 +107,7 @@ class Explanation:
 
 
 def plain(component: Component) -> Component:
-    """A component of one row, converted to plain floats."""
+    """Convert a component of one row to plain floats."""
     unchanged = ("name", "norm", "basis")
     names = (column.name for column in fields(component) if column.name not in unchanged)
     amounts: dict[str, Any] = {name: scalar(getattr(component, name)) for name in names}
@@ -112,7 +115,7 @@ def plain(component: Component) -> Component:
 
 
 def explained(context: object, term: Component, *, is_hidden: bool = False) -> ExplainedPart:
-    """A component of a pass with the formulas whose work and rate are not zero."""
+    """Explain a component of a pass with the formulas whose work and rate are not zero."""
     formula = _FORMULAS.get(term.name)
     equations = [
         candidate
@@ -125,7 +128,7 @@ def explained(context: object, term: Component, *, is_hidden: bool = False) -> E
 
 
 def _timing(part: Component) -> list[Equation]:
-    """Time of a component from its work and its rates: terms, then their sum."""
+    """Write the time of a component as terms of work and rate, and their sum."""
     rate = number(part.flop_rate, "FLOP/s")
     pieces = [
         ("memory", part.memory_time, number(part.bytes, "B") / number(part.bandwidth, "B/s")),

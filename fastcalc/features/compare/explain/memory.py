@@ -28,9 +28,9 @@ from fastcalc.formulas.reserve import LOGIT_BYTES, largest_capture
 
 
 def memory_equations(placement: Placement) -> tuple[Equation, ...]:
-    """Use of a chip's memory: contents, engine reserve term by term, and free space.
+    """Write the use of a chip's memory: contents, engine reserve term by term, and free space.
 
-    placement : a workload on a layout; the numbers are for its fullest chip
+    placement : a workload on a layout. The numbers are for its fullest chip
     """
     machine, numbers = placement.machine, Numbers(placement)
     filled = named(
@@ -57,7 +57,7 @@ def memory_equations(placement: Placement) -> tuple[Equation, ...]:
 
 
 def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
-    """Yield the memory reserved by the engine: activations, runtime, and the range of the total."""
+    """Yield the memory that the engine reserves: activations, runtime, range of the total."""
     machine, memory, reserve = placement.machine, placement.kept, placement.machine.reserve
     work = placement.work
     length = machine.memory.longest or float(work.model.max_context or 0)
@@ -95,7 +95,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
 
 
 def _joined(placement: Placement, numbers: Numbers) -> Term:
-    """Memory for communication, and for attention replicas that share experts. [B]"""
+    """Compute the memory for communication, and for attention replicas that share experts. [B]"""
     joined, replica = numbers.setting("joined_memory"), numbers.setting("replica_memory")
     layout = placement.layout
     if layout.chips > 1:
@@ -106,7 +106,7 @@ def _joined(placement: Placement, numbers: Numbers) -> Term:
 
 
 def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
-    """Logits of the sampler and hidden states of the last layer during engine start-up. [B]"""
+    """Compute the sampler's logits and last-layer hidden states during engine start-up. [B]"""
     sequences, tokens = number(rows.sequences), number(rows.tokens)
     vocabulary = numbers.counted(work.vocabulary, "vocabulary")
     hidden = numbers.counted(work.sent_width, "hidden width")
@@ -118,7 +118,9 @@ def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
 
 
 def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
-    """Memory of CUDA graphs: per graph, per layer split, and per row of recurrent states. [B]
+    """Compute the memory of CUDA graphs: per graph, per layer split, per row of recurrent states.
+
+    [B]
 
     rows : largest number of tokens in a decode-only step [1]
     """
@@ -135,7 +137,7 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
 
 
 def _runtime(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
-    """Runtime and libraries, with counters of tokens that the sampler keeps. [B]"""
+    """Compute the memory of the runtime, libraries and the sampler's token counters. [B]"""
     of_step = numbers.setting("chunk_memory") * number(rows.tokens)
     stored = numbers.setting("stored_logits") * number(rows.sequences)
     counters = stored * number(work.vocabulary) * number(LOGIT_BYTES, "B")
@@ -143,7 +145,7 @@ def _runtime(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
 
 
 def _largest(placement: Placement, pairs: Sequence[tuple[float, float]]) -> Term:
-    """Largest buffers: of each, the part divided among ranks and the part that is not. [B]"""
+    """Find the largest of some buffers, each with a sharded and an unsharded part. [B]"""
     tp = number(placement.layout.tp)
     buffers = [number(divided, "B") / tp + number(undivided, "B") for divided, undivided in pairs]
     return max(buffers, key=lambda term: term.value, default=number(0.0))

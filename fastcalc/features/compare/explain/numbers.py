@@ -22,11 +22,11 @@ _WEIGHTS = {
 """Names of the groups of weights."""
 
 _PARTS = {"dense": ("dense",), "head": ("small", "head"), "experts": ("experts", "expert_biases")}
-"""Groups of weights that are read as one category of bytes."""
+"""Weight groups that are read as one category of bytes."""
 
 
 class Numbers:
-    """Numbers that a placement takes from its engine, its hardware and its model."""
+    """The numbers that a placement takes from its engine, its hardware and its model."""
 
     def __init__(self, placement: AnyPlacement) -> None:
         self.work, self.machine = placement.work, placement.machine
@@ -34,44 +34,50 @@ class Numbers:
         self._settings = self.machine.engine.on(*hardware.groups)
 
     def setting(self, name: str) -> Term:
-        """A parameter of the engine, or its default if the file omits it."""
+        """Look up an engine parameter, or its default if the file omits it."""
         unit = _UNITS.get(PARAMETERS[name].reader.dimension, "")
         quantity: Quantity | None = self._settings.given.get(name)
         origin = _origin(name, "engine", self.machine.engine, quantity) if quantity else None
         return number(self.machine.software.value(name), unit, origin)
 
     def bandwidth(self, tier: Tier | None = None) -> Term:
-        """Data-sheet bandwidth of a memory, the fastest if none is named. [byte/s]"""
+        """Look up a memory's data-sheet bandwidth, the fastest memory's if none is named.
+
+        [byte/s]
+        """
         tier = tier or read_first(self.machine.tiers)
         quantity = tier.entry.bandwidth
         return self._printed(f"bandwidth of {tier.name}", quantity, "B/s", self._owner(tier))
 
     def capacity(self, tier: Tier) -> Term:
-        """Data-sheet capacity of a memory. [byte]"""
+        """Look up the data-sheet capacity of a memory. [byte]"""
         quantity = tier.entry.capacity
         return self._printed(f"capacity of {tier.name}", quantity, "B", self._owner(tier))
 
     def way_to(self, tier: Tier) -> Term:
-        """Bandwidth of one chip's link to a memory, shared or its own. [byte/s]"""
+        """Look up the bandwidth of one chip's link to a memory, shared or its own. [byte/s]"""
         link, up = tier.entry.link, self.machine.hardware.links.scale_up
         if link is not None and link.si == tier.link:
             return self._printed(f"link to {tier.name}", link, "B/s", self._owner(tier))
         return self.link(is_inside=up is not None and up.bandwidth.si == tier.link)
 
     def over_cores(self, name: str) -> Term | None:
-        """A per-core parameter times the number of cores; None if it limits nothing."""
+        """Multiply a per-core parameter by the number of cores.
+
+        Returns None if it limits nothing.
+        """
         cores, per_core = self.machine.hardware.cores, self.setting(name)
         if cores is None or not isfinite(per_core.value):
             return None
         return self._printed("cores", cores, "") * per_core
 
     def vector(self) -> Term:
-        """Rate of the vector units. [FLOP/s]"""
+        """Look up the rate of the vector units. [FLOP/s]"""
         rate = self.machine.hardware.vector
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
     def kernel(self, group: str) -> str | None:
-        """Kernel that multiplies a category of bytes at the 16-bit rate, if there is one."""
+        """Name the kernel that multiplies a weight category at the 16-bit rate, if there is one."""
         kernels = widened_by(self.machine.engine, self.machine.hardware).of(group)
         return kernels.get(self.work.formats.of(group).id)
 
@@ -87,7 +93,7 @@ class Numbers:
         return number(rate, "FLOP/s")
 
     def link(self, *, is_inside: bool) -> Term:
-        """Data-sheet one-way bandwidth inside or beyond the link domain. [byte/s]"""
+        """Look up the data-sheet one-way bandwidth inside or beyond the link domain. [byte/s]"""
         up, out = self.machine.hardware.links.scale_up, self.machine.hardware.links.scale_out
         link, name = (out, "link beyond") if out and not (up and is_inside) else (up, "link inside")
         if link is None:
@@ -95,7 +101,7 @@ class Numbers:
         return self._printed(f"{name} the domain", link.bandwidth, "B/s")
 
     def hop(self, value: ArrayLike) -> Term:
-        """Data-sheet latency of a hop, if a link has this latency. [s]"""
+        """Look up the data-sheet latency per hop, if a link has this latency. [s]"""
         links = self.machine.hardware.links
         for link in (links.scale_out, links.scale_up):
             if link and link.latency and link.latency.si == scalar(value):
@@ -112,21 +118,24 @@ class Numbers:
         )
 
     def stored(self, kind: str) -> Term:
-        """Bytes that a weight category stores: each group times its bytes per parameter. [byte]"""
+        """Compute the bytes of a weight category: each group times its bytes per parameter.
+
+        [byte]
+        """
         return total(
             self.parameters(component) * number(self.work.weights.of(component).format.bytes, "B")
             for component in _PARTS[kind]
         )
 
     def counted(self, value: ArrayLike, name: str, unit: str = "") -> Term:
-        """A number computed from the model's shape."""
+        """Build a term for a number computed from the model's shape."""
         model = self.work.model
         source = model.sources.get(model.shape_source or "")
         title = source.title if source else "its own entry"
         return number(value, unit, Origin(name, f"model {model.id}", "", title))
 
     def _owner(self, tier: Tier | None) -> Hardware:
-        """Hardware that a memory belongs to: the chip or its host."""
+        """Return the hardware that a memory belongs to: the chip or its host."""
         host = self.machine.memory.host
         if host is None or tier is None or all(tier.entry is not entry for entry in host.memory):
             return self.machine.hardware

@@ -42,13 +42,13 @@ def explain(outcome: Outcome, batches: Sequence[int] | None = None) -> list[Expl
 
 
 def fitting(outcome: Outcome) -> list[int]:
-    """Batches of an outcome that fit."""
+    """List the batches of an outcome that fit."""
     pairs = zip(outcome.scenario.batches, outcome.estimate.fits, strict=True)
     return [batch for batch, fits in pairs if fits]
 
 
 def _answer(name: str, passes: Schedule, timeline: Timeline) -> Equation:
-    """Equation of a timeline: its multiple of each pass, plus its constant."""
+    """Write a timeline as an equation: a multiple of each pass plus a constant."""
     overhead = Numbers(passes.placement).setting("request_overhead")
     seconds = number(timeline.requests) * overhead + number(scalar(timeline.loading), "s")
     for group, count in timeline.counts:

@@ -17,7 +17,7 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 
 @dataclass(frozen=True)
 class Origin:
-    """Source of a number: a name, its entry, its text (empty if computed) and a document."""
+    """The source of a number: a name, its entry, its text (empty if computed) and a document."""
 
     name: str
     owner: str
@@ -35,7 +35,7 @@ class Number:
 
     @property
     def is_one(self) -> bool:
-        """Whether it is a factor of one, which can be omitted."""
+        """Whether the number is a factor of one, which can be omitted."""
         return self.value == 1.0 and not self.unit and self.origin is None
 
 
@@ -43,7 +43,7 @@ class Number:
 class Term:
     """An expression: its value in SI, a template with ``{}`` for each number, and the numbers.
 
-    Its operator precedence tells whether it is a sum, a product, a power or a single number.
+    Its operator precedence tells a sum, a product, a power and a single number apart.
     """
 
     value: float
@@ -55,11 +55,11 @@ class Term:
 
     @property
     def is_one(self) -> bool:
-        """Whether it is a factor of one."""
+        """Whether the term is a factor of one."""
         return self.template == "{}" and self.numbers[0].is_one
 
     def inside(self, binds: int) -> str:
-        """Template as an operand of an operator with the given precedence."""
+        """Format the template as an operand of an operator with the given precedence."""
         return self.template if self.binds >= binds else f"({self.template})"
 
     def __mul__(self, factor: "Term | ArrayLike") -> "Term":
@@ -117,7 +117,7 @@ class Equation:
 
     @property
     def answer(self) -> Term:
-        """The result as a term, for use in later equations."""
+        """The result as a term that later equations can use."""
         return Term(self.result.value, "{}", (self.result,))
 
     @property
@@ -127,29 +127,29 @@ class Equation:
 
 
 def origins_of(equations: Iterable[Equation]) -> list[Origin]:
-    """Catalogue numbers used in the equations, each once."""
+    """List the catalogue numbers that the equations use, each once."""
     numbers = (number for written in equations for number in written.term.numbers)
     return list(dict.fromkeys(number.origin for number in numbers if number.origin))
 
 
 def scalar(value: ArrayLike) -> float:
-    """A number, or the first element of an array, as a float."""
+    """Convert a number, or the first element of an array, to a float."""
     return float(np.ravel(np.asarray(value, dtype=float))[0])
 
 
 def number(value: ArrayLike, unit: str = "", origin: Origin | None = None) -> Term:
-    """A number as a term."""
+    """Convert a number to a term."""
     plain = Number(scalar(value), unit, origin)
     return Term(plain.value, "{}", (plain,))
 
 
 def equation(name: str, result: ArrayLike, unit: str, term: Term) -> Equation:
-    """A result with its expression."""
+    """Build an equation from a result and its expression."""
     return Equation(name, Number(scalar(result), unit), term)
 
 
 def named(name: str, unit: str, term: Term) -> Equation:
-    """An equation whose result is the value of its expression."""
+    """Build an equation whose result is the value of its expression."""
     return Equation(name, Number(term.value, unit), term)
 
 
@@ -163,7 +163,7 @@ def _joined(value: float, sign: str, left: Term, right: Term, binds: int, right_
 
 
 def total(terms: Iterable[Term]) -> Term:
-    """A sum."""
+    """Add terms."""
     return sum(terms, number(0.0))
 
 
@@ -178,13 +178,13 @@ def largest(*terms: Term) -> Term:
 
 
 def rounded_least(fraction: Term, cap: Term) -> Term:
-    """Smooth minimum of two rates, with a rounded corner: ``min8(a, b)``."""
+    """Compute the smooth minimum of two rates, with a rounded corner: ``min8(a, b)``."""
     value = achieved_bandwidth(peak=fraction.value, fraction=1.0, cores=1.0, per_core=cap.value)
     return _called("min8", scalar(value), (fraction, cap))
 
 
 def overlap(memory: Term, compute: Term, norm: float) -> Term:
-    """Time of work that reads memory and computes at the same time."""
+    """Compute the time of work that reads memory and computes at the same time."""
     if not memory.value or not compute.value:
         return memory + compute
     if norm == np.inf:

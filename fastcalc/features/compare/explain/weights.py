@@ -1,4 +1,4 @@
-"""Products with weights, and attention: bytes read, FLOPs computed, and their rates."""
+"""Matrix products with weights, and attention: bytes read, FLOPs computed, and their rates."""
 
 from functools import partial
 from math import inf
@@ -67,7 +67,7 @@ def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
 
 
 def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
-    """Cache bytes that one sequence reads on one rank. [byte]
+    """Count the cache bytes that one sequence reads on one rank. [byte]
 
     For each group of equal layers: layers x elements per token x bytes per element x tokens
     attended to, divided by the ranks that share them; plus a recurrent state of constant size.
@@ -84,7 +84,7 @@ def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
 
 
 def cache_moved(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
-    """Cache bytes read plus the state written back. [byte]"""
+    """Count the cache bytes read plus the state written back. [byte]"""
     state = numbers.counted(numbers.work.state_bytes, "state of a sequence, written", "B")
     return cache_read(numbers, traffic, ranks) + state / ranks
 
@@ -92,7 +92,7 @@ def cache_moved(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
 def looked_back(
     numbers: Numbers, traffic: Traffic, ranks: float, *, is_prompt: bool = False
 ) -> Term:
-    """Attention FLOPs of one token on one rank. [FLOP]
+    """Count the attention FLOPs of one token on one rank. [FLOP]
 
     A prompt uses the cheaper form: attention over the selected tokens, or expanded over all.
     """
@@ -272,6 +272,6 @@ def _imbalance(context: PassContext) -> Term:
 
 
 def _blocks(context: PassContext) -> Term:
-    """Fraction of the rate that products keep if blocks of weights have mixed widths. [1]"""
+    """Compute the fraction of the rate that remains if blocks of weights have mixed widths. [1]"""
     in_blocks = scalar(context.chip.blocks) > 0.0 and not context.machine.is_spatial
     return context.numbers.setting("block_gemm_fraction") if in_blocks else number(1.0)

@@ -14,7 +14,7 @@ from fastcalc.formulas.naming_causes import combined_slowdown, log_likelihood, l
 from fastcalc.formulas.types import Floats
 
 GRID = np.geomspace(0.07, float(PRICED[-1]), 40)
-"""Grid of slowdowns as logarithms; less than a fourteenth counts as no difference."""
+"""Grid of slowdowns as logarithms. Less than a fourteenth counts as no difference."""
 
 FAULT_SCALE = 2.0  # mean of the exponential prior of that logarithm; half are below 4x
 SHARED_SPREAD = 0.06  # spread of a deployment's common difference from the fit
@@ -28,7 +28,7 @@ SEEN = 0.2  # a part counts as tested if a tenfold slowdown changes a measuremen
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Hypothesis that some parts, by index, are slower; likelihood and slowdowns.
+    """The hypothesis that some parts, by index, are slower, with likelihood and slowdowns.
 
     weights : probability of each grid point of its parts; 1 without parts [1]
     """
@@ -40,7 +40,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Belief:
-    """Hypotheses on some measurements with probabilities; the first is that nothing is slower."""
+    """Hypotheses on measurements with probabilities. The first is that nothing is slower."""
 
     slowdowns: Slowdowns
     hypotheses: Sequence[Hypothesis]
@@ -48,11 +48,11 @@ class Belief:
 
     @property
     def nothing(self) -> float:
-        """Probability that no part is slower."""
+        """The probability that no part is slower."""
         return float(self.probabilities[0])
 
     def of_any(self, components: Iterable[int]) -> float:
-        """Probability that at least one of some parts is slower."""
+        """Compute the probability that at least one of some parts is slower."""
         positions = set(components)
         return sum(
             float(probability)
@@ -61,7 +61,7 @@ class Belief:
         )
 
     def grid_of(self, component: int) -> Floats:
-        """Spread a part's slowdown over a grid by probability, if it is slower."""
+        """Compute the probability of each slowdown on the grid, given that a part is slower."""
         total = np.zeros(len(GRID))
         for hypothesis, probability in zip(self.hypotheses, self.probabilities, strict=True):
             if component in hypothesis.parts:
@@ -71,7 +71,7 @@ class Belief:
 
 
 def parts_of(*terms: SlowdownTerm) -> list[int]:
-    """Find the parts that belong to some causes."""
+    """List the parts that belong to some causes."""
     return [index for index, (term, _) in enumerate(PARTS) if term in terms]
 
 
@@ -83,7 +83,7 @@ def tested(slowdowns: Slowdowns) -> list[int]:
 
 
 def believe(slowdowns: Slowdowns) -> Belief:
-    """Compute how probable each tested slowdown is after the measurements."""
+    """Compute the probability of each tested slowdown after the measurements."""
     indices = tested(slowdowns)
     prior = {index: _prior_of(PARTS[index][1]) for index in indices}
     logs = {index: slowdowns.at(index, GRID) for index in indices}
@@ -105,13 +105,13 @@ def believe(slowdowns: Slowdowns) -> Belief:
 
 
 def _prior_of(component: Part) -> Floats:
-    """Prior probability of each grid point, if a part is slower."""
+    """Compute the prior probability of each grid point, given that a part is slower."""
     likely = np.gradient(GRID) * np.exp(-GRID / FAULT_SCALE) * (np.log(component.most) >= GRID)
     return np.asarray(likely / likely.sum())
 
 
 def _prior(hypotheses: Sequence[tuple[int, ...]]) -> Floats:
-    """Prior probability of each hypothesis.
+    """Compute the prior probability of each hypothesis.
 
     All terms are equally likely, and so are all parts within a term.
     """
@@ -138,7 +138,7 @@ def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Float
 
 
 def _shared_errors(slowdowns: Slowdowns, indices: Sequence[int]) -> Floats:
-    """Change of each measurement with the usual prediction errors of a healthy deployment."""
+    """Simulate measurements with the usual prediction errors of a healthy deployment."""
     slopes = [slowdowns.logs[index, 1] / PRICED[1] * PART_SPREAD for index in indices]
     alike = np.full(len(slowdowns.residuals), SHARED_SPREAD)
     return np.stack([alike, *slopes], axis=-1)

@@ -1,4 +1,4 @@
-"""Diagnosis of one deployment: terms that are slower than predicted."""
+"""The diagnosis of one deployment: terms that are slower than predicted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ ENDS = (0.1, 0.5, 0.9)  # quantiles of a slowdown: interval bounds and median
 
 @dataclass(frozen=True)
 class TermFinding:
-    """Finding on one term.
+    """The finding on one term.
 
     probability : probability that it is slower [1]
     part : index of its most likely slow part
@@ -59,7 +59,7 @@ class TermFinding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Diagnosis from the measurements of one deployment.
+    """The diagnosis from the measurements of one deployment.
 
     predictions : predictions of the measurements, before naming causes
     before : measured / predicted time, for the engine without the settings of a start [1]
@@ -77,13 +77,13 @@ class Diagnosis:
 
     @cached_property
     def further(self) -> NextPoint | None:
-        """Most informative next measurement; None if nothing is open."""
+        """The most informative next measurement. None if nothing is open."""
         measured = [prediction.point for prediction in self.predictions]
         return next_point(measured, self.deployments, self.belief)
 
     @property
     def verdict(self) -> str:
-        """``differs``, ``nothing`` (is slower), or ``few`` (too few measurements)."""
+        """The verdict: ``differs``, ``nothing`` (is slower), or ``few`` (too few measurements)."""
         if len(self.predictions) < FEWEST:
             return "few"
         if 1.0 - self.belief.nothing >= DIFFERS:
@@ -92,7 +92,7 @@ class Diagnosis:
 
     @cached_property
     def findings(self) -> list[TermFinding]:
-        """Findings on all terms, the most likely first; at most two are named."""
+        """The findings on all terms, the most likely first. At most two are named."""
         belief = self.belief
         likely = {term: belief.of_any(parts_of(term)) for term in TERMS}
         order = sorted(TERMS, key=lambda term: -likely[term])
@@ -118,12 +118,12 @@ class Diagnosis:
 
     @property
     def named(self) -> tuple[SlowdownTerm, ...]:
-        """Terms that are named as causes."""
+        """The terms that are named as causes."""
         return tuple(finding.term for finding in self.findings if finding.is_named)
 
     @property
     def terms_within_named(self) -> set[SlowdownTerm]:
-        """Terms that a named part also slows, such as compute and memory by low clocks."""
+        """The terms that a named part also slows, such as compute and memory by low clocks."""
         named = [PARTS[finding.part][1] for finding in self.findings if finding.is_named]
         return {
             term
@@ -153,7 +153,7 @@ class Diagnosis:
 
 
 def _of_grid(slowdowns: Slowdowns, components: Sequence[int]) -> Floats:
-    """Logarithms of the slowdown of each measurement, by grid point of each part."""
+    """Compute the log slowdown of each measurement, by grid point of each part."""
     grids = [slowdowns.at(index, GRID) for index in components]
     if len(grids) == 2:
         return together(tuple(components), grids[0][:, np.newaxis], grids[1][np.newaxis])
@@ -167,7 +167,7 @@ def _quantiles(values: Floats, weights: Floats) -> Floats:
 
 
 class UndiagnosedError(InputError):
-    """Raised if no measurement can be used for a diagnosis.
+    """No measurement can be used for a diagnosis.
 
     line : line of the first refused measurement; 0 if no line is at fault
     """
@@ -232,7 +232,7 @@ def diagnose(
 
 
 def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]]:
-    """Batches of the deployment with the most measurements, and a sentence on each other one.
+    """Select the deployment with the most measurements, and describe each other one in a sentence.
 
     The number of chips may differ, because it reveals the cost of links.
     """
@@ -254,7 +254,7 @@ def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]
 
 
 def _plausible(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
-    """Plausible measurements, and a sentence about each implausible one."""
+    """Select the plausible measurements, and write a sentence about each other one."""
     predictions = predictions_of(rows_of(batches))
     reasons = {prediction.point.id: _refused(prediction) for prediction in predictions}
     possible = [one.point for one in predictions if not reasons[one.point.id]]

@@ -1,4 +1,4 @@
-"""Selection of the next measurement that best distinguishes the remaining causes."""
+"""Select the next measurement that best tells the remaining causes apart."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class NextPoint:
 def next_point(
     measured: Sequence[Point], deployments: PointDeployments, belief: Belief
 ) -> NextPoint | None:
-    """Most informative next measurement for a deployment, if any.
+    """Find the most informative next measurement for a deployment, if any.
 
     It is a point without a measurement at which the predictions of the remaining causes differ
     most.
@@ -65,7 +65,7 @@ def next_point(
 
 
 def _is_the_same(first: Point, second: Point) -> bool:
-    """Whether two points describe the same measurement: all numbers agree within a tenth.
+    """Check whether two points describe one measurement: all numbers agree within a tenth.
 
     One benchmark run reports all rates and token times at once.
     """

@@ -1,4 +1,4 @@
-"""Effect on measurements of slowing one part of a step by a given factor."""
+"""Compute how measurements change if one part of a step slows down by a given factor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ from fastcalc.features.measure.diagnosis.terms import PARTS, ROOM, Part
 from fastcalc.formulas.types import Floats
 
 PRICED = np.linspace(0.0, 5.0, 21)
-"""Slowdowns, as logarithms, at which the effect is computed: up to 150 times."""
+"""Slowdowns, as logarithms, for which the effect is computed: up to 150 times."""
 
 _WAITING = frozenset(("e2e_concurrency", "e2e_saturated", "e2e_slo", "ttft", "tpot"))
-"""Rules of measurements in which requests wait if memory does not fit all."""
+"""Kinds of measurements in which requests wait if memory does not fit all of them."""
 
 _FIRST_TOKENS = 0.45
 """Spread of the TTFT of one among several requests, as a logarithm.
@@ -41,7 +41,7 @@ class Slowdowns:
 
     @property
     def batches(self) -> Floats:
-        """Concurrent sequences of each measurement. [1]"""
+        """The concurrent sequences of each measurement. [1]"""
         return np.concatenate(
             [
                 np.broadcast_to(batch.recipe.timeline.passes.batch, (len(batch.points),))
@@ -50,7 +50,7 @@ class Slowdowns:
         )
 
     def at(self, component: int, slower: Floats) -> Floats:
-        """Interpolated logarithms for one part: grid points by measurements.
+        """Interpolate the logarithms for one part: grid points by measurements.
 
         component, slower : index of the part, and logarithms of its slowdown [1]
         """
@@ -81,7 +81,7 @@ def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdow
 
 
 def _slower(rows: StackedPoints, component: Part, times: float) -> Floats:
-    """Time of each measurement with one part slower by a factor. [s]"""
+    """Compute the time of each measurement with one part slower by a factor. [s]"""
     software = (component.slower(pile.software, times) for pile in rows.piles)
     piles = [
         replace(pile, software=slower) for pile, slower in zip(rows.piles, software, strict=True)
@@ -90,7 +90,7 @@ def _slower(rows: StackedPoints, component: Part, times: float) -> Floats:
 
 
 def _less_room(batches: Sequence[Batch], times: float) -> Floats:
-    """Time of each measurement with memory for fewer requests, by a factor. [s]"""
+    """Compute the time of each measurement with memory for fewer requests, by a factor. [s]"""
     capped = [_capped(batch, times) if batch.rule in _WAITING else batch for batch in batches]
     return _seconds_per_token(rows_of(capped))
 

@@ -1,4 +1,4 @@
-"""Comparison of a logged server start with its expected values: differences and causes."""
+"""Compare a logged server start with its expected values: differences and causes."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -55,12 +55,12 @@ class Start:
 
     @cached_property
     def placement(self) -> Placement:
-        """Placement as started."""
+        """The placement as started."""
         return self._without(())
 
     @cached_property
     def room(self) -> tuple[float, float, float]:
-        """Expected cache memory per chip: lower bound, expected, upper bound. [byte]"""
+        """The expected cache memory per chip: lower bound, expected, upper bound. [byte]"""
         placed, reserve = self.placement, self.placement.machine.reserve
         low, middle, high = (
             max(float(placed.available) - (times - 1.0) * float(placed.reserved), 0.0)
@@ -70,7 +70,7 @@ class Start:
 
     @cached_property
     def tokens(self) -> tuple[float, float, float] | None:
-        """Expected capacity of the caches in tokens: lower bound, expected, upper bound. [1]
+        """The expected cache capacity in tokens: lower bound, expected, upper bound. [1]
 
         None if the bytes per token depend on the context length, because engines count such tokens
         differently.
@@ -90,19 +90,19 @@ class Start:
 
     @cached_property
     def held(self) -> float | None:
-        """Actual cache memory per chip, from the logged tokens or the logged size. [byte]"""
+        """The actual cache memory per chip, from the logged tokens or the logged size. [byte]"""
         if self.log.tokens and self._bytes_of_token:
             return self.log.tokens * self._bytes_of_token
         return self.log.available
 
     @property
     def has_room(self) -> bool:
-        """Whether caches have at least as much memory as expected."""
+        """Whether the caches have at least as much memory as expected."""
         return self.held is not None and self.held >= self.room[0]
 
     @cached_property
     def causes(self) -> list[Cause]:
-        """Causes that make it slower than with default settings, the largest first."""
+        """The causes that make the server slower than with default settings, the largest first."""
         causes = [*self._of_settings(), *self._of_memory()]
         return sorted(
             (c for c in causes if c.times > DIFFERS or c.setting is NEWER_RELEASE),
@@ -150,7 +150,7 @@ class Start:
             yield Cause(RUNNING, sentence, f"set {names['kv']} to {by_default}", times)
 
     def _of_sequence_limit(self, limit: float, name: str) -> Cause:
-        """Cause: a limit on running sequences, although the cache has room for more."""
+        """Describe a limit on running sequences that leaves part of the cache unused."""
         a_request = float(self.placement.cache_on_chip(self.scenario.traffic.reserved))
         room = (self.held or self.room[1]) / a_request if a_request else 0.0
         default = _default(self._without(("max_num_seqs",)), "max_num_seqs", self.log.program)
@@ -214,7 +214,7 @@ class Start:
         yield Cause(RUNNING, sentence, look_for, 1.0 + missing / cache_bytes)
 
     def _without(self, settings: Collection[str]) -> Placement:
-        """Placement if started without some of its settings."""
+        """Place the deployment as if it was started without some of its settings."""
         return locate(self._limited(settings)).placement
 
     @property
@@ -224,7 +224,7 @@ class Start:
 
     @property
     def scenario_as_logged(self) -> Scenario:
-        """The same with the cache memory logged by vLLM instead of the expected one."""
+        """The same deployment with the cache memory that vLLM logged, not the expected one."""
         scenario = self.scenario_as_started
         if self.log.available is None or self.log.program != VLLM:
             return scenario
@@ -257,7 +257,7 @@ _NO_GRAPHS = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0 to reserve none"
 
 
 def _default(placement: Placement, setting: str, program: str) -> float:
-    """Default value of a setting in the engine."""
+    """Return the default value of a setting in the engine."""
     software, tier = placement.machine.software, placement.machine.tier
     if setting == "gpu_memory_utilization":
         reserved_fraction = float(placement.reserved) / tier.capacity if program == SGLANG else 0.0
@@ -267,7 +267,7 @@ def _default(placement: Placement, setting: str, program: str) -> float:
 
 
 def _is_even(placement: Placement, length: float) -> bool:
-    """Whether every token of a sequence adds the same cache bytes: no window, no state."""
+    """Check whether every token of a sequence adds the same cache bytes: no window, no state."""
     first, mean = (float(placement.cache_on_chip(tokens)) / tokens for tokens in (BLOCK, length))
     return first < _SAME_FORMAT * mean
 
@@ -278,7 +278,7 @@ def _tokens(placement: Placement) -> float:
 
 
 def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> Parameters | None:
-    """Engine parameters set by a logged start; None for the engine's own.
+    """Build the engine parameters that a logged start sets. Returns None for the engine's own.
 
     without : settings kept at their defaults
     """
@@ -300,7 +300,7 @@ def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> P
 
 
 def stated_settings(log: StartLog, scenario: Scenario) -> dict[str, str]:
-    """Settings of a start by flag name: engine, formats, limits and ranks."""
+    """List the settings of a start by flag name: engine, formats, limits and ranks."""
     stated = {"engine": scenario.engine.id}
     stated |= {"weights": scenario.weights} if scenario.weights else {}
     stated |= {
@@ -319,9 +319,9 @@ def stated_settings(log: StartLog, scenario: Scenario) -> dict[str, str]:
 
 
 def cache_format(log: StartLog, scenario: Scenario) -> str | None:
-    """Cache format stated in a log, or inferred from its bytes per token.
+    """Return the cache format stated in a log, or infer it from its bytes per token.
 
-    None for the default format.
+    Returns None for the default format.
     """
     stated = log.settings.get("kv", "")
     if stated:

@@ -9,7 +9,7 @@ from fastcalc.core.chip.machine import EngineParameters
 from fastcalc.formulas.types import ArrayLike, floats
 
 _SLIGHT = 1.5
-"""Smallest slowdown that counts as a fault; engines with a full fault include it already. [1]"""
+"""Smallest slowdown that counts as a fault. Engines with a full fault already include it. [1]"""
 
 Powers = tuple[tuple[str, float], ...]
 """Engine parameters, with the power of the slowdown by which each changes."""
@@ -34,19 +34,19 @@ class Part:
     most: float = 150.0
 
     def slower(self, software: EngineParameters, times: float) -> EngineParameters:
-        """Parameters of an engine with this part slower by a factor. [1]"""
+        """Slow this part of an engine down by a factor. [1]"""
         rates = {name: software.value(name) / times**power for name, power in self.rates}
         costs = {name: software.value(name) * times**power for name, power in self.costs}
         return replace(software, **rates, **costs, **self._on_the_way(software, times))
 
     def is_within(self, other: "Part") -> bool:
-        """Whether another part slows all the rates of this one as well."""
+        """Check whether another part slows all the rates of this one as well."""
         rates = dict(self.rates).keys()
         is_of_rates = bool(rates) and not (self.costs or self.towards)
         return is_of_rates and rates <= dict(other.rates).keys()
 
     def times_shown(self, software: EngineParameters, times: float) -> float:
-        """Slowdown of the first cost in `towards`, the one that users know. [1]
+        """Compute the slowdown of the first cost in `towards`, the one that users know. [1]
 
         software, times : predicted parameters, and slowdown as in `slower` [1]
         """
@@ -190,4 +190,4 @@ RUNNING = SlowdownTerm(
 
 TERMS = (HOST, BANDWIDTH, COMPUTE, LINKS, RUNNING)
 PARTS = tuple((term, part) for term in TERMS for part in term.parts)
-"""All parts with their terms; other modules refer to parts by index in this list."""
+"""All parts with their terms. Other modules refer to parts by index in this list."""

@@ -1,4 +1,4 @@
-"""Programs that start the servers of a plan, and the benchmark of vLLM that measures one."""
+"""Programs that start the servers of a plan, and vLLM's benchmark, which measures one."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
@@ -24,7 +24,7 @@ from fastcalc.written import to_json
 
 
 class Vllm(Program):
-    """Flags of vLLM: ``--quantization`` and ``--kv-cache-dtype`` name formats."""
+    """The flags of vLLM: ``--quantization`` and ``--kv-cache-dtype`` name formats."""
 
     engine = "vllm"
     loaded_as: ClassVar = {"fp8": "fp8", "mxfp8": "mxfp8"}
@@ -39,7 +39,7 @@ class Vllm(Program):
     routers = "vllm-router, llm-d"
 
     def start(self, server: Server) -> list[str]:
-        """Arguments that start a server."""
+        """Build the command-line arguments that start a server."""
         layout = server.layout
         words = ["vllm", "serve", server.checkpoint, "--tensor-parallel-size", f"{layout.tp}"]
         words += ["--pipeline-parallel-size", f"{layout.pp}"] if layout.pp > 1 else []
@@ -70,21 +70,21 @@ class Vllm(Program):
         return words
 
     def cautions(self, server: Server) -> Iterator[str]:
-        """Yield the variable that disaggregated prefill needs."""
+        """Yield the environment variable that disaggregated prefill needs."""
         if server.role != "all":
             yield "VLLM_NIXL_SIDE_CHANNEL_HOST has to be the address of its host"
 
 
 _NO_DEVICE_OF = ("AWS", "Google", "d-Matrix")
-"""Vendors whose chips are not among its devices: cuda, xpu, hpu, npu, cpu and musa."""
+"""Vendors whose chips SGLang does not support. It supports cuda, xpu, hpu, npu, cpu and musa."""
 
 _SPARE = 2
-"""Tokens of the context that it does not give to requests."""
+"""Tokens of the context that SGLang does not give to requests."""
 _PORT = 5000
 
 
 class Sglang(Program):
-    """Flags of SGLang: ``--quantization`` and ``--kv-cache-dtype`` name formats."""
+    """The flags of SGLang: ``--quantization`` and ``--kv-cache-dtype`` name formats."""
 
     engine = "sglang"
     loaded_as: ClassVar = {"fp8": "fp8", "mxfp8": "mxfp8"}
@@ -99,11 +99,14 @@ class Sglang(Program):
     routers = "sglang_router --pd-disaggregation"
 
     def runs_on(self, chip: Hardware) -> bool:
-        """Whether its devices include a chip."""
+        """Check whether SGLang supports a chip."""
         return chip.vendor not in _NO_DEVICE_OF and super().runs_on(chip)
 
     def start(self, server: Server) -> list[str]:
-        """Arguments that start a server; ranks of attention replicas count as tensor ranks."""
+        """Build the arguments that start a server.
+
+        The tensor-parallel size includes attention replicas.
+        """
         layout = server.layout
         words = ["python", "-m", "sglang.launch_server", "--model-path", server.checkpoint]
         words += ["--tp-size", f"{layout.width}"]
@@ -135,31 +138,34 @@ class Sglang(Program):
         return words
 
     def cautions(self, server: Server) -> Iterator[str]:
-        """Yield the size of a chunk, which attention replicas share."""
+        """Yield the chunk size, which attention replicas share."""
         if server.layout.dp > 1 and server.chunk and server.role != "decode":
             chunk = f"{server.chunk // server.layout.dp:,} prompt tokens of each in a step"
             yield f"its attention replicas share a chunk: {chunk}, expected {server.chunk:,}"
 
 
 _HOSTS = "hosts"
-"""File that names the hosts of a server."""
+"""The file that names the hosts of a server."""
 
 _HOST = "HOST"
 
 
 class TensorrtLlm(Program):
-    """Flags of TensorRT-LLM, which serves weights in the format of their checkpoint."""
+    """The flags of TensorRT-LLM, which serves weights in the format of their checkpoint."""
 
     engine = "tensorrt-llm"
     caches: ClassVar = {"bf16": "auto", "fp16": "auto", "fp8": "fp8", "nvfp4": "nvfp4"}
     chip_kinds = ("gpu",)
 
     def runs_on(self, chip: Hardware) -> bool:
-        """Whether a chip is a GPU of NVIDIA."""
+        """Check whether a chip is an NVIDIA GPU."""
         return chip.vendor == "NVIDIA" and super().runs_on(chip)
 
     def start(self, server: Server) -> list[str]:
-        """Arguments that start a server; ranks of attention replicas count as tensor ranks."""
+        """Build the arguments that start a server.
+
+        The tensor-parallel size includes attention replicas.
+        """
         layout = server.layout
         words = ["mpirun", "-np", f"{layout.ranks}", "-hostfile", _HOSTS, "trtllm-llmapi-launch"]
         words = words if server.hosts > 1 else []
@@ -175,7 +181,7 @@ class TensorrtLlm(Program):
         return [*words, "--config", _options_name(server)]
 
     def options(self, server: Server) -> dict[str, object]:
-        """Contents of the options file."""
+        """Collect the contents of the options file."""
         values: dict[str, object] = {"kv_cache_config": {"dtype": self.caches[server.cache]}}
         if server.layout.dp > 1:
             values["enable_attention_dp"] = True
@@ -194,13 +200,13 @@ class TensorrtLlm(Program):
         return values
 
     def options_file(self, server: Server) -> Iterator[str]:
-        """Lines that write the file of options."""
+        """Yield the lines that write the options file."""
         yield f"cat > {_options_name(server)} <<'END'"
         yield from (f"{key}: {to_json(value)}" for key, value in self.options(server).items())
         yield "END"
 
     def on_hosts(self, server: Server) -> str:
-        """Where to run the command of a server that spans several hosts."""
+        """Describe where to run the command of a server that spans several hosts."""
         return f"once, for its {server.hosts} hosts, which a file '{_HOSTS}' names:"
 
     def cautions(self, server: Server) -> Iterator[str]:
@@ -210,7 +216,7 @@ class TensorrtLlm(Program):
             yield f"its attention replicas have a rank each: {layout.width}, expected {layout.dp}"
 
     def router(self, plan: Plan) -> Iterator[str]:
-        """Lines that start its own router between the prefill and the decode servers."""
+        """Yield the lines that start TensorRT-LLM's router between prefill and decode servers."""
         counts = {"context": plan.prefill_replicas, "generation": plan.replicas}
         yield comment(f"a router, with the addresses of the servers in place of {_HOST}")
         yield "cat > disaggregated.yaml <<'END'"
@@ -226,7 +232,7 @@ def _options_name(server: Server) -> str:
 
 
 class LlamaCpp(Program):
-    """Flags of llama-server, which loads GGUF files: they store weights in the served format."""
+    """The flags of llama-server, which loads GGUF files with weights in the served format."""
 
     engine = "llama-cpp"
     caches: ClassVar = {"bf16": "f16", "fp16": "f16", "q8_0": "q8_0", "q4_0": "q4_0"}
@@ -251,7 +257,7 @@ class LlamaCpp(Program):
             )
 
     def start(self, server: Server) -> list[str]:
-        """Arguments that start a server, whose slots share its context equally."""
+        """Build the arguments that start a server, whose slots share its context equally."""
         words = ["llama-server", "--model", _file_of(server), "--n-gpu-layers", "all"]
         if server.split_mode:
             words += ["--split-mode", server.split_mode.split()[-1]]
@@ -269,7 +275,7 @@ class LlamaCpp(Program):
 
 
 def _file_of(server: Server) -> str:
-    """GGUF file that the server loads, named after the model and its format."""
+    """Name the GGUF file that the server loads, after the model and its format."""
     return f"./{PurePosixPath(server.checkpoint).name}.gguf"
 
 
@@ -279,11 +285,11 @@ PROGRAMS: Mapping[str, Program] = {
     "trtllm": TensorrtLlm(),
     "llama-cpp": LlamaCpp(),
 }
-"""Programs that start servers, by name."""
+"""The programs that start servers, by name."""
 
 
 def bench_command(plan: Plan, name: str) -> str:
-    """Command that measures a replica of a plan at its batch, with vLLM's own benchmark.
+    """Write the command that measures a replica of a plan at its batch with vLLM's benchmark.
 
     name : name of the model, as the user typed it
     """

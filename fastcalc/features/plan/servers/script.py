@@ -1,4 +1,4 @@
-"""Shell script that starts the servers of a plan, with the expected performance as comments."""
+"""A shell script that starts the servers of a plan, with expected performance as comments."""
 
 from collections.abc import Iterator, Sequence
 from math import ceil
@@ -26,7 +26,7 @@ from fastcalc.written import many
 
 
 def scripts(planned: PlannedFleet, program: str) -> str:
-    """Script that starts the servers of all pools."""
+    """Write the script that starts the servers of all pools."""
     return "\n".join(
         script(
             program,
@@ -41,7 +41,7 @@ def scripts(planned: PlannedFleet, program: str) -> str:
 
 
 def _first_tokens(planned: PlannedFleet, index: int) -> str | None:
-    """TTFT of each class of a pool, as shown in its table."""
+    """Describe the TTFT of each class of a pool, as shown in its table."""
     served = [served for served in planned.served if served.pool == index]
     times = [(each.request_class.name, each.percentiles) for each in served if each.percentiles]
     if len(times) < len(served):
@@ -58,7 +58,7 @@ def script(
     commands: Sequence[str],
     first_tokens: str | None = None,
 ) -> str:
-    """Script that starts the servers of a plan.
+    """Write the script that starts the servers of a plan.
 
     name : name of the model, as the user typed it
     commands : commands that print the expected performance
@@ -203,7 +203,7 @@ def lines_of(words: Sequence[str]) -> Iterator[str]:
 
 
 def server_of(program: Program, plan: Plan, role: Role, name: str) -> Server:
-    """One server of a plan.
+    """Describe one server of a plan.
 
     name : name of the model, as the user typed it
     """
@@ -237,12 +237,12 @@ def server_of(program: Program, plan: Plan, role: Role, name: str) -> Server:
 
 
 def _checkpoint_of_draft(draft: Model) -> str:
-    """Repository of a draft model, or a folder named after it."""
+    """Return the repository of a draft model, or a folder named after it."""
     if draft.repositories:
         return next(iter(draft.repositories.values()))
     return draft.name if "/" in draft.name else f"./{draft.id}"
 
 
 def scenario_of(plan: Plan, role: Role) -> Scenario:
-    """Scenario of a server of a plan."""
+    """Return the scenario of a server of a plan."""
     return (role == "prefill" and plan.prefill_scenario) or plan.scenario

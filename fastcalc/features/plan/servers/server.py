@@ -1,4 +1,4 @@
-"""One server of a plan, in terms common to all engines, and a program that starts it."""
+"""A server of a plan, in terms common to all engines, and a program that starts it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping
@@ -17,7 +17,7 @@ from fastcalc.quoting import ShellText, comment
 def checkpoint_of(
     loaded_as: Container[str], model: Model, weights: str | None, name: str
 ) -> tuple[str, str | None]:
-    """Checkpoint that a server loads, and the format that the engine quantizes it to, if any.
+    """Find the checkpoint that a server loads, and the format that it is quantized to, if any.
 
     A folder is named if no repository is known for the model, or for these weights.
 
@@ -40,7 +40,7 @@ def checkpoint_of(
 
 
 def _folder_name(name: str) -> str:
-    """Stem of a model file, or the unchanged name of a model.
+    """Return the stem of a model file, or the unchanged name of a model.
 
     >>> [_folder_name(name) for name in ("../models/my-model.yaml", "llama-3.3-70b")]
     ['my-model', 'llama-3.3-70b']
@@ -50,24 +50,24 @@ def _folder_name(name: str) -> str:
 
 
 RANK, HEAD = "NODE_RANK", "HEAD"
-"""Shell variables: the index of this host, and the address of the first host."""
+"""Shell variables for the index of this host and the address of the first host."""
 
 
 def variable(name: str, ending: str = "") -> ShellText:
-    """Script argument with the quoted value of a variable and the text that follows it."""
+    """Build a script argument with the quoted value of a variable and the text after it."""
     return ShellText(f'"${name}"{ending}')
 
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104  (servers of one host answer a router on another)
-"""Address at which a server is reached from other hosts."""
+"""The address at which a server is reached from other hosts."""
 
 Role = Literal["all", "prefill", "decode"]
-"""Role of a server: the whole request, prefill only, or decode only."""
+"""The role of a server: the whole request, prefill only, or decode only."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """One server: its checkpoint, its layout, and the limits that a prediction assumes.
+    """A server: its checkpoint, its layout, and the limits that a prediction assumes.
 
     checkpoint : repository or folder of the weights
     quantized_to : format to which the engine quantizes the weights on loading, if any
@@ -102,12 +102,12 @@ class Server:
 
     @property
     def hosts(self) -> int:
-        """Hosts of eight chips that the server spans. [1]"""
+        """The number of hosts of eight chips that the server spans. [1]"""
         return -(-self.layout.chips // HOST_CHIPS)
 
 
 class Program(ABC):
-    """A program that starts servers: what it runs on, its flags, and its names of formats.
+    """A program that starts servers: the chips that it supports, its flags, its names of formats.
 
     engine : engine of the catalogue whose servers it starts
     caches : its names of the KV-cache formats
@@ -127,26 +127,26 @@ class Program(ABC):
     drafts_itself: ClassVar[bool] = True
 
     def runs_on(self, chip: Hardware) -> bool:
-        """Whether it supports a chip."""
+        """Check whether the program supports a chip."""
         return chip.kind in self.chip_kinds
 
     def refuse(self, plan: Plan) -> None:  # noqa: B027  (most programs serve every plan)
-        """Raise InputError if it cannot serve a plan."""
+        """Raise InputError if the program cannot serve a plan."""
 
     @abstractmethod
     def start(self, server: Server) -> list[str]:
-        """Arguments that start a server."""
+        """Build the command-line arguments that start a server."""
 
     def options_file(self, _: Server) -> Iterator[str]:
-        """Lines that write a file of options."""
+        """Yield the lines that write an options file."""
         yield from ()
 
     def on_hosts(self, server: Server) -> str:
-        """Where to run the command of a server that spans several hosts."""
+        """Describe where to run the command of a server that spans several hosts."""
         return f"on each of its {server.hosts} hosts: {RANK} from 0, {HEAD} the address of host 0"
 
     def weights(self, server: Server, stored: str) -> Iterator[str]:
-        """Yield the contents of the file or folder of weights, if the user provides it."""
+        """Yield the contents of the weights file or folder, if the user provides it."""
         if server.checkpoint.startswith("./"):
             yield f"{server.checkpoint}: a folder or repository with weights in {stored}"
 
@@ -155,7 +155,7 @@ class Program(ABC):
         yield from ()
 
     def router(self, _: Plan) -> Iterator[str]:
-        """Lines of the router between the prefill and the decode servers."""
+        """Yield the lines of the router between the prefill and the decode servers."""
         yield comment(
             f"a router sends prompts to the first, the rest to the others: {self.routers}"
         )
