@@ -110,15 +110,15 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     chance = f"a {CONFIDENT:g}% {_CHANCE}"
     if service.utilization < 1.0:  # at slow speeds, too
         chance += f" at up to {whole_percent(service.utilization)} utilization"
+    chip = "" if confident is None else confident.scenario.hardware.id
+    on = "" if chip == chosen.scenario.hardware.id else f" with {chip}"
     if confident is None:
         text = f"no plan has {chance}{_edge(odds, chosen, service)}"
     elif (times := confident.cost / chosen.cost) < DEAR:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
         bill = chips_and_price(confident, slower)
-        text = f"{chance} would need {confident.scenario.hardware.id}, {bill}"
+        text = f"{chance} would need {bill}{on}"
     else:
-        chip = confident.scenario.hardware.id
-        on = "" if chip == chosen.scenario.hardware.id else f" with {chip}"
         text = f"{chance} would cost {times:,.0f} times as much{on}{_edge(odds, chosen, service)}"
     yield Note(f"{text} ({flag})", Weight.ODDS)
 
@@ -158,7 +158,7 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
         yield Note(f"{text}, and no benchmark pays for itself", weight)
         return
     chip, saved = best.plan.scenario.hardware.id, before - best.regret
-    benchmark = f"a {best.minutes}-minute benchmark of {best.plan.layout.chips} rented {chip}"
+    benchmark = f"a {best.minutes}-minute benchmark on {best.plan.layout.chips} rented {chip}"
     yield Note(
         f"the cheapest plan is uncertain: {benchmark} (${best.usd:,.2f}) may "
         f"change the choice; on average it saves about ${_rough(saved)} per month",

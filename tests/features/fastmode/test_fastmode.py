@@ -572,7 +572,7 @@ def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fast
         kept = [row for row in kept if row["cost_multiple"] is not None]
         begun = headline_of(text)
         ways = re.findall(
-            r"[Ww]ith ([\w.+ -]+?)(?: \(([^()]*)\))?,( [\w-]+ reaches .+?)? "
+            r"[Ww]ith ([\w.+ -]+?)(?: \(([^()]*)\))?,?( [\w-]+ reaches .+?)? "
             r"at ([0-9.,]+)x(?: today's cost)? \((?:80% range )?([0-9.,]+) to ([0-9.,]+)\)",
             begun,
         )

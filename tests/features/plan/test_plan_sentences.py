@@ -780,8 +780,8 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
         ),
         (
             SimpleNamespace(chance=0.5, confident=plan(SECOND)),
-            "a 90% chance of meeting the latency limits would need second-chip, 2 chips, $5,256 per "
-            "month (--confidence 90)",
+            "a 90% chance of meeting the latency limits would need 2 chips, $5,256 per month "
+            "with second-chip (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(SECOND, cost=40.0), relaxed={}),
@@ -798,8 +798,8 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(cost=29.9)),
-            "a 90% chance of meeting the latency limits would need made-up-chip, 2 chips, $5,256 per "
-            "month (--confidence 90)",
+            "a 90% chance of meeting the latency limits would need 2 chips, $5,256 per month "
+            "(--confidence 90)",
         ),
     ],
 )
@@ -840,7 +840,7 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     measured = Measurement(layout, 15, usd + 234.0, 1.25, left)
     first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
     benchmark = (
-        f"a 15-minute benchmark of 2 rented second-chip (${usd + 234.0:,.2f}) may change the "
+        f"a 15-minute benchmark on 2 rented second-chip (${usd + 234.0:,.2f}) may change the "
         "choice; on average it saves about "
     )
     said = f"The cheapest plan is uncertain: {benchmark}$830 per month."
