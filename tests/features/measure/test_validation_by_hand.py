@@ -127,3 +127,34 @@ def test_a_first_screen_has_the_largest_error_and_three_notes():
     assert (hint.weight, hint.is_hint) == (3, True)
     assert hint.text.startswith("Largest error: a")
     assert [note.weight for note in others] == [2, 2, 2, 0, 0]
+
+
+@every(
+    "sources,p90,fewest,said",
+    [
+        (4, 1.7, 4, ""),
+        (3, 1.7, 4, 'Too few sources for reliable figures: "a" (3 sources).'),
+        (3, 9.9, 4, 'Too few sources for reliable figures: "a" (3 sources).'),
+        (4, 1.71, 4, 'A tenth of the measurements have errors above 1.7x in "a" (4 sources).'),
+        (1, 1.71, 0, 'A tenth of the measurements have errors above 1.7x in "a" (1 source).'),
+    ],
+)
+def test_weak_classes_are_told(sources, p90, fewest, said):
+    part = Group("part:a", 9, sources, 1.1, p90, 1.0, 0.8, 0)
+    others = [Group(name, 9, 1, 1.1, 9.9, 1.0, 0.8, 0) for name in ("all", "h100")]
+    assert page._weak(Validation((), (), [*others, part]), fewest) == said
+
+
+@every("above,verb", [(0, "none exceeds"), (1, "1 exceeds"), (2, "2 exceed")])
+def test_the_headline_of_a_validation(above, verb):
+    total = Group("all", 1000, 1, 1.25, 2.5, 1.0, 0.8, above)
+    answer = ValidationAnswer(
+        request=SimpleNamespace(path=None), validation=Validation((), (), [total]), aside=None,
+        changes=None,
+    )  # fmt: skip
+    first, scope, *_ = answer.body(SimpleNamespace(wide=False, width=100))
+    assert first == (
+        "Median error 1.25x and 90th percentile 2.50x over 1,000 measurements from 1 source. The "
+        f"80% ranges contain 80% of them; {verb} the hardware bound."
+    )
+    assert ", except" not in scope
