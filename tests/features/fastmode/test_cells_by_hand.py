@@ -260,26 +260,29 @@ def test_options_whose_low_end_reaches_the_speed_are_named(reaching, named, monk
 
 
 @every(
-    "trick,change,tricks,record,words",
+    "trick,change,tricks,record,technique,cost",
     [
-        ("more-chips", "tp2", 1, {}, "at 2.00x today's cost with more chips (tp2)"),
-        ("more-chips", "", 1, {}, "at 2.00x today's cost with more chips"),
-        ("smaller-batch", "", 1, {}, "at 2.00x today's cost with a smaller batch"),
-        ("newer-hardware", "b200", 1, {}, "at 2.00x today's cost with b200"),
-        ("two-tricks", "b200 + fp8", 2, {}, "at 2.00x today's cost with b200 + fp8"),
-        ("more-chips", "tp2", 1, {"cost_multiple": None}, "with more chips (tp2), which has no price"),
+        ("more-chips", "tp2", 1, {}, "more chips (tp2)", "at 2.00x today's cost"),
+        ("more-chips", "", 1, {}, "more chips", "at 2.00x today's cost"),
+        ("smaller-batch", "", 1, {}, "a smaller batch", "at 2.00x today's cost"),
+        ("newer-hardware", "b200", 1, {}, "b200", "at 2.00x today's cost"),
+        ("two-tricks", "b200 + fp8", 2, {}, "b200 + fp8", "at 2.00x today's cost"),
+        ("more-chips", "tp2", 1, {"cost_multiple": None}, "more chips (tp2)", "without a known price"),
         (
             "more-chips", "", 1, {"cost_multiple_low": 1.5, "cost_multiple_high": 3.0},
-            "at 2.00x today's cost (80% range 1.5 to 3.0) with more chips",
+            "more chips", "at 2.00x today's cost (80% range 1.5 to 3.0)",
         ),
     ],
 )  # fmt: skip
-def test_the_cost_of_an_option_in_words(trick, change, tricks, record, words, monkeypatch):
+def test_an_option_and_its_cost_in_words(
+    trick, change, tricks, record, technique, cost, monkeypatch
+):
     usual = {"trick": trick, "batch_ratio": 2.0, "cost_multiple": 2.0} | dict.fromkeys(
         ("cost_multiple_low", "cost_multiple_high")
     )
     monkeypatch.setattr(sentences, "rows", lambda *_: [{}, usual | record])
-    assert sentences._cost(None, Option(trick, change, tricks=tricks)) == words
+    found = sentences._means_and_cost(None, Option(trick, change, tricks=tricks))
+    assert found == (technique, cost)
 
 
 @every("today,tried", [((1, 8), 8), ((2, 8), 16), ((1, 4), 8), ((1, 72), 72), ((16, 72), 128)])
