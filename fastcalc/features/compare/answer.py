@@ -207,11 +207,11 @@ class CompareAnswer(Answer):
         If nothing fits, suggest `fit`, which tells what would fit.
         """
         request, outcomes = self.request, self.outcomes
-        if not any(outcome.fits for outcome in outcomes):
-            models = request.models or DEFAULT_MODELS
-            return follow_up(request, request_of("fit"), *models, flag("on"), request.on)
         if all(outcome.refused for outcome in outcomes):
             request = replace(request, weights=None, kv=None)
+        elif not any(outcome.fits for outcome in outcomes):
+            models = request.models or DEFAULT_MODELS
+            return follow_up(request, request_of("fit"), *models, flag("on"), request.on)
         compared = chips_by_id(outcomes).keys()
         if request.like and (next_command := rows_kept(request, request.like, min(compared))):
             return next_command
