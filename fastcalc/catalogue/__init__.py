@@ -1,1 +1,1 @@
-"""Chips, models and engines as files: schemas, a strict reader, and lookup by name."""
+"""Catalogue of chips, models and engines: file schemas, a strict reader, and lookup by name."""

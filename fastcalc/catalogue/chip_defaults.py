@@ -1,13 +1,13 @@
-"""Default values for numbers that a chip's file leaves out, so that none is treated as zero.
+"""Default values for numbers missing from a chip's file, so that none is treated as zero.
 
-A default is the median over the catalogue's chips of the same kind that state the number, or over
-all chips if none of the kind does. Of two middle values, the slower chip's is used. A missing power
-with host and site is the chip's power times such a median, except for machines whose printed power
-is for the whole box. The number of cores puts peak and bandwidth per core at the
-median, and is at most that of the largest chip, so a faster chip never has fewer. Missing prices,
-chip powers, capacities and links have no default. Latencies inside a domain are omitted as well if
-engines include them: in `collective_latency` for chips that run layers in sequence, and in the
-layer floor of Groq's engine, which includes the hops between chips.
+A default is the median over chips of the same type that state the number, or over all chips if none
+of that type does. Of two middle values, the slower chip's is used. A missing power with host and
+site is the chip's power times such a median, except for machines whose printed power is for the
+whole box. The number of cores puts peak and bandwidth per core at the median, and is at most that
+of the largest chip, so a faster chip never has fewer. Missing prices, chip powers, capacities and
+links have no default. Latencies inside a domain are omitted as well if engines include them: in
+`collective_latency` for chips that run layers in sequence, and in the layer floor of Groq's engine,
+which includes the hops between chips.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader, Sourc
 
 
 class Medians(NamedTuple):
-    """Default values of one property of a chip, for files that do not state it.
+    """Default values of one chip property, for files that do not state it.
 
-    name : the property, in words
+    name : the name of the property
     dimension : as in `QuantityReader`
-    by_kind : by type of chip, or by location for memories; ``all`` applies to chips of any type.
-        For cores, the number on the largest chip
+    by_kind : the defaults by type of chip, or by location for memories; ``all`` applies to chips of
+        any type. For cores, the number on the largest chip
     """
 
     name: str
@@ -76,18 +76,18 @@ OF_A_CORE = {
     "rdu": ("0.6135 TFLOP/s", "234.4 GB/s"),
     "wafer": ("17.33 GFLOP/s", "23.53 GB/s"),
 }
-"""16-bit peak and memory bandwidth per core, by type of chip: medians over chips that state their
-cores. The core counts of the largest chips are in `MEDIANS`."""
+"""The 16-bit peak and memory bandwidth per core, by type of chip: medians over chips that state
+their cores. The core counts of the largest chips are in `MEDIANS`."""
 
 
 class Default(NamedTuple):
-    """A default for a number that a file leaves out.
+    """A default for a number that a file omits.
 
-    path : path of the number in the file
-    row : its row of `MEDIANS`
-    kind : type of chip whose median it is
-    times : quantity by which a median ratio is multiplied
-    cores : assumed number of cores [1]
+    path : the path of the number in the file
+    row : the row of `MEDIANS`
+    kind : the type of chip whose median it is
+    times : the quantity by which a median ratio is multiplied
+    cores : the assumed number of cores [1]
     """
 
     path: str
@@ -109,7 +109,7 @@ class Default(NamedTuple):
 
     @property
     def basis(self) -> str:
-        """Phrase for the chips whose median it is."""
+        """A phrase for the chips whose median it is."""
         whose = f"{_MANY.get(self.kind, f'chips of kind {self.kind}')} that state"
         if self.cores is not None:
             most = MEDIANS[self.row].by_kind[self.kind]
@@ -118,7 +118,8 @@ class Default(NamedTuple):
 
 
 HOST_LINK = Default("links.scale_up.bandwidth", "links.host", "pcie")
-"""Assumed host link of a chip whose file states no link at all, so that host reads take time."""
+"""The assumed host link of a chip whose file states no link at all, so that host reads take
+time."""
 
 _MANY = {
     "all": "all chips",
@@ -135,13 +136,13 @@ _WHOLE_BOXES = ("wafer", "apple")  # kinds whose printed power is for the whole 
 
 @once
 def defaults_of(hardware: Hardware) -> tuple[Default, ...]:
-    """Defaults for the numbers that a chip's file leaves out."""
+    """List the defaults for numbers that a chip's file omits."""
     return tuple(_defaults_of(hardware))
 
 
 @once
 def completed(hardware: Hardware) -> Hardware:
-    """A chip with a default for each number that its file leaves out.
+    """Fill in a default for each number that a chip's file omits.
 
     Fitted speeds per core describe GPU cores. On chip types with other cores whose files state no
     such speed, cores set no limit, whether the file counts them or not.
@@ -202,7 +203,7 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
 
 
 def _assumed_cores(hardware: Hardware, chip_type: str) -> float:
-    """Assumed cores of a chip whose file states none. [1]"""
+    """Estimate the number of cores of a chip whose file states none. [1]"""
     peak, bandwidth = OF_A_CORE[chip_type]
     peaks = (rate.si for name, rate in hardware.peak.items() if name in ("bf16", "fp16"))
     near = (tier.bandwidth.si for tier in hardware.memory if tier.where not in ("host", "disk"))

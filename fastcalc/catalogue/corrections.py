@@ -19,12 +19,13 @@ from fastcalc.catalogue.units import is_same_unit
 from fastcalc.written import Json
 
 _SHORTEST = 4
-"""Minimum letters of a key that is corrected: many shorter keys differ by one letter."""
+"""The minimum number of letters of a key that is corrected: many shorter keys differ by one
+letter."""
 _MEANT = re.compile(r"'([^']+)' is not a (unit|weight|KV) .*did you mean '([^']+)'\?$")
 
 
 def key_meant(key: str, valid: Iterable[str]) -> str | None:
-    """Find the known key that a misspelt key is one slip away from, if there is exactly one.
+    """Find the known key that a misspelt key is one typing error away from, if it is unique.
 
     >>> key_meant("vndor", ["vendor", "name"]), key_meant("fp1", ["fp16", "fp8"])
     ('vendor', None)
@@ -35,7 +36,7 @@ def key_meant(key: str, valid: Iterable[str]) -> str | None:
 
 
 def _is_same_name(name: str, valid: str) -> bool:
-    """Whether a key or a format is a different spelling of a known one.
+    """Check whether a key or a format is a different spelling of a known one.
 
     >>> _is_same_name("Q4-K-M", "q4_k_m"), _is_same_name("fp9", "fp8")
     (True, False)
@@ -48,7 +49,7 @@ def _letters(name: str) -> str:
 
 
 def is_one_slip(word: str, valid: str) -> bool:
-    """Whether one letter is missing, extra, replaced or swapped, with all digits equal."""
+    """Check whether one letter is missing, extra, replaced or swapped, with all digits equal."""
     if len(word) < _SHORTEST or abs(len(word) - len(valid)) > 1:
         return False
     if re.sub(r"\D", "", word) != re.sub(r"\D", "", valid):
@@ -65,7 +66,7 @@ def is_one_slip(word: str, valid: str) -> bool:
 
 
 def value_meant(value: object, sentence: str) -> str | None:
-    """Correct spelling of a format or a unit, if the fault's sentence names the same one."""
+    """Find the correct spelling of a format or a unit, if the fault's message names it."""
     match = _MEANT.search(sentence)
     if match is None or not isinstance(value, str) or value.count(match[1]) != 1:
         return None
@@ -109,7 +110,7 @@ def keys_of(schema: type[BaseModel]) -> list[str]:
 def fitting_renames(
     data: Json, schema: type[BaseModel], renames: Mapping[Path_, str]
 ) -> dict[Path_, str]:
-    """Keep the correct keys, by path, that accept the value given under the wrong key.
+    """Keep the corrected keys, by path, that accept the value given under the wrong key.
 
     Two keys of a mapping with the same correction are left alone.
     """
@@ -136,7 +137,7 @@ def fitting_renames(
 
 
 def _path_in(data: Json, steps: tuple[int | str, ...]) -> Path_:
-    """Path in the data, without the steps that pydantic adds for unions."""
+    """Remove the steps that pydantic adds for unions from a path."""
     path: Path_ = ()
     for step in steps:
         within = inside(data, step)

@@ -14,12 +14,12 @@ from fastcalc.mentions import option
 from fastcalc.written import Json, did_you_mean, shown
 
 _POINT = ("batch", "context", "prompt", "drafted")
-"""Keys of a row that identify what was measured."""
+"""The keys of a row that identify what was measured."""
 _RESULTS = {"rows", "file", "date"}
 
 
 def is_fitted(document: Document) -> bool:
-    """Whether a file has values from a fit, which change the predictions that rows refer to."""
+    """Check whether a file has fitted values, which change the predictions that rows refer to."""
     groups = [document.mapping("parameters")]
     groups += [
         document.mapping("architectures", name) for name in document.mapping("architectures")
@@ -29,9 +29,10 @@ def is_fitted(document: Document) -> bool:
 
 
 def joined_deployments(stated: Json, inherited: Json) -> Json:
-    """Own deployments, then inherited ones; rows of the same deployment are joined.
+    """Join a file's measured deployments with inherited ones, and merge equal deployments.
 
-    A row replaces an inherited one at the same batch and lengths.
+    Deployments of the file come first. A row replaces an inherited one at the same batch and
+    lengths.
     """
     if not isinstance(stated, list) or not isinstance(inherited, list):
         return stated
@@ -46,7 +47,7 @@ def joined_deployments(stated: Json, inherited: Json) -> Json:
 
 
 def _is_same(first: Json, second: Json) -> bool:
-    """Whether two deployments are equal in all but their results."""
+    """Check whether two deployments are equal in all but their results."""
     if not isinstance(first, dict) or not isinstance(second, dict):
         return False
     keys = (first.keys() | second.keys()) - _RESULTS
@@ -54,7 +55,7 @@ def _is_same(first: Json, second: Json) -> bool:
 
 
 def _with_rows(deployment: Json, inherited: Json) -> Json:
-    """A deployment with the rows of an inherited one at other batches or lengths."""
+    """Add inherited rows at other batches or lengths to a deployment."""
     if not isinstance(deployment, dict) or not isinstance(inherited, dict):
         return deployment
     rows, further = deployment.get("rows"), inherited.get("rows")
@@ -80,7 +81,7 @@ _POSITION = re.compile(r"\[([0-9]+)\]")
 class Change:
     """A value that replaces the one in an entry's file; without a name, in all entries with it.
 
-    path : between the dots that a user wrote; names in a file may contain dots, too
+    path : the words between the dots that a user wrote; names in a file may also contain dots
     """
 
     written: str
@@ -89,12 +90,12 @@ class Change:
     value: Json
 
     def fits(self, names: Iterable[str]) -> bool:
-        """Whether the change applies to an entry with one of these names."""
+        """Check whether the change applies to an entry with one of these names."""
         return self.entry is None or self.entry.lower() in map(str.lower, names)
 
 
 def changes(what_ifs: Iterable[str] | Mapping[str, Json] | None) -> list[Change]:
-    """Changes from ``PATH=VALUE`` texts, or from a mapping of paths to values."""
+    """Parse changes from ``PATH=VALUE`` texts, or from a mapping of paths to values."""
     if isinstance(what_ifs, Mapping):
         return [_valued(path, value) for path, value in what_ifs.items()]
     return [change(text) for text in what_ifs or ()]
@@ -112,7 +113,7 @@ def _valued(path: str, value: Json) -> Change:
 
 
 def change(written: str) -> Change:
-    """Change of ``memory.SRAM.capacity=60GB``, or of ``wse-3:price.cloud=30 USD/h``."""
+    """Parse a change such as ``memory.SRAM.capacity=60GB`` or ``wse-3:price.cloud=30 USD/h``."""
     match = _WRITTEN.fullmatch(written.strip())
     if match is None:
         raise InputError(
@@ -138,7 +139,7 @@ def change(written: str) -> Change:
 
 
 def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
-    """A document with one value replaced and a sentence about it; None without such a value."""
+    """Replace a value in a document, and describe the change; None if there is no such value."""
     path = _located(document.data, what_if.path)
     if path is None:
         return None
@@ -166,7 +167,7 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
 
 
 def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
-    """Keys and indices of a path as written; the last key may be new in its mapping.
+    """Locate a user's path in a document; the last key may be new in its mapping.
 
     Several words may form one key (``architectures.rdna3.5``); items of lists have a name or index.
     """
@@ -185,7 +186,7 @@ def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
 
 
 def _position(members: list[Json], word: str) -> int:
-    """Find the index of a list item with a name or index; the list's length if there is none."""
+    """Find the index of a list item by name or index; the list's length if there is none."""
     names = [
         str(member.get("name")).lower() if isinstance(member, dict) else None for member in members
     ]
@@ -208,14 +209,14 @@ def joined(chain: Sequence[Document]) -> list[Document]:
 
 @once
 def extended(document: Document, base: Document) -> Document:
-    """A document whose missing values are taken from another.
+    """Fill in a document's missing values from the document that it extends.
 
     Mappings are merged key by key, and lists of named items by name. A mapping over a list merges
     items by name or index; ranges and all other values are replaced as a whole. Format rows of an
     engine precede those of the other engine, unless the list is empty. An engine parameter also
     overrides the other engine's values for single chips. Measured deployments are joined, unless
-    the document has fitted values, which change the predictions that rows refer to. The name
-    is the other's name with the document's own id, unless it has a name.
+    the document has fitted values, which change the predictions that rows refer to. Unless the
+    document has a name, it gets the other's name with its own id.
     """
     moved: dict[Path_, Path_] = {}
     parents, own = base.mapping(), document.mapping()
@@ -245,7 +246,7 @@ def extended(document: Document, base: Document) -> Document:
 
 
 def _ended_last(rows: list[Json]) -> list[Json]:
-    """Refusals of an engine, then its empty lists, which end those of the engine it extends."""
+    """Order an engine's refusals before its empty lists, which end inherited refusals."""
     lists = ("weights", "caches")
     mappings = [row for row in rows if isinstance(row, dict)]
     ends = [{k: v for k, v in row.items() if k not in lists or v == []} for row in mappings]
@@ -254,14 +255,14 @@ def _ended_last(rows: list[Json]) -> list[Json]:
 
 
 def _without(stated: dict[str, Json], parameters: Json) -> Json:
-    """Parameters of a group of chips, except those given for all chips."""
+    """Remove parameters of a group of chips that are given for all chips."""
     if not isinstance(parameters, dict):
         return parameters
     return {name: value for name, value in parameters.items() if name not in stated}
 
 
 def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> Json:
-    """Merge a value over the one it extends; note list items whose index changes."""
+    """Merge a value over the one it extends, and record list items whose index changes."""
     if isinstance(base, dict) and isinstance(stated, dict):
         is_other_kind = stated.get("kind", base.get("kind")) != base.get("kind")
         is_source = len(path) == 2 and path[0] == "sources"  # from one document or the other
@@ -291,7 +292,7 @@ def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> J
 
 
 def _moved(at: Path_, moved: dict[Path_, Path_]) -> Path_:
-    """Path in a merged document of a path in one of its files."""
+    """Translate a path in one of the files into the path in the merged document."""
     length = next((length for length in range(len(at), 0, -1) if at[:length] in moved), 0)
     return (*moved[at[:length]], *at[length:]) if length else at
 

@@ -1,4 +1,4 @@
-"""All numbers of an entry: their paths, their limits, and the entry with another value."""
+"""Numbers of an entry: their paths, their limits, and the entry with another value."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ Place = tuple[str | int, ...]
 class EntryNumber:
     """A number of a chip, engine or model.
 
-    place : location in the entry
-    path : name in a what-if
-    value : in SI units, or as stated for a plain number
-    kind : kind of number, as in `LIMITS`; for a quantity its dimension
-    is_default : whether the file leaves it out and a default replaces it
+    place : the location in the entry
+    path : the name in a what-if
+    value : the value in SI units, or as stated for a plain number
+    kind : the type of number, as in `LIMITS`, which for a quantity is its dimension
+    is_default : whether the file omits it and a default replaces it
     """
 
     place: Place
@@ -34,12 +34,12 @@ class EntryNumber:
 
     @property
     def limit(self) -> Limit:
-        """Allowed range in a file."""
+        """The allowed range in a file."""
         return LIMITS[self.kind]
 
 
 def with_value(entry: Any, location: Place, value: float) -> Any:
-    """An entry with another value at a location."""
+    """Build an entry with another value at a location."""
     if not location:
         if isinstance(entry, Quantity):
             return entry.model_copy(update={"si": float(value), "text": f"{value:g}"})
@@ -55,7 +55,7 @@ def with_value(entry: Any, location: Place, value: float) -> Any:
 
 
 def entry_numbers(entry: Hardware | Model | Engine) -> list[EntryNumber]:
-    """Numbers that an entry states, in the order of its file, except those that are 0."""
+    """List the numbers that an entry states, in file order, except those that are 0."""
     return [
         EntryNumber(location, path, value.si if isinstance(value, Quantity) else value, kind)
         for location, path, value, kind in numbers_of(entry)
@@ -64,7 +64,7 @@ def entry_numbers(entry: Hardware | Model | Engine) -> list[EntryNumber]:
 
 
 def default_numbers(chip: Hardware) -> list[EntryNumber]:
-    """Defaults for numbers that a chip's file leaves out."""
+    """List the defaults for numbers that a chip's file omits."""
     names = [tier.name for tier in chip.memory]
     numbers = []
     for default in defaults_of(chip):
@@ -85,7 +85,7 @@ def default_numbers(chip: Hardware) -> list[EntryNumber]:
 def numbers_of(
     entry: Any, kind: str = "", location: Place = (), path: str = ""
 ) -> Iterator[tuple[Place, str, Quantity | int, str]]:
-    """Yield location, what-if path, value and kind of each number."""
+    """Yield the location, what-if path, value and type of each number."""
     start = f"{path}." if path else ""
     if isinstance(entry, Quantity) or (isinstance(entry, int) and kind):
         yield location, path, entry, kind
@@ -104,7 +104,7 @@ def numbers_of(
 
 @once
 def kinds_of(schema: type[Entry]) -> dict[str, str]:
-    """Kind of number of each field; empty if the field is not a number."""
+    """Look up the type of number of each field, empty if the field is not a number."""
     return {
         name: _kind((field.annotation, *field.metadata))
         for name, field in schema.model_fields.items()
@@ -112,7 +112,7 @@ def kinds_of(schema: type[Entry]) -> dict[str, str]:
 
 
 def _kind(pieces: tuple[Any, ...]) -> str:
-    """Kind of number that an annotation, or its metadata, declares."""
+    """Find the type of number that an annotation, or its metadata, declares."""
     for item in pieces:
         if isinstance(item, QuantityReader):
             return item.kind

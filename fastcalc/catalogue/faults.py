@@ -1,4 +1,4 @@
-"""Faults of a file: a rule, a location and a sentence."""
+"""Faults in a file, each with a rule, a location and a sentence."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ MOST = 100  # listed per file; files with more need other work first
 
 @dataclass(frozen=True)
 class Fault:
-    """One error or doubtful value in a file: the rule's id, line and column, and a sentence.
+    """An error or doubtful value in a file: the rule's id, line and column, and a sentence.
 
     Lines and columns count from 1, and are 0 for the file as a whole. ``excuse`` is the file's own
     reason why the value is correct. ``replacement`` is the present text and the corrected text, if
@@ -30,7 +30,7 @@ class Fault:
 
     @property
     def place(self) -> str:
-        """``file:line:column``, or the file alone."""
+        """The location as ``file:line:column``, or the file alone."""
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
     def __str__(self) -> str:
@@ -38,11 +38,11 @@ class Fault:
 
 
 def refuse(faults: Sequence[Fault]) -> InputError:
-    """Error with the first fault and the number of others."""
+    """Build an error from the first fault and the number of others."""
     remaining = f" (and {len(faults) - 1} more in this file)" if len(faults) > 1 else ""
     return InputError(f"{faults[0]}{remaining}")
 
 
 def in_order(faults: Iterable[Fault]) -> list[Fault]:
-    """Faults by file, line and column."""
+    """Sort faults by file, line and column."""
     return sorted(faults, key=lambda fault: (fault.file, fault.line, fault.column, fault.rule))

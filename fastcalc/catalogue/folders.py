@@ -1,4 +1,4 @@
-"""Folder and names of the shipped catalogue, without opening its files, for completion."""
+"""Folders and names of the shipped catalogue for completion, without opening its files."""
 
 import os
 from functools import cache
@@ -7,14 +7,14 @@ from pathlib import Path
 
 @cache
 def shipped_folder(entry_type: str) -> Path:
-    """Folder of shipped entries: in an installed package, or at the top of a clone."""
+    """Find the folder of shipped entries, in an installed package or at the top of a clone."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "data"
     return (inside if inside.is_dir() else package.parent) / entry_type
 
 
 def names(kind: str) -> list[str]:
-    """Ids of a kind by file name, including the user's folders (from the environment)."""
+    """List the ids of a type by file name, including the user's folders (from the environment)."""
     user_folders = os.environ.get(f"FASTCALC_{kind.upper()}_DIR", "")
     folders = [
         shipped_folder(kind),

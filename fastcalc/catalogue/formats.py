@@ -1,4 +1,4 @@
-"""Number formats: bits of a stored weight or cache element, and the tensor rates that they use.
+"""Number formats: bits per stored weight or cache element, and the tensor rates they use.
 
 Bits include the scales stored with the values: fp8 with a 32-bit scale per 128 x 128 block
 (arXiv:2412.19437, section 3.3), MXFP8 and MXFP4 with an 8-bit scale per 32 values (OCP Microscaling
@@ -21,10 +21,11 @@ from fastcalc.written import did_you_mean, shown
 class NumberFormat:
     """A number format of weights or caches.
 
-    bits, cache_bits : per stored element, including its share of the scales, and per cached element
-    computes_in : tensor rates for products with such weights, best first
-    whole_file : True if embedding, head and router are also stored in it (GGUF, EXL2)
-    mix : for matrices stored in several formats, each format with its share of the weights, the
+    bits, cache_bits : the bits per stored element, including its share of the scales, and per
+        cached element
+    computes_in : the tensor rates for products with such weights, best first
+    whole_file : whether embedding, head and router are also stored in it (GGUF, EXL2)
+    mix : for matrices stored in several formats, each format with its fraction of the weights,
         largest first
     """
 
@@ -37,17 +38,17 @@ class NumberFormat:
 
     @property
     def shares(self) -> "tuple[tuple[NumberFormat, float], ...]":
-        """Formats of single matrices with their shares of the weights; usually only this format."""
+        """The formats of single matrices with their fractions of the weights."""
         return self.mix or ((self, 1.0),)
 
     @property
     def bytes(self) -> float:
-        """Bytes per stored weight. [byte]"""
+        """The bytes per stored weight. [byte]"""
         return self.bits / 8
 
     @property
     def cache_bytes(self) -> float:
-        """Bytes per cached element. [byte]"""
+        """The bytes per cached element. [byte]"""
         return (self.cache_bits or self.bits) / 8
 
 
@@ -140,7 +141,7 @@ CACHES = {
     # its kernels widen.
     "fp8_ds_mla": NumberFormat("fp8_ds_mla", 8.0, cache_bits=656 * 8 / 576),
 }
-"""Formats of caches only."""
+"""Formats that exist only for caches."""
 
 NAMES = {
     **dict.fromkeys(("bfloat16", "16", "16bit", "16-bit"), "bf16"),
@@ -182,13 +183,13 @@ IN_FILES = {
     **_in_file("gguf-q5_k", "gguf-q2_k", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"),
     **{name: ("q6_k", name) for name in ("q5_1", "q5_0", "q4_1", "q4_0")},
 }
-"""Formats of head and embedding in files of a mixture (llama.cpp, src/llama-quant.cpp).
+"""The formats of head and embedding in files of a mixture (llama.cpp, src/llama-quant.cpp).
 
 A tied table has the head's format.
 """
 
 K_BLOCK = 256
-"""Columns per block of a k-quant. [1]"""
+"""The columns per block of a k-quant. [1]"""
 
 _ODD_DOWN_BITS = {
     "q6_k": 8.5 - 6.5625,
@@ -198,7 +199,7 @@ _ODD_DOWN_BITS = {
     "q4_k_s": (6.0 - 5.5) / 8 + (5.5 - 4.5) * 7 / 8,
     "q2_k": 4.5 - 3.4375,
 }
-"""Additional bits of down projections in a mixture if their columns do not fill whole blocks.
+"""The additional bits of down projections in a mixture if their columns do not fill whole blocks.
 
 Q6_K becomes Q8_0, Q5_K Q5_1, Q4_K Q5_0 and Q3_K IQ4_NL (llama.cpp, src/llama-quant.cpp)."""
 
@@ -207,7 +208,7 @@ _8B_LAYERS, _8B_TABLE = 6_979_588_096, 525_336_576  # parameters of Llama 3.1 8B
 
 @cache
 def _layers_format(mixture: NumberFormat) -> NumberFormat:
-    """Bits of the layers' matrices in files of a mixture, derived from the average of 8B files."""
+    """Derive the bits of the layers' matrices in a mixture from the average of 8B files."""
     head, embedding = (FORMATS[name] for name in IN_FILES[mixture.id])
     if embedding == mixture:
         return mixture
@@ -218,17 +219,17 @@ def _layers_format(mixture: NumberFormat) -> NumberFormat:
 
 @dataclass(frozen=True)
 class WeightFormats:
-    """Number format of each group of a model's matrices.
+    """The number format of each group of a model's matrices.
 
-    base : format of every group without a separate format
-    groups : separate formats of some `GROUPS`, in their order
+    base : the format of every group without a separate format
+    groups : the separate formats of some `GROUPS`, in their order
     """
 
     base: NumberFormat
     groups: tuple[tuple[str, NumberFormat], ...] = ()
 
     def of(self, group: str) -> NumberFormat:
-        """Number format of a group; embedding, head and towers stay at 16 bits unless stated."""
+        """Return the format of a group; embedding, head and towers default to 16 bits."""
         stored = dict(self.groups).get(group)
         if stored is None and self.base.id in IN_FILES:
             tables = dict(zip(("head", "embedding"), IN_FILES[self.base.id], strict=True))
@@ -239,9 +240,10 @@ class WeightFormats:
         return stored
 
     def with_odd_experts(self) -> "WeightFormats":
-        """The formats if the down projections of experts do not fill whole blocks of 256 columns.
+        """Adjust the formats if the columns of experts' down projections do not fill whole blocks.
 
-        A third of the experts is then stored in formats with smaller blocks.
+        Blocks have 256 columns. A third of the experts is then stored in formats with smaller
+        blocks.
         """
         extra = _ODD_DOWN_BITS.get(self.base.id)
         if extra is None or "experts" in dict(self.groups):
@@ -251,11 +253,11 @@ class WeightFormats:
 
     @property
     def text(self) -> str:
-        """Value for ``--weights``, such as ``nvfp4+attention=bf16``."""
+        """The value for ``--weights``, such as ``nvfp4+attention=bf16``."""
         return JOINED.join([self.base.id, *(f"{name}={stored.id}" for name, stored in self.groups)])
 
     def with_groups(self, groups: Iterable[tuple[str, NumberFormat]]) -> "WeightFormats":
-        """The formats with some groups replaced; groups in the base format are dropped."""
+        """Replace the formats of some groups, and drop groups in the base format."""
         chosen = dict(self.groups) | dict(groups)
         plain = WeightFormats(self.base)
         ordered_groups = [(name, chosen[name]) for name in GROUPS if name in chosen]
@@ -265,10 +267,10 @@ class WeightFormats:
 
 
 QUANTIZED = ("attention", "ffn", "experts", "shared_experts", "mtp")
-"""Groups that a quantized checkpoint quantizes, unless it states otherwise."""
+"""The groups that a quantized checkpoint quantizes, unless it states otherwise."""
 
 GROUPS = (*QUANTIZED, "head", "embedding", "vision")
-"""Groups of matrices that may have a separate number format."""
+"""The groups of matrices that may have a separate number format."""
 
 GROUP_NAMES = {
     **{group: group for group in GROUPS},
@@ -279,7 +281,7 @@ GROUP_NAMES = {
     "shared-experts": "shared_experts",
     "lm_head": "head",
 }
-"""Users' names of the groups."""
+"""The names that users give to the groups."""
 
 JOINED = "+"  # between a format and the groups with another format
 _EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
@@ -291,7 +293,7 @@ def weight_formats(name: str, model_formats: WeightFormats | None = None) -> Wei
 
     Without a leading format, groups that are not named keep the model's own format.
 
-    model_formats : formats as published; None if a leading format is required
+    model_formats : the published formats; None if a leading format is required
 
     >>> weight_formats("mxfp4-experts-q8_0").text
     'q8_0+experts=mxfp4'
@@ -311,11 +313,11 @@ def weight_formats(name: str, model_formats: WeightFormats | None = None) -> Wei
 
 
 _NO_GGUF = ("mlx-", "fp8", "mxfp8", "int8-w8a8", "gptq-", "awq-", "exl2-", "exl3-")
-"""Prefixes of formats for which GGUF files have no type."""
+"""Prefixes of formats that GGUF files do not support."""
 
 
 def is_read_by_llama_cpp(name: str, *, as_published: bool = False) -> bool:
-    """Whether llama.cpp has files in these weight formats, for all groups that are named.
+    """Check whether llama.cpp can read weights in these formats, for all named groups.
 
     as_published : whether they are from a repository or configuration that nobody has converted
 
@@ -342,7 +344,7 @@ def _group_format(text: str) -> tuple[str, NumberFormat]:
 
 
 def weight_name(text: str) -> str:
-    """Name in records for weight formats that a user types.
+    """Convert weight formats that a user types into their name in records.
 
     >>> weight_name("AWQ"), weight_name("experts=nvfp4,shared=fp8")
     ('awq-int4-g128', 'experts=nvfp4+shared_experts=fp8')
@@ -359,7 +361,7 @@ def weight_name(text: str) -> str:
 
 
 def cache_name(text: str) -> str | None:
-    """Name in records for a cache format that a user types; None for the engine's own (auto).
+    """Convert a cache format that a user types into its name in records; None for auto.
 
     >>> cache_name("fp8_e4m3"), cache_name("auto")
     ('fp8', None)
@@ -368,7 +370,7 @@ def cache_name(text: str) -> str | None:
 
 
 def weight_names(names: Iterable[str]) -> list[str]:
-    """Weight formats from a list in which groups of matrices belong to the format before them.
+    """Parse a list of weight formats, where group formats belong to the format before them.
 
     >>> weight_names(["fp8", "bf16", "experts=nvfp4", "attention=fp8"])
     ['fp8', 'bf16+experts=nvfp4+attention=fp8']
@@ -383,7 +385,7 @@ def weight_names(names: Iterable[str]) -> list[str]:
 
 
 def format_mix(text: str) -> NumberFormat:
-    """A format, or several with the share of weights in each: ``59%nvfp4/41%bf16``."""
+    """Parse a format, or a mix with the fraction of each: ``59%nvfp4/41%bf16``."""
     pieces = text.strip().split(_SHARES)
     if len(pieces) == 1:
         return number_format(pieces[0])
@@ -402,7 +404,7 @@ _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?) ?% ?(\S{1,40})")
 
 
 def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
-    """Format of matrices stored in several formats, by the number of weights in each.
+    """Build the format of matrices stored in several formats, from the weights in each.
 
     >>> mix = mixed_format([(FORMATS["bf16"], 1.0), (FORMATS["int8"], 3.0)])
     >>> mix.id, mix.bits
@@ -430,7 +432,7 @@ def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
 
 
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
-    """A format by its id or another name; with ``cache``, a format that a KV cache can have.
+    """Look up a format by its id or another name, for weights or for the KV cache.
 
     A cache may mix formats, as in llama.cpp, in which keys and values have separate types.
 
@@ -454,11 +456,11 @@ def number_format(name: str, *, cache: bool = False) -> NumberFormat:
 
 
 def _sized(name: str) -> NumberFormat | None:
-    """A format whose name states its bits: ``exl3-3.5bpw`` for ExLlama, ``int4-g64`` for a group.
+    """Build a format whose name states its bits: ``exl3-3.5bpw`` for ExLlama, ``int4-g64``.
 
-    A group shares a 16-bit scale; with ``-zp``, also a zero point as wide as a weight (GPTQ, AWQ).
-    ``mlx-4bit`` has a 16-bit scale and a 16-bit offset per 64, including embedding and head
-    (ml-explore/mlx-lm, mlx_lm/utils.py; its converter prints 4.5 bits per weight).
+    A group (``g64``) shares a 16-bit scale; with ``-zp``, also a zero point as wide as a weight
+    (GPTQ, AWQ). ``mlx-4bit`` has a 16-bit scale and a 16-bit offset per 64, including embedding and
+    head (ml-explore/mlx-lm, mlx_lm/utils.py; its converter prints 4.5 bits per weight).
     """
     of_mlx = _MLX.fullmatch(name)
     if of_mlx is not None and int(of_mlx[2] or 64) in (32, 64, 128):

@@ -1,4 +1,4 @@
-"""Files that a command was given or has read, so that its output overwrites none of them."""
+"""Record of the files that a command was given or read, so that output overwrites none."""
 
 import os
 import stat
@@ -12,15 +12,16 @@ from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 MOST_WALKED = 100_000
-"""Maximum files and folders in a walked folder; larger disks or repositories are given in parts."""
+"""The maximum number of files and folders in a folder; larger disks or repositories are passed in
+parts."""
 
 _read: set[tuple[int, int]] = set()
 _piped: dict[tuple[int, int], bytes] = {}
-"""Contents of pipes, which can be read only once."""
+"""The contents of pipes, which can be read only once."""
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """Read at most a given number of bytes of a file, and remember the file by its identity."""
+    """Read a limited number of bytes from a file, and remember the file by its identity."""
     with opened(path) as stream:
         return stream.read(limit)
 
@@ -37,7 +38,7 @@ def files_below(folder: Path, advice: str) -> Iterator[Path]:
 
     Raises InputError if it holds more than `MOST_WALKED` files, as a whole disk does.
 
-    advice : advice for the error message
+    advice : the advice for the error message
     """
     walked = 0
     for location, below, names in os.walk(folder):
@@ -53,7 +54,7 @@ def files_below(folder: Path, advice: str) -> Iterator[Path]:
 def opened_again(path: Path, limit: int) -> BufferedReader:
     """Open a file from its start, even if it is a pipe that was read before.
 
-    limit : maximum bytes of a pipe
+    limit : the maximum bytes of a pipe
     """
     state = os.stat(path)
     if not stat.S_ISFIFO(state.st_mode):
@@ -68,7 +69,7 @@ def opened_again(path: Path, limit: int) -> BufferedReader:
 
 
 def why_unreadable(error: OSError | ValueError) -> str:
-    """Say why a file cannot be read, as the end of a sentence."""
+    """Explain why a file cannot be read, as the end of a sentence."""
     reason = error.strerror if isinstance(error, OSError) else None
     return (reason or str(error)).lower()
 
@@ -81,12 +82,12 @@ def remember(path: object) -> None:
 
 
 def was_read(state: os.stat_result) -> bool:
-    """Whether a file was named or read since the command started, through any of its links."""
+    """Check whether a file was named or read by the command, through any of its links."""
     return _identity(state) in _read
 
 
 def forget() -> None:
-    """Start a command: forget the files that an earlier command in this process has read."""
+    """Forget the files that an earlier command in this process has read."""
     _read.clear()
     _piped.clear()
 

@@ -1,4 +1,4 @@
-"""JSON Schema of users' YAML files, for editors: generated from the classes."""
+"""JSON Schema of users' YAML files for editors, generated from the classes."""
 
 import re
 from functools import cache
@@ -23,7 +23,7 @@ SCHEMAS: dict[str, type[Entry]] = {
 
 
 def json_schema(entry_type: str) -> dict[str, Json]:
-    """JSON Schema (draft 7) of a type of file, a key of `SCHEMAS`."""
+    """Build the JSON Schema (draft 7) of a type of file, a key of `SCHEMAS`."""
     schema = SCHEMAS[entry_type].model_json_schema(
         ref_template="#/definitions/{model}", mode="validation"
     )
@@ -47,12 +47,12 @@ def json_schema(entry_type: str) -> dict[str, Json]:
 
 
 def as_text(entry_type: str) -> str:
-    """JSON Schema of a type of file as text."""
+    """Format the JSON Schema of a type of file as text."""
     return to_json(json_schema(entry_type), indent=2) + "\n"
 
 
 def _people_write(node: Any, quantities: dict[str, Json]) -> Any:
-    """Turn pydantic's schema of records into one of files, with the meaning of each key."""
+    """Convert pydantic's schema of records into one of files, with the meaning of each key."""
     if isinstance(node, list):
         return [_people_write(child, quantities) for child in node]
     if not isinstance(node, dict):
@@ -83,7 +83,7 @@ def _people_write(node: Any, quantities: dict[str, Json]) -> Any:
 
 @cache
 def meanings() -> dict[str, str]:
-    """Meaning of each key of a file, by name, wherever it is used."""
+    """Collect the meaning of each key of a file by name, wherever it is used."""
     written = read(Path(__file__).with_name("meanings.yaml")).mapping("meanings")
     by_key = {key: str(meaning) for key, meaning in written.items()}
     return by_key | {name: parameter.meaning for name, parameter in PARAMETERS.items()}

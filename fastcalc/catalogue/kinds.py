@@ -1,4 +1,4 @@
-"""Kinds of files, recognized by keys, by folder, or by the entry that a file extends."""
+"""Types of files, recognized by keys, by folder, or by the entry that a file extends."""
 
 import os
 from functools import lru_cache
@@ -15,7 +15,7 @@ Kind = Literal["hardware", "models", "engines"]
 SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
 FIELDS: dict[Kind, str] = {"hardware": "on", "models": "models", "engines": "engine"}
-"""Field of a request that names entries of each kind."""
+"""The field of a request that names entries of each type."""
 
 SCHEMAS: dict[Kind, type[Hardware] | type[Model] | type[Engine]] = {
     "hardware": Hardware,
@@ -27,7 +27,7 @@ _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "
 
 
 def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
-    """Kind of file with the most of a document's keys.
+    """Find the type of file that has most of a document's keys.
 
     Among equals, the preferred kind, that of its folder, or that of the shipped entry it extends.
     """
@@ -51,10 +51,10 @@ def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
 
 
 def share_of_keys(document: Document) -> float:
-    """Share of a document's keys that an entry has, as far as the document could be read. [1]
+    """Compute the fraction of a document's keys that an entry has, as far as it was read. [1]
 
-    A document without keys, such as a file with only comments, has share 0. A document that could
-    not be read counts as ours if its first letters or its folder suggest it.
+    A document without keys, such as a file with only comments, has the fraction 0. A document that
+    could not be read counts as an entry if its first letters or its folder suggest it.
     """
     keys = _keys(document)
     if keys:
@@ -72,20 +72,20 @@ def _folder(document: Document) -> str:
 
 
 def is_of_another_program(document: Document) -> bool:
-    """Whether most keys of a document are unknown, or no key identifies a kind."""
+    """Check whether most keys of a document are unknown, or no key identifies a type."""
     if share_of_keys(document) < 0.5:
         return True
     return kind_of(document) is None and not document.faults
 
 
 def _keys(document: Document) -> set[str]:
-    """Top-level keys of a document, with misspelt keys corrected."""
+    """List the top-level keys of a document, with misspelt keys corrected."""
     return set(map(_meant, document.data)) if isinstance(document.data, dict) else set()
 
 
 @lru_cache(maxsize=4096)
 def _meant(key: str) -> str:
-    """Key of an entry with this spelling, or with one typing error."""
+    """Find the key of an entry with this spelling, or with one typing error."""
     written = key.lower().replace("-", "_")
     if written in _KNOWN:
         return written
@@ -93,11 +93,11 @@ def _meant(key: str) -> str:
 
 
 _KNOWN = sorted({name for schema in SCHEMAS.values() for name in schema.model_fields})
-"""Top-level keys of all entries."""
+"""The top-level keys of all entries."""
 
 
 def _is_slip(written: str, name: str) -> bool:
-    """Whether a key is one typing error away from a key of an entry.
+    """Check whether a key is one typing error away from a key of an entry.
 
     Short words and singulars are excluded: they are too often keys of other programs.
     """

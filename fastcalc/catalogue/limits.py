@@ -1,7 +1,7 @@
-"""Allowed ranges of numbers from files and flags: one range for each kind of number.
+"""Allowed ranges of numbers from files and flags, one for each type of number.
 
 Every range extends far beyond what exists, so a number outside it has a wrong unit or prefix.
-Inside the ranges, products and quotients of all numbers that meet in one formula stay finite.
+Within the ranges, products and quotients of all numbers in one formula stay finite.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """Range of one kind of number in SI units, limits included, and 0 if ``zero`` is True."""
+    """The range of one type of number in SI units, limits included, and 0 if ``zero`` is True."""
 
     minimum: float
     maximum: float
@@ -18,12 +18,12 @@ class Limit:
     is_whole: bool = False
 
     def __contains__(self, value: float) -> bool:
-        """Whether a number is in the range; nan never is."""
+        """Check whether a number is in the range; NaN never is."""
         is_inside = self.minimum <= value <= self.maximum or (self.zero and value == 0)
         return is_inside and (not self.is_whole or value == int(value))
 
     def __str__(self) -> str:
-        """Range in words, such as ``from 1 to 1,000,000``."""
+        """Format the range in words, such as ``from 1 to 1,000,000``."""
         start = "0, or from" if self.zero and self.minimum > 0 else "from"
         if self.minimum == self.maximum:
             return f"{'0 or ' * self.zero}{self.minimum:g}"

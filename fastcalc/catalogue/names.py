@@ -1,4 +1,4 @@
-"""Lookup of files by name: ids, aliases and paths, in the user's folders and the shipped ones."""
+"""Lookup of files by id, alias or path, in the user's folders and the shipped ones."""
 
 import os
 import re
@@ -21,19 +21,19 @@ _LINES = re.compile(
     r"\b(?:geforce|instinct|radeon|tesla|quadro|ryzen|accelerator|gpu|graphics|card"
     r"|workstation edition|mac studio|mac mini|macbook pro|google cloud|cloud)\b"
 )
-"""Words that a vendor prints before the name of a chip."""
+"""Words that a vendor puts before the name of a chip."""
 _TUNED = re.compile(r"[\s_:-]+(?:instruct|chat|it|hf|base|latest)$")
 """Suffixes of a model's name that do not change its shape."""
 _ACTIVE = re.compile(r"(?<=[0-9][bt])a[0-9.]+b$")
-"""Active parameters after total parameters, in a spelling."""
+"""Active parameters after total parameters in a name."""
 _VERSION_DOT = re.compile(r"(?<=[0-9])\.([0-9]+)(?![0-9]|[btm](?![a-z]))")
-"""Dot of a version, in contrast to that in a number of parameters."""
+"""The dot of a version, as opposed to that in a number of parameters."""
 _PATCH = re.compile(r"^vllm[\s-]*v?(\d+\.\d+)(?:\.\d+|\.post\d+|rc\d+)*$")
 """A release of vLLM, of which only the first two numbers matter here."""
 
 
 def spelling(name: str) -> str:
-    """A name in lower case, with hyphens only between digits.
+    """Normalize a name to lower case, with hyphens only between digits.
 
     >>> spelling("RTX 5090"), spelling("qwen3:32b"), spelling("llama-4-maverick")
     ('rtx5090', 'qwen3-32b', 'llama4maverick')
@@ -43,7 +43,7 @@ def spelling(name: str) -> str:
 
 
 def plain_spelling(name: str) -> str:
-    """Spelling of a name without its optional words.
+    """Normalize a name and remove its optional words.
 
     >>> plain_spelling("NVIDIA GeForce RTX 5090"), plain_spelling("Llama 3.1 8B Instruct")
     ('nvidiartx5090', 'llama3.1-8b')
@@ -59,7 +59,7 @@ def plain_spelling(name: str) -> str:
 
 
 def plain_spellings(names: Iterable[str], makers: Iterable[str]) -> frozenset[str]:
-    """Plain spellings of an entry, with and without its vendor, dots and active parameters.
+    """List the plain spellings of an entry, with and without vendor, dots and active parameters.
 
     Versions in a name may be written without dots, or with hyphens instead of dots.
 
@@ -77,7 +77,7 @@ LONGEST_NAME = 255  # bytes of one component of a path on common file systems
 
 @dataclass(frozen=True)
 class Names:
-    """Folders in which names are looked up, the user's own before the shipped ones."""
+    """The folders in which names are looked up, the user's own before the shipped ones."""
 
     user_folders: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
 
@@ -89,21 +89,21 @@ class Names:
                     raise InputError(f"{folder} is not a folder; {content}")
 
     def folders(self, entry_type: Kind) -> list[Path]:
-        """Folders of a kind in search order."""
+        """List the folders of a type in search order."""
         return [*self.user_folders.get(entry_type, ()), shipped_folder(entry_type)]
 
     def names(self, kind: Kind) -> list[str]:
-        """List all ids of a kind, sorted, without opening a file."""
+        """List all ids of a type, sorted, without opening a file."""
         return sorted({path.stem for folder in self.folders(kind) for path in files_in(folder)})
 
     def mentioning(self, entry_type: Kind, words: Iterable[str]) -> list[str]:
-        """Ids whose files contain one of several words, sorted, without parsing the files."""
+        """List the ids whose files contain one of several words, without parsing the files."""
         needles = [word.encode() for word in words]
         texts = self.texts(entry_type)
         return sorted(name for name in texts if any(word in texts[name] for word in needles))
 
     def texts(self, entry_type: Kind) -> dict[str, bytes]:
-        """Contents of the file for each id, the user's own before the shipped ones."""
+        """Read the file for each id, the user's own before the shipped ones."""
         texts: dict[str, bytes] = {}
         for folder in self.folders(entry_type):
             for path in files_in(folder):
@@ -112,7 +112,7 @@ class Names:
         return texts
 
     def knows(self, name: str, entry_type: Kind) -> bool:
-        """Whether a kind has an entry with this id or alias."""
+        """Check whether a type has an entry with this id or alias."""
         if is_too_long(name):
             return False
         if self._named(name, entry_type) or name.lower() in self._by_alias(entry_type):
@@ -120,17 +120,17 @@ class Names:
         return self._by_spelling(name, entry_type) is not None
 
     def owners(self, entry_type: Kind) -> Callable[[str], str | None]:
-        """Function for the id of the entry with a name, or None, based on the current files."""
+        """Build a function that returns the id for a name, or None, based on the current files."""
         by_alias = {alias: path.stem for alias, path in self._by_alias(entry_type).items()}
         ids = set(self.names(entry_type))
         return lambda name: name if name in ids else by_alias.get(name.lower())
 
     def known(self, entry_type: Kind) -> frozenset[str]:
-        """List all ids and aliases of a kind in lower case."""
+        """List all ids and aliases of a type in lower case."""
         return frozenset((*map(str.lower, self.names(entry_type)), *self._by_alias(entry_type)))
 
     def find(self, name: str, entry_type: Kind) -> Path:
-        """File for an id, an alias or a path."""
+        """Find the file for an id, an alias or a path."""
         if is_too_long(name):
             limit = f"any name of {SINGULAR[entry_type]} or file"
             raise InputError(f"'{shown(name)}' is longer than {limit}")
@@ -164,7 +164,7 @@ class Names:
         raise InputError(sentence + next(elsewhere, ""))
 
     def near(self, name: str, *entry_types: Kind) -> list[str]:
-        """Up to three entries of some kinds, or services, that a name probably means."""
+        """Suggest up to three entries of some types, or services, that a name probably means."""
         entries: dict[str, str] = {}  # entry of each known name
         for entry_type in entry_types:
             entries |= {alias: path.stem for alias, path in self._by_alias(entry_type).items()}
@@ -181,7 +181,7 @@ class Names:
         return next((path for path in paths if name and path.is_file()), None)
 
     def _by_spelling(self, name: str, entry_type: Kind) -> Path | None:
-        """File of the entry that a name identifies up to hyphens; None if several match.
+        """Find the entry that a name identifies up to hyphens; None if several match.
 
         A vendor before the name is optional.
         """
@@ -199,7 +199,7 @@ class Names:
         return None
 
     def _by_alias(self, entry_type: Kind) -> dict[str, Path]:
-        """Files of all ids and aliases in lower case, the user's own first."""
+        """Map all ids and aliases in lower case to files, the user's own first."""
         paths: dict[str, Path] = {}
         for folder in reversed(self.folders(entry_type)):
             for path, state in _listed(folder):
@@ -213,7 +213,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def _listed(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    """Entries of a folder with size and modification time, sorted; empty for a missing folder."""
+    """List the entries of a folder with size and modification time; empty for a missing folder."""
     states: dict[str, os.stat_result] = {}
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -223,16 +223,17 @@ def _listed(folder: Path) -> list[tuple[Path, os.stat_result]]:
 
 
 def is_too_long(name: str) -> bool:
-    """Whether a name is too long for any file system."""
+    """Check whether a name is too long for any file system."""
     return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
 
 
 @lru_cache(maxsize=4096)  # a file of measurements may contain thousands of unknown names
 def _names(path: Path, changed: int, size: int) -> tuple[list[str], str]:  # noqa: ARG001  (the key)
-    """An entry's names in lower case, and its vendor; an invalid file has only its file name.
+    """Read an entry's names in lower case, and its vendor.
 
-    Parsing all entries takes longer than a comparison. If id and aliases are plain words on a line
-    each, as `fastcalc new` and `import` write them, only those lines are read.
+    An invalid file has only its file name. Parsing all entries takes longer than a comparison, so
+    if id and aliases are plain words on a line each, as `fastcalc new` and `import` write them,
+    only those lines are read.
     """
     try:
         text = path.read_bytes()
@@ -259,7 +260,7 @@ _REPOSITORY = re.compile(rb": ([\w.-]+)/([\w.-]+)")
 
 @lru_cache(maxsize=4096)
 def _spellings(path: Path, changed: int, size: int) -> frozenset[str]:
-    """Spellings of an entry's names, with and without its vendor."""
+    """List the spellings of an entry's names, with and without its vendor."""
     names, stated = _names(path, changed, size)
     vendor, spellings = spelling(stated), {spelling(name) for name in names}
     spellings |= {name.removeprefix(vendor) for name in spellings}
@@ -269,7 +270,7 @@ def _spellings(path: Path, changed: int, size: int) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _plain_spellings(path: Path, changed: int, size: int) -> frozenset[str]:
-    """Spellings of an entry without optional words: `plain_spellings`.
+    """List the spellings of an entry without optional words, see `plain_spellings`.
 
     They include the names of its repositories; repository owners count as vendors.
     """
@@ -286,7 +287,7 @@ def _plain_spellings(path: Path, changed: int, size: int) -> frozenset[str]:
 
 
 def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
-    """A few known names that extend, shorten, resemble or contain a name."""
+    """Suggest a few known names that extend, shorten, resemble or contain a name."""
     distinct, lowered = list(dict.fromkeys(names)), re.sub(r"[\s_]+", "-", name.strip().lower())
     lowered = _MAKER.sub("", lowered)
     if lowered in distinct:
@@ -307,6 +308,6 @@ def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
 
 
 _MAKER = re.compile(r"^((nvidia|geforce|tesla|amd|radeon|instinct|intel)-)+(?=.)")
-"""Words that a driver prints before the name of a chip."""
+"""Words that a driver puts before the name of a chip."""
 _ALIKE = 0.7
-"""Share of common letters from which one name may be meant by another. [1]"""
+"""The fraction of common letters above which one name may be meant by another. [1]"""

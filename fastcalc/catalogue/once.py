@@ -1,4 +1,4 @@
-"""Cached results for catalogue entries, which are frozen and used repeatedly."""
+"""Cache of results for catalogue entries, which are frozen and used repeatedly."""
 
 from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
@@ -7,11 +7,11 @@ Arguments = TypeVarTuple("Arguments")
 Answer = TypeVar("Answer")
 
 _MOST = 1024
-"""Cache size: more than the 847 scenarios of all claims."""
+"""The cache size, larger than the 847 scenarios of all claims."""
 
 
 def once(compute: Callable[[*Arguments], Answer]) -> Callable[[*Arguments], Answer]:
-    """Decorator that caches results by the identity of the arguments.
+    """Cache results by the identity of the arguments.
 
     Text and tuples are compared by value. Comparing entries takes longer than most computations.
     """

@@ -11,12 +11,12 @@ from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 GROUP = "fastcalc.catalogue"
-"""Group of entry points: the plugin's name, and the package that holds the folders."""
+"""The group of entry points, each with the plugin's name and the package that holds the folders."""
 
 
 @cache
 def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
-    """Folders of each kind from installed packages, in the order of the names.
+    """Find the folders of each type in installed packages, in the order of the names.
 
     No code of a package is run.
 

@@ -1,4 +1,4 @@
-"""Read a YAML file to plain data, with the line and column of every value.
+"""Reader of YAML files into plain data, with the line and column of every value.
 
 Only mappings, lists, text, numbers, ``true``, ``false`` and ``null`` are allowed. Other features of
 YAML 1.1 (anchors, tags, ``no`` for false, ``1:30`` for ninety, ``010`` for eight) are refused with
@@ -37,7 +37,7 @@ Mark = tuple[int, int]
 
 @dataclass
 class Document:
-    """Data of one file, and the location of each key and value (line, column; from 1).
+    """The data of one file, and the location of each key and value (line, column; from 1).
 
     ``refused`` are paths for which a fault was already found. A document is not whole if reading
     stopped before the end, so that missing keys prove nothing. ``entries`` are the entries made
@@ -54,19 +54,19 @@ class Document:
     entries: dict[type, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def at(self, *path: str | int) -> Json:
-        """Value at a path, or None."""
+        """Return the value at a path, or None."""
         node = self.data
         for step in path:
             node = inside(node, step)
         return node
 
     def mapping(self, *path: str | int) -> dict[str, Json]:
-        """Mapping at a path, by default the whole file; empty if there is none."""
+        """Return the mapping at a path, by default the whole file; empty if there is none."""
         node = self.at(*path)
         return node if isinstance(node, dict) else {}
 
     def items(self, *path: str | int) -> list[Json]:
-        """Items of the list at a path; empty if there is no list."""
+        """Return the items of the list at a path; empty if there is no list."""
         node = self.at(*path)
         return node if isinstance(node, list) else []
 
@@ -81,14 +81,14 @@ class Document:
         return any(fault.rule in ("ST006", "ST007") for fault in self.faults)
 
     def mark(self, path: Path_, *, key: bool = False) -> Mark:
-        """Line and column of a path, or of its nearest parent in the file."""
+        """Find the line and column of a path, or of its nearest parent in the file."""
         marks = self.keys if key and path in self.keys else self.values
         while path and path not in marks:
             path = path[:-1]
         return marks.get(path, (1, 1))
 
     def place(self, *path: str | int) -> str:
-        """``file:line:column`` of a path, or of its nearest parent in the file."""
+        """Format the location of a path or its nearest parent as ``file:line:column``."""
         line, column = self.mark(path)
         return f"{self.file}:{line}:{column}" if line else self.file
 
@@ -97,12 +97,12 @@ class Document:
         self.faults.append(Fault(rule, self.file, *mark, message))
 
     def is_refused(self, path: Path_) -> bool:
-        """Whether a fault was found at a path or above it."""
+        """Check whether a fault was found at a path or above it."""
         return any(path[:length] in self.refused for length in range(len(path) + 1))
 
 
 def inside(node: Json, step: str | int) -> Json:
-    """Value at a key or index of some data, or None."""
+    """Return the value at a key or index of some data, or None."""
     if isinstance(node, dict) and isinstance(step, str):
         return node.get(step)
     if isinstance(node, list) and isinstance(step, int) and 0 <= step < len(node):
@@ -119,7 +119,7 @@ def _texts(node: Json, path: Path_) -> Iterator[tuple[Path_, str]]:
 
 
 def plain(text: str) -> str | bool | int | float | None:
-    """Value of an unquoted word."""
+    """Convert an unquoted word to its value."""
     if text in ("", "~", "null"):
         return None
     if text in ("true", "false"):
@@ -133,7 +133,7 @@ _Node = yaml.ScalarEvent | yaml.CollectionStartEvent
 
 
 class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
-    """Reading stops, because nothing after this can be trusted."""
+    """Raised to stop reading, because nothing after this can be trusted."""
 
 
 def read(path: Path) -> Document:
@@ -214,7 +214,7 @@ def _text(document: Document, raw: bytes) -> str:
 
 
 class _Builder:
-    """Build plain data from parser events without recursion, so that deep nesting is safe."""
+    """A builder of plain data from parser events, without recursion for deep nesting."""
 
     def __init__(self, document: Document, events: Iterator[yaml.Event]) -> None:
         self.document = document

@@ -1,4 +1,4 @@
-"""Selection of chips by pattern, vendor, availability for rent or all, and exclusion of chips."""
+"""Selection of chips by pattern, vendor or availability for rent, and exclusion of chips."""
 
 import fnmatch
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ ChipName = str | Path | Hardware
 
 
 def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
-    """Chips selected by names, each once, in the order of the names.
+    """Select chips by names, each once, in the order of the names.
 
     A name is an entry, a file, a pattern such as ``mi3*``, a vendor, ``all``, or ``rentable`` for
     chips with a known rental price; none of the last four selects a host. A name with a leading
@@ -40,7 +40,7 @@ def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
 
 
 def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, ChipName]:
-    """List the names of single entries or files, by id: without names for several chips."""
+    """Map ids to the given names of single entries or files, without names for several chips."""
     return {
         entries.hardware(name).id: name
         for name in names
@@ -49,7 +49,7 @@ def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, Chi
 
 
 def named(entries: Catalogue, names: Sequence[ChipName]) -> set[str]:
-    """Ids of chips that are named individually or by a pattern, without groups."""
+    """List the ids of chips that are named individually or by a pattern, without groups."""
     chosen = (name for name in names if not _leaves_out(name))
     return {
         chip.id
@@ -104,5 +104,5 @@ def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
 
 
 def _word(vendor: str) -> str:
-    """Name of a vendor as users type it."""
+    """Convert a vendor's name into the form that users type."""
     return vendor.lower().replace(" ", "-")

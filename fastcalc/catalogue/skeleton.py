@@ -1,4 +1,4 @@
-"""Template files: every important key, its meaning and an example value."""
+"""Template files with every important key, its meaning and an example value."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def skeleton(entry_type: str, name: str, today: date, speeds: Sequence[str] = ()) -> str:
-    """A commented template of a kind of file (hardware, model, engine) with placeholders.
+    """Write a commented template of a type of file (hardware, model, engine) with placeholders.
 
-    speeds : lines on the speed that each kind of chip would have with the same numbers
+    speeds : lines on the speed that each type of chip would have with the same numbers
     """
     text = (
         Path(__file__)

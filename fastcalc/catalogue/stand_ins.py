@@ -1,4 +1,4 @@
-"""Services whose models are unpublished, and the shapes that stand in for them."""
+"""Services whose models are unpublished, and the models that stand in for them."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +11,7 @@ from fastcalc.mentions import command, flag
 
 @dataclass(frozen=True)
 class StandIn:
-    """A service: reported values, and its stand-ins. [1/s, USD per million tokens]"""
+    """A service with reported values and stand-in models. [1/s, USD per million tokens]"""
 
     id: str
     name: str
@@ -27,7 +27,7 @@ class StandIn:
 
     @property
     def refusal(self) -> str:
-        """Reason why no speed of its model is computed, and what to type instead."""
+        """The reason why no speed of its model is computed, and what to type instead."""
         shapes = " ".join(self.shapes)
         compare = command(f"fastcalc compare {shapes} {flag('on')} {self.chips}")
         instead = f"'{compare}' prints both ends of the range"
@@ -57,7 +57,7 @@ def services() -> dict[str, StandIn]:
 
 
 def service(name: str) -> StandIn | None:
-    """Service with a name that users type; None if there is none."""
+    """Find a service by the name that users type, or return None."""
     lowered = name.lower()
     by_id = services()
     return by_id.get(lowered) or next(

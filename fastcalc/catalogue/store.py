@@ -23,7 +23,7 @@ from fastcalc.written import Json, shown
 
 
 def parts_of(name: str) -> list[str]:
-    """Names joined by '+', variants last; paths of files may contain a '+'.
+    """Split names joined by '+', variants last; paths of files may contain a '+'.
 
     >>> parts_of("vllm-0.19+eager"), parts_of("a+b/mine.yaml+eager"), parts_of("a+b.yaml")
     (['vllm-0.19', 'eager'], ['a+b/mine.yaml', 'eager'], ['a+b.yaml'])
@@ -42,12 +42,12 @@ def parts_of(name: str) -> list[str]:
 
 
 def refuse_unrelated(name: str, variant: Sequence[Document], release: Sequence[Document]) -> None:
-    """Refuse a '+' before an engine that is not a variant of the engine in front of it.
+    """Raise an error for a '+' before an engine that is not a variant of the one in front of it.
 
-    A variant extends an engine with the same program. The release is this engine or extends it.
+    A variant extends an engine of the same program, and the release is that engine or extends it.
 
     name : both engines as written
-    variant, release : file of each engine, followed by those that it extends
+    variant, release : the file of each engine, followed by those that it extends
     """
     own, before = str(variant[0].at("id")), name.rpartition("+")[0]
     files = [document.file for document in release]
@@ -70,10 +70,10 @@ AnyFile = TypeVar("AnyFile", bound=Entry)
 
 @dataclass(frozen=True)
 class Catalogue(Names):
-    """Entries of all folders, as in their files except for a user's changes.
+    """The entries of all folders, as in their files except for a user's changes.
 
     changes : values that replace values of the files
-    limits : parameters with which every engine is started; None for its own
+    limits : the parameters with which every engine is started; None for its own
     """
 
     changes: tuple[Change, ...] = ()
@@ -83,11 +83,11 @@ class Catalogue(Names):
     )
 
     def hardware(self, name: str | Path | Hardware) -> Hardware:
-        """A chip by id, alias or path; an entry is returned unchanged."""
+        """Look up a chip by id, alias or path; an entry is returned unchanged."""
         return name if isinstance(name, Hardware) else self._load(str(name), "hardware", Hardware)
 
     def model(self, name: str | Path | Model) -> Model:
-        """A model by id, alias or path, which may be a Hugging Face configuration."""
+        """Look up a model by id, alias or path, which may be a Hugging Face configuration."""
         if isinstance(name, Model):
             return name
         name = str(name)
@@ -98,7 +98,7 @@ class Catalogue(Names):
         return self._load(name, "models", Model)
 
     def is_configuration(self, name: str | Path | Model) -> bool:
-        """Whether a name means a Hugging Face ``config.json`` or the folder of one."""
+        """Check whether a name means a Hugging Face ``config.json`` or the folder of one."""
         if isinstance(name, Model):
             return False
         name = str(name)
@@ -113,7 +113,7 @@ class Catalogue(Names):
         return os.path.exists(Path(name, "config.json")) and not self.knows(name, "models")
 
     def engine(self, name: str | Path | Engine) -> Engine:
-        """An engine by id, alias or path, with the limits with which it is started."""
+        """Look up an engine by id, alias or path, with the limits with which it is started."""
         if isinstance(name, Engine):
             engine = name
         elif len(parts := parts_of(str(name))) > 1:
@@ -123,9 +123,10 @@ class Catalogue(Names):
         return engine if self.limits is None else _limited(engine, self.limits)
 
     def _joined(self, parts: list[str]) -> Engine:
-        """Engine with the values of variants over a release.
+        """Build an engine with the values of variants over a release.
 
-        ``vllm-0.19+eager`` has the values that ``eager`` states, and all others of ``vllm-0.19``.
+        ``vllm-0.19+eager`` has the values that ``eager`` states, and otherwise those of
+        ``vllm-0.19``.
         """
         first, *variants = (read(self.find(part, "engines")) for part in parts)
         chain = self._over(self._chain(first, "engines"), parts, variants)
@@ -135,7 +136,7 @@ class Catalogue(Names):
         return _called(engine, "+".join(ids), bases)
 
     def refuse_unreachable(self, name: str, extends: str, file: Path) -> None:
-        """Refuse a new file in whose folder the id of an engine does not lead to that engine.
+        """Raise an error for a new file from whose folder the id of its engine cannot be found.
 
         name : the engine as written in the request: id, alias or path
         extends : its id, as the file will state it
@@ -167,13 +168,13 @@ class Catalogue(Names):
         return engines
 
     def made(self, keys: Mapping[str, Json], schema: type[AnyEntry]) -> AnyEntry:
-        """Entry from a file's content given in Python."""
+        """Build an entry from a file's content given in Python."""
         entry_type = next(entry_type for entry_type in SCHEMAS if SCHEMAS[entry_type] is schema)
         document = Document(f"{SINGULAR[entry_type]} in Python", deepcopy(dict(keys)), {(): (0, 0)})
         return self._entry(Path(), document, entry_type, schema)
 
     def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
-        """Entry from a YAML file, whose keys determine its kind, or raise InputError."""
+        """Load a YAML file whose keys determine its type, or raise InputError."""
         document = read(path)
         entry_type = kind_of(document) or "models"
         if entry_type == "hardware":
@@ -183,7 +184,7 @@ class Catalogue(Names):
         return self._entry(path, document, entry_type, Engine)
 
     def lineage(self, document: Document, entry_type: Kind) -> list[Document]:
-        """A document and all documents that it extends in turn, each with its inherited values.
+        """List a document and all documents that it extends in turn, with inherited values.
 
         Raises InputError if there is no such entry, if entries extend each other in a circle, or if
         the chain is longer than `LONGEST_CHAIN`.
@@ -191,7 +192,7 @@ class Catalogue(Names):
         return joined(self._chain(document, entry_type))
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
-        """Entry with a name, loaded once."""
+        """Load the entry with a name once."""
         return self._load_file(self.find(name, kind), kind, schema)
 
     def _load_file(self, path: Path, entry_type: Kind, schema: type[AnyEntry]) -> AnyEntry:
@@ -203,7 +204,7 @@ class Catalogue(Names):
     def _entry(
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
     ) -> AnyEntry:
-        """Entry from a file that was read: merged, changed and validated, in this order."""
+        """Build an entry from a file that was read: merge, change and validate it."""
         chain = [document]
         if document.at("extends") and (kind_of(document, kind) or kind) == kind:
             chain = self._chain(document, kind)
@@ -216,7 +217,7 @@ class Catalogue(Names):
         return entry
 
     def _merged(self, chain: list[Document], kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
-        """Entry from its file and the files that it extends."""
+        """Merge an entry from its file and the files that it extends."""
         document, full_document = chain[0], joined(chain)[0]
         entry, faults = validate(full_document, schema)
         if entry is None:
@@ -251,9 +252,9 @@ class Catalogue(Names):
     def _chain(
         self, document: Document, entry_type: Kind, within: tuple[str, ...] = ()
     ) -> list[Document]:
-        """A document and those that it extends in turn, each as in its file.
+        """List a document and those that it extends in turn, each as in its file.
 
-        within : files whose chains contain this one
+        within : the files whose chains contain this one
         """
         files = (*within, os.path.realpath(document.file))
         with placed(document.place, "extends"):
@@ -279,7 +280,7 @@ class Catalogue(Names):
         variants: list[Document],
         within: tuple[str, ...] = (),
     ) -> list[Document]:
-        """Chain of an engine with variants over it: the last one first."""
+        """List the chain of an engine with variants over it, the last one first."""
         for count, variant in enumerate(variants, start=2):
             extended = self._chain(variant, "engines", within)
             refuse_unrelated("+".join(parts[:count]), extended, chain)
@@ -287,7 +288,7 @@ class Catalogue(Names):
         return chain
 
     def _extended_by(self, document: Document, kind: Kind) -> tuple[list[str], list[Path]]:
-        """Names and files of what a document extends: none, one, or an engine and its variants.
+        """Find the names and files that a document extends: none, one, or an engine and variants.
 
         A file from elsewhere may only extend files next to it, the user's own, or those of the
         catalogue.
@@ -300,14 +301,14 @@ class Catalogue(Names):
         return parts, [self._beside(document, part, kind) for part in filter(None, parts)]
 
     def _beside(self, document: Document, name: str, kind: Kind) -> Path:
-        """File of a name in the catalogue, or else next to a document."""
+        """Find the file of a name in the catalogue, or else next to a document."""
         path = Path()
         if not (self.knows(name, kind) or is_too_long(name)):
             path = Path(document.file).with_name(f"{name.removesuffix('.yaml')}.yaml")
         return path if path.is_file() else self.find(name, kind)
 
     def refuse_idle_changes(self, entry_type: Kind, entries: Iterable[NamedEntry]) -> None:
-        """Refuse a change that applies to none of the given entries of a kind."""
+        """Raise an error for a change that applies to none of the given entries of a type."""
         applied = {written for entry in entries for written in entry.what_if}
         for change in self.changes:
             if change.path[0] in SCHEMAS[entry_type].model_fields and change.written not in applied:
@@ -328,7 +329,7 @@ def _called(engine: Engine, name: str, bases: tuple[str, ...]) -> Engine:
 
 
 def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
-    """Keys that a document inherits, each with the id of the entry that states it."""
+    """List the keys that a document inherits, each with the id of the entry that states it."""
     document, *bases = chain
     stated_by: dict[str, str] = {}
     for base in bases:
@@ -341,12 +342,12 @@ def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
 def _inheriting(
     entry: AnyEntry, stated_by: tuple[tuple[str, str], ...], bases: tuple[str, ...]
 ) -> AnyEntry:
-    """Same object for the same files, so that values cached for it remain valid."""
+    """Return the same object for the same files, so that values cached for it remain valid."""
     return entry.inheriting(dict(stated_by), bases)
 
 
 def load(path: Path, schema: type[AnyFile]) -> AnyFile:
-    """Entry of one YAML file without the catalogue, or raise InputError with the first fault."""
+    """Load one YAML file without the catalogue, or raise InputError with the first fault."""
     return _valid(read(path), schema)
 
 

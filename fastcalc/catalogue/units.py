@@ -1,4 +1,4 @@
-"""Conversion of text with a unit to an SI float, by a closed table.
+"""Conversion of text with a unit to an SI number, from a fixed table of units.
 
 Units are spelled as vendors spell them (``3.35 TB/s``) and converted once. Decimal prefixes are
 powers of ten (GB is 1e9 bytes), binary prefixes are powers of two (GiB is 2**30), and a small
@@ -54,7 +54,7 @@ _LONGEST = 60
 
 
 class QuantityError(InputError, ValueError):  # pydantic handles a ValueError
-    """A quantity that cannot be read, with the violated rule of `fastcalc check`."""
+    """Raised for a quantity that cannot be read, with the violated rule of `fastcalc check`."""
 
     def __init__(self, sentence: str, rule: str) -> None:
         super().__init__(sentence)
@@ -62,7 +62,7 @@ class QuantityError(InputError, ValueError):  # pydantic handles a ValueError
 
 
 def parse_quantity(text: object, dimension: str) -> float:
-    """SI value, finite and not negative, of a number with a unit of a given dimension.
+    """Parse a number with a unit of a given dimension into SI, finite and not negative.
 
     Raises QuantityError if there is no number, or no unit of that dimension.
 
@@ -111,7 +111,7 @@ _RATE = re.compile(r"([kMGTPE]i?)?(B|b|FLOP|OP)\s*(?:/|per|p)?\s*s(?:ec)?")
 
 
 def is_same_unit(unit: str, known: str) -> bool:
-    """Whether a unit is a different spelling of a known rate, ignoring case.
+    """Check whether a unit is a different spelling of a known rate, ignoring case.
 
     >>> is_same_unit("TBps", "TB/s"), is_same_unit("Gb", "GB"), is_same_unit("ps", "s")
     (True, False, False)
@@ -121,7 +121,7 @@ def is_same_unit(unit: str, known: str) -> bool:
 
 
 def dimension_of(text: str) -> tuple[str, str]:
-    """Unit and dimension of a quantity, or raise QuantityError.
+    """Find the unit and dimension of a quantity, or raise QuantityError.
 
     >>> dimension_of("21 PB/s")
     ('PB/s', 'bandwidth')

@@ -40,7 +40,7 @@ _WANTED = {
 
 
 def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | None, list[Fault]]:
-    """Entry from a document, or None, and its faults.
+    """Validate a document, and return its entry, or None, and its faults.
 
     Unknown keys come first: a misspelt key is also a missing key, and the user can fix it.
     """
@@ -70,7 +70,7 @@ _MISSPELT = re.compile(r"(?: in (\S+))?; did you mean '([^']+)'\?$")
 
 
 def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
-    """Path of a fault without the steps that pydantic adds for unions."""
+    """Remove the steps that pydantic adds for unions from the path of a fault."""
     path: Path_ = ()
     for step in steps[:-1]:
         longer = (*path, step)
@@ -79,7 +79,7 @@ def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
 
 
 def _fault(document: Document, path: Path_, detail: ErrorDetails, schema: type[BaseModel]) -> Fault:
-    """Fault for an error of the schema: its rule, location and sentence."""
+    """Convert an error of the schema into a fault: its rule, location and sentence."""
     error_type, cause = detail["type"], detail.get("ctx", {}).get("error")
     rule = _RULES.get(error_type, "ST017" if error_type in _WANTED else "ST018")
     is_of_value = error_type == "value_error" and (*path, "value") in document.values
@@ -116,7 +116,7 @@ def _with_right_keys(
 
 
 def _key_meant(document: Document, path: Path_, schema: type[BaseModel]) -> str | None:
-    """Find the key that an unknown key is a slip away from, whether or not it is also given."""
+    """Find the key that an unknown key is one typing error away from, even if also given."""
     around = class_at(schema, document.data, path[:-1])
     return key_meant(str(path[-1]), keys_of(around)) if around else None
 
@@ -169,7 +169,7 @@ def _sentence(document: Document, path: Path_, fault: ErrorDetails, schema: type
 
 
 def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
-    """First key of a mapping that holds a quantity of the same dimension, with the quantity."""
+    """Find the first key that holds a quantity of the same dimension, with the quantity."""
     from fastcalc.catalogue.entry_numbers import kinds_of  # only for invalid files
     from fastcalc.catalogue.schema.quantities import QuantityReader
 
@@ -187,7 +187,7 @@ def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
 
 
 def _hint_of_key(document: Document, path: Path_, schema: type[BaseModel]) -> str:
-    """Suggestion for an unknown key, as the end of a sentence."""
+    """Write a suggestion for an unknown key, as the end of a sentence."""
     parent, meant = path[:-1], _key_meant(document, path, schema)
     given = document.keys if path in document.keys else ()  # a what-if replaces given values
     if meant is not None and (*parent, meant) in given:
@@ -205,14 +205,14 @@ def _shown(value: object, fault: ErrorDetails) -> str:
 
 
 def dotted(path: Path_) -> str:
-    """A path in users' notation: ``memory[0].bandwidth``."""
+    """Format a path in users' notation: ``memory[0].bandwidth``."""
     steps = (f"[{step}]" if isinstance(step, int) else step for step in path)
     return ".".join(steps).replace(".[", "[")
 
 
 @lru_cache(maxsize=1024)
 def _near(key: str, schema: type[BaseModel]) -> list[str]:
-    """Keys of a schema, at any depth, that resemble a key, nearest first."""
+    """List the keys of a schema, at any depth, that resemble a key, nearest first."""
     names, waiting, visited = {"value"}, [schema], set()
     while waiting:
         model = waiting.pop()

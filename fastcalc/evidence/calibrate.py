@@ -1,4 +1,4 @@
-"""Fit of the engines to the shipped evidence: values, ranges, and errors on held-out sources."""
+"""Fit of the engines to the shipped evidence, with ranges and errors on held-out sources."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -26,17 +26,17 @@ from fastcalc.evidence.stacked import StackedPoints, rows_of
 from fastcalc.formulas.types import Floats
 
 FittedKinds = Collection[tuple[str, Phase, str]]
-"""Chip classes with measurements used in the fit, by engine and phase."""
+"""The chip classes with measurements used in a fit, by engine and phase."""
 
 
 @dataclass(frozen=True)
 class Calibration:
     """A fit of all engines: values by node, uncertainties in logarithms, and ranges.
 
-    publishers : number of publishers with measurements that depend on each value
-    kinds, architectures : fitted chip classes (by phase) and architectures, by engine
-    prefill_chips : chips with prefill measurements from enough publishers, by engine
-    left_out : every fitted measurement, predicted by a fit without its publisher
+    publishers : the number of publishers with measurements that depend on each value
+    kinds, architectures : the fitted chip classes (by phase) and architectures, by engine
+    prefill_chips : the chips with prefill measurements from enough publishers, by engine
+    left_out : all fitted measurements, each predicted by a fit without its publisher
     """
 
     family: ParameterFamily
@@ -91,30 +91,30 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
 
 
 def fit_of(evidence: Evidence, catalogue: Catalogue) -> Fit:
-    """Fit of a catalogue's engines to evidence, before it is solved."""
+    """Prepare the fit of a catalogue's engines to evidence."""
     points = [point for point in evidence.points if evidence.is_fitted(point)]
     return Fit(family_of(catalogue.engine_files()), rows_of_points(points, catalogue))
 
 
 def rows_of_points(points: Sequence[Point], catalogue: Catalogue) -> StackedPoints:
-    """Predictable measurements, stacked once so that fits evaluate them quickly."""
+    """Stack the predictable measurements so that fits evaluate them quickly."""
     batches, _ = gather(points, PointDeployments(catalogue))
     return rows_of(batches)
 
 
 _DEPENDS = 0.05
-"""Relative change of a predicted time per relative change of a value that counts as dependence."""
+"""The elasticity of a predicted time beyond which it counts as depending on a value."""
 
 
 def publishers_of(fit: Fit, logs: Floats, evidence: Evidence) -> list[int]:
-    """Count the publishers with a measurement whose predicted time depends on each value. [1]"""
+    """Count the publishers whose measurements depend on each value. [1]"""
     publishers = np.array([evidence.publisher(point) for point in fit.rows.points])
     depends = np.abs(fit.jacobian(logs)) >= _DEPENDS
     return [len(np.unique(publishers[column])) for column in depends.T]
 
 
 def _kinds_of(engine: str, fitted: FittedKinds, family: ParameterFamily) -> dict[Phase, list[str]]:
-    """Chip classes used to fit an engine or, if there are none, all engines that extend it."""
+    """List the chip classes used to fit an engine or, if none, the engines that extend it."""
     is_fitted = any(name == engine for name, _, _ in fitted)
     fitted_kinds = defaultdict[Phase, set[str]](set)
     for name, phase, point_type in fitted:
@@ -125,7 +125,7 @@ def _kinds_of(engine: str, fitted: FittedKinds, family: ParameterFamily) -> dict
 
 
 def _prefill_chips(predictions: Sequence[Prediction], evidence: Evidence) -> dict[str, list[str]]:
-    """Chips with prefill measurements from enough publishers, by the engine of the measurements."""
+    """List the chips with prefill measurements from enough publishers, by measured engine."""
     publishers = defaultdict[tuple[str, str], set[str]](set)
     for prediction in predictions:
         if prediction.phase == "prefill":
@@ -139,7 +139,7 @@ def _prefill_chips(predictions: Sequence[Prediction], evidence: Evidence) -> dic
 
 
 def _architectures_of(rows: StackedPoints, family: ParameterFamily) -> dict[str, list[str]]:
-    """Fitted architectures, by the engine file that names them."""
+    """List the fitted architectures, by the engine file that names them."""
     architectures = defaultdict(set)
     for deployment in rows.deployments:
         naming = (e.id for e in family.chain(deployment.engine.id) if e.fitted_architectures)

@@ -1,4 +1,4 @@
-"""Rows of a user's CSV: cells with their positions, and messages for unreadable rows."""
+"""Reader for the rows of a user's CSV that locates cells and reports unreadable rows."""
 
 import csv
 import re
@@ -17,9 +17,9 @@ _WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')
 
 @dataclass
 class CsvRows:
-    """One pass over the rows of a CSV.
+    """A single pass over the rows of a CSV.
 
-    report : called with the fault of a row that cannot be read; it may raise an error
+    report : called with the fault if a row cannot be read; it may raise an error
     """
 
     file: str
@@ -28,7 +28,7 @@ class CsvRows:
     _row: dict[int, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the first line number of each row and its cells; blank lines are skipped."""
+        """Yield the first line number and the cells of each row, skipping blank lines."""
         rows = csv.reader(self._remembered(), strict=True)
         while True:
             line = rows.line_num + 1
@@ -44,7 +44,7 @@ class CsvRows:
                 yield line, cells
 
     def column(self, line: int, position: int) -> int:
-        """Column where a cell begins, from 1, or the end of the line if that comes first."""
+        """Find the column where a cell begins, from 1, but at most the end of the line."""
         text = self._row.get(line, "")
         starts = _starts(text)
         return starts[position] + 1 if position < len(starts) else len(text.rstrip("\r")) + 1
@@ -54,7 +54,7 @@ class CsvRows:
         return len(_starts(self._row[line]))
 
     def fault(self, line: int, position: int, message: str) -> FileFault:
-        """A fault in a cell of the last row."""
+        """Build a fault for a cell of the last row."""
         return FileFault(self.file, line, self.column(line, position), message)
 
     def _remembered(self) -> Iterator[str]:
@@ -84,7 +84,7 @@ class CsvRows:
 
 @contextmanager
 def rows_of(path: Path) -> Iterator[CsvRows]:
-    """List the rows of a file; the first unreadable row raises InputError."""
+    """Open the rows of a file, and raise InputError at the first unreadable row."""
     with opened(path) as stream:
         try:
             yield CsvRows(str(path), lines_of(str(path), stream), refuse)

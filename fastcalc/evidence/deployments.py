@@ -1,4 +1,4 @@
-"""Deployment of a measurement: its chip, model and layout, from the catalogue."""
+"""Deployments of measurements: chip, model and layout from the catalogue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -34,14 +34,14 @@ MOST_SUGGESTIONS = 20  # unknown names in a file that get a suggestion
 
 
 class UnpredictableError(InputError):
-    """A measurement that cannot be predicted, with the reason."""
+    """Raised for a measurement that cannot be predicted, with the reason."""
 
 
 @dataclass(frozen=True)
 class Deployment:
     """A model on chips under an engine, as described by a measurement.
 
-    The engine is the one assumed if none is stated; chips and ranks are None if not stated.
+    If no engine is stated, a default is assumed. Chips and ranks are None if not stated.
     """
 
     hardware: Hardware
@@ -53,14 +53,14 @@ class Deployment:
 
     @property
     def open_ranks(self) -> list[str]:
-        """Those of tp, pp and dp that have to be chosen, because the stated ranks are ambiguous."""
+        """The ranks among tp, pp and dp that must be chosen because the source is ambiguous."""
         stated, missing = self._ranks, [name for name in _RANKS if name not in self._ranks]
         chips = self.stated.chips
         is_settled = chips is not None and (len(missing) < 2 or chips == prod(stated.values()))
         return [] if is_settled else missing
 
     def placements(self, reserved: float) -> list[Placement]:
-        """Placements on each possible layout: all valid layouts with the stated ranks.
+        """Place the model on each possible layout: all legal layouts with the stated ranks.
 
         The measurement shows that the deployment ran, so a layout is refused only if the weights do
         not fit, regardless of the engine's reserve. If the number of chips is not stated, a given
@@ -85,7 +85,7 @@ class Deployment:
 
     @cached_property
     def _stated_placements(self) -> list[Placement]:
-        """Placements on the layouts with the stated ranks, or else with the fewest chips."""
+        """The placements on layouts with the stated ranks, or else with the fewest chips."""
         site, chips = self._site, self.stated.chips
         ranks = prod(self._ranks.values())
         least_chips = ranks // gcd(ranks, site.machine.ranks)
@@ -98,9 +98,9 @@ class Deployment:
         raise self._unfit
 
     def assumed(self, layout: Layout, reason: str, choices: int) -> str | None:
-        """Say which ranks of a layout are assumed; None if its source states all of them.
+        """Describe the assumed ranks of a layout, or return None if the source states all of them.
 
-        reason, choices : reason for the choice, and the number of choices [1]
+        reason, choices : the reason for the choice, and the number of choices [1]
         """
         if self.open_ranks:
             fewest = self.stated.chips is None
@@ -143,9 +143,9 @@ class Deployment:
 
 @dataclass
 class PointDeployments:
-    """Deployments of measurements, each looked up once.
+    """A lookup of the deployments of measurements, each done once.
 
-    engine, draft : engine and separate draft model of all measurements, if they are given
+    engine, draft : the engine and separate draft model for all measurements, if given
     """
 
     catalogue: Catalogue
@@ -155,7 +155,7 @@ class PointDeployments:
     _unknown: int = 0
 
     def of(self, point: Point) -> Deployment:
-        """Deployment of a measurement; raise InputError if a name or format is unknown."""
+        """Look up the deployment of a measurement, or raise InputError for an unknown name."""
         about = (point.hardware, point.model, point.engine, (point.date or "")[:_MONTH])
         hardware, model, engine = self._once(about, lambda: self._entries(point))
         names = (hardware.id, model.id, engine.id, point.weights, point.kv)
@@ -193,7 +193,7 @@ class PointDeployments:
         return hardware, model, engine
 
     def _entry(self, look_up: Callable[[str], Answer], name: str, kind: Kind) -> Answer:
-        """Catalogue entry of a name.
+        """Look up the catalogue entry with a name.
 
         Only the first unknown names get a suggestion, because the search takes time.
         """
@@ -213,7 +213,7 @@ class PointDeployments:
         return self._once((entry_type,), lambda: self.catalogue.known(entry_type))
 
     def _once(self, key: tuple[object, ...], look_up: Callable[[], Answer]) -> Answer:
-        """Cached result for a key, or the cached error raised again."""
+        """Return the cached result for a key, or raise the cached error again."""
         if key not in self._answers:
             try:
                 self._answers[key] = look_up()

@@ -15,10 +15,10 @@ from fastcalc.written import shown
 
 @dataclass(frozen=True)
 class ChipChange:
-    """Median prediction error of a chip, before and after.
+    """The median prediction error of a chip, before and after.
 
-    count : measurements that both versions predict [1]
-    before, after : median factors between prediction and measurement [1]
+    count : the number of measurements that both versions predict [1]
+    before, after : the median factors between prediction and measurement [1]
     """
 
     hardware: str
@@ -28,7 +28,7 @@ class ChipChange:
 
     @property
     def worse(self) -> float:
-        """Relative increase of the median factor; negative if it decreased. [1]"""
+        """The relative increase of the median factor; negative if it decreased. [1]"""
         return self.after / self.before - 1.0
 
 
@@ -57,9 +57,11 @@ def factors_in(path: Path) -> dict[str, float]:
 def chip_changes(
     predictions: Iterable[Prediction], earlier: Mapping[str, float]
 ) -> list[ChipChange]:
-    """Change of each chip with measurements that both versions predict, worst first.
+    """Compare the error of each chip with an earlier version, worst change first.
 
-    earlier : factors of the earlier version, by the id of the measurement [1]
+    Only measurements that both versions predict are compared.
+
+    earlier : the factors of the earlier version, by measurement id [1]
     """
     pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for prediction in predictions:

@@ -1,4 +1,4 @@
-"""Writing of fitted values into engine files line by line, so that comments and order are kept."""
+"""Writer of fitted values into engine files, line by line to keep comments and order."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
 @dataclass(frozen=True)
 class Measured:
-    """Measurements file of a user's engine, and its date."""
+    """The measurements file of a user's engine, and its date."""
 
     file: str
     date: str
@@ -63,7 +63,7 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
 
 
 def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
-    """Lines of an engine file for the data of the fit and the ranges, by key."""
+    """Write the lines of an engine file for the data of the fit and the ranges, by key."""
     widths, fitted_kinds = calibration.widths, calibration.kinds[engine.id]
     numbers = {
         name: _mapped({side: f"{reach:g}" for side, reach in width})
@@ -82,7 +82,7 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
 
 
 def _fitted_on(engine: Engine, calibration: Calibration) -> str | None:
-    """Write a sentence on the measurements of a fit; None if there are none."""
+    """Write a sentence on the measurements of a fit, or return None if there are none."""
     family = calibration.family
     is_first = engine.id == family.nodes[0].engine
     parent = family.engines[engine.extends] if engine.extends else None
@@ -115,7 +115,7 @@ def _mapped(texts: Mapping[str, str]) -> str:
 
 
 def in_unit(written: Quantity, value: float) -> str:
-    """A value in the unit of another quantity. [that unit]"""
+    """Convert a value to the unit of another quantity. [that unit]"""
     number, _, unit = written.text.partition(" ")
     scaled = value / written.si * float(number)
     return f"{scaled:.{DIGITS}g} {unit}".rstrip()
@@ -124,8 +124,8 @@ def in_unit(written: Quantity, value: float) -> str:
 def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measured) -> str:
     """Format a user's engine file.
 
-    engine : engine that it extends, with the measured deployments
-    fit : fit of its values, if there are enough runs
+    engine : the engine that it extends, with the measured deployments
+    fit : the fit of its values, if there are enough runs
     """
     rows = sum(len(deployment.rows) for deployment in engine.own_deployments)
     scores = f"{many(rows, 'row')} of its own deployments"
@@ -150,7 +150,7 @@ def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measu
 
 
 def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
-    """Yield the lines of measured deployments, one line per row."""
+    """Yield the lines of measured deployments, one per row."""
     yield "own_deployments:"
     for deployment in deployments:
         stated = deployment.model_dump(exclude={"rows"}, exclude_none=True)
@@ -171,7 +171,7 @@ def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
 
 
 def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
-    """Lines of the fitted values, with their source."""
+    """Write the lines of fitted values, with their source."""
     if not fit.nodes:
         return []
     title = yaml_text(f"Fit of {measured.file} by {COMMAND}")
@@ -194,7 +194,7 @@ def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
 
 
 def _band(node: FittedValue, value: float) -> str:
-    """Plausible range of a value for fits to a user's runs, as written to the file. [SI]"""
+    """Format the plausible range of a value for fits to a user's runs. [SI]"""
     low, high = node.band or (value, value)
     limit = PARAMETERS[node.name].reader.limit.maximum
     low, high = min(low, value / 1.01), max(high, value * 1.01)  # the bounds are rounded

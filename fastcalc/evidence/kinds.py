@@ -1,4 +1,4 @@
-"""Schedule, token count and bound for each kind of measurement."""
+"""Schedule, token count and bound for each type of measurement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -16,17 +16,18 @@ from fastcalc.formulas.serving import run_over_steady
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 LATENCY_LIMITED_SHARE = 0.93
-"""Throughput under p99 limits over saturated throughput: median of 24 audited pairs on the same
-machine, 0.82 to 1.00 (MLPerf Inference v4.1, https://github.com/mlcommons/inference_results_v4.1)."""
+"""Throughput under p99 limits over saturated throughput: the median of 24 audited pairs on the same
+machine, 0.82 to 1.00 (MLPerf Inference v4.1,
+https://github.com/mlcommons/inference_results_v4.1)."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Inputs of several measurements of one deployment, one element each.
+    """The inputs of several measurements of one deployment, with one element each.
 
-    concurrency : concurrent sequences or requests of all chips; infinity for unlimited [1]
-    accepted, drafted : tokens per step, and draft tokens before it [1]
-    requests : requests of the whole run; infinity if not stated [1]
+    concurrency : the concurrent sequences or requests on all chips; infinity for unlimited [1]
+    accepted, drafted : the tokens per step, and the draft tokens before it [1]
+    requests : the requests in the whole run; infinity if not stated [1]
     """
 
     concurrency: Floats
@@ -38,16 +39,17 @@ class Columns:
     requests: Floats
 
     def at(self, places: Ints) -> "Columns":
-        """Inputs of the measurements at some positions."""
+        """Select the inputs of the measurements at some positions."""
         return Columns(*(getattr(self, column.name)[places] for column in fields(self)))
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Computes a measurement's time as a sum of passes, and its lower bound. [s]
+    """A measurement's time as a sum of steps, with its lower bound. [s]
 
-    tokens, batch : tokens of all chips in that time, and sequences decoded together [1]
-    at_once : sequences of a static batch that fit in memory; the others wait for the next wave [1]
+    tokens, batch : the tokens of all chips in that time, and the sequences decoded together [1]
+    at_once : the sequences of a static batch that fit in memory; the others wait for the next wave
+        [1]
     """
 
     timeline: Timeline
@@ -58,21 +60,21 @@ class Recipe:
 
     @cached_property
     def seconds(self) -> Array:
-        """Expected times with the engine file's parameters, used to choose a layout. [s]"""
+        """The expected times with the parameters in engine files, used to choose a layout. [s]"""
         passes = self.timeline.passes
         terms = (times * passes.expected(work).seconds for work, times in self.timeline.works())
         return self.timeline.overhead + sum(terms)
 
 
 def decode_step(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """One decode step at a known batch, with one token per sequence."""
+    """Describe a decode step at a known batch, with one token per sequence."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch, "decode")
     return Recipe(timeline.token(passes), batch, batch, _bound_token(passes))
 
 
 def prefill(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Prefill of concurrent prompts, without decode."""
+    """Describe prefill of concurrent prompts, without decode."""
     batch = columns.concurrency
     passes, tokens = _passes(placement, columns, batch), batch * columns.prompt
     bound = passes.bound(tokens, decode=0.0 * batch).seconds
@@ -80,7 +82,7 @@ def prefill(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def burst(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Mean TTFT of requests that arrive at the same time."""
+    """Describe the mean TTFT of requests that arrive at the same time."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch)
     bound = passes.bound(columns.prompt, decode=0.0 * batch).seconds
@@ -88,7 +90,7 @@ def burst(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def static_batch(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """One batch run to its end, all prompts first, in equal waves that fit in memory.
+    """Describe a batch run to its end, all prompts first, in equal waves that fit in memory.
 
     A stated batch is known to have run, so it runs in one wave if it fits in the whole memory,
     regardless of the engine's reserve.
@@ -107,7 +109,7 @@ def static_batch(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def closed_loop(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Closed loop: each finished request is replaced; requests that do not fit in memory wait."""
+    """Describe a closed loop, in which requests that do not fit in memory wait."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes, tokens = _passes(placement, columns, batch), batch * columns.output
     run = timeline.served_run(passes)
@@ -117,7 +119,7 @@ def closed_loop(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def saturated(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Saturated load: as many requests as memory and engine allow; the bound has no reserve."""
+    """Describe a saturated load, with as many requests as memory and engine allow."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     endless = replace(columns, concurrency=batch, requests=np.full(batch.shape, np.inf))
     recipe = closed_loop(placement, endless)
@@ -130,13 +132,13 @@ def saturated(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def latency_limited(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Saturated load under limits on the 99th percentile."""
+    """Describe a saturated load under limits on the 99th percentile."""
     recipe, fraction = saturated(placement, columns), LATENCY_LIMITED_SHARE
     return replace(recipe, tokens=recipe.tokens * fraction, bound=recipe.bound * fraction)
 
 
 def first_token(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """TTFT; a request without a free slot waits for others to finish."""
+    """Describe the TTFT; a request without a free slot waits for others to finish."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     until_first = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)
@@ -145,7 +147,7 @@ def first_token(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def token_in_traffic(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Mean time per output token, interrupted by the prefill of other requests."""
+    """Describe the mean TPOT, with prefill of other requests in between."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     return Recipe(timeline.token_in_traffic(passes), batch, batch, _bound_token(passes))
@@ -178,7 +180,7 @@ def _bound_token(passes: Schedule) -> Array:
 
 
 def _bound_run(passes: Schedule) -> Array:
-    """Lower bound on the time to serve a batch, with every resource fully utilized."""
+    """Compute a lower bound on the time to serve a batch, with every resource fully utilized."""
     decode, batch = passes.bound().work, passes.batch
     prompts = passes.bound(batch * passes.traffic.computed_prompt, decode=0.0 * batch).work
     compute = passes.steps * decode.compute_time + prompts.compute_time
@@ -187,13 +189,13 @@ def _bound_run(passes: Schedule) -> Array:
 
 
 def room(placement: AnyPlacement, columns: Columns) -> Floats:
-    """Sequences that fit within memory and engine limits, with output reserved; at least one."""
+    """Count the sequences that fit within memory and engine limits, at least one."""
     engine_limit = placement.machine.software.max_sequences * placement.layout.dp
     return floats(np.maximum(np.minimum(_sequences_held(placement, columns), engine_limit), 1.0))
 
 
 def _sequences_held(placement: AnyPlacement, columns: Columns) -> Floats:
-    """Sequences that fit in memory, with output reserved. [1]
+    """Count the sequences that fit in memory with their output. [1]
 
     The limits in the measured setup are assumed to be such that the engine reserves little.
     """

@@ -1,4 +1,4 @@
-"""A user's engine, fitted to the user's runs: a shipped engine with a few changed values."""
+"""Engines fitted to a user's runs: a shipped engine with a few changed values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ FEWEST_RUNS = 10  # minimum number of runs for a fit; fewer only become rows of 
 
 @dataclass(frozen=True)
 class MovableValues:
-    """Values of one engine that the user's runs may change, and their positions."""
+    """The values of an engine that the user's runs may change, and their positions."""
 
     nodes: tuple[FittedValue, ...]
     positions: dict[tuple[str, str], int]
@@ -48,7 +48,7 @@ class OwnFit:
 
     @property
     def engine(self) -> Engine:
-        """Engine with the fitted values."""
+        """The engine with the fitted values."""
         parameters, architectures = self.base.parameters, dict(self.base.architectures)
         for node, value in zip(self.nodes, self.values.tolist(), strict=True):
             quantity = self.base.on(node.group).given[node.name]
@@ -71,7 +71,7 @@ def fit_own(
     file: str = "points",
     base_name: str | None = None,
 ) -> OwnFit:
-    """Fit an engine to the measurements of a file, with another engine as prior.
+    """Fit an engine to the measurements in a file, with another engine as prior.
 
     Raises InputError if no measurement can be predicted, if the engine (called ``base_name`` by
     the user) has no fitted value, or if scipy is missing.
@@ -116,7 +116,7 @@ def fit_own(
 
 
 def _movable_values(base: Engine, hardware: Sequence[Hardware]) -> MovableValues:
-    """One node per fitted value, or per architecture if the chips differ in it."""
+    """List the values that may change: one per fitted value or, if it differs, architecture."""
     nodes: list[FittedValue] = []
     positions: dict[tuple[str, str], int] = {}
     for name in type(base.parameters).model_fields:

@@ -1,4 +1,4 @@
-"""A user's measurements for an engine file: by deployment, relative to the engine's prediction."""
+"""Conversion of a user's measurements into rows of an engine file, by deployment."""
 
 import re
 from collections import Counter, defaultdict
@@ -24,7 +24,7 @@ from fastcalc.formulas.types import Floats
 from fastcalc.written import without_controls
 
 MOST_ROWS = 64
-"""Maximum number of rows kept per deployment; more rows within a factor of ten add little."""
+"""The maximum number of rows kept per deployment; more rows within a factor of ten add little."""
 
 _DIGITS = 6
 _SPECULATED = (
@@ -38,11 +38,11 @@ _ROW = ("batch", "context", "prompt", "decode_share", "slower", "drafted")
 
 @dataclass(frozen=True)
 class OwnRows:
-    """Measurements of a file for an engine.
+    """The measurements in a file, converted for an engine.
 
-    engine : engine with the measured deployments
-    left_aside : number of skipped rows, by reason [1]
-    inherited : number of used rows measured with another engine, by its id [1]
+    engine : the engine with the measured deployments
+    left_aside : the number of skipped rows by reason [1]
+    inherited : the number of used rows that were measured with another engine, by its id [1]
     """
 
     engine: Engine
@@ -53,9 +53,9 @@ class OwnRows:
 def own_rows(
     measured: Points, catalogue: Catalogue, base: Engine, file: Path, *, any_engine: bool
 ) -> OwnRows:
-    """Engine with the measured deployments from the rows of a file.
+    """Add the measured deployments in the rows of a file to an engine.
 
-    any_engine : whether rows of other engines are used, too
+    any_engine : whether rows of other engines are also used
 
     Raises InputError with the first reasons if none of the rows can be predicted.
     """
@@ -101,10 +101,11 @@ def own_rows(
 
 
 def _applies_to(engine: Engine, measured_with: Engine | None) -> bool:
-    """Whether a measurement applies to an engine: made with it or an unknown engine, or inherited.
+    """Check whether a measurement applies to an engine.
 
-    An engine inherits the measurements of those it extends if they are the same program: rows of
-    vLLM may be of any release, and say nothing of graphs.
+    It applies if it was made with this engine, with an unknown one, or with one that this engine
+    extends and that is the same program: rows of vLLM may be of any release, and say nothing about
+    graphs.
     """
     if measured_with is None or measured_with.id == engine.id:
         return True
@@ -112,7 +113,7 @@ def _applies_to(engine: Engine, measured_with: Engine | None) -> bool:
 
 
 def _engine_of(point: Point, catalogue: Catalogue) -> Engine | None:
-    """Engine of a measurement; None if it is not stated or unknown."""
+    """Look up the engine of a measurement, or return None if it is not stated or unknown."""
     stated = point.engine.lower()
     is_in_catalogue = catalogue.known("engines").issuperset(stated.split("+"))
     return catalogue.engine(stated) if is_in_catalogue else None
@@ -131,7 +132,7 @@ _TOO_FAST = (
 
 
 _Key = tuple[object, ...]
-"""Key of a deployment: chip, model, formats and stated layout."""
+"""The key of a deployment: chip, model, formats and stated layout."""
 
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
@@ -139,7 +140,7 @@ _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 def _members(
     batches: Sequence[Batch],
 ) -> tuple[dict[_Key, list[OwnRow]], dict[_Key, str], Counter[str]]:
-    """Rows of each deployment, their latest date, and counts of rows that are too fast or slow."""
+    """Group rows by deployment, with their latest date, and count implausible rows."""
     rows, refused = defaultdict[_Key, list[OwnRow]](list), Counter[str]()
     dates = defaultdict[_Key, str](str)
     for batch in batches:
@@ -162,7 +163,7 @@ def _members(
 
 
 def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[OwnRow]:
-    """Rows with the measured over expected time of each measurement in a batch. [1]"""
+    """Compute the ratio of measured to expected time for each measurement in a batch. [1]"""
     timeline = batch.recipe.timeline
     traffic = timeline.passes.traffic
     columns = (
@@ -185,7 +186,7 @@ def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[Ow
 
 
 def _thinned(rows: list[OwnRow]) -> list[OwnRow]:
-    """Rows thinned to the maximum number, evenly from the smallest to the largest batch."""
+    """Thin rows to the maximum number, evenly from the smallest to the largest batch."""
     if len(rows) <= MOST_ROWS:
         return rows
     return evenly(sorted(rows, key=lambda row: (row.batch, row.context)), MOST_ROWS)

@@ -14,7 +14,7 @@ _NAMES = tuple(field.name for field in fields(Point))
 
 
 class _PackedTexts:
-    """Column of texts with many repetitions."""
+    """A column of texts with many repetitions."""
 
     def __init__(self) -> None:
         self.codes, self.places, self.texts = array("i"), dict[str, int](), list[str]()
@@ -30,7 +30,7 @@ class _PackedTexts:
 
 
 class _Counts:
-    """Column of positive whole numbers; None is stored as 0."""
+    """A column of positive integers, where None is stored as 0."""
 
     def __init__(self) -> None:
         self.values = array("i")
@@ -43,7 +43,7 @@ class _Counts:
 
 
 class _PackedNumbers:
-    """Column of numbers; None is stored as NaN, which no cell may contain."""
+    """A column of numbers, where None is stored as NaN, which no cell may contain."""
 
     def __init__(self) -> None:
         self.values = array("d")
@@ -57,7 +57,7 @@ class _PackedNumbers:
 
 
 class RebuiltSequence(Sequence[Row]):
-    """Sequence whose items are rebuilt on access."""
+    """A sequence whose items are rebuilt on access."""
 
     @abstractmethod
     def at(self, position: int) -> Row:
@@ -78,7 +78,7 @@ class RebuiltSequence(Sequence[Row]):
 
 
 class PackedPoints(RebuiltSequence[Point]):
-    """Measurements of a file."""
+    """The measurements in a file, packed."""
 
     def __init__(self, points: Iterable[Point] = ()) -> None:
         self._ids: list[str] = []
@@ -98,5 +98,5 @@ class PackedPoints(RebuiltSequence[Point]):
         return len(self._ids)
 
     def at(self, position: int) -> Point:
-        """Measurement at a position."""
+        """Rebuild the measurement at a position."""
         return Point(*[column[position] for column in self._columns])

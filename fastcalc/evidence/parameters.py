@@ -1,4 +1,4 @@
-"""Values of engine files that are fitted, and the value that applies to a chip under an engine."""
+"""Fitted values in engine files, and the value that applies to a chip under an engine."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +14,13 @@ BAND = 6.0  # standard deviations spanned by a plausible range
 
 @dataclass(frozen=True)
 class FittedValue:
-    """One fitted value: a parameter of an engine, for all chips or one group of chips.
+    """A fitted value: an engine parameter for all chips or for one group of chips.
 
-    group : an architecture or a chip class, empty for all
-    value, center : value in the file, and middle of its range; None for that of the parent [SI]
-    spread : standard deviation of the prior around the center, in logarithms
-    parent : position of the node that it overrides
+    group : an architecture or a chip class; empty for all chips
+    value, center : the value in the file, and the middle of its range; None for that of the parent
+        [SI]
+    spread : the standard deviation of the prior around the center, in logarithms
+    parent : the position of the node that it overrides
     """
 
     engine: str
@@ -32,7 +33,7 @@ class FittedValue:
 
     @property
     def band(self) -> tuple[float, float] | None:
-        """Plausible range, three standard deviations to each side; None if not stated. [SI]"""
+        """The plausible range: three standard deviations to each side, or None. [SI]"""
         if self.center is None:
             return None
         reach = exp(BAND / 2.0 * self.spread)
@@ -59,7 +60,7 @@ class ParameterFamily:
 
     @cached_property
     def positions(self) -> dict[tuple[str, str, str], int]:
-        """Position of each node, by engine, group and name."""
+        """The position of each node, by engine, group and name."""
         return {(node.engine, node.group, node.name): i for i, node in enumerate(self.nodes)}
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
@@ -73,7 +74,7 @@ class ParameterFamily:
 
 
 def family_of(engines: Sequence[Engine]) -> ParameterFamily:
-    """Fitted values of engines, from their files."""
+    """Collect the fitted values of engines from their files."""
     family = ParameterFamily({engine.id: engine for engine in engines}, ())
     for engine in sorted(
         engines, key=lambda engine: (len(list(family.chain(engine.id))), engine.id)

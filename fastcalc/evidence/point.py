@@ -1,4 +1,4 @@
-"""A measurement: the columns of the CSV, and the properties stated in its notes."""
+"""Measurements: the columns of the CSV, and the properties stated in the notes."""
 
 import re
 from dataclasses import dataclass, fields
@@ -26,7 +26,7 @@ _NOTED = {
 
 
 INFERRED = "speculation inferred"
-"""Remark in the notes of a measurement whose file does not state the tokens per step."""
+"""The remark in the notes of a measurement whose source does not state the tokens per step."""
 
 
 @lru_cache(maxsize=_FEW_NOTES)
@@ -37,7 +37,7 @@ def _first_match(pattern: re.Pattern[str], notes: str) -> str | None:
 
 @lru_cache(maxsize=_FEW_NOTES)
 def noted(notes: str) -> dict[str, float]:
-    """Numbers in notes, by the words before them."""
+    """Extract numbers from notes, by the words before them."""
     matches = {words: pattern.search(notes) for words, pattern in _NOTED.items()}
     return {words: float(match[1].replace(",", "")) for words, match in matches.items() if match}
 
@@ -46,14 +46,14 @@ def noted(notes: str) -> dict[str, float]:
 class Point:
     """One measurement, published or the user's: the columns of the CSV, and its line.
 
-    hardware, model, engine : ids in the catalogue; empty if the engine is not stated
+    hardware, model, engine : the catalogue ids; the engine is empty if not stated
     chips, tp, ep, pp, dp : ``chips = tp x pp x dp / ranks of a chip``; ``ep`` overlays them. None
         if not stated
-    concurrency : concurrent sequences or requests of all chips
-    prompt, output : mean lengths [token]
-    value : measured value, in the unit named by its metric, one of `METRICS`
+    concurrency : the concurrent sequences or requests on all chips
+    prompt, output : the mean lengths [token]
+    value : the measured value, in the unit named by its metric, one of `METRICS`
     tokens_per_pass : 1 without speculation; None if unknown, and then no bound is tested
-    notes : begins with ``kind=`` and the kind; properties are read from the other words
+    notes : begin with ``kind=`` and the type of measurement; other words state properties
     """
 
     id: str
@@ -82,17 +82,17 @@ class Point:
 
     @property
     def kind(self) -> str | None:
-        """Kind of measurement: the word after ``kind=`` at the start of the notes."""
+        """The type of measurement: the word after ``kind=`` at the start of the notes."""
         return _first_match(_KIND, self.notes)
 
     @property
     def memory(self) -> tuple[str | None, ...]:
-        """Host, its use, and the memory placement, from ``host=``, ``use=`` and ``place=``."""
+        """The host, its use, and the memory placement, from ``host=``, ``use=`` and ``place=``."""
         return tuple(_first_match(pattern, self.notes) for pattern in _MEMORY)
 
     @property
     def is_offloaded(self) -> bool:
-        """Whether part of the model was outside the chips' own memory."""
+        """Whether a part of the model was outside the chips' own memory."""
         return any(self.memory)
 
     @property
@@ -102,34 +102,34 @@ class Point:
 
     @property
     def source_key(self) -> str:
-        """Source, whose measurements share errors: the id before its number."""
+        """The source, whose measurements share errors: the id before its number."""
         key, _, number = self.id.rpartition("-")
         return key if key and number.isdecimal() else self.source
 
     @property
     def is_time(self) -> bool:
-        """Whether a lower value is faster."""
+        """Whether lower values are faster."""
         return self.metric in TIMES
 
     @property
     def mean_context(self) -> float | None:
-        """Mean context of a decode step, if the notes state ``mean context N``. [token]"""
+        """The mean context of a decode step, if the notes state ``mean context N``. [token]"""
         return noted(self.notes).get("mean context")
 
     @property
     def drafted(self) -> float:
-        """Draft tokens per step, if the notes state ``draft tokens N``; else 0. [1]"""
+        """The draft tokens per step, if the notes state ``draft tokens N``, otherwise 0. [1]"""
         return noted(self.notes).get("draft tokens", 0.0)
 
     @property
     def requests(self) -> int | None:
-        """Requests of the whole run, if the notes state ``requests N``."""
+        """The requests in the whole run, if the notes state ``requests N``."""
         count = noted(self.notes).get("requests")
         return None if count is None else int(count)
 
     @property
     def in_flight(self) -> float | None:
-        """Mean concurrent requests, if the notes state ``mean requests in flight N``."""
+        """The mean concurrency, if the notes state ``mean requests in flight N``."""
         return noted(self.notes).get("mean requests in flight")
 
     @property

@@ -26,7 +26,7 @@ _NEEDED = {
 
 @lru_cache(maxsize=4096)  # counts, lengths and rates have few distinct values
 def read_cell(name: str, text: str) -> float:
-    """Number in a cell that is not empty; raises ValueError with a message.
+    """Parse the number in a cell that is not empty; raises ValueError with a message.
 
     >>> read_cell("chips", "8"), read_cell("value", "34.5")
     (8, 34.5)
@@ -84,7 +84,7 @@ def _not_a_number(name: str, text: str) -> str:
 
 
 def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
-    """Find the faults of the text cells, by column.
+    """Find faults in the text cells, by column.
 
     >>> wrong_words(dict(id="1", hardware="h1", model="", metric="tpot_s", value="1", notes=""))
     {'model': "model is empty; 'fastcalc list models' names the models"}
@@ -110,9 +110,9 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
 def wrong_layout(
     numbers: Mapping[str, float | None], ranks_a_chip: Callable[[], int | None]
 ) -> dict[str, str]:
-    """Report faults of a layout by column: the ranks' product must match the chips.
+    """Find faults in a layout, by column: the product of the ranks must match the chips.
 
-    ranks_a_chip : returns the ranks of a chip, None if its file is unknown [1]
+    ranks_a_chip : returns the ranks per chip, or None if its file is unknown [1]
     """
     chips, tp, pp, dp = numbers["chips"], numbers["tp"], numbers["pp"], numbers["dp"]
     if chips is None or tp is None or pp is None or dp is None or tp * pp * dp == chips:

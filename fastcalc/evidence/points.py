@@ -1,4 +1,4 @@
-"""Measurements of a file, and all of its faults."""
+"""Reader of measurements from a file, with all of its faults."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,19 +14,19 @@ from fastcalc.written import shown
 
 _MOST_FAULTS = 1000  # maximum number of faults kept for a file
 _EMPTY = dict.fromkeys(COLUMNS, "")
-"""Cells of columns that are missing in a file."""
+"""Empty cells for columns that are missing in a file."""
 
 
 def no_file(_: str) -> None:
-    """Stand-in for `ranks_of` that knows no chip."""
+    """Return None, as a stand-in for `ranks_of` that knows no chip."""
 
 
 @dataclass
 class PointTable:
-    """One pass over the lines of a CSV.
+    """A single pass over the lines of a CSV.
 
-    ranks_of : returns the ranks of a chip by its name, None if its file is unknown [1]
-    uncounted : number of faults beyond those that are listed [1]
+    ranks_of : returns the ranks per chip by chip name, or None if its file is unknown [1]
+    uncounted : the number of faults beyond those that are listed [1]
     """
 
     file: str
@@ -42,7 +42,7 @@ class PointTable:
         self._rows = CsvRows(self.file, self.lines, self._note)
 
     def points(self) -> Iterator[Point]:
-        """Yield the measurements of valid rows; record the faults of the others."""
+        """Yield the measurements in valid rows, and record the faults in others."""
         rows = self._rows
         iterator = iter(rows)
         head, names = next(iterator, (1, []))
@@ -122,9 +122,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """What a file contains: measurements, up to `MOST_FAULTS` faults, and a count of others.
+    """The content of a file: measurements, up to `MOST_FAULTS` faults, and a count of others.
 
-    skipped : measurements that are not used, although they are not faults
+    skipped : the measurements that are not used, although they have no faults
     """
 
     file: str
@@ -134,12 +134,12 @@ class Points:
     skipped: tuple[Skipped, ...] = ()
 
     def sentences(self) -> list[str]:
-        """A message for each fault with its location, and one that counts the others."""
+        """Write a message for each fault with its location, and one that counts the others."""
         unlisted = [f"{self.file}: and {self.unlisted:,} more"] if self.unlisted else []
         return [*map(str, self.faults), *unlisted]
 
     def demand(self) -> Sequence[Point]:
-        """Measurements; raises InputError with all faults of the file if there are any."""
+        """Return the measurements, or raise InputError with all faults of the file if any."""
         if self.faults:
             raise InputError(*self.sentences())
         return self.points
@@ -153,9 +153,9 @@ def gathered(
     *,
     uncounted: int = 0,
 ) -> Points:
-    """Content of a file, with its faults sorted by location and limited in number.
+    """Combine the content of a file, with faults sorted by location and limited in number.
 
-    uncounted : number of further faults [1]
+    uncounted : the number of further faults [1]
     """
     ordered = sorted(faults, key=lambda fault: (fault.line, fault.column))
     listed = tuple(ordered[:MOST_FAULTS])
@@ -163,7 +163,7 @@ def gathered(
 
 
 def read_points(path: Path) -> Points:
-    """Read a CSV of measurements: the columns of `Point` in any order, and one row each."""
+    """Read a CSV of measurements: one per row, with the columns of `Point` in any order."""
     with opened(path) as stream:
         return points_in(str(path), lines_of(str(path), stream))
 
@@ -173,7 +173,7 @@ def points_in(
 ) -> Points:
     """Read measurements from the lines of a CSV.
 
-    ranks_of : returns the ranks of a chip by its name, None if its file is unknown [1]
+    ranks_of : returns the ranks per chip by chip name, or None if its file is unknown [1]
     """
     table = PointTable(file, lines, ranks_of)
     try:

@@ -25,7 +25,7 @@ KINDS = (
     "e2e_saturated",
     "e2e_slo",
 )
-"""Kinds of measurement that notes may state."""
+"""The types of measurement that notes may state."""
 
 _DECODED = frozenset(METRICS) - {"ttft_s", "prefill_tokens_per_s"}
 _REPORTED = {
@@ -34,7 +34,7 @@ _REPORTED = {
     "prefill": frozenset(("ttft_s", "prefill_tokens_per_s")),
     "burst": frozenset(("ttft_s",)),
 }
-"""Metrics of kinds that have a single rule."""
+"""The metrics of measurement types that are predicted by a single rule."""
 
 _BEST = {
     "decode": "the layout that decodes fastest",
@@ -52,9 +52,9 @@ SHORT_CHAT = 256.0  # assumed mean context of a single stream without stated len
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Measurements with one layout and one kind, predicted by a rule of `RATES`.
+    """Measurements with one layout and one type, predicted by a rule of `RATES`.
 
-    typical : speed on the median of the possible layouts, relative to the chosen one [1]
+    typical : the median speed over possible layouts, relative to that of the chosen layout [1]
     """
 
     index: Sequence[int]
@@ -68,7 +68,7 @@ class Batch:
 
     @property
     def assumptions(self) -> list[str | None]:
-        """Assumptions for each measurement: on its layout, and on waves if a batch does not fit."""
+        """The assumptions on each measurement's layout, and on waves if its batch does not fit."""
         capacities = np.broadcast_to(self.recipe.at_once, self.recipe.batch.shape).tolist()
         waves = (
             f"in {ceil(batch / at_once):,} waves: {at_once:,.0f} sequences fit in memory"
@@ -80,7 +80,7 @@ class Batch:
 
     @property
     def tokens(self) -> Floats:
-        """Count the tokens that, over the time, give each measured rate; 1 for times."""
+        """The number of tokens that, over the time, gives each measured rate; 1 for times."""
         recipe, metrics = self.recipe, np.array([point.metric for point in self.points])
         among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
         among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)
@@ -89,7 +89,7 @@ class Batch:
 
 
 def rule_of(point: Point) -> str:
-    """Rule of `RATES` for a measurement; raises UnpredictableError if information is missing."""
+    """Choose the rule of `RATES` for a measurement; raises UnpredictableError if it lacks data."""
     point_type = _kind(point)
     if point_type not in KINDS:
         raise UnpredictableError(f"kind={point_type} cannot be predicted by fastcalc")
@@ -136,7 +136,7 @@ def _kind(point: Point) -> str:
 
 
 def speculation_of(point: Point) -> Speculation:
-    """Speculative decoding of a measurement, rounded to 0.01; none if it is unknown."""
+    """Determine the speculative decoding of a measurement, rounded to 0.01."""
     accepted = round(point.tokens_per_pass or 1.0, 2)
     if 1.0 < accepted <= point.drafted + 1.0:
         return Speculation(accepted, point.drafted)
@@ -145,10 +145,10 @@ def speculation_of(point: Point) -> Speculation:
 
 @dataclass
 class Alike:
-    """Measurements that are predicted together: same rule, kind and deployment.
+    """Measurements that are predicted together: same rule, type and deployment.
 
-    index : positions of the measurements
-    longest : prompt and output of the longest request [token]
+    index : the positions of the measurements
+    longest : the prompt and output of the longest request [token]
     """
 
     rule: str
@@ -161,7 +161,7 @@ class Alike:
 def alike(
     points: Sequence[Point], deployments: PointDeployments
 ) -> tuple[list[Alike], dict[int, str]]:
-    """Groups of measurements predicted together, and reasons for the others, by position."""
+    """Group measurements that are predicted together, with reasons for the others."""
     groups: dict[tuple[str, str, int], Alike] = {}
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):
@@ -181,7 +181,7 @@ def alike(
 def gather(
     points: Sequence[Point], deployments: PointDeployments
 ) -> tuple[list[Batch], dict[int, str]]:
-    """Batches of measurements predicted together, and reasons why the others are not."""
+    """Batch measurements that are predicted together, with reasons for the others."""
     groups, skipped = alike(points, deployments)
     return list(batches_of(groups, points, skipped)), skipped
 
@@ -192,7 +192,7 @@ def batches_of(
     skipped: dict[int, str],
     max_points: int = MANY,
 ) -> Iterator[Batch]:
-    """Group similar measurements into batches of limited size, and note those that do not fit."""
+    """Split groups of measurements into batches of limited size, and note unpredictable ones."""
     for group in groups:
         try:
             placements = group.deployment.placements(group.longest)
@@ -238,7 +238,7 @@ def _by_layout(
 
 
 def _speeds(placements: Placements, columns: Columns, rule: str, is_time: Bools | bool) -> Floats:
-    """Speed of measurements on each layout; sequences that do not fit yield no tokens."""
+    """Compute the speed of measurements on each layout, without tokens that do not fit."""
     recipe = RATES[rule](placements, columns)
     tokens = np.where(is_time, 1.0, recipe.tokens)
     if rule in _BEST:
@@ -247,7 +247,7 @@ def _speeds(placements: Placements, columns: Columns, rule: str, is_time: Bools 
 
 
 def columns_of(points: Iterable[Point]) -> Columns:
-    """Inputs of some measurements, as arrays."""
+    """Convert the inputs of measurements into arrays."""
     rows = []
     for point in points:
         has_lengths = point.prompt is not None or point.output is not None
@@ -262,5 +262,5 @@ def columns_of(points: Iterable[Point]) -> Columns:
 
 
 def _lengths(point: Point) -> tuple[float, float]:
-    """Prompt and output tokens, at least one each. [1]"""
+    """Return prompt and output tokens, at least one each. [1]"""
     return max(point.prompt or 0.0, 1.0), max(point.output or 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Fit of engines to measurements: few parameters, with priors at plausible values.
+"""Fit of engines to measurements with few parameters and priors at plausible values.
 
 All values are fitted as logarithms, so that fractions and times are treated equally. Residuals
 are logarithms of expected over measured time, with a Huber loss. A source with 160 rows has the
@@ -23,12 +23,12 @@ from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Bools, Floats, Ints
 
 NOISE = 0.12
-"""Scatter of measurements around a good prediction, in logarithms: repeated measurements from one
-source differ by 5 to 15%."""
+"""The scatter of measurements around a good prediction, in logarithms: repeated measurements from
+one source differ by 5 to 15%."""
 
 HUBER = 1.5
-"""Residuals beyond this multiple of the noise count linearly (P. J. Huber, "Robust estimation of a
-location parameter," Annals of Mathematical Statistics 35, 1964)."""
+"""The multiple of the noise beyond which residuals count linearly (P. J. Huber, "Robust estimation
+of a location parameter," Annals of Mathematical Statistics 35, 1964)."""
 
 _STEP = 1e-4
 _INSIDE = 1e-6  # distance of a start from the limits
@@ -37,31 +37,31 @@ SHARES = frozenset(name for name, parameter in PARAMETERS.items() if parameter.q
 
 
 class Values(Protocol):
-    """Values that are fitted."""
+    """An interface to the fitted values."""
 
     @property
     def nodes(self) -> tuple[FittedValue, ...]:
         """All values, each after the one it overrides."""
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Find the position of the value for a chip under an engine; None if it has none."""
+        """Find the position of the value for a chip under an engine, or None if it has none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Fits a family of engines to measurements."""
+    """A fit of a family of engines to measurements."""
 
     family: Values
     rows: StackedPoints
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the parameters with at least one fitted value."""
+        """The names of parameters with at least one fitted value."""
         return tuple(dict.fromkeys(node.name for node in self.family.nodes))
 
     @cached_property
     def _node_positions(self) -> list[dict[str, Ints]]:
-        """For each pile and name, the node with the value of each pass; -1 if there is none."""
+        """The node with each parameter's value for each step, or -1 if there is none."""
         machines = [
             (deployment.engine.id, deployment.hardware) for deployment in self.rows.deployments
         ]
@@ -77,7 +77,7 @@ class Fit:
 
     @cached_property
     def start(self) -> Floats:
-        """Logarithms of the prior centers, so that a fit does not depend on earlier results."""
+        """The logarithms of the prior centers, so that a fit does not depend on earlier results."""
         logs: list[float] = []
         for node in self.family.nodes:
             if node.center is None and node.parent is not None:
@@ -87,7 +87,7 @@ class Fit:
         return np.array(logs)
 
     def software(self, logs: Floats) -> list[EngineParameters]:
-        """Parameters of every pass for some values."""
+        """Build the engine parameters of every step for some values."""
         parameters = []
         for pile, node_indices in zip(self.rows.piles, self._node_positions, strict=True):
             moved = {}
@@ -99,12 +99,12 @@ class Fit:
         return parameters
 
     def residuals(self, logs: Floats) -> Floats:
-        """Logarithm of expected over measured time, for every point."""
+        """Compute the logarithm of expected over measured time for every point."""
         expected = self.rows.seconds(self.software(logs))
         return np.asarray(np.log(expected / self.rows.measured), dtype=float)
 
     def jacobian(self, logs: Floats) -> Floats:
-        """Derivative of every residual with respect to every value."""
+        """Compute the derivative of every residual with respect to every value."""
         parameters, count = self.software(logs), len(self.rows.points)
         total = self.rows.seconds(parameters)
         slopes = np.zeros((count, len(logs)))
@@ -122,7 +122,7 @@ class Fit:
 
     @cached_property
     def prior_slopes(self) -> Floats:
-        """Derivatives of the prior residuals: deviations from the centers in spreads."""
+        """The derivatives of prior residuals, which are deviations from the centers in spreads."""
         slopes = np.diag([1.0 / node.spread for node in self.family.nodes])
         for index, node in enumerate(self.family.nodes):
             if node.center is None and node.parent is not None:
@@ -131,7 +131,7 @@ class Fit:
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats]:
-        """Bounds on the logarithms of the values: plausible ranges, and at most 1 for shares."""
+        """The bounds on logarithms of the values: plausible ranges, and at most 1 for fractions."""
         bands = [node.band or (0.0, np.inf) for node in self.family.nodes]
         is_share = [node.name in SHARES for node in self.family.nodes]
         with np.errstate(divide="ignore"):
@@ -139,7 +139,7 @@ class Fit:
         return lowest, np.where(is_share, np.minimum(highest, 0.0), highest)
 
     def weights(self, is_used: Bools) -> Floats:
-        """Weigh every measurement, at most 1; a source weighs the square root of its rows."""
+        """Weight every measurement by at most 1; a source weighs the square root of its rows."""
         sources, inverse, counts = np.unique(
             self.rows.sources[is_used], return_inverse=True, return_counts=True
         )
@@ -148,7 +148,7 @@ class Fit:
         return weights
 
     def solve(self, is_used: Bools, start: Floats | None = None) -> Floats:
-        """Logarithms of the values that fit some measurements best, starting nearby.
+        """Find the logarithms of the values that fit some measurements best.
 
         Raises InputError if scipy is not installed.
         """
@@ -191,7 +191,7 @@ class Fit:
         return np.asarray(solution.x)
 
     def uncertainty(self, logs: Floats) -> Floats:
-        """Standard deviation of every value at a solution, in logarithms."""
+        """Compute the standard deviation of every value at a solution, in logarithms."""
         everything = np.ones(len(self.rows.points), dtype=bool)
         data = self.jacobian(logs) * (np.sqrt(self.weights(everything)) / NOISE)[:, np.newaxis]
         slopes = np.concatenate([data, self.prior_slopes])

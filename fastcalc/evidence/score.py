@@ -17,14 +17,15 @@ from fastcalc.formulas.types import Floats
 
 TOLERANCE = 1.02  # ratio to the bound that is attributed to rounding
 IMPLAUSIBLE = 100.0
-"""Measured over expected time from which the unit is questioned: s and ms differ by 1000. [1]"""
+"""The ratio of measured to expected time at which the unit is questioned: s and ms differ by 1000.
+[1]"""
 TOO_SLOW = (
     f"over {IMPLAUSIBLE:.0f} times slower than expected: is the value in the unit of its metric "
     "(tpot_s and ttft_s are seconds), and are chip, model and batch right?"
 )
 _CLASSES = dict.fromkeys(("apple", "unified"), "Apple and unified") | {"npu": "NPU", "tpu": "TPU"}
 SRAM = "SRAM machines"
-"""Class of machines whose engines are set from few published speeds."""
+"""The class of machines whose engines are set from few published speeds."""
 PHASES: dict[str, Phase] = {
     "decode": "decode",
     "decode_batch1": "decode",
@@ -33,18 +34,18 @@ PHASES: dict[str, Phase] = {
     "burst": "prefill",
     "ttft": "prefill",
 }
-"""Phase measured by each rule of prediction; all others are served traffic."""
+"""The phase measured by each rule of prediction; all others are served traffic."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One measurement: measured value, expected value, range and bound in the unit of its metric.
+    """A measurement with its expected value, range and bound in the unit of its metric.
 
-    machine, phase : class of machine; ``decode``, ``prefill`` or ``served``
-    low, high : bounds of the range; None if there is only a hardware bound
-    assumed : assumptions on the layout, and on the waves of a static batch
-    typical : speed on the median of the possible layouts, relative to the expected speed [1]
-    fitted_share : share of the expected time that is fitted [1]
+    machine, phase : the class of machine; ``decode``, ``prefill`` or ``served``
+    low, high : the limits of the range; None if there is only a hardware bound
+    assumed : the assumptions on the layout, and on the waves of a static batch
+    typical : the median speed over possible layouts, relative to the expected speed [1]
+    fitted_share : the fraction of the expected time that is fitted [1]
     """
 
     point: Point
@@ -61,7 +62,7 @@ class Prediction:
     fitted_share: float = 1.0
 
     def within(self, below: float, above: float) -> "Prediction":
-        """Prediction with a range around the expected speed and the speed on the median layout."""
+        """Add a range that covers the expected speed and the median speed over layouts."""
         below, above = below * max(1.0 / self.typical, 1.0), above * max(self.typical, 1.0)
         if self.point.is_time:
             low, high = max(self.expected / above, self.bound), self.expected * below
@@ -71,13 +72,13 @@ class Prediction:
 
     @property
     def factor(self) -> float:
-        """Error factor of the expected value, in either direction. [1]"""
+        """The error factor of the expected value, in either direction. [1]"""
         ratio = self.expected / self.point.value
         return max(ratio, 1.0 / ratio)
 
     @property
     def bias(self) -> float:
-        """Expected over measured rate; above 1 the prediction is too fast. [1]"""
+        """The ratio of expected to measured rate; above 1 the prediction is too fast. [1]"""
         ratio = self.expected / self.point.value
         return 1.0 / ratio if self.point.is_time else ratio
 
@@ -103,7 +104,7 @@ class Prediction:
 
     @property
     def part(self) -> str:
-        """Row of the table by class that it belongs to."""
+        """The row of the table by class to which it belongs."""
         if self.machine == "offload":
             return "part of the model on a host"
         if self.machine in SRAM_CLASSES:
@@ -119,10 +120,11 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Group:
-    """How far predictions are off in a group of measurements, such as ``class:datacenter``.
+    """The prediction errors in a group of measurements, such as ``class:datacenter``.
 
-    bias, coverage : median of expected over measured rates, and share of measurements in the range
-    bound_beaten : measurements above the bound
+    bias, coverage : the median of expected over measured rates, and the fraction of measurements in
+        the range
+    bound_beaten : the number of measurements above the bound
     """
 
     name: str
@@ -136,7 +138,7 @@ class Group:
 
 
 def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[Prediction]:
-    """Predictions of all measurements, optionally with given times in seconds."""
+    """Predict all measurements, optionally from given times in seconds."""
     # An engine with all parameters at 1 must not exceed the bound.
     expected = np.maximum(_as_measured(rows) if seconds is None else seconds, rows.bound)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
@@ -171,7 +173,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
 
 
 def _edges(batch: Batch, phase: Phase, fitted_share: Floats) -> Sequence[Floats]:
-    """Bounds of each range relative to the prediction; empty without ranges. [1]"""
+    """Compute the limits of each range relative to the prediction; empty without ranges. [1]"""
     reach = speed_range(
         batch.placement,
         phase,
@@ -184,7 +186,7 @@ def _edges(batch: Batch, phase: Phase, fitted_share: Floats) -> Sequence[Floats]
 
 
 def _as_measured(rows: StackedPoints) -> Floats:
-    """Time of each measurement, corrected by its engine's rows for the deployment, if any. [s]"""
+    """Compute each measurement's time, corrected by the engine's own rows, if any. [s]"""
     seconds, first = rows.seconds(), 0
     for batch in dict.fromkeys(rows.batches):
         after = first + len(batch.points)
@@ -195,7 +197,7 @@ def _as_measured(rows: StackedPoints) -> Floats:
 
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
-    """Score all measurements, and every group."""
+    """Score all measurements together, and each group."""
     if not predictions:
         return []
     alike: dict[tuple[object, ...], tuple[dict[str, str], array[int]]] = {}
@@ -235,7 +237,7 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
 
 
 def _group(name: str, scores: Floats) -> Group:
-    """Group from the scores of its measurements, as listed by `groups_of`."""
+    """Build a group from the scores of its measurements, as listed by `groups_of`."""
     factor, bias, is_covered, beats_bound, source = scores.T
     return Group(
         name=name,

@@ -1,4 +1,4 @@
-"""Shipped evidence: measurements, their sources, and those that are held out of fits."""
+"""Shipped evidence: measurements, their sources, and the split for held-out evaluation."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -14,16 +14,16 @@ from fastcalc.evidence.points import read_points
 Role = Literal["fit", "choose", "judge"]
 
 FOLDS = 10
-"""Number of publisher groups that fits hold out in turn."""
+"""The number of publisher groups that fits hold out in turn."""
 
 
 def number_of(publisher: str) -> int:
-    """Turn a publisher's name into a number (SHA-256) that fixes its measurements' role."""
+    """Hash a publisher's name (SHA-256), which fixes the role of its measurements."""
     return int.from_bytes(sha256(publisher.encode()).digest())
 
 
 def role_of(publisher: str) -> Role:
-    """Role of a publisher's measurements: fitting values, selecting terms, or final evaluation.
+    """Assign a publisher's measurements to fitting, selection of terms, or final evaluation.
 
     Of five publishers, three are used for fitting, one for selection and one for evaluation.
     """
@@ -32,7 +32,7 @@ def role_of(publisher: str) -> Role:
 
 
 def fold_of(publisher: str) -> int:
-    """Cross-validation fold in which a publisher is held out, 0 to `FOLDS` - 1."""
+    """Compute the cross-validation fold that holds out a publisher, 0 to `FOLDS` - 1."""
     return number_of(publisher) // 5 % FOLDS
 
 
@@ -45,12 +45,12 @@ class Evidence:
 
     @cached_property
     def unpredictable(self) -> dict[str, str]:
-        """Reasons why measurements cannot be predicted, by id."""
+        """The reasons why measurements cannot be predicted, by id."""
         return self._excluded("unpredictable")
 
     @cached_property
     def suspect(self) -> dict[str, str]:
-        """Reasons why measurements are considered wrong, by id."""
+        """The reasons why measurements are considered wrong, by id."""
         return self._excluded("suspect")
 
     def _excluded(self, effect: str) -> dict[str, str]:
@@ -63,34 +63,34 @@ class Evidence:
         }
 
     def publisher(self, point: Point) -> str:
-        """Publisher of a measurement."""
+        """Return the publisher of a measurement."""
         return self.provenance.sources[point.source_key].publisher
 
     def role(self, point: Point) -> Role:
-        """Role of a measurement, which depends only on its publisher's name."""
+        """Return the role of a measurement, which depends only on its publisher's name."""
         return role_of(self.publisher(point))
 
     def is_held_out(self, point: Point) -> bool:
-        """Whether a measurement's publisher is reserved for evaluation and never fitted."""
+        """Check whether a measurement's publisher is reserved for evaluation and never fitted."""
         return self.role(point) == "judge"
 
     def is_blind(self, point: Point) -> bool:
-        """Whether a measurement had not been used before publishers were split."""
+        """Check whether a measurement had not been used before publishers were split."""
         return self.provenance.sources[point.source_key].blind
 
     def is_used(self, point: Point) -> bool:
-        """Whether a measurement is not suspect and its model is entirely on chips."""
+        """Check whether a measurement is not suspect and its model is entirely on chips."""
         excluded = point.id in self.unpredictable or point.id in self.suspect
         return not (excluded or point.is_offloaded)
 
     def is_fitted(self, point: Point) -> bool:
-        """Whether a measurement is used to fit the shipped engines."""
+        """Check whether a measurement is used to fit the shipped engines."""
         return self.is_used(point) and not self.is_held_out(point)
 
 
 @cache
 def shipped() -> Evidence:
-    """Read the shipped evidence, once per process; raises InputError if a file is invalid."""
+    """Read the shipped evidence once per process; raises InputError if a file is invalid."""
     folder = shipped_folder("evidence")
     points = tuple(read_points(folder / "measured.csv").demand())
     return Evidence(points, load(folder / "sources.yaml", Provenance))

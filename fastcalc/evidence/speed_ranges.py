@@ -1,4 +1,4 @@
-"""80% ranges learned from held-out predictions, by fits without the publisher."""
+"""80% ranges learned from held-out predictions, which fits without the publisher make."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
@@ -33,8 +33,8 @@ def publishers_behind(
 ) -> list[int]:
     """Count the other publishers that measured the same chip, engine and phase. [1]
 
-    publisher : function that returns the publisher of a measurement
-    among : predictions of the measurements to count; None for the same ones
+    publisher : returns the publisher of a measurement
+    among : the predictions of the measurements to count; None for the same ones
     """
     return _others(predictions, publisher, _cell, among)
 
@@ -42,9 +42,9 @@ def publishers_behind(
 def unseen_kinds(
     predictions: Sequence[Prediction], publisher: Callable[[Point], str]
 ) -> list[bool]:
-    """Whether no other publisher measured the engine on the chip class, in the same phase.
+    """Check whether no other publisher measured the engine on the chip class in that phase.
 
-    publisher : function that returns the publisher of a measurement
+    publisher : returns the publisher of a measurement
     """
     return [count == 0 for count in _others(predictions, publisher, _kind)]
 
@@ -67,9 +67,9 @@ def _others(
 def by_novelty(
     predictions: Sequence[Prediction], behind: Sequence[int]
 ) -> dict[str, list[Prediction]]:
-    """Predictions grouped by other publishers: none, few, and enough.
+    """Group predictions by the number of other publishers: none, few, and enough.
 
-    behind : result of `publishers_behind`
+    behind : the result of `publishers_behind`
     """
     ends = (("none", 0, 0), ("one or two", 1, ENOUGH - 1), ("three or more", ENOUGH, inf))
     counted = list(zip(predictions, behind, strict=True))
@@ -91,10 +91,10 @@ def _kind(prediction: Prediction) -> tuple[str, str, str]:
 def ranged(
     prediction: Prediction, widths: RangeWidths, *, unseen: bool, behind: int = 0
 ) -> Prediction:
-    """Prediction with the range given by widths.
+    """Add the range given by widths to a prediction.
 
     unseen : whether its engine was not fitted on the chip class
-    behind : publishers that measured its chip, engine and phase [1]
+    behind : the number of publishers that measured its chip, engine and phase [1]
     """
     below, above = reach(
         widths,
@@ -121,10 +121,11 @@ def learned(
     those of new ones will be. Measurements not used in model selection therefore count several
     times.
 
-    predictions : predictions by fits without the publisher
-    blind : ids of the measurements that were not used in model selection
-    unseen : for each, whether no other publisher measured its engine on the chip class
-    behind : for each, other publishers that measured the same chip, engine and phase [1]
+    predictions : the predictions by fits without the publisher
+    blind : the ids of measurements that were not used in model selection
+    unseen : whether no other publisher measured the engine on the chip class, for each prediction
+    behind : the number of other publishers that measured the same chip, engine and phase, for each
+        prediction [1]
     """
     # The engines of other measurements state their own ranges.
     rows = zip(predictions, behind, unseen, strict=True)
@@ -174,9 +175,9 @@ _NAMES = (
 
 
 def _name(prediction: Prediction, behind: int) -> str:
-    """Name of the width of `RangeWidths` for a prediction.
+    """Name the `RangeWidths` width that applies to a prediction.
 
-    behind : publishers that measured its chip, engine and phase [1]
+    behind : the number of publishers that measured its chip, engine and phase [1]
     """
     return width_name(
         prediction.phase,
@@ -187,7 +188,7 @@ def _name(prediction: Prediction, behind: int) -> str:
 
 
 def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools) -> float:
-    """Divide the range width of some measurements by that of the others, 1 to 3. [1]"""
+    """Compute the ratio of some measurements' range width to that of the others, 1 to 3. [1]"""
     if not chosen.any() or chosen.all():
         return 1.0
     wide, usual = (
@@ -197,16 +198,16 @@ def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools
 
 
 def _needed(prediction: Prediction) -> tuple[float, float]:
-    """Width below and above with which a range contains a measurement, without fitted time. [1]"""
+    """Compute the widths below and above that contain a measurement, without fitted time. [1]"""
     too_fast, typical = log(prediction.bias), log(prediction.typical)
     times = float(half_width(least=1.0, fitted_share=prediction.fitted_share))
     return (too_fast - max(-typical, 0.0)) / times, (-too_fast - max(typical, 0.0)) / times
 
 
 def _quantile(numbers: Floats, sources: Array, counts: Floats, fraction: float) -> float:
-    """Weighted quantile; a source's weight is the square root of its number of measurements.
+    """Compute a quantile, where a source weighs the square root of its number of measurements.
 
-    counts : number of times that each measurement counts [1]
+    counts : the number of times that each measurement counts [1]
     """
     _, inverse, points = np.unique(sources, return_inverse=True, return_counts=True)
     weights = counts / np.sqrt(points[inverse])

@@ -1,4 +1,4 @@
-"""All passes of many measurements in one stack, so that one call evaluates all of them."""
+"""Stack of the steps of many measurements, so that one call evaluates all of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 @dataclass(frozen=True)
 class Pile:
-    """Passes of chips with the same execution model, one element each.
+    """The steps on chips with the same execution model, one element each.
 
-    point, times : position of the measurement that a pass belongs to, and its repetitions [1]
+    point, times : the position of the measurement that a step belongs to, and its repetitions [1]
     """
 
     work: PassWork
@@ -34,23 +34,24 @@ class Pile:
     is_spatial: bool
 
     def seconds(self, software: EngineParameters) -> Floats:
-        """Time of each pass, including its repetitions. [s]"""
+        """Compute the time of each step, including its repetitions. [s]"""
         return np.asarray(self.step(software).seconds * self.times, dtype=float)
 
     def step(self, software: EngineParameters) -> Step:
-        """Single step of each pass."""
+        """Compute a single run of each step."""
         one_pass = spatial_pass if self.is_spatial else expected_step
         return one_pass(self.work, self.chip, software)
 
 
 @dataclass(frozen=True)
 class StackedPoints:
-    """Measurements as numbers, and the batch of each.
+    """Measurements as numbers, with the batch of each.
 
-    piles : passes of chips that run layer after layer, and of those with a region per layer
-    measured, bound, overhead : measured time, its lower bound, and time per request overhead [s]
-    tokens : tokens that, divided by the time, give the rate; 1 for a time [1]
-    typical : speed on the median of the possible layouts, relative to the chosen one [1]
+    piles : the steps of chips that run layers in sequence, and of those with a region per layer
+    measured, bound, overhead : the measured time, its lower bound, and the time per request
+        overhead [s]
+    tokens : the number of tokens that, divided by the time, gives the rate; 1 for a time [1]
+    typical : the median speed over possible layouts, relative to that of the chosen layout [1]
     """
 
     points: Sequence[Point]
@@ -64,16 +65,16 @@ class StackedPoints:
 
     @cached_property
     def sources(self) -> npt.NDArray[np.str_]:
-        """Source of each measurement."""
+        """The source of each measurement."""
         return np.array([point.source_key for point in self.points])
 
     @property
     def deployments(self) -> list[Deployment]:
-        """Deployment of each measurement."""
+        """The deployment of each measurement."""
         return [batch.deployment for batch in self.batches]
 
     def seconds(self, software: Sequence[EngineParameters] | None = None) -> Floats:
-        """Expected time of each measurement, with other parameters for each pile if given. [s]"""
+        """Compute the expected time of each measurement, with other parameters if given. [s]"""
         total = self.overhead
         for pile, parameters in zip(
             self.piles, software or [p.software for p in self.piles], strict=True
@@ -84,7 +85,7 @@ class StackedPoints:
 
     @property
     def fitted_share(self) -> Floats:
-        """Fitted share of each measurement's time in layers and request overhead. [1]"""
+        """The fitted fraction of each measurement's time in layers and request overhead. [1]"""
         printed, fitted = np.zeros(len(self.points)), self.overhead
         for pile in self.piles:
             spent = [
@@ -97,7 +98,7 @@ class StackedPoints:
 
 
 def rows_of(batches: Sequence[Batch]) -> StackedPoints:
-    """Stack batches of measurements into one array of numbers."""
+    """Stack batches of measurements into arrays."""
     points = [point for batch in batches for point in batch.points]
     is_time = np.array([point.is_time for point in points], dtype=bool)
     values = np.array([point.value for point in points], dtype=float)
@@ -121,7 +122,7 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
 
 
 def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
-    """Passes of chips with the same execution model; passes with one memory are joined."""
+    """Stack steps by execution model; those with a single memory are joined."""
     alone: list[Pile] = []
     joinable: list[Pile] = []
     first = 0

@@ -1,4 +1,4 @@
-"""A server start from its log: settings, memory, and cache capacity in tokens."""
+"""Parser for the log of a server start: settings, memory, and cache capacity in tokens."""
 
 import re
 from dataclasses import dataclass, field
@@ -53,10 +53,10 @@ SETTINGS: dict[str, dict[str, str]] = {
         "kv": "kv_cache_dtype",
     },
 }
-"""Names of each setting in server programs, by its name here."""
+"""The names of each setting in server programs, by its name here."""
 
 RANKS = ("tp", "pp", "dp")
-"""Settings that define the layout of a model over chips."""
+"""The settings that define the layout of a model over chips."""
 
 
 _ENGINES = (
@@ -68,24 +68,26 @@ _ENGINES = (
     ([0, 29], "vllm-0.28"),
     ([0, 33], "vllm-0.32"),
 )
-"""First release of vLLM that an engine file no longer describes, and the file."""
+"""For each engine file of an earlier vLLM release, the first release that it no longer
+describes."""
 
 
 @dataclass
 class StartLog:
     """A server start, as far as its log states it.
 
-    program, version : ``vllm``, ``sglang``, ``llama.cpp`` or ``tensorrt-llm``, and its release
-    settings : text of each setting, by the name of fastcalc's own option or field
-    weights, available, total, free : memory of a chip; the last two before the start [byte]
-    tokens : cache capacity of a replica [1]
-    length, at_once : longest sequence in tokens, and the number of them that fit in the cache [1]
-    graphs : memory of CUDA graphs [byte]
-    equivalent : share of memory that caches would have without the reserve for graphs [1]
-    backend : name of the attention backend
+    program, version : ``vllm``, ``sglang``, ``llama.cpp`` or ``tensorrt-llm``, and the release
+    settings : the text of each setting, by the name of fastcalc's own option or field
+    weights, available, total, free : the memory of a chip; the last two before the start [byte]
+    tokens : the cache capacity of a replica in tokens [1]
+    length, at_once : the longest sequence in tokens, and the number of such sequences that fit in
+        the cache [1]
+    graphs : the memory of CUDA graphs [byte]
+    equivalent : the memory fraction that leaves as much for caches without a reserve for graphs [1]
+    backend : the name of the attention backend
     stopped : the error that ended the start; empty if it succeeded
-    limits : largest values with which the server would start, from that error, by setting
-    needed : memory of a chip that one sequence needs, from that error [byte]
+    limits : the largest values with which the server would start, from that error, by setting
+    needed : the chip memory that one sequence needs, from that error [byte]
     """
 
     program: str
@@ -106,13 +108,13 @@ class StartLog:
     needed: float | None = None
 
     def number(self, name: str) -> float | None:
-        """A numeric setting; None if it is not stated."""
+        """Parse a numeric setting, or return None if it is not stated."""
         text = self.settings.get(name, "")
         return parse_number(text) if text[:1].isdigit() else None
 
     @property
     def engine(self) -> str:
-        """Find the engine entry that matches this release."""
+        """The engine entry that matches this release."""
         release = self._release
         if self.program != VLLM or not release:
             return self.program
@@ -120,7 +122,7 @@ class StartLog:
 
     @property
     def _release(self) -> list[int]:
-        """Major and minor version; empty if unknown."""
+        """The major and minor version, or an empty list if unknown."""
         # A checkout without tags always has the version 0.1.dev.
         if self.version.startswith("0.1.dev"):
             return []
@@ -133,5 +135,5 @@ class StartLog:
         return self.program == VLLM and (is_old or self.is_on("first_engine"))
 
     def is_on(self, name: str) -> bool:
-        """Whether a setting is on."""
+        """Check whether a setting is on."""
         return self.settings.get(name) == "True"

@@ -21,7 +21,7 @@ _MARK = b"\xef\xbb\xbf"  # byte order mark of a UTF-8 file
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """One fault in a file, with its location."""
+    """A fault in a file, with its location."""
 
     file: str
     line: int
@@ -33,7 +33,7 @@ class FileFault:
 
 
 class NoTextError(Exception):
-    """A file that is not text, with the location of the first fault."""
+    """Raised for a file that is not text, with the location of the first fault."""
 
     def __init__(self, fault: FileFault) -> None:
         super().__init__(str(fault))
@@ -42,7 +42,7 @@ class NoTextError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Decoded text of a file, or its fault if it is not text."""
+    """The decoded text of a file, or its fault if it is not text."""
 
     file: str
     text: str
@@ -68,7 +68,7 @@ def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
 
 
 def text_in(file: str, stream: BufferedReader) -> Text:
-    """Remaining content of an open file as UTF-8 text; raises InputError if it is too large."""
+    """Read the rest of an open file as UTF-8 text; raises InputError if it is too large."""
     raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         too_large = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"
@@ -82,7 +82,7 @@ def text_in(file: str, stream: BufferedReader) -> Text:
 def decoded(file: str, raw: bytes, first: int = 1) -> str:
     """Decode some lines of a file; raises NoTextError if they are not UTF-8.
 
-    first : number of the first line
+    first : the number of the first line
     """
     try:
         return raw.decode()

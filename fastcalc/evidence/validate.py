@@ -25,9 +25,9 @@ _WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed")
 
 
 class PackedPredictions(RebuiltSequence[Prediction]):
-    """Predictions in the order of their measurements, some of which have none.
+    """The predictions of measurements in order, some of which have none.
 
-    predicted : number of measurements with a prediction [1]
+    predicted : the number of measurements with a prediction [1]
     """
 
     def __init__(self, points: Sequence[Point]) -> None:
@@ -52,14 +52,14 @@ class PackedPredictions(RebuiltSequence[Prediction]):
             self._codes[position] = code
 
     def close(self) -> None:
-        """Finish storing; measurements without a prediction are omitted."""
+        """Finish storing, and omit measurements without a prediction."""
         self._index = array("i", (index for index, code in enumerate(self._codes) if code >= 0))
 
     def __len__(self) -> int:
         return len(self._index)
 
     def at(self, position: int) -> Prediction:
-        """Prediction at a position among those of measurements that have one."""
+        """Return the prediction at a position among the measurements that have one."""
         index = self._index[position]
         numbers = {name: column.item(index) for name, column in self._numbers.items()}
         # A prediction with only a bound has no range.
@@ -70,7 +70,7 @@ class PackedPredictions(RebuiltSequence[Prediction]):
 
 
 _AT_ONCE = 4000
-"""Number of measurements predicted together; their passes take some megabytes."""
+"""The number of measurements predicted together, whose steps take some megabytes."""
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,15 @@ class Validation:
     groups: Sequence[Group]
 
     def of(self, kind: str) -> list[Group]:
-        """Groups of one kind."""
+        """List the groups of one type."""
         return [group for group in self.groups if group.name.startswith(kind)]
 
 
 @dataclass(frozen=True)
 class Shipped:
-    """Validation of the shipped evidence; fits without the publisher predict fitted measurements.
+    """The validation of the shipped evidence, whose fitted measurements are held out in turn.
 
-    held_out : measurements of publishers that are not used in any fit
+    held_out : the measurements of publishers that are not used in any fit
     """
 
     fitted: Validation
@@ -110,9 +110,9 @@ def validate(
 ) -> Validation:
     """Predict measurements, with a given engine for all if any, and score the predictions.
 
-    deployments : deployments of other measurements, which are reused
+    deployments : the deployments of other measurements, which are reused
     is_own : whether these are a user's measurements, in which questionable units are skipped
-    so_far : progress callback, called with the number of predictions
+    so_far : a progress callback, called with the number of predictions
     """
     deployments = deployments or PointDeployments(catalogue, engine)
     predictions, left = _predicted(points, deployments, is_own=is_own, so_far=so_far)
@@ -126,7 +126,7 @@ def _predicted(
     is_own: bool = False,
     so_far: Callable[[int], None] = lambda _: None,
 ) -> tuple[PackedPredictions, list[Skipped]]:
-    """Predictions of measurements, and the measurements that cannot be predicted."""
+    """Predict measurements, and list those that cannot be predicted."""
     groups, reasons = alike(points, deployments)
     predictions = PackedPredictions(points)
     for batches in _pooled(batches_of(groups, points, reasons, _AT_ONCE)):

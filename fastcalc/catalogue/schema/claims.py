@@ -1,4 +1,4 @@
-"""Schema of a file of claims: statements of articles, and the numbers that would support them."""
+"""Schema of a file of claims: statements in articles, and the numbers that support them."""
 
 from typing import Annotated, Any, Literal
 
@@ -19,12 +19,13 @@ _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a 
 
 
 class Input(Entry):
-    """Input of a test: numbers, names, or numbers from catalogue entries.
+    """An input of a test: numbers, names, or numbers from catalogue entries.
 
-    A file contains ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` with a
-    ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI;
-    ``factor`` is the SI value of the ``unit``. Numbers may have a ``range``, given by its lower and
-    upper limit. A name may have other plausible names. The verdict covers the whole range.
+    In a file, it is written as ``6``, ``[0.75, 0.68]``, ``44 GB`` or ``glm-4.7``, as a mapping with
+    ``value``, ``source`` and ``note``, or as ``{entry: hardware/wse-3, field: area}``. Values are
+    in SI; ``factor`` is the SI value of the ``unit``. Numbers may have a ``range``, given by its
+    lower and upper limit. A name may have other plausible names. The verdict covers the whole
+    range.
     """
 
     values: tuple[float, ...] = ()
@@ -45,7 +46,7 @@ class Input(Entry):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Json]:
-        """JSON Schema of the allowed content of a file, for editors."""
+        """Build the JSON Schema of the allowed content of a file, for editors."""
         number: Json = {"type": "number"}
         text: Json = {"type": "string"}
         several: Json = {"type": "array", "items": {"anyOf": [number, text]}, "minItems": 1}
@@ -135,7 +136,7 @@ def _bounded(value: float) -> float:
 
 
 class Check(Entry):
-    """A test, and the condition on its number under which the claim holds.
+    """A test, and the condition on its result under which the claim holds.
 
     ``quantity`` describes the number, such as "user speed on wafers over that on GPUs". Several
     ``expected`` values apply to one number each, or are the limits of ``between``: two for all
@@ -167,13 +168,13 @@ class Check(Entry):
 
     @property
     def premises(self) -> dict[str, Input]:
-        """Inputs with a range, by name; `EXPECTED` is the value that the claim states."""
+        """The inputs with a range, by name; `EXPECTED` is the value that the claim states."""
         inputs = {**self.inputs, EXPECTED: self.expected}
         return {name: premise for name, premise in inputs.items() if premise.ends or premise.others}
 
 
 class Article(Entry):
-    """Source of a claim, as far as the article identifies itself."""
+    """The source of a claim, as far as the article identifies itself."""
 
     title: str
     author: Name | None = None
@@ -183,7 +184,7 @@ class Article(Entry):
 
 
 class Claim(Entry):
-    """A statement of articles in our own words; without a ``check`` it is external.
+    """A statement from articles in our own words; without a ``check`` it is external.
 
     ``place`` gives headings and paragraphs by article, and ``hedge`` the limits that an author
     states. ``ours`` marks claims that no article states. ``conclusion`` tests the article's
@@ -205,7 +206,7 @@ class Claim(Entry):
 
     @property
     def checks(self) -> dict[str, Check]:
-        """Tests of the claim and of its conclusion, by key."""
+        """The tests of the claim and of its conclusion, by key."""
         return {key: self.given[key] for key in ("check", "conclusion") if key in self.given}
 
     @model_validator(mode="before")

@@ -24,12 +24,13 @@ Value = TypeVar("Value")  # core uses numbers that broadcast
 
 @dataclass(frozen=True)
 class Parameter:
-    """Declaration of one engine parameter.
+    """The declaration of an engine parameter.
 
-    neutral : value if a file leaves it out, which adds no time [SI]
-    raised : effect of a larger value on a step; None if that depends on the request
-    plausible : range of existing engines, with margin (EN004); None for the type's own limits [SI]
-    label : name in tables, as benchmark authors call it
+    neutral : the value if a file omits it, which adds no time [SI]
+    raised : the effect of a larger value on a step; None if it depends on the request
+    plausible : the range over existing engines, with margin (EN004); None for the type's own limits
+        [SI]
+    label : the name in tables, as benchmark authors call it
     """
 
     quantity: Any
@@ -41,7 +42,7 @@ class Parameter:
 
     @property
     def reader(self) -> QuantityReader:
-        """Reader of its values, with their dimension and limits."""
+        """The reader of its values, with their dimension and limits."""
         reader: QuantityReader = self.quantity.__metadata__[0]
         return reader
 
@@ -55,7 +56,7 @@ def choice(
     raised: Literal["faster", "slower"] | None = None,
     label: str = "",
 ) -> Any:
-    """Declare a parameter: a larger `rate` is faster, a larger `cost` slower; else it depends."""
+    """Declare a parameter with any effect; `rate` and `cost` declare faster and slower ones."""
     parameter = Parameter(quantity, neutral, meaning, raised, plausible, label)
     return field(default=neutral, metadata={"declared": parameter})
 
@@ -72,7 +73,7 @@ LARGE_SHARE = (0.6, 1.0)  # of a memory's capacity
 
 @dataclass(frozen=True, eq=False)
 class DeclaredParameters(Generic[Value]):
-    """All parameters, in the order in which files are written."""
+    """All engine parameters, in the order in which files are written."""
 
     bandwidth_fraction: Value = rate(
         Fraction,
@@ -421,4 +422,4 @@ STARTED_WITH = {
     "max_num_seqs": ("max_sequences", "small_sequences"),
     "max_num_batched_tokens": ("prompt_chunk", "small_chunk", "large_chunk", "whole_prompts"),
 }
-"""Parameters set when a server starts, by vLLM's name of the setting."""
+"""The parameters set when a server starts, by vLLM's name of the setting."""

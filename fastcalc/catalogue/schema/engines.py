@@ -26,13 +26,13 @@ from fastcalc.mentions import option
 HalfWidth = Annotated[float, Field(gt=0.0, le=3.0)]
 
 Phase = Literal["decode", "prefill", "served"]
-"""Phase whose speed a range describes: decode, prefill (and TTFT), or mixed serving."""
+"""The phase whose speed a range describes: decode, prefill (and TTFT), or mixed serving."""
 
 
 def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> str:
-    """Name of the `RangeWidths` field for a speed.
+    """Name the `RangeWidths` field that applies to a speed.
 
-    machine : class of the chip
+    machine : the class of the chip
     is_measured : whether at least three publishers measured prefill with the engine on that chip
     """
     if phase == "prefill" and is_measured:
@@ -44,21 +44,22 @@ def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bo
 
 
 class HalfWidths(Entry):
-    """Half-widths of a range below and above an expected speed, as logarithms."""
+    """The half-widths of a range below and above an expected speed, as logarithms."""
 
     below: HalfWidth
     above: HalfWidth
 
 
 class RangeWidths(Entry):
-    """Learned 80% ranges: scatter of speeds if no time is fitted, as logarithms.
+    """Learned 80% ranges: the scatter of speeds if no time is fitted, as logarithms.
 
-    decode, prefill, served, served_experts : below and above an expected speed, by measured phase
-    decode_datacenter : for dense models in decode on datacenter GPUs, which run few programs at
-        fixed clocks; None to use ``decode``
-    prefill_measured : for prefill on chips on which at least three publishers measured it with
-        the engine, so that its kernels are known; None to use ``prefill``
-    unseen : factor on the width for chip categories on which nobody measured the engine
+    decode, prefill, served, served_experts : the half-widths below and above an expected speed, by
+        measured phase
+    decode_datacenter : the half-widths for dense models in decode on datacenter GPUs, which run few
+        programs at fixed clocks; None to use ``decode``
+    prefill_measured : the half-widths for prefill on chips where at least three publishers measured
+        it with the engine, so that its kernels are known; None to use ``prefill``
+    unseen : the factor on the width for chip classes on which nobody measured the engine
     """
 
     decode: HalfWidths
@@ -71,7 +72,7 @@ class RangeWidths(Entry):
     basis: str
 
     def of(self, phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> HalfWidths:
-        """Half-widths for a phase, for models with routed experts or dense models. [1]
+        """Look up the half-widths for a phase, for mixture-of-experts or dense models. [1]
 
         machine, is_measured : as for `width_name`
         """
@@ -88,7 +89,7 @@ class RangeWidths(Entry):
 
 
 class SpeedRange(Entry):
-    """A stated 80% range: ``expected / below`` to ``expected * above``."""
+    """A stated 80% range from ``expected / below`` to ``expected * above``."""
 
     below: Annotated[float, Field(ge=1.0, le=100.0)]
     above: Annotated[float, Field(ge=1.0, le=100.0)]
@@ -96,7 +97,7 @@ class SpeedRange(Entry):
 
 
 Ranges = dict[Literal["decode", "prefill", "served", "unseen", "offload", "reserve"], SpeedRange]
-"""Subjects of stated ranges, which replace learned ranges. ``unseen`` applies to all speeds without
+"""Stated ranges by subject, which replace learned ranges. ``unseen`` applies to all speeds without
 another range, ``offload`` to a model that is partly on a host, and ``reserve`` to memory that is
 neither weights nor caches."""
 
@@ -112,11 +113,11 @@ else:
 
 
 class Parameters(_Declared):
-    """Efficiencies and overheads of software; an omitted value adds no time."""
+    """The efficiencies and overheads of an engine; an omitted value adds no time."""
 
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
-    """Parameters in which later values replace earlier ones."""
+    """Merge parameters, where later values replace earlier ones."""
     for override in later:
         first = first.model_copy(update=override.given)
     return first
@@ -126,11 +127,11 @@ _KINDS_OF_ATTENTION = {"latent": "mla", "compressed": "compressed"}
 
 
 class Instead(Entry):
-    """Engine that replaces another for old measurements, or for some chips or models.
+    """An engine that replaces another for old measurements, or for some chips or models.
 
-    kinds, architectures : of the chips to which it applies; all if omitted
-    attention : of the models to which it applies: over latents (``mla``), or over ``compressed``
-        entries; all if omitted
+    kinds, architectures : the chip types and architectures to which it applies; all if omitted
+    attention : the attention of the models to which it applies: over latents (``mla``), or over
+        ``compressed`` entries; all if omitted
     """
 
     engine: Identifier
@@ -140,37 +141,37 @@ class Instead(Entry):
     attention: Literal["latent", "compressed"] | None = None
 
     def is_of(self, hardware: Hardware) -> bool:
-        """Whether it applies to a chip."""
+        """Check whether it applies to a chip."""
         is_kind = not self.kinds or hardware.kind in self.kinds
         return is_kind and (not self.architectures or hardware.architecture in self.architectures)
 
     def is_for(self, model: Model) -> bool:
-        """Whether it applies to a model."""
+        """Check whether it applies to a model."""
         kinds = {block.attention.kind for block in model.blocks if block.attention}
         return self.attention is None or _KINDS_OF_ATTENTION[self.attention] in kinds
 
 
 class FormatRow(Entry):
-    """Statement about formats on some architectures, or on all if none are named."""
+    """A statement about formats on some architectures, or on all if none are named."""
 
     architectures: list[Identifier] | None = None
     source: str
     note: str | None = None
 
     def is_on(self, hardware: Hardware) -> bool:
-        """Whether it applies to a chip."""
+        """Check whether it applies to a chip."""
         return self.architectures is None or hardware.architecture in self.architectures
 
 
 class DefaultCache(FormatRow):
-    """Default cache format of some models on some chips.
+    """The default cache format of some models on some chips.
 
-    cache : the format
-    weights : weight formats to which it applies, if not the model's own; all formats and the
-        model's own if omitted
-    models : to which it applies; all if omitted. Models that extend one of them are included
-    replaces : formats that may be requested and are replaced by this one
-    is_default : False if it only replaces requested formats
+    cache : the cache format
+    weights : the weight formats to which it applies, if not the model's own; if omitted, it applies
+        to all formats, including the model's own
+    models : the models to which it applies, including those that extend them; all if omitted
+    replaces : the formats that may be requested and are replaced by this one
+    is_default : whether it is also used if no format is requested
     """
 
     cache: CacheFormatName
@@ -180,11 +181,11 @@ class DefaultCache(FormatRow):
     replaces: list[CacheFormatName] = []
 
     def is_on(self, hardware: Hardware) -> bool:
-        """Whether it applies to a chip; to all chips if its list is empty, as for its models."""
+        """Check whether it applies to a chip, which it always does if no chips are listed."""
         return not self.architectures or super().is_on(hardware)
 
     def is_for(self, model: Model, weights: str | None, hardware: Hardware) -> bool:
-        """Whether it applies to a model with weights in a format on a chip."""
+        """Check whether it applies to a model with weights in a format on a chip."""
         base = (weights or "").partition("+")[0]
         is_copy = base in self.weights and weights != model.format_name
         is_of = not self.models or not {model.id, *model.bases}.isdisjoint(self.models)
@@ -192,9 +193,9 @@ class DefaultCache(FormatRow):
 
 
 class FormatsRun(FormatRow):
-    """Formats that software runs.
+    """The formats that an engine runs.
 
-    weights, caches : formats that may be requested
+    weights, caches : the formats that may be requested
     """
 
     weights: list[FormatName]
@@ -202,10 +203,10 @@ class FormatsRun(FormatRow):
 
 
 class FormatsRefused(FormatRow):
-    """Formats with which software does not start.
+    """The formats with which an engine does not start.
 
-    weights, caches : formats without a kernel, published or not; an empty list ends the refusals,
-        so that rows of the engine that this one extends do not apply
+    weights, caches : the formats without a kernel, published or not; an empty list ends the
+        refusals, so that inherited rows do not apply
     """
 
     weights: list[FormatName] | None = None
@@ -213,16 +214,16 @@ class FormatsRefused(FormatRow):
 
 
 Rank = Literal["tp", "pp", "ep", "dp"]
-"""Kinds of ranks in a layout, of which there may be more than one."""
+"""The types of parallelism in a layout."""
 
 RANKS: tuple[Rank, ...] = ("tp", "pp", "ep", "dp")
 
 
 class SplitMode(Entry):
-    """A supported way to divide a model among chips, for software that supports only some.
+    """A supported way to divide a model among chips, for engines that support only some.
 
-    ranks : kinds of ranks that may be more than one
-    flag : flag that selects it on the command line of the software
+    ranks : the types of parallelism that may have more than one rank
+    flag : the flag that selects it on the engine's command line
     """
 
     ranks: Annotated[list[Rank], Field(min_length=1)]
@@ -232,10 +233,11 @@ class SplitMode(Entry):
 
 
 class WideningKernel(FormatRow):
-    """A kernel that multiplies at the 16-bit rate whatever the chip's units, usually by upcasting.
+    """A kernel that multiplies at the 16-bit rate on any chip, usually by upcasting.
 
-    kernel : name in the engine's code and logs
-    weights, experts, caches : formats that it takes, for all weights or for routed experts only
+    kernel : the name in the engine's code and logs
+    weights, experts, caches : the formats that it accepts for all weights, for routed experts only,
+        and for caches
     """
 
     kernel: Name
@@ -245,21 +247,21 @@ class WideningKernel(FormatRow):
 
 
 Program = Literal["exllama", "llama-cpp", "mlx", "sglang", "tensorrt-llm", "vllm"]
-"""Server programs whose start-up rules are known."""
+"""The server programs whose start-up rules are known."""
 
 
 class LoweredShare(NamedTuple):
-    """Default fraction of memory of an engine, and the lower one with which it starts on a chip."""
+    """The default memory fraction of an engine, and the lower one used at start on a chip."""
 
     usual: float
     on_chip: float
 
 
 class Engine(NamedEntry):
-    """Efficiency of one serving program on hardware.
+    """The efficiency of a serving engine on hardware.
 
-    program : server program whose start-up rules it follows; releases inherit it
-    split_modes : supported layouts over several chips, its default first; empty for all
+    program : the server program whose start-up rules it follows; releases inherit it
+    split_modes : the supported layouts over several chips, default first; empty for all
     """
 
     id: Identifier
@@ -290,24 +292,24 @@ class Engine(NamedEntry):
 
     @property
     def default_ranks(self) -> tuple[Rank, ...]:
-        """Kinds of ranks that may be more than one by default."""
+        """The types of parallelism that may have more than one rank by default."""
         return tuple(self.split_modes[0].ranks) if self.split_modes else RANKS
 
     def split_mode_of(self, ranks: Collection[Rank]) -> SplitMode | None:
-        """First split mode that allows more than one of all given ranks; None if none does."""
+        """Find the first split mode that supports all given types of parallelism, or None."""
         return next((mode for mode in self.split_modes if set(ranks) <= {*mode.ranks}), None)
 
     def stated_range(self, name: Phase | Literal["offload"]) -> SpeedRange | None:
-        """Range that the file states for a subject, or for all without another range."""
+        """Look up the stated range for a subject, or for all without a separate range."""
         ranges = self.ranges or {}
         return ranges.get(name) or ranges.get("unseen")
 
     def limited(self, limits: Parameters) -> "Engine":
-        """Engine with some parameters as set at its start, on every chip.
+        """Build the engine with some parameters as set at its start, on every chip.
 
         An engine that reserves memory for each prompt token of a step derives its share of memory
-        from that reserve. If the share is given, the rest of memory is for those tokens, and for
-        replicas of attention.
+        from that reserve. If the share is given, the rest of the memory is for those tokens, and
+        for attention replicas.
         """
         if "memory_fraction" in limits.given and "chunk_memory" in self.parameters.given:
             derived = dict.fromkeys(("chunk_memory", "replica_memory"), "0 GiB")
@@ -320,7 +322,7 @@ class Engine(NamedEntry):
         return self.model_copy(update={"parameters": parameters, "architectures": by_architecture})
 
     def _within_budget(self, parameters: Parameters, limits: Parameters) -> Parameters:
-        """Parameters whose sequences are limited to a budget of tokens, one token per sequence.
+        """Limit the number of sequences to a budget of tokens, one token per sequence.
 
         vLLM lowers its default number of sequences to the budget (vllm/engine/arg_utils.py) and
         refuses a larger one that is given (vllm/config/scheduler.py). SGLang's budget
@@ -342,7 +344,7 @@ class Engine(NamedEntry):
         )
 
     def lowered_share(self, hardware: Hardware) -> LoweredShare | None:
-        """Fraction of a chip's memory that it takes instead of its default; None to keep that."""
+        """Find the memory fraction used on a chip instead of the default, or None."""
         usual = self.parameters.given.get("memory_fraction")
         on_chip = self.on(*hardware.groups).given.get("memory_fraction")
         if usual is None or on_chip is None or on_chip.si >= usual.si:
@@ -350,6 +352,6 @@ class Engine(NamedEntry):
         return LoweredShare(usual.si, on_chip.si)
 
     def on(self, *groups: str | None) -> Parameters:
-        """Parameters for a chip; values for its architecture override values for its kind."""
+        """Look up the parameters for a chip, where the narrowest group takes precedence."""
         overrides = [self.architectures[key] for key in groups if key in self.architectures]
         return merged(self.parameters, *overrides)

@@ -8,9 +8,9 @@ from fastcalc.catalogue.schema.quantities import Entry
 
 
 class EvidenceSource(Entry):
-    """Publication and method of the measurements whose ids share a prefix.
+    """The publication and method of the measurements whose ids share a prefix.
 
-    publisher : who measured or published them; determines whether they are used for fitting
+    publisher : who measured or published them, which determines whether they are used for fitting
     blind : whether nobody had seen these measurements when publishers were split
     """
 
@@ -24,7 +24,7 @@ class EvidenceSource(Entry):
 
 
 class Exclusion(Entry):
-    """Measurements excluded from all fits: suspect ones are still predicted and shown."""
+    """Measurements excluded from all fits; suspect ones are still predicted and shown."""
 
     rows: Annotated[list[str], Field(min_length=1)]
     effect: Literal["unpredictable", "suspect"]
@@ -32,7 +32,7 @@ class Exclusion(Entry):
 
 
 class Provenance(Entry):
-    """Sources by the prefix of their ids, and exclusions."""
+    """The sources by the prefix of their ids, and the exclusions."""
 
     sources: dict[str, EvidenceSource]
     exclusions: list[Exclusion] = []

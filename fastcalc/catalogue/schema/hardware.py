@@ -44,15 +44,16 @@ class Memory(Entry):
 
 
 BRIDGED = "bridged"
-"""Names in engines for chips in groups with a fast link, connected by the bus of a host."""
+"""The name in engine files for chips in groups with a fast link, connected by the bus of a host."""
 
 
 BRIDGED_CHIPS = 2
-"""Number of cards that a bridge joins; larger domains have a switch or mesh and end there. [1]"""
+"""The number of cards that a bridge joins; larger domains have a switch or mesh and end there.
+[1]"""
 
 
 class Link(Entry):
-    """A link between chips: one direction, one chip.
+    """A link between chips, in one direction for one chip.
 
     Collectives achieve more on some types: ``nvlink`` goes through a switch or a bridge, ``xgmi``
     and ``thunderbolt`` join every two chips, ``pcie`` goes through the host.
@@ -72,37 +73,38 @@ class Links(Entry):
 
     @property
     def fastest(self) -> Quantity | None:
-        """Faster of the two links, which also limits a chip's link to its host."""
+        """The faster of the two links, which also limits a chip's link to its host."""
         bandwidths = (link.bandwidth for link in (self.scale_up, self.scale_out) if link)
         return max(bandwidths, key=lambda choice: choice.si, default=None)
 
 
 class Fabric(Entry):
-    """Network on the chip itself, distinct from memory and from links between chips."""
+    """The network on the chip itself, as distinct from memory and from links between chips."""
 
     bandwidth: Bandwidth
 
 
 class Power(Entry):
-    """Maximum power draw of the chip as printed by the vendor, and with its share of the site."""
+    """The maximum power draw of the chip as published, and with its share of the site."""
 
     chip: Watts
     all_in: Watts | None = None
 
 
 Terms = Literal["on-demand", "reserved", "spot", "marketplace", "survey", "estimate"]
-"""Terms of a price per hour: a cloud's (on demand, reserved, or spot, which the cloud may reclaim),
-a marketplace's for machines of single owners, a survey's with mixed terms, or an estimate.
-"""
+"""The terms of a price per hour: a cloud's (on demand, reserved, or spot, which the cloud may
+reclaim), a marketplace's for machines of single owners, a survey's with mixed terms, or an
+estimate. """
 
 DEFAULT_TERMS: tuple[Terms, ...] = ("on-demand", "survey", "estimate", "marketplace")
-"""Default order of terms: a chip is priced at the first that its file has."""
+"""The default order of terms: a chip is priced at the first of these that its file has."""
 
 
 class Offer(Entry):
-    """Price of an hour of one chip, with its provider and terms.
+    """A price per chip-hour with its provider and terms.
 
-    instance_chips : in the largest instance at this price per chip: no fast link joins more [1]
+    instance_chips : the chips in the largest instance at this price per chip, which limits the link
+        domain [1]
     """
 
     provider: Name | None = None
@@ -114,12 +116,12 @@ class Offer(Entry):
 
     @property
     def name(self) -> str:
-        """Provider, region and terms."""
+        """The provider, region and terms."""
         return ", ".join(item for item in (self.provider, self.region, self.kind) if item)
 
     @property
     def kind(self) -> str:
-        """Its terms, with the length of a commitment if stated."""
+        """The terms, with the length of a commitment if stated."""
         months = self.commitment_months
         return f"{self.terms} for {months} months" if months else self.terms
 
@@ -131,7 +133,7 @@ class Offer(Entry):
 
 
 class Price(Entry):
-    """Prices of an hour on different terms, and the purchase price of the chip.
+    """Hourly prices on different terms, and the purchase price of the chip.
 
     ``cloud`` is a rental price whose terms the file does not state. It has priority over all
     offers, but never counts as a price on terms that a user asks for.
@@ -143,24 +145,24 @@ class Price(Entry):
 
     @property
     def offer(self) -> Offer | None:
-        """Offer that prices the chip by default, without ``cloud``."""
+        """The offer that prices the chip by default, without ``cloud``."""
         if self.cloud:
             return None
         return next(filter(None, map(self.offered, DEFAULT_TERMS)), None)
 
     def offered(self, terms: Terms) -> Offer | None:
-        """Median offer on some terms; of two, the cheaper."""
+        """Find the median offer on some terms; of two, the cheaper."""
         offers = [offer for offer in self.offers if offer.terms == terms]
         offers.sort(key=lambda offer: offer.price.si)
         return offers[(len(offers) - 1) // 2] if offers else None
 
     @property
     def rent(self) -> Quantity | None:
-        """Default price per hour."""
+        """The default price per hour."""
         return self.cloud or (self.offer.price if self.offer else None)
 
     def divided(self, chips: int) -> "Price":
-        """The price divided among some chips."""
+        """Divide the price among some chips."""
 
         def share(price: Quantity | None) -> Quantity | None:
             return price and price.model_copy(update={"si": price.si / chips})
@@ -184,7 +186,7 @@ class Node(Entry):
 
 
 def _usual_execution(fields: dict[str, Any]) -> Literal["sequential", "spatial"]:
-    """Default execution mode of a kind of chip."""
+    """Return the default execution mode for a type of chip."""
     return "spatial" if fields.get("kind") in ("wafer", "lpu") else "sequential"
 
 
@@ -192,7 +194,7 @@ RateFormat = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4"
 
 
 class Hardware(NamedEntry):
-    """An accelerator as printed by its vendor, without fitted or guessed values."""
+    """An accelerator as published by its vendor, without fitted or guessed values."""
 
     id: Identifier
     name: Name
@@ -223,14 +225,14 @@ class Hardware(NamedEntry):
     excused: Excuses = {}
 
     def rate(self, name: str) -> Quantity | None:
-        """Dense peak in a number format; None if the chip has none."""
+        """Look up the dense peak in a number format, or None if the chip has none."""
         return next(
             (peak for number_format, peak in self.peak.items() if number_format == name), None
         )
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Groups for which engines may have separate values, the narrowest last."""
+        """The groups for which engines may have separate values, the narrowest last."""
         up = self.links.scale_up
         names = self.kind, up and up.kind, BRIDGED if self.is_bridged else None, self.architecture
         return tuple(name for name in names if name)
@@ -244,7 +246,7 @@ class Hardware(NamedEntry):
 
     @property
     def node_chips(self) -> int | None:
-        """Chips in the node in which it is sold; None if not stated. [1]"""
+        """The number of chips in the node in which it is sold, or None if not stated. [1]"""
         if self.node is None:
             return None
         up = self.links.scale_up
@@ -253,7 +255,7 @@ class Hardware(NamedEntry):
 
     @once
     def joined(self, chips: int | None) -> "Hardware":
-        """The same chip with a limit on the chips that its fast link joins; None for no limit."""
+        """Limit the number of chips that the chip's fast link joins; None for no limit."""
         up = self.links.scale_up
         if chips is None or up is None or up.domain is None or up.domain.si <= chips:
             return self
@@ -265,7 +267,7 @@ class Hardware(NamedEntry):
     @property
     @once
     def chip_price(self) -> Price:
-        """Price of one chip: its share of the node's price, or the price in its own file."""
+        """The price of one chip: its share of the node's price, or the price in its own file."""
         if self.node is None or self.node_chips is None:
             return self.price
         node_share = self.node.price.divided(self.node_chips)

@@ -33,7 +33,7 @@ from fastcalc.written import listed, shown
 
 
 class Indexer(Entry):
-    """Light heads that score the whole context and select the tokens that attention reads.
+    """A lightweight indexer that scores the whole context and selects the tokens to attend to.
 
     ``top_k`` counts tokens or compressed entries. ``pool`` tokens share a key. A ``shared`` indexer
     is from an earlier layer: it adds neither weights nor keys.
@@ -74,7 +74,7 @@ class Attention(Entry):
 
     @property
     def cached_heads(self) -> int:
-        """Key-value heads in the cache. [1]"""
+        """The number of key-value heads in the cache. [1]"""
         return self.kv_heads or self.heads
 
     @model_validator(mode="after")
@@ -197,10 +197,11 @@ AnyFFN = Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 
 
 class Block(Entry):
-    """A run of equal layers; ``norms`` as wide as the hidden state, one per component by default.
+    """A run of equal layers.
 
-    ``other_matrices`` and ``other_parameters`` are weights of each layer without a separate key:
-    in matrices that every token is multiplied with, and in small vectors.
+    ``norms`` counts norms as wide as the hidden state, by default one per component.
+    ``other_matrices`` and ``other_parameters`` are weights of each layer without a separate key: in
+    matrices that every token is multiplied with, and in small vectors.
     """
 
     count: LayerCount
@@ -212,7 +213,7 @@ class Block(Entry):
 
     @property
     def parts(self) -> int:
-        """Number of components in a layer: attention, feed-forward network or both. [1]"""
+        """The number of components in a layer: attention, feed-forward network or both. [1]"""
         return (self.attention is not None) + (self.ffn is not None)
 
     @model_validator(mode="after")
@@ -223,7 +224,7 @@ class Block(Entry):
 
 
 class Mtp(Entry):
-    """Multi-token-prediction layers of a checkpoint; like the last block by default."""
+    """The multi-token-prediction layers of a checkpoint, by default like the last block."""
 
     layers: Whole
     own_embedding: bool = False
@@ -233,7 +234,7 @@ class Mtp(Entry):
 
 
 class Published(Entry):
-    """Published counts, to check computed counts against."""
+    """Published counts against which computed counts are checked."""
 
     label: Name | None = None
     total: Count | None = None
@@ -252,7 +253,7 @@ def _repository(name: object) -> object:
 
 
 REPOSITORY = re.compile(r"\w[\w.-]{0,59}/\w[\w.-]{0,95}", re.ASCII)
-"""Owner and name on Hugging Face."""
+"""The owner and name of a repository on Hugging Face."""
 
 RepositoryName = Annotated[str, BeforeValidator(_repository)]
 
@@ -275,7 +276,7 @@ GroupName = Annotated[str, BeforeValidator(_group)]
 
 
 class Quotation(Entry):
-    """Text printed by a source other than the shape's source."""
+    """A quotation from a source other than that of the shape."""
 
     text: str
     source: str
@@ -284,7 +285,7 @@ class Quotation(Entry):
 Uncounted = Literal[
     "weight_format", "expert_format", "kv_format", "max_context", "window", "top_k", "pool"
 ]
-"""Keys that affect bytes and FLOPs but cannot be checked by a parameter count."""
+"""The keys that affect bytes and FLOPs but cannot be checked by a parameter count."""
 
 
 class Model(NamedEntry):
@@ -342,7 +343,7 @@ class Model(NamedEntry):
     _asked_as: tuple[str, ...] = ()
 
     def asked_as(self, names: Iterable[str]) -> "Model":
-        """The model under the name that a user asks for; an alias may mean another model."""
+        """Name the model as the user asks for it, since an alias may mean another model."""
         names_by_key = {name.lower(): name for name in (self.id, *self.aliases)}
         known_names = [names_by_key[name.lower()] for name in names if name.lower() in names_by_key]
         if all(name == self.id for name in known_names):
@@ -353,12 +354,12 @@ class Model(NamedEntry):
 
     @property
     def asked_name(self) -> str:
-        """Id or alias that a user asks for, which sentences use for the model."""
+        """The id or alias that a user asks for, which sentences use for the model."""
         return self._asked_as[0] if self._asked_as else self.id
 
     @property
     def heading(self) -> str:
-        """Name of the model, or the names of the requested aliases with the name of their shape."""
+        """The name of the model, or the requested aliases with the name of their shape."""
         if not self._asked_as:
             return self.name
         printed = {alias: self.repositories.get(alias, alias) for alias in self._asked_as}
@@ -368,12 +369,12 @@ class Model(NamedEntry):
 
     @property
     def own_formats(self) -> WeightFormats:
-        """Published number format of each group of matrices."""
+        """The published number format of each group of matrices."""
         return _own_formats(self)
 
     @property
     def format_name(self) -> str:
-        """Name of the published formats in records: that of the experts if only theirs differs."""
+        """The name of the published formats in records: the experts' if only theirs differs."""
         formats = self.own_formats
         only_experts = [name for name, _ in formats.groups] == ["experts"]
         return formats.of("experts").id if only_experts else formats.text

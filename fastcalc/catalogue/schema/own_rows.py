@@ -1,4 +1,4 @@
-"""A user's own measurements of a deployment, each with its slowdown over the prediction."""
+"""Schema of a user's own measurements of a deployment, each with its slowdown."""
 
 from typing import Annotated
 
@@ -11,13 +11,13 @@ _Ranks = Annotated[int, Field(ge=1)] | None
 
 
 class OwnRow(Entry):
-    """One measurement with the engine's expectation for it.
+    """A measurement with the engine's expectation for it.
 
-    batch, context, prompt : sequences decoded together, and mean lengths in tokens
-    decode_share : share of decode in the expected time [1]
-    slower : measured over expected time [1]
-    drafted : number of draft tokens [1]
-    point, metric : name of the measurement, and the measured metric
+    batch, context, prompt : the sequences decoded together, and the mean lengths in tokens
+    decode_share : the fraction of decode in the expected time [1]
+    slower : the ratio of measured to expected time [1]
+    drafted : the number of draft tokens [1]
+    point, metric : the name of the measurement, and the measured metric
     """
 
     batch: _Count
@@ -33,7 +33,7 @@ class OwnRow(Entry):
 class OwnDeployment(Entry):
     """A model on chips as measured by its owner; ranks are None if not stated.
 
-    date : of the latest measurement, as YYYY-MM or YYYY-MM-DD; empty if not stated
+    date : the date of the latest measurement, as YYYY-MM or YYYY-MM-DD; empty if not stated
     """
 
     hardware: Identifier
@@ -51,7 +51,7 @@ class OwnDeployment(Entry):
 
     @property
     def layout(self) -> str:
-        """Its chips, and its stated numbers of ranks above one, in words."""
+        """A phrase for its chips, and its stated numbers of ranks above one."""
         ranks = (("tp", self.tp), ("pp", self.pp), ("dp", self.dp), ("ep", self.ep))
         stated = [f"{name} {count}" for name, count in ranks if count and count > 1]
         return ", ".join([f"{self.chips} chip{'s' if self.chips > 1 else ''}", *stated])

@@ -20,7 +20,7 @@ Confidence = Literal["high", "medium", "low", "memory"]
 _ID = r"[a-z0-9][a-z0-9._-]*"
 Identifier = Annotated[str, Field(pattern=rf"^{_ID}$", max_length=80)]
 JoinedIdentifiers = Annotated[str, Field(pattern=rf"^{_ID}(\+{_ID})*$", max_length=160)]
-"""An engine, with variants after a '+'."""
+"""The name of an engine, with variants after a '+'."""
 
 
 def _on_one_line(text: str) -> str:
@@ -30,12 +30,12 @@ def _on_one_line(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_on_one_line)]
-"""Name of something, on one line."""
+"""A name on a single line."""
 Whole = Annotated[int, Field(gt=0, le=int(LIMITS["dimension"].maximum), strict=True)]
 LayerCount = Annotated[int, Field(gt=0, le=int(LIMITS["layers"].maximum), strict=True)]
 WholeOrZero = Annotated[int, Field(ge=0, le=int(LIMITS["dimension"].maximum), strict=True)]
 Excuses = dict[str, Annotated[str, Field(min_length=10)]]
-"""Rules of `fastcalc check` that a file violates for a good reason, each with that reason."""
+"""The rules of `fastcalc check` that a file violates for a good reason, each with that reason."""
 
 
 def _known(name: object, *, cache: bool = False) -> str:
@@ -55,7 +55,7 @@ CacheFormatName = Annotated[str, BeforeValidator(partial(_known, cache=True))]
 
 
 class Entry(BaseModel):
-    """A frozen record that refuses unknown keys."""
+    """A frozen record that rejects unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), defer_build=True
@@ -63,11 +63,11 @@ class Entry(BaseModel):
 
     @property
     def given(self) -> dict[str, Any]:
-        """Values that are given, by key."""
+        """The values that are given, by key."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def changed(self, **keys: Any) -> Self:
-        """Copy with some keys replaced; values are written as in a file, such as ``'4 TB/s'``."""
+        """Copy the entry with some keys replaced; values are as in a file, such as ``'4 TB/s'``."""
         stated = {name: vars(self)[name] for name in self.model_fields_set}
         try:
             return type(self).model_validate(stated | keys)
@@ -90,34 +90,34 @@ class NamedEntry(Entry):
 
     @property
     def what_if(self) -> Mapping[str, str]:
-        """Values that a user gave instead of the file's own: as written, and in a sentence."""
+        """The values that a user gave instead of the file's own: as written, and in a sentence."""
         return self._what_if
 
     @property
     def inherited(self) -> Mapping[str, str]:
-        """Id of the entry that states each inherited top-level key."""
+        """The id of the entry that states each inherited top-level key."""
         return self._inherited
 
     @property
     def bases(self) -> tuple[str, ...]:
-        """Ids of the entries that its file extends, directly or through another, nearest first."""
+        """The ids of the entries that its file extends, directly or indirectly, nearest first."""
         return self._bases
 
     def changed(self, **keys: Any) -> Self:
-        """Make a copy with some keys replaced, which are no longer inherited."""
+        """Copy the entry with some keys replaced, which are no longer inherited."""
         changed = super().changed(**keys)
         changed._what_if, changed._bases = self._what_if, self._bases
         changed._inherited = {key: base for key, base in self._inherited.items() if key not in keys}
         return changed
 
     def inheriting(self, inherited: Mapping[str, str], bases: tuple[str, ...]) -> Self:
-        """Copy with the ids of its bases, and of the entries that state its inherited keys."""
+        """Copy the entry, recording its bases and the entries that state inherited keys."""
         copy = self.model_copy()
         copy._inherited, copy._bases = inherited, bases
         return copy
 
     def supposing(self, what_if: Mapping[str, str]) -> Self:
-        """Make a copy with a user's values instead of the file's own."""
+        """Copy the entry with a user's values instead of the file's own."""
         copy = self.model_copy()
         copy._what_if = what_if
         return copy
@@ -151,13 +151,13 @@ class Quantity(Entry):
 
 @dataclass(frozen=True)
 class QuantityReader:
-    """Reads a `Quantity` of some kind of `LIMITS` from a file: bare, or a mapping."""
+    """A reader of `Quantity` values of one type of `LIMITS`: bare, or a mapping."""
 
     kind: str
 
     @property
     def limit(self) -> Limit:
-        """Allowed range of the value."""
+        """The allowed range of the value."""
         return LIMITS[self.kind]
 
     @property
@@ -168,7 +168,7 @@ class QuantityReader:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Core schema for pydantic, which calls this before it validates the fields."""
+        """Build the core schema; pydantic calls this before it validates the fields."""
         return core_schema.no_info_before_validator_function(self, handler(source))
 
     def __get_pydantic_json_schema__(
@@ -179,7 +179,7 @@ class QuantityReader:
         return {"quantity": [self.dimension, minimum, self.limit.maximum, self.limit.is_whole]}
 
     def __call__(self, raw: Any) -> Any:
-        """Fields of a `Quantity`."""
+        """Convert a value in a file into the fields of a `Quantity`."""
         if isinstance(raw, Quantity):
             return raw
         fields = dict(raw) if isinstance(raw, dict) else {"value": raw}
@@ -197,7 +197,7 @@ class QuantityReader:
         return {**fields, "si": self.si(value), "text": str(value)}
 
     def si(self, value: object) -> float:
-        """SI value of a bare quantity, or raise a `QuantityError`."""
+        """Convert a bare quantity to SI, or raise a `QuantityError`."""
         if self.dimension != "number":
             si = parse_quantity(value, self.kind)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):

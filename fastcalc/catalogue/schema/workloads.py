@@ -1,4 +1,4 @@
-"""Schema of a workload file: clients, each with its share, lengths and latency limits.
+"""Schema of a workload file: clients, each with its fraction, lengths and latency limits.
 
 Keys follow the second version of BLIS (github.com/inference-sim/inference-sim,
 docs/reference/workload-spec.md) as far as it has them; limits, prefix hits and traces are ours.
@@ -27,11 +27,11 @@ _PARAMS: dict[str, tuple[set[str], set[str]]] = {
     "lognormal": ({"mean", "std_dev"}, {"min", "max"}),
     "exponential": ({"mean"}, {"min", "max"}),
 }
-"""Required and optional parameters of each type; empirical parameters are lengths."""
+"""The required and optional parameters of each type; empirical parameters are lengths."""
 
 
 class Distribution(Entry):
-    """Distribution of lengths: a type, and its parameters in tokens."""
+    """A distribution of lengths: a type, and its parameters in tokens."""
 
     type: Literal["constant", "gaussian", "lognormal", "exponential", "empirical"]
     params: dict[str, Annotated[float, Field(ge=0.0, le=1e9, allow_inf_nan=False, strict=True)]]
@@ -77,7 +77,7 @@ def _empirical(params: dict[str, float]) -> dict[str, float]:
 
 
 def _written_out(raw: object) -> object:
-    """A plain number of tokens as a constant distribution."""
+    """Convert a plain number of tokens into a constant distribution."""
     is_number = isinstance(raw, (int, float)) and not isinstance(raw, bool)
     return {"type": "constant", "params": {"value": raw}} if is_number else raw
 
@@ -87,7 +87,7 @@ Lengths = Annotated[Distribution, BeforeValidator(_written_out)]
 
 
 class Arrival(Entry):
-    """Arrival process: Poisson, bursty by a coefficient of variation, or regular."""
+    """An arrival process: Poisson, bursty by a coefficient of variation, or regular."""
 
     process: Literal["poisson", "gamma", "constant"] = "poisson"
     cv: Positive | None = None
@@ -102,7 +102,7 @@ class Arrival(Entry):
 
     @property
     def variation(self) -> float:
-        """Standard deviation of the interarrival times over their mean. [1]"""
+        """The coefficient of variation of interarrival times. [1]"""
         return {"poisson": 1.0, "constant": 0.0}.get(self.process, self.cv or 1.0)
 
 
