@@ -1,6 +1,7 @@
 """Numerical solvers: bisection, grid search and fixed points."""
 
 from collections.abc import Callable
+from itertools import count
 from typing import TypeVar
 
 import numpy as np
@@ -90,6 +91,34 @@ def last_positive(
             of_low /= 2.0 if was_positive is False else 1.0
         was_positive = is_positive
     return low
+
+
+def first_not_negative(values_at: Callable[[int], float], low: int, high: int) -> int:
+    """Find the smallest integer at which a rising function is not negative.
+
+    The method is `last_positive`'s, with every third step a halving of the interval.
+
+    low, high : limits of the search; the function is negative at the first, and not at the second
+
+    >>> first_not_negative(lambda count: count * count - 50.0, 0, 100)
+    8
+    """
+    of_low, of_high, was_negative = values_at(low), values_at(high), None
+    for step in count(1):
+        if high - low <= 1:
+            break
+        share = of_low / (of_low - of_high) if step % 3 else 0.5
+        tried = min(max(round(low + (high - low) * share), low + 1), high - 1)
+        value = values_at(tried)
+        is_negative = value < 0.0
+        if is_negative:
+            low, of_low = tried, value
+            of_high /= 2.0 if was_negative else 1.0
+        else:
+            high, of_high = tried, value
+            of_low /= 2.0 if was_negative is False else 1.0
+        was_negative = is_negative
+    return high
 
 
 def first_changed(

@@ -1,6 +1,9 @@
 """Searches for numbers: against square roots, geometric series and trying every value."""
 
+import math
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +11,7 @@ from fastcalc.formulas.solving import (
     bisect,
     bisect_integers,
     first_changed,
+    first_not_negative,
     geometric_mean,
     largest_reaching,
     solve_fixed_point,
@@ -53,3 +57,18 @@ def test_the_largest_integer_that_reaches_a_goal_is_that_of_trying_all(goals):
 def test_a_plan_without_effect_is_kept():
     assert solve_fixed_point(lambda _: "other", lambda _: 0.0, "cautious") == "cautious"
     assert solve_fixed_point(lambda _: "other", lambda _: None, "cautious") == "cautious"
+
+
+@pytest.mark.parametrize("root", [0.5, 1.0, 2.3, 700.0, 99_999.5])
+@pytest.mark.parametrize("steepness", [1e-3, 1.0, 50.0])
+def test_first_integer_that_is_not_negative(root, steepness):
+    """Functions that are flat at both ends: the integer at or above the root."""
+    tried = []
+
+    def values_at(number):
+        tried.append(number)
+        return math.atan(steepness * (number - root))
+
+    assert first_not_negative(values_at, 0, 100_000) == math.ceil(root)
+    # Two ends and, for each of 17 halvings, three steps at most.
+    assert len(tried) <= 2 + 3 * 17

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import ceil, floor, inf, isnan, log
 
 import numpy as np
@@ -23,7 +23,7 @@ from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.service import Service
-from fastcalc.formulas.solving import bisect_integers, last_positive
+from fastcalc.formulas.solving import bisect_integers, first_not_negative, last_positive
 from fastcalc.kit.answer.numbers_as_text import number, stated_percent
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
@@ -260,8 +260,12 @@ class HeldLimits:
         affordable : highest allowed number of replicas [1]
         """
 
+        @cache
+        def margin_of(replicas: int) -> float:
+            return self.at(rate / replicas)._margin
+
         def is_enough(replicas: int) -> bool:
-            return self.at(rate / replicas).are_met
+            return margin_of(replicas) >= 0.0
 
         min_replicas = max(ceil(rate / min(max_rate, MOST_BUSY * self.load.capacity) - _SLACK), 1)
         if affordable < min_replicas or not (affordable == inf or is_enough(int(affordable))):
@@ -271,11 +275,14 @@ class HeldLimits:
             trials.append(trials[-1] + 2 ** (len(trials) - 1))
         if not (is_enough(trials[0]) or is_enough(trials[-1])):
             return 0
-        first = next(index for index, replicas in enumerate(trials) if is_enough(replicas))
-        enough, too_few = trials[first], trials[first - 1] if first else min_replicas - 1
-        if enough > min_replicas and too_few < min_replicas and not is_enough(enough - 1):
-            return enough
-        return bisect_integers(is_enough, enough, too_few)[0]
+        if is_enough(trials[0]):
+            if trials[0] == min_replicas or not is_enough(trials[0] - 1):
+                return trials[0]
+            if is_enough(min_replicas):
+                return min_replicas
+            trials.insert(0, min_replicas)
+        first, _ = bisect_integers(lambda index: is_enough(trials[index]), len(trials) - 1, 0)
+        return first_not_negative(margin_of, trials[first - 1], trials[first])
 
     def percentiles(self, name: str) -> tuple[float, ...]:
         """Return the percentile of a latency that is compared with its limit, for each class.
