@@ -14,7 +14,7 @@ from fastcalc.kit.answer.point_records import compare_records
 from fastcalc.kit.answer.row_words import TableRow, alone
 from fastcalc.written import listed
 
-_RANKS = ("The most effective chip or engine parameter", "Next")
+_RANKS = ("The top chip or engine parameter", "Next")
 """Words around the parameters with the largest effects."""
 
 _WORTH = 0.05
@@ -58,8 +58,8 @@ class MovedBatch:
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
             f"{start} is {row.name} (now {row.text(row.value)}): "
-            f"{'raising' if row.elasticity > 0 else 'cutting'} it by 1% raises speed by "
-            f"{number(abs(row.elasticity), 2)}%."
+            f"1% {'more' if row.elasticity > 0 else 'less'} adds "
+            f"{number(abs(row.elasticity), 2)}% to speed."
             for start, row in zip(_RANKS, worth, strict=False)
         ]
 
