@@ -32,8 +32,8 @@ def default_notes(
         notes += power_notes(hardware)
     if placement.machine.hardware.cores is None and _limits_cores(placement):
         notes.append(
-            f"{hardware.id}: no limit per core (compute, bandwidth) is applied, because engine "
-            f"{placement.machine.engine.id} has one only for cores of GPUs"
+            f"{hardware.id}: per-core limits on compute and bandwidth are not applied, because "
+            f"engine {placement.machine.engine.id} has them only for GPU cores"
         )
     return notes
 

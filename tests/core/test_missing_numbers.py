@@ -222,7 +222,7 @@ def test_cores_that_are_no_cores_of_a_gpu_limit_nothing_stated_or_not():
     counted = chip.model_copy(update={"cores": CATALOGUE.hardware("apple-m1").cores})
     silent, stated = (outcome("llama-3.1-8b", one, batch=(64,)) for one in (chip, counted))
     assert silent.estimate.speed[0] == stated.estimate.speed[0]
-    assert any("no limit per core" in note for note in stated.warnings)
+    assert any("per-core limits" in note for note in stated.warnings)
 
 
 @every(

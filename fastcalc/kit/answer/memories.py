@@ -144,9 +144,9 @@ def _kept(location: Location) -> str:
     if reserve == NOTHING:
         return ", and its own reserve is not published"
     peaks = (
-        (memory.sampling, "while it samples"),
-        (memory.layer, "while a layer computes"),
-        (memory.encoder, "while it encodes an image"),
+        (memory.sampling, "for sampling"),
+        (memory.layer, "for the activations of a layer"),
+        (memory.encoder, "for encoding an image"),
     )
     terms = (
         max(((float(np.asarray(value)), when) for value, when in peaks), key=lambda peak: peak[0]),
@@ -155,7 +155,7 @@ def _kept(location: Location) -> str:
         (float(np.asarray(memory.graphs)), "for CUDA graphs"),
     )
     purposes = [(size(value), purpose) for value, purpose in terms if value]
-    terms_text = f". It needs {listed([' '.join(pair) for pair in purposes])}"
+    terms_text = f": {listed([' '.join(pair) for pair in purposes])}"
     if len(purposes) == 1:
         terms_text = f" {purposes[0][1]}"
     total, stated = (
@@ -176,15 +176,15 @@ def _kernels(location: Location) -> str:
     formats, products = work.formats, machine.chip.products
     widened = widened_by(machine.engine, machine.hardware)
     groups = (work.weights.dense, work.weights.head, work.weights.experts)
-    widths = dict.fromkeys(
-        f"{weight.id} weights in "
-        f"{working_rate(machine.hardware, weight, unpacked=names).bits:g} bits"
-        for group, names in zip(groups, widened[:3], strict=True)
-        if group.parameters
-        for weight, _ in group.format.shares
-    )
-    cache = f"the {formats.kv.id} KV cache in {np.asarray(products.kv.bits):g} bits"
-    return f"Its kernels multiply {listed([*widths, cache])}"
+    operands: dict[float, dict[str, None]] = {}
+    for group, names in zip(groups, widened[:3], strict=True):
+        for weight, _ in group.format.shares if group.parameters else ():
+            bits = working_rate(machine.hardware, weight, unpacked=names).bits
+            operands.setdefault(float(bits), {})[f"{weight.id} weights"] = None
+    cache_bits = float(np.asarray(products.kv.bits))
+    operands.setdefault(cache_bits, {})[f"the {formats.kv.id} KV cache"] = None
+    rates = [f"with {listed([*names])} at {bits:g} bits" for bits, names in operands.items()]
+    return f"Its kernels run matrix products {listed(rates)}"
 
 
 def _at(values: Array, index: int) -> float:

@@ -395,7 +395,7 @@ def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
     assert " 0..2 " in text
     assert "each of two chips needs 70.9 GB for weights and caches; vllm-0.16 leaves 69.3" in text
     assert "vllm-0.16 fills 90% of 85 GB and reserves 5.77 GB (5.24 GB to 7.21 GB)" in text
-    assert "the bf16 KV cache in 16 bits" in text
+    assert "with bf16 weights and the bf16 KV cache at 16 bits" in text
 
 
 def test_explain_writes_the_memory_of_an_engine_out(capsys, monkeypatch):
