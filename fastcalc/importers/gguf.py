@@ -64,7 +64,7 @@ class GgufHeader:
     sizes : parameters of each group [1]
     parameters : parameters of all tensors [1]
     names : names of all tensors
-    vocabulary : rows of the embedding; None without an embedding [1]
+    vocabulary : rows of the embedding, or None without an embedding [1]
     """
 
     pairs: dict[str, Json]

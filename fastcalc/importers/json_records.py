@@ -51,7 +51,7 @@ class Record:
         return replace(self, data=data, steps=(*self.steps, *steps))
 
     def mappings(self, key: str) -> Iterator["Record"]:
-        """Yield the mappings in the list at a key; none if there is no list."""
+        """Yield the mappings in the list at a key, or none if there is no list."""
         values = self.data.get(key)
         for index, value in enumerate(values if isinstance(values, list) else []):
             data = value if isinstance(value, dict) else {}

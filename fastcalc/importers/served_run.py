@@ -84,9 +84,9 @@ def times_in(
 class Arrivals:
     """How the requests arrive.
 
-    rate : request rate; infinite if requests were sent without delay [1/s]
+    rate : request rate, infinite if requests were sent without delay [1/s]
     limit : maximum number of concurrent requests, None without a limit [1]
-    in_flight : measured mean number of concurrent requests; None if not stated [1]
+    in_flight : measured mean number of concurrent requests, or None if not stated [1]
     """
 
     rate: float = inf
@@ -99,14 +99,14 @@ class ServedRun:
     """The results of one run of a server benchmark, as reported by its program.
 
     program : benchmark program
-    completed, failed : number of requests; None if not stated [1]
-    seconds : time from the first request to the last answer; None if not stated
+    completed, failed : number of requests, or None if not stated [1]
+    seconds : time from the first request to the last answer, or None if not stated
     prompt, output : mean lengths [token]
     ttft, tpot, request : TTFT, time per output token after the first, and end-to-end latency
     between_chunks : time between the streamed chunks of an answer, with any number of tokens
     rate : output throughput [token/s]
-    tokens_per_pass : tokens per step, 1 without speculation; None if not stated
-    is_speculated : whether the server uses speculative decoding; None if not stated
+    tokens_per_pass : tokens per step, 1 without speculation, or None if not stated
+    is_speculated : whether the server uses speculative decoding, or None if not stated
     is_decode_only : whether other chips computed the prompts
     weight_bits : bits per weight, if the file states nothing else on their format [bit]
     names : possible names of the model, the likeliest first

@@ -175,7 +175,7 @@ _WORDS = tuple(
         + [*_RESTARTS, *_OUT_OF_MEMORY, *_BUFFERS]
     )
 )
-"""Texts in relevant lines; most lines of a log have none of them."""
+"""Texts in relevant lines. Most lines of a log have none of them."""
 
 
 def read_start(path: Path) -> StartLog:

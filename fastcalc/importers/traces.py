@@ -58,9 +58,9 @@ class Trace:
     """The requests in the order of their arrival.
 
     prompt, output : tokens of each request [1]
-    arrival : arrival of each request after the first; empty if not stated [s]
+    arrival : arrival of each request after the first, empty if not stated [s]
     blocks : hashes of prompt blocks, request by request, if the file has them
-    ends : number of blocks up to the end of each request; empty if there are none [1]
+    ends : number of blocks up to the end of each request, empty if there are none [1]
     reading : notes on request count, time span, rate, unit and skipped rows
     """
 

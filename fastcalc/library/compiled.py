@@ -28,8 +28,8 @@ class CompiledPoint(NamedTuple):
         requests in between [s]
     ttft : time to first token of a request that joins the others, without queueing [s]
     total, served : output throughput of the deployment, in decode only and with prefill [token/s]
-    usd_input, usd_output, usd_total : price per million tokens; nan without a price [USD]
-    joules : energy per output token; nan if no power is known [J]
+    usd_input, usd_output, usd_total : price per million tokens, or NaN without a price [USD]
+    joules : energy per output token, or NaN if no power is known [J]
     limiter_index, bound_limiter_index : indices in `LIMITERS`
     fits : whether memory and engine limits allow the batch
     """
@@ -99,7 +99,7 @@ class CompiledDeployment:
     ``compiled(8, prompt=1000, output=300).ttft`` equals the value of ``deployment.at(...)`` to
     1e-12. Omitted lengths default to those of the deployment.
 
-    refusal : reason why calls fall back to the slower ``at``; None if compiled
+    refusal : reason why calls fall back to the slower ``at``, or None if compiled
     """
 
     by_arrays: Callable[..., CompiledPoint]
@@ -170,7 +170,7 @@ def _subject(outcome: Outcome) -> str:
 
 
 def _samples(defaults: tuple[float, float]) -> list[tuple[float, ...]]:
-    """Points at which a record is checked: one stream, a full batch, short and long lengths."""
+    """List points at which a record is checked: one stream, full batch, short and long lengths."""
     prompt, output = defaults
     return [(1.0,), (64.0,), (1.0, prompt, output), (7.0, 1.0, 1.0), (300.0, 30_000.0, 2_000.0)]
 

@@ -124,7 +124,7 @@ class SweptTable(Table):
     __repr__ = __str__
 
     def save(self, file: str | Path) -> None:
-        """Write a csv, json or parquet file, by its ending; the points are computed again."""
+        """Write a csv, json or parquet file, by its ending. The points are computed again."""
         sweep.save(self._flags, Path(file), as_arguments)
 
 

@@ -164,7 +164,7 @@ def _read_graph_sizes(line: Words, configurations: Sequence[str], *, is_off: boo
     """Read the rows of the largest CUDA graph, if a server sets them.
 
     SGLang reserves 0.5 GiB and 2 MiB per row, and 3 to 4.5 MiB more per row for each replica of
-    attention (python/sglang/srt/arg_groups/memory_hook.py of version 0.5.23). If its share of
+    attention (python/sglang/srt/arg_groups/memory_hook.py of version 0.5.23). If its fraction of
     memory is set, graphs take nothing from it. vLLM stops at a largest graph of 0 unless graphs
     are off (vllm/config/vllm.py).
     """

@@ -145,7 +145,7 @@ def _key_fraction(line: Words) -> float:
 def _read_overrides(line: Words) -> None:
     """Count the layers whose routed experts are moved to the host by tensor overrides.
 
-    A layer counts with the share of its three expert matrices that are on the host.
+    A layer counts with the fraction of its three expert matrices that are on the host.
     """
     texts = [text for value in line.taken(*OVERRIDES) for text in value.split(",")]
     if not texts:

@@ -103,7 +103,7 @@ class Command:
             self._take(name, value)
 
     def _full(self, name: str) -> str:
-        """Full name of an abbreviated flag, as accepted by vLLM and SGLang; else the name."""
+        """Expand an abbreviated flag, as vLLM and SGLang accept it. Other names stay unchanged."""
         if self.engine not in ("sglang", "vllm") or name in FLAGS or not name.startswith("--"):
             return name
         begun = [
@@ -244,7 +244,7 @@ def _divided_experts(line: Words) -> Iterator[str]:
 
 
 def expert_ranks(line: Words) -> int:
-    """Expert-parallel ranks of vLLM: all tensor- and data-parallel ranks."""
+    """Compute the expert-parallel size of vLLM: tensor-parallel times data-parallel ranks."""
     ranks = 1
     for text in (line.value("--tp"), line.value("--dp")):
         ranks *= whole(text) or 1
@@ -252,7 +252,10 @@ def expert_ranks(line: Words) -> int:
 
 
 def _number(name: str, text: str) -> str:
-    """A length as parsed by an engine: in vLLM 32k is 32,000 and 32K 32,768; others need digits."""
+    """Parse a length as an engine does: in vLLM, 32k is 32,000 and 32K is 32,768.
+
+    Others need digits.
+    """
     if text[-1:] not in _FACTORS or not text[:-1].replace(".", "", 1).isdigit():
         return text
     tokens = str(int(float(text[:-1]) * _FACTORS[text[-1]]))

@@ -7,8 +7,8 @@ from typing import NamedTuple
 class EngineFlag(NamedTuple):
     """A flag of one or several engines.
 
-    field : field of a request that it sets; "" if it affects nothing here
-    engine : the engine that has it; "" if several do
+    field : field of a request that it sets, or "" if it affects nothing here
+    engine : the engine that has it, or "" if several do
     has_value : whether a value follows it
     is_copied : whether its value is used for the field unchanged
     sets : path in a file to which ``--set`` gives its value

@@ -162,7 +162,7 @@ class MeasureAnswer(Answer):
 
     deployment : deployment with its existing measurements
     tool : load generator whose commands are printed
-    measured : measurements of each run; empty for recommended runs
+    measured : measurements of each run, empty for recommended runs
     """
 
     request: Measure

@@ -35,7 +35,7 @@ class Reply:
     """The timing of one answered request.
 
     first, last : time from sending to the first and the last chunk with text [s]
-    prompt : length of the prompt as counted by the server; None if not reported [token]
+    prompt : length of the prompt as counted by the server, or None if not reported [token]
     output : length of the answer [token]
     chunks : number of chunks of the answer [1]
     """

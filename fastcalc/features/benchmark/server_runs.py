@@ -40,7 +40,7 @@ class BenchmarkedServer:
 
     served : settings for a load generator
     model, engine : ids of the entries
-    typed : chip and model as typed by the user; may be files
+    typed : chip and model as typed by the user, possibly files
     """
 
     served: ServedModel

@@ -116,7 +116,7 @@ _OF_PROGRAMS = {"sglang": "sglang", "llama-cpp": "llama-bench"}
 
 
 def tool_of(program: str | None) -> str:
-    """Choose the load generator for a server program; vLLM's measures any server.
+    """Choose the load generator for a server program. vLLM's measures any server.
 
     >>> tool_of("sglang"), tool_of("llama-cpp"), tool_of("mlx"), tool_of(None)
     ('sglang', 'llama-bench', 'vllm', 'vllm')
@@ -125,7 +125,7 @@ def tool_of(program: str | None) -> str:
 
 
 def measures(tool: str, program: str | None) -> bool:
-    """Check whether a load generator can measure a server program; llama-bench runs only llama.cpp.
+    """Check whether a load generator can measure a server program. llama-bench runs only llama.cpp.
 
     >>> measures("llama-bench", "vllm"), measures("llama-bench", "llama-cpp")
     (False, True)

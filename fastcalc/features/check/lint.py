@@ -53,7 +53,7 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        """Check whether the files have no fault that counts."""
+        """Check whether no fault counts."""
         counts_warnings = self.policy.fail_on_warnings
         return not (self.count("error") or (counts_warnings and self.count("warning")))
 

@@ -111,7 +111,7 @@ def rule(
     strict: bool = False,
     at_key: bool = False,
 ) -> Callable[[Finder], Finder]:
-    """Decorator that registers a function as a rule; its docstring holds the texts of the rule.
+    """Register a function as a rule. Its docstring holds the texts of the rule.
 
     A ``strict`` rule applies only with ``--strict``. With ``at_key``, faults are located at keys
     instead of values.

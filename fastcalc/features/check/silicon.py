@@ -174,7 +174,7 @@ _FAMILIES_BY_PLACE = {"host": "ddr", "disk": "disk"}
 
 
 def host_key(sheet: Sheet) -> str:
-    """Return the key of a host in the tables, such as ``consumer-host``; empty for chips."""
+    """Return the key of a host in the tables, such as ``consumer-host``. Empty for chips."""
     if sheet.word("kind") != "host":
         return ""
     is_superchip = sheet.word("vendor").startswith("nvidia")

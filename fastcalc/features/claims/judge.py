@@ -177,7 +177,7 @@ class Judged:
 
     check, conclusion : None without a test, or if a model of the test does not fit its chips
     place : position of a field of the claim in its file, for error messages
-    unfit : sentence on the model that does not fit; empty if all do
+    unfit : sentence on the model that does not fit, empty if all do
     """
 
     claim: Claim

@@ -75,7 +75,7 @@ def outcome_over(
     *,
     is_thorough: bool = False,
 ) -> Outcome:
-    """Check a claim over the ranges of its inputs; ``counts`` take only integers.
+    """Check a claim over the ranges of its inputs. ``counts`` take only integers.
 
     Values inside the ranges are evaluated if the outcome is the same at all bounds.
 
@@ -111,7 +111,7 @@ def explore(
     counts: Container[str] = (),
     each: Each = one_by_one,
 ) -> Explored:
-    """Find the break-even values over the ranges of inputs; ``counts`` take only integers."""
+    """Find the break-even values over the ranges of inputs. ``counts`` take only integers."""
     everywhere = _corners(premises)
     answered = each([partial(answer, moved) for moved in everywhere])
     stands = answered[0]  # the first corner moves nothing

@@ -87,7 +87,7 @@ class Registered:
         }
 
     def compute(self, inputs: dict[str, Any], *, is_full: bool) -> Finding:
-        """Run the test on inputs by name; ``is_full`` adds tables and other numbers."""
+        """Run the test on inputs by name. ``is_full`` adds tables and other numbers."""
         arguments = {
             name: {key: inputs[key] for key in group} for name, group in self.groups.items()
         }
@@ -104,7 +104,7 @@ class Registered:
 
     @property
     def inputs(self) -> set[str]:
-        """List the names of the inputs that a claim must give. The catalogue is passed in."""
+        """The names of the inputs that a claim must give. The catalogue is passed in."""
         return {name for group in self.groups.values() for name in group} - {"catalogue"}
 
     def wants(self, name: str) -> Wanted:

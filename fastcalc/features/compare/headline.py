@@ -71,7 +71,7 @@ class Headline:
     """The content of one model's headline.
 
     model, smallest_batch, tried : model, batch and chips to name if nothing fits
-    fastest : fastest of all rows that fit; None if none fits
+    fastest : fastest of all rows that fit, or None if none fits
     cheapest : None without a price, and for a single chip if no row is clearly cheaper
     left_out : batches of each chip that need more chips than its rows have, and the number needed
     has_rivals : whether several chips hold the model
@@ -182,7 +182,7 @@ def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
 
 
 def _surest(rows: Sequence[TableRow]) -> list[TableRow]:
-    """List the rows with the highest lower bound of speed, to two digits; all if none has one."""
+    """List the rows with the highest lower bound of speed, to two digits, or all rows."""
     lows = [float(row.speed.low) for row in rows]
     if any(map(isnan, lows)):
         return [*rows]

@@ -171,7 +171,7 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
 
 
 def _serial_bounds(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """For chips with a region per layer, state the bound for one token and for all regions."""
+    """State the bound for one token and for all regions, for chips with a region per layer."""
     for outcome in outcomes:
         estimate = outcome.estimate
         if estimate.bound_serial is None or not estimate.fits[0]:

@@ -23,8 +23,8 @@ class OptionTerms:
 
     speed : tokens per second of one stream [1/s]
     accuracy : probability that one answer to a step is right [1]
-    price, input_price : per million output and input tokens; nan if unknown [USD]
-    cached_price : per million tokens found in a prefix cache; None for the input price [USD]
+    price, input_price : per million output and input tokens, or NaN if unknown [USD]
+    cached_price : per million tokens found in a prefix cache, or None for the input price [USD]
     plan : price of a subscription per month [USD]
     quota : input and output tokens included per month, or per ``quota_hours`` of use. More tokens
         are charged at the prices, or are unavailable without a price. None if the prices apply
@@ -53,7 +53,7 @@ class Chain:
     cached : fraction of the prompt in a prefix cache [1]
     tools : time of tool calls per step [s]
     retries, samples : retries of a failed step, and answers per step, of which one is picked [1]
-    judge : probability that the judge is right about an answer; None for a majority vote [1]
+    judge : probability that the judge is right about an answer, or None for a majority vote [1]
     is_serial : whether the answers to a step are sampled one after another, not in parallel
     """
 
@@ -73,9 +73,9 @@ class UserTime:
     """The time and budget of a user.
 
     check : time to check each run [s]
-    repair : time to repair a failed run; None if it is run again [s]
+    repair : time to repair a failed run, or None if it is run again [s]
     sessions : concurrent runs of a user [1]
-    look_away : waiting time after which a user does something else; infinity for never [s]
+    look_away : waiting time after which a user does something else, or infinity for never [s]
     come_back : user's time to resume afterwards [s]
     hour, hours, budget : value of a user's hour [USD]; hours and dollars per month [h, USD]
     """
@@ -102,7 +102,7 @@ class Run:
     success : probability that all steps are right in the end [1]
     calls : steps, including retries [1]
     model_seconds, tool_seconds : time in the model and in tools [s]
-    usd : price of its tokens; nan if unknown [USD]
+    usd : price of its tokens, or NaN if unknown [USD]
     tokens : input and output tokens, including cached ones [1]
     """
 
@@ -128,7 +128,7 @@ class Prospect:
         or less if the user works on something else while waiting [s]
     busy_sessions : number of sessions above which more speed does not help the user; infinity
         without checks [1]
-    usd : cost of tokens and plan per success; infinity if no run succeeds [USD]
+    usd : cost of tokens and plan per success, or infinity if no run succeeds [USD]
     total : cost including the user's time [USD]
     month, month_usd : successes within a month's hours and budget, and their cost without the
         user's time [1, USD]

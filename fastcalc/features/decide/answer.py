@@ -51,7 +51,7 @@ _KEY_FIGURES = {
 class DecideAnswer(Answer):
     """The winning option, and the break-even values of the verdict.
 
-    winners : winners on a map; None if no map is requested
+    winners : winners on a map, or None if no map is requested
     uncounted : inputs that were not given and are not counted
     remarks : sources of the numbers of options
     warned : warnings about models on chips

@@ -33,7 +33,7 @@ class CurveStart:
     """A starting batch of a curve, and the smaller batch that reaches the speed-up.
 
     floor_ms : latency floor of a step with one sequence [ms]
-    batch, smaller_batch : at the start and the end; None if no end reaches the speed [1]
+    batch, smaller_batch : at the start and the end, or None if no end reaches the speed [1]
     speed, faster : speed of each user at the start and the end [1/s]
     before, after : layouts at the start and the end, if they fit
     cost_multiple : cost per output token, end over start [1]

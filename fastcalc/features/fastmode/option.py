@@ -12,7 +12,7 @@ class Option:
 
     trick, change : technique, a key of `TRICKS`, and the change in words
     outcome, why_not : cheapest point that reaches the speed, or why none does
-    fastest : highest expected speed if none does; 0 if no layout fits [1/s]
+    fastest : highest expected speed if none does, or 0 if no layout fits [1/s]
     tricks, is_ruled_out : number of techniques [1], and whether the request rules them out
     """
 

@@ -67,7 +67,7 @@ def today(solution: SpeedupOptions) -> str:
 
 
 def _means_and_cost(solution: SpeedupOptions, best: Option) -> tuple[str, str]:
-    """Technique of an option, or the chip or model that it uses, and its cost with its range."""
+    """Describe an option's technique (or its chip or model), and its cost with its range."""
     _, record = rows(solution, [best])
     name, change = trick_cell(record), f" ({best.change})" if best.change else ""
     technique = f"{'a ' * name.endswith('batch')}{name}{change}"

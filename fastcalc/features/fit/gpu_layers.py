@@ -16,7 +16,7 @@ class MostOnCard:
 
     chip, host : names of the card and of the host
     setting : ``n_gpu_layers``, the largest that starts, or ``n_cpu_moe``, the smallest
-    count : its value; None if the host has too little memory [1]
+    count : its value, or None if the host has too little memory [1]
     layers : layers of the model, without the output layer [1]
     """
 

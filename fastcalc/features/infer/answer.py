@@ -386,7 +386,7 @@ class InferAnswer(Answer):
         return command(shell_line([*words, flag("from-speed"), slow, flag("to-speed"), fast]))
 
     def records(self) -> list[Record]:
-        """One record per combination: whether it suffices, and the range of every number."""
+        """Build one record per combination: whether it suffices, and the range of every number."""
         return [plainly(values(COLUMNS, combination)) for combination in self.combinations]
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:

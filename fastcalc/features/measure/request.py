@@ -32,7 +32,7 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
     ] = None
 
     def file_options(self) -> dict[str, Any]:
-        """Settings that apply to a file of measurements, by field name."""
+        """Collect the settings that apply to a file of measurements, by field name."""
         names = ("hardware", "model", "engine", "weights", "kv", "chips", "tp", "pp", "ep", "dp")
         return {
             name: value if name == "engine" else str(value)

@@ -23,7 +23,7 @@ from fastcalc.mentions import flag, option
 class StoppedAnswer(Answer):
     """The error that ended a server start, from its log, and changes that would start it.
 
-    location : intended placement; None if the log does not name the chip
+    location : intended placement, or None if the log does not name the chip
     as_logged : the same with the logged cache memory
     """
 

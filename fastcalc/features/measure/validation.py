@@ -103,7 +103,7 @@ class ValidationAnswer(Answer):
     """The errors of predictions against measurements, with weak classes.
 
     aside : groups of the shipped evidence, if no file was given
-    changes : changes of chips since the baseline; None without one
+    changes : changes of chips since the baseline, or None without one
     """
 
     request: Validate

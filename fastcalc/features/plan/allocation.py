@@ -28,7 +28,7 @@ class Allocation:
 
     sharing : pools of replicas
     requests : request rate of the whole mix that the pools must serve [1/s]
-    owned : the owned chips; None if the chips are rented
+    owned : the owned chips, or None if the chips are rented
     chips, unit : number of owned chips, and how many of them run together [1]
     """
 
@@ -96,7 +96,7 @@ class Allocation:
 class OwnedChips:
     """The owned chips of one type.
 
-    usd_per_hour : ownership cost of one chip; None if unknown [USD/h]
+    usd_per_hour : ownership cost of one chip, or None if unknown [USD/h]
     search : search for pools of replicas on these chips
     """
 
@@ -177,7 +177,7 @@ class OwnedChips:
         return Allocation(sharing, requests, self, chips, self.unit(left))
 
     def is_narrowed(self, service: Service) -> bool:
-        """Whether these chips only serve the single class quantized further than requested."""
+        """Check whether these chips serve the class only in narrower formats than requested."""
         if not self.search.is_of_one_class:
             return False
         decision = self.filled(replace(service, rate=None, budget=inf, max_chips=inf), self.chips)
@@ -312,7 +312,7 @@ def allocate(owned: Sequence[OwnedChips], rented: PoolSearch | None, service: Se
     Owned chips that only hold a model quantized further than requested come after the others.
     Without a rate, all owned chips run at full throughput, and any budget or power left is rented.
 
-    rented : search for pools on chips to rent; None if no chips may be rented
+    rented : search for pools on chips to rent, or None if no chips may be rented
     """
     fleet = Fleet(service, owned, ())
     several = len(owned) > 1 and service.rate is not None

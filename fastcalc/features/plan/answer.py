@@ -207,7 +207,7 @@ class PlanAnswer(PlannedFleet):
 
     @cached_property
     def unrounded(self) -> list[Record]:
-        """Build the unrounded record of each plan.
+        """The unrounded record of each plan.
 
         The first record of each pool is the chosen plan.
         """

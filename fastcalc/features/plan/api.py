@@ -14,7 +14,7 @@ def api_notes(
     """Yield what the API charges for some requests, and the load above which chips are cheaper.
 
     requests, capacity : load and highest throughput of the chips [1/s]
-    usd : cost of the chips per month; None if unknown
+    usd : cost of the chips per month, or None if unknown
     """
     charged = service.api_request_usd
     if charged is None or usd is None or service.tariff.api is None:
@@ -37,7 +37,7 @@ def api_notes(
 def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
     """State that an API is cheaper than the chips. Empty if it is not.
 
-    requests, usd : load [1/s], and cost per month; None if unknown
+    requests, usd : load [1/s], and cost per month, or None if unknown
     """
     bill = (service.api_request_usd or 0.0) * requests * SECONDS_PER_MONTH
     if service.tariff.api is None or usd is None or bill >= usd:

@@ -224,7 +224,7 @@ _LimitOf = Callable[[Gaps, bool], float]
 
 
 def _limit_of_first(decision: Decision) -> _LimitOf:
-    """Cost of the best plan, up to which other batches of its variant are tried."""
+    """Return the cost of the best plan, up to which other batches of its variant are tried."""
     best = decision.plans[0] if decision.best_by_variant else None
     own_variant = best and best.variant
 

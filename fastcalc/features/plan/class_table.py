@@ -28,7 +28,7 @@ class ServedClass:
     pool : index of the pool that serves it [1]
     ttft, tpot : TTFT and TPOT held against the limits: of random arrivals their percentiles at the
         load that the replicas have, where a closed form has those; else of full replicas [s]
-    share : fraction of its requests whose TTFT must be within the limit; None if they arrive
+    share : fraction of its requests whose TTFT must be within the limit, or None if they arrive
         evenly [1]
     percentiles : where requests arrive at random, at the load that the replicas have
     """

@@ -118,7 +118,7 @@ class Plan:
 
     @property
     def order(self) -> tuple[float, float, float]:
-        """Return the sort key: lowest cost, then fewest chips, then the last resort."""
+        """The sort key: lowest cost, then fewest chips, then the last resort."""
         return self.cost, self.values["chips"], self.last_resort
 
     @property
@@ -181,7 +181,7 @@ class Decision:
     closest : by chip without a plan, the deployment that misses its limits least
     relaxed : by limit, the value that would allow a plan with the other limits unchanged
     unknown : by chip without a known price or power, number of deployments lost for that [1]
-    terms : rental terms; empty for no terms in particular
+    terms : rental terms, empty for no terms in particular
     expected : decision at expected speeds, if these plans must meet the limits at slower ones
     """
 
@@ -217,11 +217,11 @@ class Decision:
             self.relaxed[name] = min(value, self.relaxed.get(name, value))
 
     def may_lead(self, plan: Plan) -> bool:
-        """Whether a plan uses published formats, or the requested quantized formats."""
+        """Check whether a plan uses published formats, or the requested quantized formats."""
         return self.may_lead_in(plan.scenario)
 
     def may_lead_in(self, scenario: Scenario) -> bool:
-        """Whether the formats are as published, or quantized as requested."""
+        """Check whether the formats are as published, or quantized as requested."""
         weights, cache = self.service.any_weights, self.service.any_cache
         return (weights or not narrows_weights(scenario)) and (cache or not narrows_cache(scenario))
 

@@ -39,7 +39,7 @@ class Odds:
 
     chance : probability that its chips meet the latency limits, at the best batch for the speed [1]
     confident : cheapest plan that meets them with probability `CONFIDENT`: the plan itself, or one
-        that has headroom at slow speeds; None if none does
+        that has headroom at slow speeds, or None if none does
     relaxed : if that plan is `DEAR` or None, the value of each latency limit alone at which a plan
         on the same chip is not [s]
     """

@@ -42,7 +42,7 @@ class ReplicaCounts(NamedTuple):
 
     @property
     def cost(self) -> Floats:
-        """Return the objective of a fleet that maximizes throughput: time per request. [s]"""
+        """The objective of a fleet that maximizes throughput: time per request. [s]"""
         return np.asarray(1.0 / np.maximum(self.requests, _TINY))
 
 

@@ -161,7 +161,7 @@ STAR = " *"
 """Mark of plans that are quantized further than requested."""
 
 _FIRST, _OTHERS = 2, 2
-"""Number of plans, and of other chips, on a first screen."""
+"""Number of plans, and of other chips, on the first screen."""
 
 _LABEL = TableColumn("label", heading=("", "plan"))
 _POOL, _OWNED = TableColumn("label", heading=("", "pool")), TableColumn("owned")

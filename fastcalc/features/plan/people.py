@@ -44,7 +44,7 @@ class People:
     """The users that make the requests.
 
     count, active : number of users, and the share that is active [1]
-    think : think time from an answer to the next request; None for a fixed request rate [s]
+    think : think time from an answer to the next request, or None for a fixed request rate [s]
     per_minute : requests per active user, if there is no think time [1/min]
     peak : ratio of the peak load to the mean load [1]
     """
@@ -180,7 +180,7 @@ def _falling(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -
 def _rising(
     people: People, rate: float, settled: Fleet | None, fleet_at: Callable[[float], Fleet]
 ) -> Fleet:
-    """Iterate plans for the rate on the previous plan while it rises; return the first that holds.
+    """Iterate plans for the previous plan's rate while it rises, until a plan holds.
 
     Return the refused plan if the resource limits refuse one, or `settled` if no other costs less.
 

@@ -164,7 +164,7 @@ class _Batch:
 
     @cached_property
     def limits(self) -> HeldLimits:
-        """Compare the percentiles of this batch with the limits."""
+        """The percentiles of this batch against the limits."""
         limits = held_limits(self._plan, self.scored.service)
         assert limits is not None
         return limits

@@ -77,7 +77,7 @@ class PoolSearch:
         the pools do not suffice, `needed` states the resources that would. For a single class whose
         rate exceeds the limits, the result states why.
 
-        service : its rate is the sum over classes; None for the highest throughput [1/s]
+        service : its rate is the sum over classes, or None for the highest throughput [1/s]
         """
         if self.is_of_one_class:
             return self.sharing(
@@ -152,7 +152,7 @@ class PoolSearch:
         return self.grids_for(classes, service, frozenset({chip})) if is_asked else []
 
     def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
-        """Build the pools' plans, sized for their load; pools share the nodes of a chip type."""
+        """Build the pools' plans, sized for their load. Pools share the nodes of a chip type."""
         pools = []
         for group, option in chosen.pools:
             at_rate = service.of_classes(group.classes, chosen.rate * group.share)

@@ -184,7 +184,7 @@ def undominated_pools(
 
 
 def _worth_sizing(indices: Ints, chips: Floats, first: Floats, limit: float) -> Ints:
-    """Select the pools to try; see `pools_of`.
+    """Select the pools to try, as `pools_of` describes.
 
     chips, first : chips of all replicas [1], and time until the cache is sent [s]
     """

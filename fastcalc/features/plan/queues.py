@@ -30,7 +30,7 @@ class Slots:
     deployment. Delays are computed when first requested. Delays for few slots, which take a step
     for each slot, are computed together.
 
-    share : percentile of the queueing delay, as a share of requests [1]
+    share : percentile of the queueing delay, as a fraction of requests [1]
     """
 
     def __init__(self, share: float) -> None:
@@ -81,7 +81,7 @@ def slots_of(share: float) -> Slots:
 class Queues:
     """The queues of some deployments: for prefill, and for a slot.
 
-    share : percentile of the queueing delay, as a share of requests [1]
+    share : percentile of the queueing delay, as a fraction of requests [1]
     prompt, prompt_busy : time for which a prompt delays others [s], its highest utilization [1];
         0 if prompts delay no others
     slots, kind : table of delays for a slot, if requests wait for one, and each deployment's row

@@ -152,7 +152,7 @@ def _load_of(plan: Plan, service: Service, rate: float, cycle: float) -> RandomL
 class HeldLimits:
     """Comparison of a service's latency limits with the percentiles of a load.
 
-    part : share of the requests of each class that must be within its limits [1]
+    part : fraction of the requests of each class that must be within its limits [1]
     """
 
     load: RandomLoad

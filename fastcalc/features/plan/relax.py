@@ -31,7 +31,7 @@ _LESS = 1.0 - 1e-9  # of a value that was found: nearer ones are no less
 _CLOSE = 0.01  # of a prompt, which is searched for no closer
 
 _MORE, _HALVINGS = 0.01, 5
-"""Share by which a limit is first raised until a plan meets it, and halvings to the lowest."""
+"""Fraction by which a limit is first raised until a plan meets it, and bisection steps."""
 
 
 @dataclass(frozen=True, eq=False)

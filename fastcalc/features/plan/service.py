@@ -16,8 +16,8 @@ from fastcalc.formulas.money import api_request_usd
 class Tariff:
     """API prices and grid emissions.
 
-    api : dollars per million tokens of input, cached input and output; None for no API [USD]
-    grid : carbon dioxide per kilowatt hour; None if not requested [g]
+    api : dollars per million tokens of input, cached input and output, or None for no API [USD]
+    grid : carbon dioxide per kilowatt hour, or None if not requested [g]
     """
 
     api: tuple[float, float, float] | None = None
@@ -53,9 +53,9 @@ class Service:
     """The requirements on a deployment.
 
     prompt, output : prompt and output tokens per request [1]
-    ttft, tpot : limits on TTFT and TPOT; infinity for no limit [s]
-    rate : request rate; None for one deployment at any rate [1/s]
-    users : closed-loop users that make the requests; infinity if requests do not depend on
+    ttft, tpot : limits on TTFT and TPOT, or infinity for no limit [s]
+    rate : request rate, or None for one deployment at any rate [1/s]
+    users : closed-loop users that make the requests, or infinity if requests do not depend on
         answers [1]
     max_chips, utilization : limits on the number of chips and on the utilization of a replica [1]
     budget, power : limits on dollars per month [USD], and on power with host and cooling [W]
@@ -69,7 +69,7 @@ class Service:
     is_speed : whether the TPOT limit was given as a speed
     share : share of requests that must meet ``ttft`` with random arrivals; None if arrivals are
         evenly spaced [1]
-    prefix_hit : share of a prompt found in the prefix cache, also on prefill replicas [1]
+    prefix_hit : fraction of a prompt found in the prefix cache, also on prefill replicas [1]
     classes : request classes that share replicas, each with its own limits; ``prompt`` and
         ``output`` are then their means, ``ttft`` the longest limit, which represents the limit of
         each class, and ``tpot`` the shortest. None if requests are uniform
@@ -183,7 +183,7 @@ class Service:
 
     @property
     def sized_to_limits(self) -> "Service":
-        """Copy that, without a rate, uses as many replicas as the limits allow, in whole nodes."""
+        """A copy that, without a rate, uses as many replicas as limits allow, in whole nodes."""
         return self if self.rate is not None else replace(self, is_fleet=True)
 
     @property

@@ -84,7 +84,7 @@ def in_shared_nodes(pools: Sequence[ReplicaPool]) -> Pools:
 class Sharing:
     """The cheapest pools, and alternatives for comparison.
 
-    pools : each class is in one of them; empty if no deployment serves all classes
+    pools : each class is in one of them, empty if no deployment serves all classes
     shared_by_all, one_each : one pool for all classes, and one for each class, if searched
     unserved : classes that no deployment serves with any resources, with the reason
     on_one_chip : the cheapest pools on one chip type, if the cheapest overall use several

@@ -15,7 +15,7 @@ from fastcalc.grid.grid import Grid
 class Verdict:
     """A decision, and the deployments that it was chosen from.
 
-    grids : all deployments; empty if another search would answer a different question
+    grids : all deployments, empty if another search would answer a different question
     model : name of the model, as the user typed it
     asks_turns : whether tipping points are requested, which takes some seconds
     """

@@ -38,7 +38,7 @@ class OtherValue:
     """Another value of a parameter.
 
     value : value that differs by 10%, or the next valid one; None beyond the limit
-    change : ratio of each figure to its present value; nan if the batch does not fit [1]
+    change : ratio of each figure to its present value, or NaN if the batch does not fit [1]
     """
 
     value: float | None

@@ -70,7 +70,7 @@ Moves = frozenset[tuple[Lever, float]]
 class MovedFigures:
     """The figures of a scenario when its parameters change, each computed once.
 
-    answered : figures by moved parameters; None if the values are invalid
+    answered : figures by moved parameters, or None if the values are invalid
     """
 
     def __init__(self, scenario: Scenario) -> None:

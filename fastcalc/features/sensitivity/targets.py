@@ -46,7 +46,7 @@ class NeededValue:
     """The value of one parameter that reaches the target.
 
     figure : figure of the target
-    value : value nearest to the present one that reaches the target; None if none does
+    value : value nearest to the present one that reaches the target, or None if none does
     extreme, today : figure at the best valid value, and at the present value [SI]
     """
 
@@ -222,7 +222,7 @@ def _least_pair(
 ) -> Pair | None:
     """Find the pair of parameters that reaches a target with the smallest change.
 
-    Both improve by the same factor, the smallest of all pairs; None if a single parameter needs
+    Both improve by the same factor, the smallest of all pairs, or None if a single parameter needs
     no larger factor.
 
     furthest : factor needed by a single parameter [1]

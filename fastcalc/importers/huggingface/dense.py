@@ -17,12 +17,12 @@ def mistral(fields: Fields) -> list[Layer]:
 
 
 def qwen3(fields: Fields) -> list[Layer]:
-    """Qwen 3: no biases by default, a norm on queries and keys."""
+    """Read Qwen 3: no biases by default, a norm on queries and keys."""
     return qwen(fields, qk_norm=True, bias=fields.flag("attention_bias", False))
 
 
 def mimo(fields: Fields) -> list[Layer]:
-    """MiMo 7B: Qwen 2 with a prediction layer."""
+    """Read MiMo 7B: Qwen 2 with a prediction layer."""
     return qwen(fields, qkv_bias=fields.flag("attention_bias", True))
 
 
@@ -45,41 +45,41 @@ def qwen_networks(fields: Fields) -> list[Part]:
 
 
 def glm(fields: Fields) -> list[Layer]:
-    """GLM-4 of 2024: biases on queries, keys and values."""
+    """Read GLM-4 of 2024: biases on queries, keys and values."""
     attention = parts.grouped(fields, qkv_bias=fields.flag("attention_bias", True))
     return uniform(fields, attention, parts.dense(fields))
 
 
 def glm4(fields: Fields) -> list[Layer]:
-    """GLM-4 of 2025: as in 2024, with further norms after attention and network."""
+    """Read GLM-4 of 2025: as in 2024, with further norms after attention and network."""
     return [{**layer, "norms": 4} for layer in glm(fields)]
 
 
 def seed_oss(fields: Fields) -> list[Layer]:
-    """Seed-OSS: separate biases for the inputs and the output."""
+    """Read Seed-OSS: separate biases for the inputs and the output."""
     bias, after = fields.flag("attention_bias", True), fields.flag("attention_out_bias", False)
     attention = parts.grouped(fields, qkv_bias=bias, output_bias=after)
     return uniform(fields, attention, parts.dense(fields))
 
 
 def ernie(fields: Fields) -> list[Layer]:
-    """Ernie 4.5: one flag for every bias."""
+    """Read Ernie 4.5: one flag for every bias."""
     bias = fields.flag("use_bias", False)
     return uniform(fields, parts.grouped(fields, bias=bias), parts.dense(fields, bias=bias))
 
 
 def head_norms(fields: Fields) -> list[Layer]:
-    """Hunyuan dense and EXAONE 4: a norm on every query and key head, and windows if any."""
+    """Read Hunyuan dense and EXAONE 4: a norm on every query and key head, and windows if any."""
     return windowed(fields, 4, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
 
 
 def olmo(fields: Fields) -> list[Layer]:
-    """OLMo 2 and 3: one norm over all query heads, one over all key heads."""
+    """Read OLMo 2 and 3: one norm over all query heads, one over all key heads."""
     return windowed(fields, 4, qk_norm="full", bias=parts.flagged(fields, "attention_bias"))
 
 
 def cohere(fields: Fields) -> list[Layer]:
-    """Command R: attention and network in parallel after one norm."""
+    """Read Command R: attention and network in parallel after one norm."""
     bias = parts.flagged(fields, "attention_bias")
     is_normed = "full" if parts.flagged(fields, "use_qk_norm") else False
     return windowed(fields, 4, norms=1, qk_norm=is_normed, bias=bias)
@@ -97,7 +97,10 @@ def windowed(
 
 
 def falcon(fields: Fields) -> list[Layer]:
-    """Falcon: two matrices per network; one, eight or all KV heads, depending on the generation."""
+    """Read Falcon: two matrices per network.
+
+    KV heads are one, eight or all, depending on the generation.
+    """
     heads = fields.count("num_attention_heads")
     is_new = fields.flag("new_decoder_architecture", False)
     if is_new:
@@ -115,27 +118,27 @@ def falcon(fields: Fields) -> list[Layer]:
 
 
 def nemotron(fields: Fields) -> list[Layer]:
-    """Nemotron 4 and Minitron: two matrices with a squared ReLU between them."""
+    """Read Nemotron 4 and Minitron: two matrices with a squared ReLU between them."""
     attention = parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))
     network = parts.dense(fields, matrices=2, bias=parts.flagged(fields, "mlp_bias"))
     return uniform(fields, attention, network)
 
 
 def starcoder2(fields: Fields) -> list[Layer]:
-    """StarCoder 2: two matrices per network, biases everywhere, a window in every layer if any."""
+    """Read StarCoder 2: two matrices per network, biases everywhere, windows everywhere if any."""
     bias = fields.flag("use_bias", True)
     attention = parts.grouped(fields, window=parts.window(fields), bias=bias)
     return uniform(fields, attention, parts.dense(fields, matrices=2, bias=bias))
 
 
 def bitnet(fields: Fields) -> list[Layer]:
-    """BitNet: ternary weights, and norms before the output of attention and network."""
+    """Read BitNet: ternary weights, and norms before the output of attention and network."""
     inner = fields.count("hidden_size") + fields.count("intermediate_size")
     return [{**layer, "other_parameters": inner} for layer in llama(fields)]
 
 
 def muse_glimmer(fields: Fields) -> list[Layer]:
-    """Muse Glimmer: Muse's attention with dense networks."""
+    """Read Muse Glimmer: Muse's attention with dense networks."""
     attentions = gated(fields)
     return mixed(attentions, [parts.dense(fields)] * len(attentions), norms=4)
 

@@ -18,7 +18,7 @@ class ModelFamily:
     """The reader of a family's configurations: its layers, and further keys of the model file.
 
     ``tied`` says whether head and embedding are tied by default. ``mtp`` has the extra parameters
-    of prediction layers; None if these differ from the last layer or are not stored.
+    of prediction layers, or None if these differ from the last layer or are not stored.
     """
 
     read: Reader

@@ -10,7 +10,7 @@ _SYNONYMS = {"linear_attention": "mamba", "full_attention": "attention"}
 
 
 def qwen_next(fields: Fields) -> list[Layer]:
-    """Qwen3-Next and Qwen 3.5: three gated delta nets for each gated attention layer."""
+    """Read Qwen3-Next and Qwen 3.5: three gated delta nets for each gated attention layer."""
     bias = fields.flag("attention_bias", False)
     gate = fields.flag("attn_output_gate", True, noted=False)
     habits = {"qkv_bias": bias, "output_bias": bias, "output_gate": gate}
@@ -20,7 +20,7 @@ def qwen_next(fields: Fields) -> list[Layer]:
 
 
 def kimi_linear(fields: Fields) -> list[Layer]:
-    """Kimi Linear and K3: three Kimi delta attention layers for each latent attention layer."""
+    """Read Kimi Linear and K3: three Kimi delta attention layers per latent attention layer."""
     count = fields.layers()
     nested = fields.nested("linear_attn_config")
     if nested.data:
@@ -35,7 +35,7 @@ def kimi_linear(fields: Fields) -> list[Layer]:
 
 
 def kimi_extras(fields: Fields) -> dict[str, int]:
-    """K3's norms of the experts' projection, and the vectors that scale residuals. [1]"""
+    """Count K3's norms of the experts' projection, and the vectors that scale residuals. [1]"""
     count, extra = fields.layers(), 0
     latent_size = fields.maybe("routed_expert_hidden_size")
     if latent_size and parts.flagged(fields, "latent_moe_use_norm"):
@@ -49,7 +49,7 @@ def kimi_extras(fields: Fields) -> dict[str, int]:
 
 
 def glm5_next(fields: Fields) -> list[Layer]:
-    """GLM-5.3-Flash: Kimi delta attention; latent attention with an indexer over pooled keys."""
+    """Read GLM-5.3-Flash: Kimi delta attention, and latent attention indexed over pooled keys."""
     switched = patterns.linear(fields, fields.layers())
     indexer = {**parts.indexer(fields), "pool": fields.count("index_kpool", default=16)}
     delta = _kda(fields, fields.nested("linear_attn_config"))
@@ -73,7 +73,7 @@ def _kda(fields: Fields, nested: Fields) -> Part:
 
 
 def nemotron_h(fields: Fields) -> list[Layer]:
-    """Nemotron H and 3: each layer is a single part: Mamba-2, attention, network or experts."""
+    """Read Nemotron H and 3: each layer is a Mamba-2, attention, network or expert layer."""
     pattern = fields.word("hybrid_override_pattern")
     if pattern is not None:
         if not pattern or set(pattern) - set(_LETTERS):
@@ -123,7 +123,7 @@ def _single(fields: Fields, layer_type: str) -> Layer:
 
 
 def nemotron_nas(fields: Fields) -> list[Layer]:
-    """Nemotron Super 49B and related models: a search has chosen the size of every layer."""
+    """Read Nemotron Super 49B and related models: a search has chosen the size of every layer."""
     layers = []
     for block in fields.blocks("block_configs"):
         attention, ffn = block.nested("attention"), block.nested("ffn")

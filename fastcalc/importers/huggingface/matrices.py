@@ -51,7 +51,7 @@ class Matrix:
     layer : layer of the model, from 0; None outside all layers
     names : names after ``layers.N.``, which depend on the code that wrote the checkpoint
     parameters : parameters in all of its experts [1]
-    experts : number of experts whose names differ only in a number; 0 for other matrices [1]
+    experts : number of experts whose names differ only in a number, or 0 for other matrices [1]
     """
 
     group: str
@@ -232,7 +232,7 @@ class ModulePatterns:
             self.unread.append(pattern)
 
     def names(self, *modules: str) -> bool:
-        """Whether the list names a module outside all layers."""
+        """Check whether the list names a module outside all layers."""
         return any(self._covers(module) for module in modules)
 
     def share(self, matrix: Matrix) -> float:

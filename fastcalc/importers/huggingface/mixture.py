@@ -11,14 +11,14 @@ _INTERMEDIATE = ("intermediate_size",)
 
 
 def mixtral(fields: Fields) -> list[Layer]:
-    """Mixtral, Phi-3.5-MoE, Granite MoE: Mistral with experts in every layer."""
+    """Read Mixtral, Phi-3.5-MoE, Granite MoE: Mistral with experts in every layer."""
     bias = parts.flagged(fields, "attention_bias")
     attention = parts.grouped(fields, window=parts.window(fields), bias=bias)
     return uniform(fields, attention, parts.experts(fields, width=_INTERMEDIATE))
 
 
 def head_bias(fields: Fields) -> dict[str, int]:
-    """Bias of Phi-3.5-MoE's output head. [1]"""
+    """Count the bias of Phi-3.5-MoE's output head. [1]"""
     if not parts.flagged(fields, "lm_head_bias"):
         return {}
     fields.remark("other_parameters is the bias of the head.")
@@ -26,7 +26,7 @@ def head_bias(fields: Fields) -> dict[str, int]:
 
 
 def olmoe(fields: Fields) -> list[Layer]:
-    """OLMoE: experts in every layer, one norm over all query heads and one over all keys."""
+    """Read OLMoE: experts in every layer, one norm over all query heads and one over all keys."""
     attention = parts.grouped(fields, qk_norm="full")
     return uniform(fields, attention, parts.experts(fields, width=_INTERMEDIATE))
 
@@ -58,7 +58,10 @@ def latent(fields: Fields, *, output_gate: bool = False) -> list[Layer]:
 
 
 def hunyuan4(fields: Fields) -> list[Layer]:
-    """Hy4: gated latent attention with sinks, and hyper-connections with two vectors per stream."""
+    """Read Hy4: gated latent attention with sinks, and hyper-connections.
+
+    The hyper-connections have two vectors per stream.
+    """
     hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", default=4)
     mixing = 2 * (2 * streams * (streams * hidden + 1) + 2)
     vectors = mixing + fields.count("num_attention_heads")
@@ -77,20 +80,20 @@ def axk2(fields: Fields) -> list[Layer]:
 
 
 def grouped(fields: Fields) -> list[Layer]:
-    """GLM-4.5 to 4.7: grouped-query attention, a few dense layers, then experts."""
+    """Read GLM-4.5 to 4.7: grouped-query attention, a few dense layers, then experts."""
     bias, is_normed = fields.flag("attention_bias", False), fields.flag("use_qk_norm", False)
     attention = parts.grouped(fields, qkv_bias=bias, qk_norm=is_normed)
     return mixed([attention] * fields.layers(), patterns.shared_networks(fields))
 
 
 def head_norms(fields: Fields) -> list[Layer]:
-    """Hy3 and dots: as GLM, but always with a norm on queries and keys."""
+    """Read Hy3 and dots: as GLM, but always with a norm on queries and keys."""
     attention = parts.grouped(fields, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
     return mixed([attention] * fields.layers(), patterns.shared_networks(fields))
 
 
 def ernie(fields: Fields) -> list[Layer]:
-    """Ernie 4.5 MoE: experts in a range of layers, at an interval."""
+    """Read Ernie 4.5 MoE: experts in a range of layers, at an interval."""
     count, bias = fields.layers(), fields.flag("use_bias", False)
     attention = parts.grouped(fields, bias=bias)
     number = fields.maybe("moe_num_shared_experts", minimum=0) or 0
@@ -105,7 +108,10 @@ def ernie(fields: Fields) -> list[Layer]:
 
 
 def llama4(fields: Fields) -> list[Layer]:
-    """Llama 4: three chunked layers for each full layer; experts in every or every second layer."""
+    """Read Llama 4: three chunked layers per full layer.
+
+    Experts are in every or every second layer.
+    """
     count, bias = fields.layers(), parts.flagged(fields, "attention_bias")
     full = parts.grouped(fields, bias=bias)
     chunk = fields.count("attention_chunk_size")
@@ -121,14 +127,14 @@ def llama4(fields: Fields) -> list[Layer]:
 
 
 def minimax_m2(fields: Fields) -> list[Layer]:
-    """MiniMax M2: experts in every layer, norms over the full width of queries and keys."""
+    """Read MiniMax M2: experts in every layer, norms over the full width of queries and keys."""
     attention = parts.grouped(fields, qk_norm=_minimax_norm(fields, "per_layer"))
     bias = fields.flag("use_routing_bias", True)
     return uniform(fields, attention, parts.experts(fields, width=_INTERMEDIATE, router_bias=bias))
 
 
 def minimax_m3(fields: Fields) -> list[Layer]:
-    """MiniMax M3: three full layers, then attention to the top blocks of tokens."""
+    """Read MiniMax M3: three full layers, then attention to the top blocks of tokens."""
     count = fields.layers()
     plain = parts.grouped(fields, qk_norm=_minimax_norm(fields, "per_head"))
     shared = fields.maybe("shared_intermediate_size", minimum=0) or 0
@@ -149,7 +155,10 @@ def _minimax_norm(fields: Fields, usual: str) -> bool | str:
 
 
 def mimo_v2(fields: Fields) -> list[Layer]:
-    """MiMo V2: windowed layers with sinks and separate head counts; values narrower than keys."""
+    """Read MiMo V2: windowed layers with sinks and separate head counts.
+
+    Values are narrower than keys.
+    """
     count, window = fields.layers(), parts.window(fields)
     bias = fields.flag("attention_bias", False)
     wide, sinks = fields.maybe("v_head_dim"), fields.flag("add_full_attention_sink_bias", False)
@@ -172,7 +181,7 @@ def mimo_v2(fields: Fields) -> list[Layer]:
 
 
 def step(fields: Fields) -> list[Layer]:
-    """Step 3.5 and 3.7: more query heads in windowed layers, a gate for each head."""
+    """Read Step 3.5 and 3.7: more query heads in windowed layers, a gate for each head."""
     count = fields.layers()
     gate = "per-head" if fields.flag("use_head_wise_attn_gate", True) else False
     sliding = fields.nested("attention_other_setting")
@@ -202,20 +211,23 @@ def step(fields: Fields) -> list[Layer]:
 
 
 def muse_spark(fields: Fields) -> list[Layer]:
-    """Muse Spark: experts that work on a projection of the hidden state, in every layer."""
+    """Read Muse Spark: experts that work on a projection of the hidden state, in every layer."""
     attentions, latent_size = gated(fields), fields.maybe("moe_hidden_size")
     experts = parts.experts(fields, latent_size=latent_size, router_bias=True)
     return mixed(attentions, patterns.networks(fields, experts), norms=5)
 
 
 def latent_norms(fields: Fields) -> dict[str, int]:
-    """Norms before and after the experts of Muse Spark. [1]"""
+    """Count the norms before and after the experts of Muse Spark. [1]"""
     fields.remark("other_parameters is the norms around the experts; two of norms are gates.")
     return {"other_parameters": 2 * fields.count("moe_hidden_size") * fields.layers()}
 
 
 def gemma4(fields: Fields) -> list[Layer]:
-    """Gemma 4: full layers with wider heads and no value projection; experts next to a network."""
+    """Read Gemma 4: full layers with wider heads and no value projection.
+
+    Experts are next to a network.
+    """
     count = fields.layers()
     short = parts.grouped(fields, window=parts.window(fields), qk_norm=True)
     is_one = fields.flag("attention_k_eq_v", False)
@@ -250,7 +262,7 @@ def layer_scales(fields: Fields) -> dict[str, int]:
 
 
 def laguna(fields: Fields) -> list[Layer]:
-    """Poolside Laguna: head counts per layer, a gate for each head, windows."""
+    """Read Poolside Laguna: head counts per layer, a gate for each head, windows."""
     count, window = fields.layers(), parts.window(fields)
     interval = fields.numbers("num_attention_heads_per_layer", count)
     heads = interval or [fields.count("num_attention_heads")] * count
@@ -268,7 +280,7 @@ def laguna(fields: Fields) -> list[Layer]:
 
 
 def cohere_moe(fields: Fields) -> list[Layer]:
-    """Cohere's North: one norm before attention and experts, and a wider dense first layer."""
+    """Read Cohere's North: one norm before attention and experts, and a wider dense first layer."""
     count, window = fields.layers(), parts.window(fields)
     is_normed = parts.flagged(fields, "use_qk_norm")
     full, short = (parts.grouped(fields, window=size, qk_norm=is_normed) for size in (None, window))
@@ -284,7 +296,7 @@ def cohere_moe(fields: Fields) -> list[Layer]:
 
 
 def afmoe(fields: Fields) -> list[Layer]:
-    """Arcee Trinity: gated attention with windows, four norms, a few dense layers, then experts."""
+    """Read Arcee Trinity: gated windowed attention, four norms, dense layers, then experts."""
     count = fields.layers()
     habits = {"qk_norm": True, "output_gate": True}
     full, short = parts.grouped(fields, **habits), parts.grouped(
@@ -299,7 +311,7 @@ def afmoe(fields: Fields) -> list[Layer]:
 
 
 def aria(fields: Fields) -> list[Layer]:
-    """Aria: experts in every layer, including shared experts of the same width."""
+    """Read Aria: experts in every layer, including shared experts of the same width."""
     shared = fields.count("moe_num_shared_experts", default=2, minimum=0)
     experts = parts.experts(
         fields, width=_INTERMEDIATE, shared=shared * fields.count("intermediate_size")

@@ -69,8 +69,8 @@ class FormatRule:
 class Formats:
     """The formats of a checkpoint: of most matrices, routed experts, caches and other groups.
 
-    experts : format of routed experts; None if it is that of most matrices
-    block_side : rows and columns of square fp8 blocks with one scale each; 0 without blocks [1]
+    experts : format of routed experts, or None if it is that of most matrices
+    block_side : rows and columns of square fp8 blocks with one scale each, or 0 without blocks [1]
     """
 
     weights: str
@@ -85,7 +85,7 @@ class Scheme:
     """The quantization of a checkpoint.
 
     rules : rules by module; the first that names a module applies
-    others : format of modules that no rule names; None for unquantized
+    others : format of modules that no rule names, or None for unquantized
     experts : format of routed experts that no rule names, if it differs
     takes_head : whether the output head is quantized like other modules
     """

@@ -50,17 +50,17 @@ def mamba(fields: Fields) -> Part:
 
 
 def mamba_alone(fields: Fields) -> list[Layer]:
-    """Mamba and Falcon Mamba: only mixers."""
+    """Read Mamba and Falcon Mamba: only mixers."""
     return [{"attention": mamba(fields)}] * fields.layers()
 
 
 def mamba2_alone(fields: Fields) -> list[Layer]:
-    """Mamba-2 and Codestral Mamba: only mixers."""
+    """Read Mamba-2 and Codestral Mamba: only mixers."""
     return [{"attention": mamba2(fields)}] * fields.layers()
 
 
 def jamba(fields: Fields) -> list[Layer]:
-    """Jamba: one attention layer in eight, experts in every second layer."""
+    """Read Jamba: one attention layer in eight, experts in every second layer."""
     count = fields.layers()
     mixer, attention = mamba(fields), parts.grouped(fields)
     period, offset = fields.count("attn_layer_period", default=8), fields.count(
@@ -89,7 +89,7 @@ def _whole(value: object) -> int:
 
 
 def granite_hybrid(fields: Fields) -> list[Layer]:
-    """Granite 4: Mamba-2 and a few attention layers; experts with or without a shared network."""
+    """Read Granite 4: Mamba-2, a few attention layers, experts with or without a shared network."""
     count, shared = fields.layers(), fields.maybe("shared_intermediate_size", minimum=0) or 0
     fields.require("layer_types")
     layer_types = fields.words("layer_types", count) or []
@@ -103,7 +103,7 @@ def granite_hybrid(fields: Fields) -> list[Layer]:
 
 
 def bamba(fields: Fields) -> list[Layer]:
-    """Bamba: Mamba-2 with attention in a few layers that the file lists."""
+    """Read Bamba: Mamba-2 with attention in a few layers that the file lists."""
     count, listed = fields.layers(), fields.indices("attn_layer_indices")
     attention = parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))
     switched = [n in listed for n in range(count)]
@@ -111,7 +111,7 @@ def bamba(fields: Fields) -> list[Layer]:
 
 
 def falcon_h1(fields: Fields) -> list[Layer]:
-    """Falcon H1: attention and Mamba-2 in parallel after one norm, then a network."""
+    """Read Falcon H1: attention and Mamba-2 in parallel after one norm, then a network."""
     fields.remark("Attention and Mamba-2 of a layer run in parallel, and are separate blocks.")
     attention = parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))
     network = parts.dense(fields, bias=parts.flagged(fields, "mlp_bias"))
@@ -120,7 +120,7 @@ def falcon_h1(fields: Fields) -> list[Layer]:
 
 
 def lfm(fields: Fields) -> list[Layer]:
-    """LFM2, 2.5 and 3: gated short convolutions between attention layers; experts if stated."""
+    """Read LFM2, 2.5 and 3: gated short convolutions between attention layers, maybe experts."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     gate = "per-head" if parts.flagged(fields, "use_attention_gate") else False
     full = parts.grouped(fields, qk_norm=True, output_gate=gate)
@@ -155,7 +155,7 @@ def lfm(fields: Fields) -> list[Layer]:
 
 
 def lightning(fields: Fields) -> list[Layer]:
-    """MiniMax-01: lightning attention in most layers, experts in all."""
+    """Read MiniMax-01: lightning attention in most layers, experts in all."""
     count = fields.layers()
     full = parts.grouped(fields)
     heads, size = fields.count("num_attention_heads"), full["head_dim"]
@@ -168,7 +168,7 @@ def lightning(fields: Fields) -> list[Layer]:
 
 
 def olmo_hybrid(fields: Fields) -> list[Layer]:
-    """OLMo Hybrid: gated delta nets, and attention with one norm over all heads of a kind."""
+    """Read OLMo Hybrid: gated delta nets, and attention with one norm over all heads of a kind."""
     count = fields.layers()
     attention = parts.grouped(fields, qk_norm="full", bias=parts.flagged(fields, "attention_bias"))
     switched = patterns.linear(fields, count)
@@ -176,7 +176,7 @@ def olmo_hybrid(fields: Fields) -> list[Layer]:
 
 
 def lara(fields: Fields) -> list[Layer]:
-    """Lara: gated delta nets between windowed and full attention without gates."""
+    """Read Lara: gated delta nets between windowed and full attention without gates."""
     count = fields.layers()
     fields.require("layer_types")
     layer_types = fields.words("layer_types", count) or []
@@ -194,7 +194,7 @@ def lara(fields: Fields) -> list[Layer]:
 
 
 def bailing(fields: Fields) -> list[Layer]:
-    """Ling 3: Kimi delta attention with a full forget gate, and latent attention gated per head."""
+    """Read Ling 3: Kimi delta attention with a full forget gate, latent attention gated by head."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     heads, size = fields.count("linear_num_heads"), fields.count("linear_head_dim")
     width = heads * size

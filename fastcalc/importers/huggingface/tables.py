@@ -39,7 +39,7 @@ def sharing(fields: Fields, attentions: list[Part]) -> list[Part]:
 
 
 def gemma3n(fields: Fields) -> list[Layer]:
-    """Gemma 3n: per-layer embeddings, four residual streams, low-rank shortcuts."""
+    """Read Gemma 3n: per-layer embeddings, four residual streams, low-rank shortcuts."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     full = parts.grouped(fields, qk_norm=True)
     short = parts.grouped(fields, window=parts.window(fields), qk_norm=True)
@@ -81,7 +81,7 @@ def gemma3n_extras(fields: Fields) -> dict[str, int]:
 
 
 def longcat(fields: Fields) -> list[Layer]:
-    """LongCat Flash: two attention and feed-forward pairs per layer, parallel to experts."""
+    """Read LongCat Flash: two attention and feed-forward pairs per layer, parallel to experts."""
     fields.remark(
         "A layer is three blocks: attention and a network, twice, and the experts in parallel."
     )
@@ -102,7 +102,7 @@ def longcat(fields: Fields) -> list[Layer]:
 
 
 def inkling(fields: Fields) -> list[Layer]:
-    """Inkling: relative positions from a projection, and short convolutions around all parts."""
+    """Read Inkling: relative positions from a projection, short convolutions around all parts."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     window, relative = fields.count("sliding_window_size"), fields.count("d_rel", default=16)
     layer_types = fields.words("layer_types", count)
@@ -151,7 +151,7 @@ def _with_positions(layer: Layer, hidden: int, relative: int, kernel: int) -> La
 
 
 def qwen4(fields: Fields) -> list[Layer]:
-    """Qwen 4 (3.8 Flash Next): delta nets, indexed attention, gated residual streams, n-grams."""
+    """Read Qwen 4 (3.8 Flash Next): delta nets, indexed attention, gated residuals, n-grams."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     indexer: Part = {
         "heads": fields.count("indexer_n_heads"),

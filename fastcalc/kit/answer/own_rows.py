@@ -49,7 +49,7 @@ class RowScore:
     """A measurement with its predicted speeds, relative to the measured speed. [1]
 
     before, now : prediction by the engine, and after correction by the other rows of the
-        deployment; None for a single row
+        deployment, or None for a single row
     """
 
     row: OwnRow

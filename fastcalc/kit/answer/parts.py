@@ -98,7 +98,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Listing:
-    """Indented lines; continuation lines are indented further."""
+    """Indented lines. Continuation lines are indented further."""
 
     lines: Sequence[str]
 

@@ -46,7 +46,7 @@ def _column(
 
 
 words, numbers = partial(_column, "text"), partial(_column, "count")
-"""Column computed from a record: heading (lines separated by ``|``) and cell function."""
+"""Build a column of a record from its heading (lines split by ``|``) and cell function."""
 
 
 def layout(record: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ class _Demand(NamedTuple):
     """The required memory of all chips or of one chip.
 
     weights, batch, longest : weights, caches of a batch, cache of the longest sequence [byte]
-    tokens : tokens of the longest sequence that the engine must fit; 0 if it accepts any [1]
+    tokens : tokens of the longest sequence that the engine must fit, or 0 if it accepts any [1]
     """
 
     weights: float

@@ -87,7 +87,7 @@ class ChartAxis:
 
     @cached_property
     def ticks(self) -> list[float]:
-        """Round tick values, at most seven.
+        """The round tick values, at most seven.
 
         The middle of the axis if it contains no round value.
         """

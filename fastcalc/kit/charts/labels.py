@@ -24,7 +24,7 @@ _EDGE = 0.94
 class Label:
     """A name, its line, and its start from the lower left corner of the plot.
 
-    end : end of the line, where a leader begins; None if the name is at the end of the line
+    end : end of the line, where a leader begins, or None if the name is at the end of the line
     is_marked : whether the line's marker precedes the name, with a width of `MARK`
     """
 

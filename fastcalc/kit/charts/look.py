@@ -26,7 +26,7 @@ _NARROW, _ROOMY = 3.6, 5.5
 class Look:
     """The appearance that a user may choose.
 
-    width, height : size; None for the size of the contents [inch]
+    width, height : size, or None for the size of the contents [inch]
     title : title in place of the finding
     highlight : patterns of the lines in colour
     """

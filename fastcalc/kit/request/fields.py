@@ -19,7 +19,7 @@ Says = str | Callable[[Any], str] | None
 class FieldSetting:
     """The description and parsing of a field.
 
-    metavar : placeholder of its value in help; None for a flag without a value
+    metavar : placeholder of its value in help, or None for a flag without a value
     names : names of the flag, if they differ from the field's name
     is_argument : whether it is a positional argument
     is_hidden : whether ``--help`` leaves it out
@@ -28,7 +28,7 @@ class FieldSetting:
     parser : parses its text
     parser_of : makes a parser whose errors name the flag
     completion : returns completions for the text typed so far
-    says : phrase for a value in a heading, as a template or a function of the value; None if the
+    says : phrase for a value in a heading, as a template or a function of the value, or None if the
         heading does not mention it
     premise : key of records under which it is stored, by default that of its group; "" for a
         field that affects no number

@@ -124,7 +124,7 @@ def caches_if_any(value_typed: "WordsGiven | None") -> list[str | None] | None:
 
 
 def file_of(text: str) -> Path | None:
-    """Parse an output file. None is standard output; ``./-`` is a file called ``-``."""
+    """Parse an output file. None is standard output. ``./-`` is a file called ``-``."""
     if not text:
         raise InputError(
             f"{option('out')} names no file; write one, such as plan.json, or - for the terminal"

@@ -234,13 +234,13 @@ def _least_rows(context: PassContext) -> Term:
 
 
 def _with_norms(context: PassContext) -> Term:
-    """Parameters on a chip used by a prompt token in addition to experts. [1]"""
+    """Count the parameters on a chip that a prompt token uses in addition to experts. [1]"""
     norms = context.numbers.counted(context.work.norm_parameters, "parameters: norms of the layers")
     return context.part(context.numbers.parameters("dense") + norms, _copied(context) + norms)
 
 
 def _copied(context: PassContext) -> Term:
-    """Parameters of matrices that every rank holds whole, if ranks copy weights. [1]"""
+    """Count the parameters of matrices that every rank holds whole, if ranks copy weights. [1]"""
     name = "parameters: down-projections that every rank holds"
     return context.numbers.counted(context.work.copied.parameters, name)
 

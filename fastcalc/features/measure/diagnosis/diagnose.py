@@ -169,7 +169,7 @@ def _quantiles(values: Floats, weights: Floats) -> Floats:
 class UndiagnosedError(InputError):
     """No measurement can be used for a diagnosis.
 
-    line : line of the first refused measurement; 0 if no line is at fault
+    line : line of the first refused measurement, or 0 if no line is at fault
     """
 
     def __init__(self, reasons: str, line: int) -> None:
@@ -262,7 +262,7 @@ def _plausible(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
 
 
 def _refused(prediction: Prediction) -> str | None:
-    """Say why a measurement is implausible: too fast, or too slow for its unit."""
+    """Explain why a measurement is implausible: too fast, or too slow for its unit."""
     if prediction.is_implausible:
         return f"{prediction.point.value:g} is {TOO_SLOW}"
     if not prediction.beats_bound:

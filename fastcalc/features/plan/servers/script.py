@@ -62,7 +62,7 @@ def script(
 
     name : name of the model, as the user typed it
     commands : commands that print the expected performance
-    first_tokens : TTFT in words; None for the TTFT that is compared with its limit
+    first_tokens : TTFT in words, or None for the TTFT that is compared with its limit
 
     Raises InputError if the plan offloads weights or caches to host memory, if the program does not
     support the cache format, or if it cannot serve the plan.

@@ -22,7 +22,7 @@ def checkpoint_of(
     A folder is named if no repository is known for the model, or for these weights.
 
     loaded_as : formats to which the engine quantizes 16-bit weights
-    weights : format of the weights; None for the model's own
+    weights : format of the weights, or None for the model's own
     name : name of the model or its file, as the user typed it
     """
     repository = model.repositories.get(name.lower())
@@ -72,13 +72,13 @@ class Server:
     checkpoint : repository or folder of the weights
     quantized_to : format to which the engine quantizes the weights on loading, if any
     cache : format of the KV cache
-    sequences : maximum sequences per step on each attention replica; None if unlimited [1]
+    sequences : maximum sequences per step on each attention replica, or None if unlimited [1]
     tokens : maximum tokens per sequence [1]
-    chunk : maximum prompt tokens per step; None for the engine's default [1]
+    chunk : maximum prompt tokens per step, or None for the engine's default [1]
     memory_share, cache_share : share of a chip's memory that the engine may use, and share of the
         rest after weights that its KV cache uses [1]
     drafts : draft tokens from the model's own prediction layers, or from a draft model [1]
-    draft : repository or folder of the draft model; empty if the model drafts itself
+    draft : repository or folder of the draft model, empty if the model drafts itself
     draft_is_head : whether that is an EAGLE-3 head
     split_mode : flag that chooses the layout, for an engine that has few
     captures_graphs : whether it runs decode as CUDA graphs
