@@ -80,10 +80,7 @@ class Trace:
 
     @property
     def block(self) -> int | None:
-        """The tokens per block: the common size that explains each prompt's number of blocks.
-
-        [1]
-        """
+        """The tokens per block: the common size that explains the number of blocks. [1]"""
         sizes = np.diff(self.ends, prepend=0)
         prompt = self.prompt[: len(sizes)]
         fitting = (

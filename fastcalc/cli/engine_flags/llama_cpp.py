@@ -157,10 +157,7 @@ def _read_overrides(line: Words) -> None:
     is_on_host = partial(_is_on_host, overrides)
 
     def experts(layers: int) -> float:
-        """Count the layers on the host if overrides are combined with a count of first layers.
-
-        [1]
-        """
+        """Count the layers on the host, if overrides add to a count of first layers. [1]"""
         later_layers = range(first, layers)
         names = (name.format(layer) for layer in later_layers for name in _EXPERT_TENSORS)
         return min(first, layers) + sum(map(is_on_host, names)) / len(_EXPERT_TENSORS)

@@ -63,9 +63,6 @@ def advise(
 def widths_after(
     runs: Sequence[BenchmarkRun], targets: Places, measured: Sequence[OwnRow] = ()
 ) -> Floats:
-    """Estimate the half-widths of ranges after some runs, relative to those without measurement.
-
-    [1]
-    """
+    """Estimate the half-widths of ranges after some runs, relative to the present ones. [1]"""
     places = [run.places for run in runs] or [Places(*[np.empty(0)] * 4)]
     return expected_width(reduce(Places.followed_by, places), targets, measured)

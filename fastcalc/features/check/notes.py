@@ -53,10 +53,7 @@ def _own_unit(number: WrittenNumber) -> float | None:
 
 
 def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
-    """List the values that a number's reading allows. Empty if the reading is not understood.
-
-    [SI]
-    """
+    """List the values that a number's reading allows. Empty if it is not understood. [SI]"""
     reading = number.said("reading") or ""
     if match := re.match(r"(?:as|like|see|same as) (\w+)", reading):  # a sibling: 'as fp16'
         name = ".".join([*map(str, number.path[:-1]), match[1].lower()])

@@ -71,10 +71,7 @@ class Core:
 
 
 def fastest_link(sheet: Sheet) -> float | None:
-    """Find the one-way bandwidth of the fastest link that a chip can have, if known.
-
-    [1e9 byte/s]
-    """
+    """Find the one-way bandwidth of a chip's fastest link, if known. [1e9 byte/s]"""
     core, domain = core_of(sheet), sheet.si("links.scale_up.domain")
     if "pcie" in sheet.word("name") and domain != 2:  # two may be joined by a bridge
         return 32.0 if (sheet.year or 2100) <= 2021 else 64.0

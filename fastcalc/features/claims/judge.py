@@ -410,10 +410,7 @@ class _Trial:
 
     @property
     def ranges(self) -> tuple[tuple[float, float], ...]:
-        """The smallest and largest number over all inputs tried, one pair for each criterion.
-
-        [unit]
-        """
+        """The smallest and largest number over all inputs tried, by criterion. [unit]"""
         computed = [*self.computed.values()]
         is_of_each = self._criteria(np.asarray(self.check.expected.values)) > 1
         cases = np.stack(computed, axis=1) if is_of_each else [np.concatenate(computed)]

@@ -33,9 +33,7 @@ _WIDE = 10.0
 
 @dataclass(frozen=True)
 class Flip:
-    """The value of one input at which the outcome changes, with all others as stated.
-
-    [unit of range]
+    """The value of one input at which the outcome changes, others as stated. [unit of range]
 
     For a count, ``at`` is the first integer with the outcome ``above``.
     """

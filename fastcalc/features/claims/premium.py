@@ -117,9 +117,7 @@ class Case:
         return step._replace(sending=batch * self._sending_each)
 
     def batches(self, software: EngineParameters, slow: ArrayLike, fast: ArrayLike) -> Multiples:
-        """Find the largest batches at two speeds, and the ratio of costs per token, fast over slow.
-
-        [1]
+        """Find the largest batches at two speeds, and the cost per token, fast over slow. [1]
 
         Batch 0 and an infinite cost mean that a speed is not reached. Arrays run over the software
         compared, optionally each with its own speeds.
@@ -309,10 +307,7 @@ def cost_table(
 
 
 def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float) -> float:
-    """Find the smallest floor at which a token costs `PRICE` times as much. NaN if all floors do.
-
-    [s]
-    """
+    """Find the smallest floor at which a token costs `PRICE` times as much. NaN if all do. [s]"""
 
     def is_as_expensive(floors: Floats) -> Bools:
         with_floors = replace(software, decode_layer_floor=floors)

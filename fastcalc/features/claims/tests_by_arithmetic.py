@@ -113,10 +113,7 @@ def reruns(
     speedup: float,
     tool: float,
 ) -> Finding:
-    """Compare the time to the first success of a faster, less accurate option with another's.
-
-    [1]
-    """
+    """Compare the time to success of a faster, less accurate option with another's. [1]"""
     step = tokens / speed
     run = step + tool
     full, fast = (
@@ -166,10 +163,7 @@ def success_slope(*, accuracy: float, steps: float) -> Array:
 
 
 def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
-    """Compute the accuracy of the best of several answers, chosen by a perfect judge or by vote.
-
-    [1]
-    """
+    """Compute the accuracy of the best of several answers, by a perfect judge or by vote. [1]"""
     chosen = _chosen(accuracy, samples)
     return finding(
         chosen,
@@ -180,10 +174,7 @@ def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
 
 
 def merging_gain(*, accuracy: float, samples: float) -> Finding:
-    """Compare the accuracy of the best of several answers with that of one, by judge and vote.
-
-    [1]
-    """
+    """Compare the accuracy of the best of several answers with one, by judge and vote. [1]"""
     gain = _chosen(accuracy, samples) / accuracy
     return finding(gain, ("perfect judge", gain[0]), ("majority", gain[1]))
 

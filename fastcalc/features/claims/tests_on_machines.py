@@ -414,10 +414,7 @@ def newer_hardware(
 
 
 def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
-    """Compute the ratio of output prices on two chip types, by cloud price and ownership cost.
-
-    [1]
-    """
+    """Compute the ratio of output prices on two chip types, by cloud and ownership cost. [1]"""
     comparison = newer_hardware(BASES, catalogue=catalogue, model=model, machines=machines)
     ratios = [detail.value for detail in comparison.parts if "price ratio" in detail.label]
     rent = catalogue.hardware(machines.on).price.rent

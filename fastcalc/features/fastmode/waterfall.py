@@ -48,10 +48,7 @@ class Factor:
 
     @property
     def cost_multiple(self) -> float | None:
-        """The cost per output token after the step divided by that before. None without a price.
-
-        [1]
-        """
+        """The cost per output token, after the step over before. None without a price. [1]"""
         if self.before.usd is None or self.after.usd is None:
             return None
         return float(self.after.usd[1][0] / self.before.usd[1][0])

@@ -310,7 +310,7 @@ def _names_of(
 def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str | None:
     """Suggest to compute the speed of the chips that fit, or to search chips that fit the model.
 
-    None if nothing fits with a draft model, as no command searches for chips that hold it, too.
+    None if nothing fits with a draft model, because no command searches for chips that hold both.
     """
     models = request.models or DEFAULT_MODELS
     if not fitting:

@@ -74,10 +74,7 @@ class Capacity:
         return floats(self._of_each_layout(tokens, reserves, is_limited=is_limited).max(axis=-1))
 
     def _of_each_layout(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Count the concurrent sequences of some lengths that fit, with one column per layout.
-
-        [1]
-        """
+        """Count the sequences of some lengths that fit, with one column per layout. [1]"""
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
         max_users = placements.engine_batch if is_limited else np.inf
@@ -98,10 +95,7 @@ class Capacity:
 
     @property
     def most_taken(self) -> float:
-        """The maximum number of concurrent sequences that the engine accepts, regardless of memory.
-
-        [1]
-        """
+        """The maximum number of sequences that the engine accepts, whatever the memory. [1]"""
         return float(np.max(floats(self.site.machine.max_sequences) * self._stack.dp))
 
     def context(self, users: Array, reserves: float, *, is_limited: bool = True) -> Floats:

@@ -130,10 +130,7 @@ class Region:
 
     @property
     def mean_width(self) -> float:
-        """The mean width of the 10 to 90% bands, relative to the ranges searched. NaN if empty.
-
-        [1]
-        """
+        """The mean width of the 10 to 90% bands, relative to the search. NaN if empty. [1]"""
         if not self.is_found:
             return math.nan
         free = [name for name in SIDES if not name.endswith("_ratio") or name in self.own]
@@ -175,9 +172,7 @@ class Inverse:
         return self.regions[-1]
 
     def decided_by(self) -> list[tuple[str, float, float]]:
-        """Rank numbers by the probability that each identifies the minimal combination, best first.
-
-        [1]
+        """Rank numbers by the probability that each identifies the minimal combination. [1]
 
         Each row has the number, the probability and its sampling error.
         """

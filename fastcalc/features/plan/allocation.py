@@ -197,7 +197,7 @@ class OwnedChips:
         Formats are quantized further than requested only where all running chips cannot hold the
         model otherwise.
 
-        total : chips that run; those of this deployment by default
+        total : running chips, by default those of this deployment
         """
         decision_for_all = self.filled(service, total or chips)
         is_any = not any(map(decision_for_all.may_lead, decision_for_all.plans))

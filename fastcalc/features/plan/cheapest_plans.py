@@ -107,11 +107,10 @@ def decide(
 
     Tries the batches of the grids first, then those between them that may be better.
 
-    shown : first plans, of which each is to be the best of its variant. Else it is the best of each
-        chip, and the best in the model's own formats, that all batches are tried for; of 0 it is
-        the best of all alone [1]
-    variants : others that all batches are tried for
-    prompt_pools : disaggregated prefill pools; None to search them, empty for none
+    shown : number of first plans for which all batches are tried, as for the best plan of each chip
+        and the best in the model's own formats; 0 for the best plan alone [1]
+    variants : further variants for which all batches are tried
+    prompt_pools : disaggregated prefill pools, None to search them, or empty for none
     taking : grids of other chip types that may prefill
     is_held : whether exact percentiles of the best must meet the limits, not the search's estimates
     """

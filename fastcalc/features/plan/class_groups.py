@@ -96,7 +96,7 @@ class Groups:
     """Groups of request classes, keyed by a bit mask of class indices and searched on demand.
 
     may_share : whether classes can share replicas; classes of different models cannot
-    is_narrow : whether formats quantized further than requested count, too
+    is_narrow : whether formats that are quantized further than requested also count
     """
 
     def __init__(

@@ -26,11 +26,11 @@ class ServedClass:
     """The latencies of a request class in its pool.
 
     pool : index of the pool that serves it [1]
-    ttft, tpot : TTFT and TPOT held against the limits: of random arrivals their percentiles at the
-        load that the replicas have, where a closed form has those; else of full replicas [s]
+    ttft, tpot : TTFT and TPOT that are compared with the limits: percentiles at the actual load if
+        random arrivals have a closed form, otherwise values of full replicas [s]
     share : fraction of its requests whose TTFT must be within the limit, or None if they arrive
         evenly [1]
-    percentiles : where requests arrive at random, at the load that the replicas have
+    percentiles : percentiles at the actual load, for random arrivals
     """
 
     request_class: RequestClass

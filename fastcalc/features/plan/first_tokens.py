@@ -31,9 +31,7 @@ class ClassFirstTokens:
         return replace(self, seconds=self.seconds[:, index : index + 1])
 
     def latest(self, service: Service, mean: Floats) -> Floats:
-        """Scale the TTFT so that it is as far from the limit as the tightest class is from its own.
-
-        [s]
+        """Scale the TTFT to be as far from the limit as the tightest class is from its own. [s]
 
         mean : TTFT of the mean request, used if there are no classes [s]
         """

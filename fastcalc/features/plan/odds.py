@@ -39,9 +39,9 @@ class Odds:
 
     chance : probability that its chips meet the latency limits, at the best batch for the speed [1]
     confident : cheapest plan that meets them with probability `CONFIDENT`: the plan itself, or one
-        that has headroom at slow speeds, or None if none does
-    relaxed : if that plan is `DEAR` or None, the value of each latency limit alone at which a plan
-        on the same chip is not [s]
+        with headroom at slow speeds; None if there is no such plan
+    relaxed : if that plan costs more than `DEAR` times as much or does not exist, the value of each
+        latency limit at which a plan on the same chip would not [s]
     """
 
     chance: float

@@ -29,8 +29,8 @@ def hold_limits(decision: Decision, shown: int) -> None:
     are computed only for the leading plans. A plan that misses a limit gets more replicas, until no
     plan that may lead is left unchecked.
 
-    shown : first plans that are reported; of 0 it is the best of all alone, and nothing of those
-        that miss the limits [1]
+    shown : number of first plans that are reported; 0 for the best plan alone, without plans that
+        miss the limits [1]
     """
     if decision.service.share is None:
         return

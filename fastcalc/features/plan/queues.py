@@ -126,10 +126,7 @@ class Queues:
         return np.asarray(np.where(utilization <= _BUSY[-1], waits, np.inf))
 
     def most(self, slack: Floats, utilization: float = 1.0) -> Floats:
-        """Find the highest utilization, up to a limit, at which the delays are within a time.
-
-        [1]
-        """
+        """Find the highest utilization, up to a limit, with the delays within a time. [1]"""
         level = int(np.searchsorted(_BUSY, utilization))
         if level == len(_BUSY):
             return np.minimum(self._most(slack, level - 1), utilization)

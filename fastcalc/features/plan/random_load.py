@@ -285,10 +285,7 @@ class HeldLimits:
         return first_not_negative(margin_of, trials[first - 1], trials[first])
 
     def percentiles(self, name: str) -> tuple[float, ...]:
-        """Return the percentile of a latency that is compared with its limit, for each class.
-
-        [s]
-        """
+        """Return the percentile of a latency that its limit applies to, for each class. [s]"""
         return tuple(getattr(times, name)(self.part) for times in self.times)
 
     def held_against(self, name: str, limit: float) -> float:

@@ -43,10 +43,7 @@ class RankedPlan:
 
     @property
     def chips_expected(self) -> float | None:
-        """The chips of the best plan of its variant at expected speeds. None if not searched.
-
-        [1]
-        """
+        """The chips of its variant's best plan at expected speeds. None if not searched. [1]"""
         plan = self.plan.expected if self.service.deviations else self.plan
         return None if plan is None else plan.values["chips"]
 

@@ -236,10 +236,7 @@ class ModulePatterns:
         return any(self._covers(module) for module in modules)
 
     def share(self, matrix: Matrix) -> float:
-        """Compute the fraction of a matrix named in the list. Below 1 if only some experts are.
-
-        [1]
-        """
+        """Compute the fraction of a matrix in the list. Below 1 if some experts are not. [1]"""
         best = 0.0
         layers = () if matrix.layer is None else (f"layers.{matrix.layer}.",)
         if matrix.group == "mtp":

@@ -54,10 +54,7 @@ class TableRow(NamedTuple):
 
     @property
     def cost(self) -> Ranged:
-        """The price range per million output tokens. The lower speed gives the higher price.
-
-        [USD]
-        """
+        """The price range per million output tokens. Lower speed means higher price. [USD]"""
         return cost_range(nan if self.price is None else self.price, self.speed)
 
     def figure(self, figure: Figure) -> Ranged:

@@ -118,10 +118,7 @@ class BoundContext:
         return number(np.round(chips * tier.share(chips)))
 
     def bandwidth(self, tier: Tier) -> Term:
-        """Compute the combined read bandwidth of a tier, read locally or over all links.
-
-        [byte/s]
-        """
+        """Compute the combined read bandwidth of a tier, local or over all links. [byte/s]"""
         in_place = self.memories(tier) * self.numbers.bandwidth(tier)
         is_linked = not tier.flop_rates and self.layout.chips * tier.link < in_place.value
         return self.chips * self.numbers.way_to(tier) if is_linked else in_place

@@ -118,9 +118,7 @@ def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
 
 
 def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
-    """Compute the memory of CUDA graphs: per graph, per layer split, per row of recurrent states.
-
-    [B]
+    """Compute the memory of CUDA graphs: per graph, layer split and row of states. [B]
 
     rows : largest number of tokens in a decode-only step [1]
     """

@@ -41,10 +41,7 @@ class Numbers:
         return number(self.machine.software.value(name), unit, origin)
 
     def bandwidth(self, tier: Tier | None = None) -> Term:
-        """Look up a memory's data-sheet bandwidth, the fastest memory's if none is named.
-
-        [byte/s]
-        """
+        """Look up a memory's data-sheet bandwidth, by default the fastest one's. [byte/s]"""
         tier = tier or read_first(self.machine.tiers)
         quantity = tier.entry.bandwidth
         return self._printed(f"bandwidth of {tier.name}", quantity, "B/s", self._owner(tier))
@@ -118,10 +115,7 @@ class Numbers:
         )
 
     def stored(self, kind: str) -> Term:
-        """Compute the bytes of a weight category: each group times its bytes per parameter.
-
-        [byte]
-        """
+        """Compute the bytes of a weight category from its groups' bytes per parameter. [byte]"""
         return total(
             self.parameters(component) * number(self.work.weights.of(component).format.bytes, "B")
             for component in _PARTS[kind]
