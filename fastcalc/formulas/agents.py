@@ -6,12 +6,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
-    r"""Probability that every step of a chain is right. [1]
+    r"""Compute the probability that every step of a chain is right. [1]
 
     .. math:: P = p^n
 
-    accuracy : probability that a step is right, :math:`p` [1]
-    steps : steps, :math:`n` [1]
+    accuracy : the probability that a step is right, :math:`p` [1]
+    steps : the number of steps, :math:`n` [1]
 
     Steps fail independently. Source: Feller, "Probability theory," vol. 1, ch. V.
 
@@ -22,14 +22,15 @@ def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
 
 
 def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
-    r"""Mean number of tries if something is repeated until it succeeds or is given up. [1]
+    r"""Compute the mean number of tries until success or a maximum number of tries. [1]
 
     .. math:: m = \frac{1 - (1 - p)^t}{p}
 
-    accuracy : probability that a try is right, :math:`p` [1]
-    tries : maximum number of tries, :math:`t`; infinity for no limit [1]
+    accuracy : the probability that a try is right, :math:`p` [1]
+    tries : the maximum number of tries, :math:`t`; infinity for no limit [1]
 
-    Infinite if it never ends. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
+    The result is infinite if the tries never end. Source: Feller, "Probability theory," vol. 1,
+    sec. VI.8.
 
     >>> float(expected_tries(accuracy=0.5, tries=2))
     1.5
@@ -42,12 +43,12 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
 
 
 def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
-    r"""Mean time, or price, that attempts take until the first success. [s]
+    r"""Compute the mean time, or price, of attempts until the first success. [s]
 
     .. math:: \bar{T} = t / P
 
-    attempt : time or price of an attempt, :math:`t` [s]
-    success : probability that an attempt succeeds, :math:`P` [1]
+    attempt : the time or price of an attempt, :math:`t` [s]
+    success : the probability that an attempt succeeds, :math:`P` [1]
 
     Detecting a failure costs nothing. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
@@ -59,12 +60,12 @@ def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
 
 
 def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
-    r"""Amdahl's law: how much a whole task speeds up if one part gets faster. [1]
+    r"""Compute the speed-up of a whole task if one part gets faster (Amdahl's law). [1]
 
     .. math:: S = \frac{1}{(1 - f) + f / s}
 
-    share : share of the time spent in the part, :math:`f` [1]
-    speedup : of the part, :math:`s` [1]
+    share : the fraction of time spent in the part, :math:`f` [1]
+    speedup : the speed-up of the part, :math:`s` [1]
 
     Source: Amdahl, AFIPS 1967.
 
@@ -76,12 +77,12 @@ def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
 
 
 def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
-    r"""Infer how much time a part takes from how much its speed-up helps the whole. [1]
+    r"""Infer the fraction of time that a part takes from the speed-up of the whole. [1]
 
     .. math:: f = \frac{1 - 1/S}{1 - 1/s}
 
-    overall : speed-up of the whole, :math:`S` [1]
-    speedup : of the part, :math:`s` [1]
+    overall : the speed-up of the whole, :math:`S` [1]
+    speedup : the speed-up of the part, :math:`s` [1]
 
     Source: Amdahl, AFIPS 1967; solved for f.
 
@@ -92,14 +93,14 @@ def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
 
 
 def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: ArrayLike) -> Array:
-    r"""Time that one turn takes: the wait before tokens stream, and the stream. [s]
+    r"""Compute the time of one turn: the wait before tokens stream, and the stream. [s]
 
     .. math:: T = W + t_0 + n / v
 
-    wait : wait for a slot plus network round trip, :math:`W` [s]
-    lead : prefill time before tokens stream, :math:`t_0` [s]
-    tokens : tokens streamed, :math:`n` [1]
-    speed : tokens per second, :math:`v` [1/s]
+    wait : the wait for a slot plus the network round trip, :math:`W` [s]
+    lead : the prefill time before tokens stream, :math:`t_0` [s]
+    tokens : the number of streamed tokens, :math:`n` [1]
+    speed : the tokens per second, :math:`v` [1/s]
 
     Source: DistServe, arXiv:2401.09670, sec. 2.
 
@@ -114,9 +115,9 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
 
     .. math:: n = \max(w - t_0, 0) \, v
 
-    window : the gap, :math:`w` [s]
-    lead : time to first token plus network round trip, :math:`t_0` [s]
-    speed : tokens per second, :math:`v` [1/s]
+    window : the length of the gap, :math:`w` [s]
+    lead : the time to first token plus the network round trip, :math:`t_0` [s]
+    speed : the tokens per second, :math:`v` [1/s]
 
     Source: Stivers et al., PNAS 2009, doi:10.1073/pnas.0903616106 (gaps of 200 ms on average).
 
@@ -127,12 +128,12 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
 
 
 def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
-    r"""Count the parallel sessions with which a user never waits. [1]
+    r"""Count the parallel sessions that keep a user busy without any waiting. [1]
 
     .. math:: N = \frac{R + Z}{Z}
 
-    response : time that a session works without the user, :math:`R` [s]
-    think : time that the user then spends on it, :math:`Z` [s]
+    response : the time that a session works without the user, :math:`R` [s]
+    think : the time that the user then spends on it, :math:`Z` [s]
 
     With more sessions, faster answers do not help. Source: Little, Operations Research 9(3), 1961.
 
@@ -143,13 +144,13 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
 
 
 def attended_time(*, response: ArrayLike, patience: ArrayLike, return_cost: ArrayLike) -> Array:
-    r"""Time that an answer costs a user who does something else after a while. [s]
+    r"""Compute the time that an answer costs a user who turns to other work after a while. [s]
 
     .. math:: W = R \; (R \le w), \qquad W = w + c \; (R > w)
 
-    response : time until the answer, :math:`R` [s]
-    patience : wait after which the user does something else, :math:`w` [s]
-    return_cost : time lost when returning to it, :math:`c` [s]
+    response : the time until the answer, :math:`R` [s]
+    patience : the wait after which the user turns to other work, :math:`w` [s]
+    return_cost : the time lost when returning to the answer, :math:`c` [s]
 
     Source: Mark et al., "The cost of interrupted work," CHI 2008, doi:10.1145/1357054.1357072.
 

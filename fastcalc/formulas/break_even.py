@@ -1,4 +1,4 @@
-"""Break-even between a faster, less accurate and a slower, more accurate option."""
+"""Break-even between a faster, less accurate option and a slower, more accurate one."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
-    r"""Find how long fixing a mistake may take, relative to a slow answer. [1]
+    r"""Compute the break-even time to fix a mistake, relative to that of a slow answer. [1]
 
     .. math:: \frac{t_m}{t} = \frac{1 - 1/s}{\Delta e}
 
-    speedup : speed of the faster option over that of the slower one, :math:`s` [1]
-    more_errors : additional error rate of the faster option, :math:`\Delta e` [1]
+    speedup : the ratio of the faster option's speed to the slower one's, :math:`s` [1]
+    more_errors : the additional error rate of the faster option, :math:`\Delta e` [1]
 
     Source: Goedecke, "Two different tricks for fast LLM inference," 2026.
 
@@ -24,7 +24,7 @@ def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
 def break_even_check(
     *, attempt: ArrayLike, success: ArrayLike, other: ArrayLike, other_success: ArrayLike
 ) -> Array:
-    r"""Find how long checking an attempt may take before two options tie per success. [s]
+    r"""Compute the time to check an attempt at which two options tie per success. [s]
 
     .. math:: \frac{t + v}{P} = \frac{t' + v}{P'} \;\Rightarrow\; v = \frac{t P' - t' P}{P - P'}
 
@@ -33,7 +33,8 @@ def break_even_check(
     other : duration of an attempt of the faster option, :math:`t'` [s]
     other_success : its probability of success, :math:`P'` [1]
 
-    Below it the faster option wins. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
+    If checks take less time, the faster option wins. Source: Feller, "Probability theory," vol. 1,
+    sec. VI.8.
 
     >>> float(break_even_check(attempt=10.0, success=1.0, other=1.0, other_success=0.5))
     8.0

@@ -1,4 +1,4 @@
-"""Cache blocks if layers of all types share pages: block size, and blocks per sequence."""
+"""Cache blocks shared by all layer types: block size, and blocks per sequence."""
 
 import numpy as np
 
@@ -25,12 +25,12 @@ def state_block_tokens(*, state: ArrayLike, token: ArrayLike, alignment: ArrayLi
 
 
 def group_layers(*, fewest: ArrayLike, most: ArrayLike) -> Array:
-    r"""Count the layers of a group, which share a block table. [1]
+    r"""Compute the number of layers in a group, which share a block table. [1]
 
     .. math:: g = l \quad (l < 1.5 \, k), \quad \text{else} \quad k
 
-    fewest : layers of the rarest type, :math:`k` [1]
-    most : layers of the most frequent type, :math:`l` [1]
+    fewest : the number of layers of the rarest type, :math:`k` [1]
+    most : the number of layers of the most frequent type, :math:`l` [1]
 
     Source: vLLM 0.27, vllm/v1/core/kv_cache_utils.py, _get_kv_cache_groups_uniform_page_size.
 
@@ -47,10 +47,10 @@ def window_blocks(
 
     .. math:: n = \lceil \min(w - 1 + q, T) / b \rceil + 1
 
-    tokens : of the sequence, :math:`T` [1]
-    window : tokens in the window, :math:`w` [1]
-    step : tokens that steps in flight add before any is freed, :math:`q` [1]
-    block : tokens per block, :math:`b` [1]
+    tokens : the tokens of the sequence, :math:`T` [1]
+    window : the tokens in the window, :math:`w` [1]
+    step : the tokens that steps in flight add before any is freed, :math:`q` [1]
+    block : the tokens per block, :math:`b` [1]
 
     Source: vLLM 0.27, vllm/v1/kv_cache_interface.py, SlidingWindowSpec: a window may begin inside
     a block.

@@ -1,4 +1,4 @@
-"""Choice among several answers: by a perfect judge, a majority vote, or a fallible judge."""
+"""Choice among several answers by a perfect judge, a majority vote, or a fallible judge."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
-    r"""Probability that at least one of n answers is right, so that a perfect judge finds it. [1]
+    r"""Compute the probability that at least one of n answers is right (pass@n). [1]
 
     .. math:: P = 1 - (1 - p)^n
 
-    accuracy : probability that an answer is right, :math:`p` [1]
-    samples : independent answers, :math:`n` [1]
+    accuracy : the probability that an answer is right, :math:`p` [1]
+    samples : the number of independent answers, :math:`n` [1]
 
     Source: Chen et al., arXiv:2107.03374, sec. 2.1 (pass@k).
 
@@ -24,16 +24,17 @@ def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
 
 
 def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
-    r"""Probability that most of n answers are right; a coin decides ties. [1]
+    r"""Compute the probability that most of n answers are right, with ties decided at random. [1]
 
     .. math::
         P = \sum_{k > n/2} \binom{n}{k} p^k (1 - p)^{n - k}
             + \tfrac{1}{2} [n \text{ even}] \binom{n}{n/2} p^{n/2} (1 - p)^{n/2}
 
-    accuracy : probability that an answer is right, :math:`p` [1]
-    samples : independent answers, whole numbers, :math:`n` [1]
+    accuracy : the probability that an answer is right, :math:`p` [1]
+    samples : the number of independent answers, an integer, :math:`n` [1]
 
-    All wrong answers count as equal, the worst case. Source: Condorcet's jury theorem, 1785.
+    All wrong answers count as equal, which is the worst case. Source: Condorcet's jury theorem,
+    1785.
 
     >>> round(float(majority(accuracy=0.584, samples=3)), 3)
     0.625
@@ -58,17 +59,18 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
 
 
 def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Array:
-    r"""Probability that a fallible judge picks a right answer among n. [1]
+    r"""Compute the probability that a fallible judge picks a right answer among n. [1]
 
     .. math::
         P = \left(1 - (1 - a)^n\right) \frac{p j}{a} + (1 - a)^{n - 1} p (1 - j),
         \quad a = p j + (1 - p)(1 - j)
 
-    accuracy : probability that an answer is right, :math:`p` [1]
-    samples : independent answers, :math:`n` [1]
-    judge : probability that the judge is right about an answer, :math:`j` [1]
+    accuracy : the probability that an answer is right, :math:`p` [1]
+    samples : the number of independent answers, :math:`n` [1]
+    judge : the probability that the judge is right about an answer, :math:`j` [1]
 
-    The judge picks among the answers it accepts, or among all if none. Source: Bayes' theorem.
+    The judge picks among the answers that it accepts, or among all if it accepts none. Source:
+    Bayes' theorem.
 
     >>> float(judged(accuracy=0.5, samples=2, judge=1.0))
     0.75

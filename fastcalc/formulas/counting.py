@@ -1,4 +1,4 @@
-"""Parameters and FLOPs of common layer components: attention and feed-forward network."""
+"""Parameters and FLOPs of common layer components: attention and feed-forward networks."""
 
 import numpy as np
 
@@ -102,7 +102,7 @@ def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Arr
 
 
 def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLike) -> Array:
-    r"""Count the FLOPs with which one new token attends to one token of context. [FLOP]
+    r"""Count the attention FLOPs per pair of a new token and a context token. [FLOP]
 
     .. math:: F = 2 H (k + v)
 
@@ -120,7 +120,7 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
 
 
 def linear_flops(*, parameters: ArrayLike) -> Array:
-    r"""Count the FLOPs that matrix products take per token: two per parameter. [FLOP]
+    r"""Count the matrix-product FLOPs per token, two per parameter. [FLOP]
 
     .. math:: F = 2 P
 

@@ -1,22 +1,23 @@
-"""Choices that no other choice dominates in gain and cost."""
+"""Pareto-optimal choices in gain and cost."""
 
 import numpy as np
 
 from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 _BITS = 36
-"""Significant bits of a mantissa: numbers that differ by less than about 1e-11 are equal. [1]"""
+"""The significant bits of a mantissa: numbers that differ by less than about 1e-11 are equal.
+[1]"""
 
 
 def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
-    r"""Whether each choice is undominated, in the shape of the gains. [1]
+    r"""Check whether each choice is Pareto-optimal, in the shape of the gains. [1]
 
     .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
 
-    gain : value to maximize, for each choice [1]
-    cost : value to minimize, in the same shape [1]
+    gain : the value to maximize, for each choice [1]
+    cost : the value to minimize, in the same shape [1]
 
-    Of choices that are equal except for rounding, the first represents all; a choice with nan is
+    Of choices that are equal except for rounding, only the first is kept. Choices with NaN are
     dropped. Source: Kung, Luccio and Preparata, "On finding the maxima of a set of vectors,"
     Journal of the ACM 22(4), 1975.
 
@@ -34,6 +35,6 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
 
 
 def _rounded(values: Floats) -> Floats:
-    """Values rounded to fewer digits, so that two computations of one number agree."""
+    """Round values to fewer digits, so that two computations of one number agree."""
     mantissa, exponent = np.frexp(values)
     return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))

@@ -12,12 +12,12 @@ def distinct_experts(
 
     .. math:: D = \max\left(k, \; E \left(1 - (1 - k/E)^{B^\gamma}\right)\right)
 
-    experts : experts in a layer, :math:`E` [1]
-    active : experts per token, :math:`k` [1]
-    tokens : tokens in the step, :math:`B` [1]
+    experts : the number of experts in a layer, :math:`E` [1]
+    active : the number of experts per token, :math:`k` [1]
+    tokens : the number of tokens in the step, :math:`B` [1]
     correlation : :math:`\gamma`, 1 for independent tokens [1]
 
-    Tokens in real steps are similar, which a smaller :math:`\gamma` represents. Source: Erdil,
+    Real tokens select similar experts, which a smaller :math:`\gamma` represents. Source: Erdil,
     "Inference economics of language models," arXiv:2506.04645.
 
     >>> round(float(distinct_experts(experts=128, active=8, tokens=16)), 1)
@@ -28,12 +28,12 @@ def distinct_experts(
 
 
 def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
-    r"""Compute what fraction of the bandwidth reads of narrow expert slices reach. [1]
+    r"""Compute the fraction of bandwidth that reads of narrow expert slices reach. [1]
 
     .. math:: s = \frac{w}{w + w_0}
 
-    width : columns of a rank's slice of an expert, :math:`w` [1]
-    half : columns at which half the bandwidth is achieved, :math:`w_0` [1]
+    width : the columns of a rank's slice of an expert, :math:`w` [1]
+    half : the columns at which half the bandwidth is achieved, :math:`w_0` [1]
 
     A slice is a short read: its start costs as much as :math:`w_0` columns. Source: kernel
     tables of NVIDIA aiconfigurator-core 0.12.0 (experts of H100, H200, B200, GB200),
@@ -46,12 +46,12 @@ def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
 
 
 def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
-    r"""Compare the fullest rank's excess load with that of 128 experts over 8 ranks. [1]
+    r"""Compute the fullest rank's excess load relative to that of 128 experts over 8 ranks. [1]
 
     .. math:: u = \sqrt{\frac{N \ln N}{E}} \; \Big/ \; \sqrt{\frac{8 \ln 8}{128}}
 
-    ranks : ranks that hold different experts, :math:`N` [1]
-    experts : experts in a layer, :math:`E` [1]
+    ranks : the number of ranks that hold different experts, :math:`N` [1]
+    experts : the number of experts in a layer, :math:`E` [1]
 
     The relative spread of a sum over :math:`E/N` experts falls with their square root. The largest
     of :math:`N` sums lies :math:`\sqrt{2 \ln N}` such spreads above the mean. Source: Cramer,
@@ -65,13 +65,13 @@ def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
 
 
 def other_ranks(*, ranks: ArrayLike, experts: ArrayLike, active: ArrayLike) -> Array:
-    r"""Count the other ranks that hold one token's experts. [1]
+    r"""Count the other ranks that hold a token's experts. [1]
 
     .. math:: r = (N - 1) \left(1 - \prod_{i=0}^{k-1} \left(1 - \frac{E/N}{E - i}\right)\right)
 
-    ranks : ranks that share the experts, :math:`N` [1]
-    experts : experts in a layer, :math:`E` [1]
-    active : distinct experts per token, :math:`k` [1]
+    ranks : the number of ranks that share the experts, :math:`N` [1]
+    experts : the number of experts in a layer, :math:`E` [1]
+    active : the number of distinct experts per token, :math:`k` [1]
 
     Source: Feller, "Probability theory," vol. 1, sec. II.6 (hypergeometric distribution).
 

@@ -1,4 +1,4 @@
-"""Requests in flight on a replica: a birth-death process of arrivals and departures."""
+"""Requests in flight on a replica as a birth-death process of arrivals and departures."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from fastcalc.formulas.solving import bisect, geometric_mean
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 _OFTEN = 1e9
-"""Maximum request rate of a user without think time, over the mean rate per user. [1]"""
+"""The maximum request rate of a user without think time, relative to the mean rate per user. [1]"""
 
 _ROUNDS, _SHIFTED, _MOST_SHIFTED = 12, 1e-9, 1.0  # Newton's method; changes of a logarithm
 _MORE = 1.0 + 1e-6  # factor by which one rate must exceed another
@@ -15,22 +15,22 @@ _MORE = 1.0 + 1e-6  # factor by which one rate must exceed another
 def found_by_arrivals(
     *, arrivals: Floats, served: Floats, slots: int = 0, spread: float = 1.0
 ) -> Floats:
-    r"""Distribute the requests in flight as an arriving request finds them. [1]
+    r"""Compute the distribution of requests in flight that an arriving request finds. [1]
 
     .. math:: p_k \propto \prod_{j=1}^{k} \left(e^{c} \lambda_{j-1} / \mu_j\right)^{1 / s},
         \quad a_k \propto \lambda_k p_k
 
-    arrivals : arrival rate with 0, 1, ... in flight; one more element than served [1/s]
-    served : departure rate with 1, 2, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
-    slots : requests in flight up to which the spread applies; beyond it, requests queue [1]
-    spread : variance over the variance of a birth-death process, :math:`s` [1]
+    arrivals : the arrival rate with 0, 1, ... in flight, one element more than ``served`` [1/s]
+    served : the departure rate with 1, 2, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
+    slots : the number in flight up to which the spread applies; further requests queue [1]
+    spread : the variance relative to that of a birth-death process, :math:`s` [1]
 
     With a spread above 1, the mean is shifted by :math:`c`, so that departures equal arrivals.
 
     Source: M. Harchol-Balter, "Performance modeling," 2013, sec. 13.4, for a spread of 1, which is
     a birth-death process; other spreads are our own.
 
-    One user who asks as fast as answers arrive finds no other request:
+    A single user who sends each request after the previous answer finds no other request:
 
     >>> found_by_arrivals(arrivals=np.array([1.0, 0.0]), served=np.array([1.0])).tolist()
     [1.0, 0.0]
@@ -51,17 +51,18 @@ def found_by_arrivals(
 
 
 def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
-    r"""Compare the variance of requests in flight with a birth-death process; at least 1. [1]
+    r"""Compute the variance of requests in flight relative to a birth-death process. [1]
 
     .. math:: s = (1 - p) \left(1 + o \left((1 - p)^{-2} - 1\right)\right)
 
-    prompts : fraction of time with prefill, :math:`p` [1]
-    overlap : mean of the shorter of two outputs over the mean output, :math:`o` [1]
+    prompts : the fraction of time spent on prefill, :math:`p` [1]
+    overlap : the mean of the shorter of two outputs over the mean output, :math:`o` [1]
 
-    A prompt lengthens its step, so that more requests arrive in it, whose prompts do the same.
-    Arrivals excite themselves, and their count per step has 1 / (1 - p)^2 times the variance of a
-    Poisson count. A cluster stays in flight as long as its outputs overlap. A birth-death process,
-    in which all requests share the prefill time like a processor, has 1 / (1 - p).
+    The result is at least 1. A prompt lengthens its step, so that more requests arrive during it,
+    whose prompts do the same. Arrivals excite themselves, and their count per step has 1 / (1 -
+    p)^2 times the variance of a Poisson count. A cluster stays in flight as long as its outputs
+    overlap. A birth-death process, in which all requests share the prefill time like a processor,
+    has 1 / (1 - p).
 
     Source: A. G. Hawkes, D. Oakes, "A cluster process representation of a self-exciting process,"
     Journal of Applied Probability 11, 1974, for the count; the overlap is our own.
@@ -76,17 +77,17 @@ def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
 
 
 def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats | None:
-    r"""Compute how fast closed-loop users send requests while n are in flight. [1/s]
+    r"""Compute the arrival rate of closed-loop users for each number of requests in flight. [1/s]
 
     .. math:: \lambda_k = (N - k) \theta, \quad \sum_k p_k \lambda_k = \lambda
 
-    users : number of users, :math:`N`, not necessarily an integer [1]
-    rate : request rate of all users, :math:`\lambda` [1/s]
-    served : departure rate with 1, 2, ... in flight, up to the number of users [1/s]
+    users : the number of users, :math:`N`, not necessarily an integer [1]
+    rate : the request rate of all users, :math:`\lambda` [1/s]
+    served : the departure rate with 1, 2, ... in flight, up to the number of users [1/s]
 
-    The equation is solved for :math:`\theta`, the rate of a thinking user. None if the users cannot
-    reach the request rate even without think time. Source: Harchol-Balter, "Performance modeling,"
-    2013, ch. 13 (a finite number of sources).
+    The equation is solved for :math:`\theta`, the rate of a thinking user. The result is None if
+    the users cannot reach the request rate even without think time. Source: Harchol-Balter,
+    "Performance modeling," 2013, ch. 13 (a finite number of sources).
 
     Two users, a service time of one second and a mean think time of one second: 0.8 1/s.
 
@@ -111,13 +112,13 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
 
 
 def _steps(arrivals: Floats, served: Floats) -> Floats:
-    """Logarithm of the probability ratio between each number in flight and one less. [1]"""
+    """Compute log-ratios of the probabilities of successive numbers in flight. [1]"""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(arrivals[:-1] / served))
 
 
 def _chances(steps: Floats) -> Floats:
-    """Probability of each number in flight. [1]"""
+    """Compute the probability of each number in flight. [1]"""
     logarithms = np.concatenate([[0.0], np.cumsum(steps)])
     weights = np.exp(logarithms - logarithms.max())
     return np.asarray(weights / weights.sum())

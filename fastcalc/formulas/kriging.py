@@ -1,4 +1,4 @@
-"""Interpolation between measurements: correlation of their errors."""
+"""Correlation of prediction errors, for interpolation between measurements."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def correlation(*, distance: ArrayLike, constant: ArrayLike) -> Array:
-    r"""Compute how strongly the errors at two points are correlated. [1]
+    r"""Compute the correlation of the errors at two points. [1]
 
     .. math:: k(r) = c + (1 - c) \left(1 + \sqrt{3} r\right) e^{-\sqrt{3} r}
 
-    distance : between the points, in correlation lengths, :math:`r` [1]
-    constant : share of the error's variance that is equal at all points, :math:`c` [1]
+    distance : the distance between the points in correlation lengths, :math:`r` [1]
+    constant : the fraction of error variance shared by all points, :math:`c` [1]
 
     Source: C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press
     2006, eq. 4.17 (Matérn with smoothness 3/2), plus a constant.

@@ -1,4 +1,4 @@
-"""Request lengths that vary: quantiles of common distributions."""
+"""Distributions of request lengths: quantiles and parameters."""
 
 from statistics import NormalDist
 
@@ -8,11 +8,11 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def normal_quantile(*, share: ArrayLike) -> Array:
-    r"""Inverse of the standard normal distribution function. [1]
+    r"""Compute a quantile of the standard normal distribution. [1]
 
     .. math:: z = \Phi^{-1}(u)
 
-    share : of all numbers, above 0 and below 1, :math:`u` [1]
+    share : the fraction of values below the quantile, above 0 and below 1, :math:`u` [1]
 
     Source: M. J. Wichura, "Algorithm AS 241," Applied Statistics 37, 1988 (in ``statistics``).
 
@@ -30,8 +30,8 @@ def lognormal_sigma(*, mean: ArrayLike, deviation: ArrayLike) -> Array:
 
     .. math:: \sigma = \sqrt{\ln\left(1 + s^2 / m^2\right)}
 
-    mean : of the lengths, :math:`m` [1]
-    deviation : their standard deviation, :math:`s` [1]
+    mean : the mean of the lengths, :math:`m` [1]
+    deviation : the standard deviation of the lengths, :math:`s` [1]
 
     The mean of the logarithms is then :math:`\ln m - \sigma^2 / 2`. Source: N. L. Johnson, S. Kotz,
     N. Balakrishnan, "Continuous univariate distributions 1," 1994, ch. 14.

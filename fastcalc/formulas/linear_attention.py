@@ -116,7 +116,7 @@ def lightning_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
 
 
 def short_convolution_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
-    r"""Count the weights of a gated short convolution: two gates, its input and its output. [1]
+    r"""Count the weights of a gated short convolution: two gates, input and output. [1]
 
     .. math:: P = 4 h w
 
@@ -134,7 +134,7 @@ def short_convolution_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
 def delta_rule_traffic(
     *, key_width: ArrayLike, value_width: ArrayLike, heads: ArrayLike, key_dim: ArrayLike
 ) -> Array:
-    r"""Count the bytes that chunked delta-rule kernels exchange per prompt token. [byte]
+    r"""Count the memory traffic of chunked delta-rule kernels per prompt token. [byte]
 
     .. math:: B = 34 k + 26 v + 4 w + 12 C b + \frac{4 w v}{C b}
 
@@ -162,11 +162,11 @@ def delta_rule_traffic(
 
 
 CHUNK = 64.0
-"""Tokens per chunk of the delta rule in flash-linear-attention."""
+"""The tokens per chunk of the delta rule in flash-linear-attention."""
 
 
 def state_space_traffic(*, groups: ArrayLike, state_size: ArrayLike, inner: ArrayLike) -> Array:
-    r"""Count the bytes that Mamba-2 kernels exchange through memory per prompt token. [byte]
+    r"""Count the memory traffic between Mamba-2 kernels per prompt token. [byte]
 
     .. math:: B = 16 (g n + w) + 8 C g + \frac{16 w n}{C}
 

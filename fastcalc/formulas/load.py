@@ -8,15 +8,16 @@ _SELDOM = 1e-9  # minimum share of steps in which a replica prefills
 
 
 def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
-    r"""Compute how many steps contain prompts if prompts arrive at random. [1]
+    r"""Compute the fraction of steps that contain prompts if prompts arrive at random. [1]
 
     .. math:: s = \min\left(1, l + \max(0, 1 - l) \, (1 - e^{-a})\right)
 
-    long : steps filled by prompts of a chunk or more, per step, :math:`l` [1]
-    short : shorter prompts that arrive per step and share one step, :math:`a` [1]
+    long : the mean number of chunks of long prompts that arrive per step, :math:`l` [1]
+    short : the mean number of shorter prompts that arrive per step, :math:`a` [1]
 
-    A step with a Poisson number of short prompts has none with probability :math:`e^{-a}`. Source:
-    our own reading of Sarathi-Serve's batches, arXiv:2403.02310, docs/traffic.md.
+    Short prompts share a step. A step has a Poisson number of them, and none with probability
+    :math:`e^{-a}`. Source: our own reading of Sarathi-Serve's batches, arXiv:2403.02310,
+    docs/traffic.md.
 
     >>> round(float(passes_with_prompts(long=0.0, short=1.0)), 4)
     0.6321
@@ -27,12 +28,12 @@ def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
 
 
 def prefilling_replicas(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
-    r"""Mean number of attention replicas that prefill in a step, if at least one does. [1]
+    r"""Compute the mean number of replicas that prefill in a step, if at least one does. [1]
 
     .. math:: \frac{d s}{1 - (1 - s)^d}
 
-    replicas : replicas that step together, :math:`d` [1]
-    passes : share of its steps in which one replica prefills, :math:`s` [1]
+    replicas : the number of attention replicas that step together, :math:`d` [1]
+    passes : the fraction of steps in which a replica prefills, :math:`s` [1]
 
     Replicas prefill independently of each other. Source: binomial distribution conditioned on at
     least one.
@@ -48,14 +49,14 @@ def prefilling_replicas(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
 def slot_wait_regularity(
     *, slots: ArrayLike, utilization: ArrayLike, variation: ArrayLike
 ) -> Array:
-    r"""Compare the wait for one of c slots with the wait at exponential service times. [1]
+    r"""Compute the wait for one of c slots relative to that with exponential service times. [1]
 
     .. math:: v + (1 - v) \frac{1}{2} \left(1 + \frac{(1 - \rho)(c - 1)(\sqrt{4 + 5 c} - 2)}
         {16 \rho c}\right)
 
-    slots : servers, :math:`c` [1]
-    utilization : of them, :math:`\rho` [1]
-    variation : variance of the service over the square of its mean, :math:`v`, at most 1 [1]
+    slots : the number of servers, :math:`c` [1]
+    utilization : the utilization of the servers, :math:`\rho` [1]
+    variation : the variance of service times over their squared mean, :math:`v`, at most 1 [1]
 
     Source: G. P. Cosmetatos, "Some approximate equilibrium results for the multi-server queue
     (M/G/r)," Operational Research Quarterly 27, 1976.
@@ -71,12 +72,12 @@ def slot_wait_regularity(
 
 
 def variance_in_window(*, window: ArrayLike) -> Array:
-    r"""Compare the variance of a windowed average with the instantaneous variance. [1]
+    r"""Compute the variance of a windowed average relative to the instantaneous variance. [1]
 
     .. math:: f(w) = 1 - w / 3 \;\text{up to}\; w = 1, \quad 1 / w - 1 / (3 w^2)
         \;\text{beyond}
 
-    window : window length over the time that each request is in flight, :math:`w` [1]
+    window : the ratio of window length to the time that each request is in flight, :math:`w` [1]
 
     Requests with equal durations overlap for the rest of both, so that the correlation falls
     linearly to 0 (M/D/infinity). Source: D. R. Cox, "Renewal theory," 1962; the integral of that
@@ -91,17 +92,17 @@ def variance_in_window(*, window: ArrayLike) -> Array:
 
 
 def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Array:
-    r"""Gamma distribution function. [1]
+    r"""Evaluate the gamma distribution function. [1]
 
     .. math:: \Phi\left(\frac{(x / m)^{1/3} - 1 + c^2 / 9}{c / 3}\right), \quad c^2 = v / m^2
 
-    value : upper limit of the share, :math:`x`, not below 0 [1]
-    mean : of the distribution, :math:`m` [1]
-    variance : of the distribution, in the squared unit of the mean, :math:`v` [1]
+    value : the argument of the distribution function, :math:`x`, at least 0 [1]
+    mean : the mean of the distribution, :math:`m` [1]
+    variance : the variance of the distribution, in the squared unit of the mean, :math:`v` [1]
 
     Source: E. B. Wilson, M. M. Hilferty, "The distribution of chi-square," PNAS 17, 1931.
 
-    An exponential distribution has 0.9 below ln 10; the error of the formula is below 0.003 there.
+    For an exponential distribution, 0.9 lies below ln 10, where the formula's error is below 0.003:
 
     >>> bool(abs(gamma_share(value=2.302585, mean=1.0, variance=1.0) - 0.9) < 0.003)
     True
@@ -113,7 +114,7 @@ def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Ar
 
 
 def normal_share(*, score: ArrayLike) -> Array:
-    r"""Standard normal distribution function. [1]
+    r"""Evaluate the standard normal distribution function. [1]
 
     .. math:: \Phi(z) = 1 - \tfrac12 t \, (a_1 + t (a_2 + t (a_3 + t (a_4 + t a_5)))) \,
         e^{-z^2 / 2}, \quad t = \frac{1}{1 + 0.3275911 z / \sqrt 2}

@@ -11,9 +11,9 @@ def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike)
     .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h),
         \quad \text{else} \min(T, w)
 
-    context : mean context, :math:`T` [1]
-    spread : half-width of the range of contexts, :math:`h` [1]
-    window : tokens in the layer's window, :math:`w`; infinity for all [1]
+    context : the mean context, :math:`T` [1]
+    spread : the half-width of the range of contexts, :math:`h` [1]
+    window : the tokens in the layer's window, :math:`w`; infinity for all [1]
 
     A context grows while a request decodes. Source: Jensen's inequality, Acta Mathematica 30, 1906.
 
@@ -30,13 +30,13 @@ def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike)
 def cache_bytes_per_layer(
     *, elements: ArrayLike, tokens: ArrayLike, bytes_per_element: ArrayLike
 ) -> Array:
-    r"""Compute how many bytes one layer caches for one sequence. [byte]
+    r"""Compute the cache size of one layer for one sequence. [byte]
 
     .. math:: M = e \, T \, b
 
-    elements : elements per token, :math:`e`: keys and values of all heads, or a latent [1]
-    tokens : tokens the layer keeps, :math:`T` [1]
-    bytes_per_element : width of a cached element, :math:`b` [byte]
+    elements : the elements per token, :math:`e`: keys and values of all heads, or a latent [1]
+    tokens : the tokens that the layer keeps, :math:`T` [1]
+    bytes_per_element : the width of a cached element, :math:`b` [byte]
 
     Source: PagedAttention, arXiv:2309.06180, sec. 3: OPT-13B keeps 800 KiB per token.
 
@@ -47,16 +47,16 @@ def cache_bytes_per_layer(
 
 
 def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: ArrayLike) -> Array:
-    r"""Count the sequences whose caches fit in memory next to the weights. [1]
+    r"""Compute the number of sequences whose caches fit in memory next to the weights. [1]
 
     .. math:: B = \lfloor (C - W) / M \rfloor
 
-    usable : memory that software may use, :math:`C` [byte]
-    weights : weights held there, :math:`W` [byte]
-    cache_per_sequence : cache of one sequence at its maximum length, :math:`M` [byte]
+    usable : the memory that the engine may use, :math:`C` [byte]
+    weights : the weights held there, :math:`W` [byte]
+    cache_per_sequence : the cache of one sequence at its maximum length, :math:`M` [byte]
 
-    A whole number: 0 if nothing fits, very large without a cache. Source: JAX scaling book,
-    https://jax-ml.github.io/scaling-book/inference/.
+    The result is an integer: 0 if nothing fits, and very large for models without a cache. Source:
+    JAX scaling book, https://jax-ml.github.io/scaling-book/inference/.
 
     >>> float(largest_batch(usable=72e9, weights=16e9, cache_per_sequence=0.25e9))
     224.0
@@ -66,12 +66,12 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
 
 
 def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Array:
-    r"""Count the chips that together hold some bytes; infinity if none is usable. [1]
+    r"""Count the chips that together hold a number of bytes; infinity if none is usable. [1]
 
     .. math:: N = \lceil W / C \rceil
 
-    needed : bytes to hold, :math:`W` [byte]
-    usable_per_chip : memory of a chip that software may use, :math:`C` [byte]
+    needed : the number of bytes to hold, :math:`W` [byte]
+    usable_per_chip : the memory of a chip that the engine may use, :math:`C` [byte]
 
     Source: "Introducing Cerebras Inference," cerebras.ai, 2024 (70B at 16 bits on four wafers).
 
@@ -89,9 +89,9 @@ def chips_for_whole_layers(
 
     .. math:: N = \lceil L / \lfloor C / m \rfloor \rceil
 
-    layers : layers, with embedding and head counted by their size, :math:`L` [1]
-    layer_bytes : weights and cache of the largest layer, :math:`m` [byte]
-    usable_per_chip : memory of a chip that software may use, :math:`C` [byte]
+    layers : the number of layers, counting embedding and head by their size, :math:`L` [1]
+    layer_bytes : the weights and cache of the largest layer, :math:`m` [byte]
+    usable_per_chip : the memory of a chip that the engine may use, :math:`C` [byte]
 
     Source: "Introducing Cerebras Inference," cerebras.ai, 2024 (split at layer boundaries).
 

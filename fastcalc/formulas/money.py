@@ -16,15 +16,15 @@ def ownership_per_hour(
     site_factor: ArrayLike,
     energy_price: ArrayLike,
 ) -> Array:
-    r"""Compute what owning a chip costs per hour. [USD/h]
+    r"""Compute the cost of owning a chip per hour. [USD/h]
 
     .. math:: c = \frac{C}{8760 \, y} + \frac{P}{1000} \, u \, e
 
-    purchase : price of the chip, :math:`C` [USD]
-    years : depreciation period, :math:`y` [1]
-    power : power draw of the chip, :math:`P` [W]
-    site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
-    energy_price : price per kilowatt hour, :math:`e` [USD/kWh]
+    purchase : the price of the chip, :math:`C` [USD]
+    years : the depreciation period, :math:`y` [1]
+    power : the power draw of the chip, :math:`P` [W]
+    site_factor : the ratio of site power to machine power (PUE), :math:`u` [1]
+    energy_price : the price per kilowatt hour, :math:`e` [USD/kWh]
 
     Interest, staff and building are not included. Source: Barroso et al., "The datacenter as a
     computer," 2018, ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
@@ -37,13 +37,13 @@ def ownership_per_hour(
 
 
 def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: ArrayLike) -> Array:
-    r"""Convert machine time per token into a price per million tokens. [USD]
+    r"""Compute the price per million tokens from machine time per token. [USD]
 
     .. math:: p = 10^6 \, \frac{c}{3600} \, \frac{t}{n}
 
-    usd_per_hour : price of the machine, :math:`c` [USD/h]
-    seconds : machine time, :math:`t` [s]
-    tokens : tokens generated or prefilled in that time, :math:`n` [1]
+    usd_per_hour : the price of the machine, :math:`c` [USD/h]
+    seconds : the machine time, :math:`t` [s]
+    tokens : the tokens generated or prefilled in that time, :math:`n` [1]
 
     Source: https://github.com/SemiAnalysisAI/InferenceX-app.
 
@@ -54,13 +54,13 @@ def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: Arra
 
 
 def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: ArrayLike) -> Array:
-    r"""Compute the energy that a token takes. [J]
+    r"""Compute the energy per token. [J]
 
     .. math:: E = P u / R
 
-    power : power draw of the machine, :math:`P` [W]
-    site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
-    tokens_per_s : output rate of the machine, :math:`R` [1/s]
+    power : the power draw of the machine, :math:`P` [W]
+    site_factor : the ratio of site power to machine power (PUE), :math:`u` [1]
+    tokens_per_s : the output rate of the machine, :math:`R` [1/s]
 
     Source: power rules of MLPerf, https://github.com/mlcommons/inference_policies.
 
@@ -71,15 +71,14 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
 
 
 def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
-    r"""Find how much smaller the batch is at a given cost multiple and speed-up. [1]
+    r"""Compute the factor by which the batch is smaller at a cost multiple and speed-up. [1]
 
     .. math:: \frac{B_s}{B_f} = \kappa \sigma
 
-    cost_ratio : cost per token, fast over standard, :math:`\kappa` [1]
-    speed_ratio : tokens per second per user, fast over standard, :math:`\sigma` [1]
+    cost_ratio : the ratio of fast to standard cost per token, :math:`\kappa` [1]
+    speed_ratio : the ratio of fast to standard speed per user, :math:`\sigma` [1]
 
-    A token costs the price of :math:`T(B) / B` machine time. Source: Little, Operations Research
-    9(3), 1961.
+    A token takes :math:`T(B) / B` of machine time. Source: Little, Operations Research 9(3), 1961.
 
     >>> float(batch_ratio(cost_ratio=6, speed_ratio=2.5))
     15.0
@@ -88,12 +87,12 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
 
 
 def share_beyond(*, usage: ArrayLike, included: ArrayLike) -> Array:
-    r"""Compute how much usage a flat price leaves to be billed separately. [1]
+    r"""Compute the fraction of usage that a flat price does not include. [1]
 
     .. math:: s = \max(1 - Q / N, 0)
 
-    usage : units used in a period, :math:`N` [1]
-    included : units that the flat price of the period includes, :math:`Q` [1]
+    usage : the units used in a period, :math:`N` [1]
+    included : the units that the flat price of the period includes, :math:`Q` [1]
 
     Source: Oi, "A Disneyland dilemma: two-part tariffs for a Mickey Mouse monopoly," QJE 85(1),
     1971, doi:10.2307/1881841.
@@ -113,16 +112,16 @@ def api_request_usd(
     cached_price: ArrayLike,
     output_price: ArrayLike,
 ) -> Array:
-    r"""Compute what an API with token prices charges for a request. [USD]
+    r"""Compute the price of a request to an API with token prices. [USD]
 
     .. math:: c = 10^{-6} \left( P (1 - h) \, p_i + P h \, p_c + O \, p_o \right)
 
-    prompt : tokens in, :math:`P` [1]
-    output : tokens out, :math:`O` [1]
-    prefix_hit : share of the prompt that is found in the API's cache, :math:`h` [1]
-    input_price : price per million input tokens, :math:`p_i` [USD]
-    cached_price : price per million input tokens found in the cache, :math:`p_c` [USD]
-    output_price : price per million output tokens, :math:`p_o` [USD]
+    prompt : the input tokens, :math:`P` [1]
+    output : the output tokens, :math:`O` [1]
+    prefix_hit : the fraction of the prompt that is found in the API's cache, :math:`h` [1]
+    input_price : the price per million input tokens, :math:`p_i` [USD]
+    cached_price : the price per million cached input tokens, :math:`p_c` [USD]
+    output_price : the price per million output tokens, :math:`p_o` [USD]
 
     Source: https://openai.com/api/pricing, whose columns are input, cached input and output.
 
@@ -137,14 +136,14 @@ def api_request_usd(
 
 
 def break_even_rate(*, usd_per_month: ArrayLike, usd_per_request: ArrayLike) -> Array:
-    r"""Find the request rate at which machines and pay-per-use cost the same. [1/s]
+    r"""Compute the request rate at which owned machines and pay-per-use cost the same. [1/s]
 
     .. math:: \lambda^* = \frac{C}{730 \cdot 3600 \, c}
 
-    usd_per_month : price of the machines per month of 730 hours, :math:`C` [USD]
-    usd_per_request : price per request with pay-per-use, :math:`c` [USD]
+    usd_per_month : the price of the machines per month of 730 hours, :math:`C` [USD]
+    usd_per_request : the price per request with pay-per-use, :math:`c` [USD]
 
-    Above it, machines are cheaper, up to their capacity. Source: Oi, "A Disneyland dilemma:
+    At higher rates, machines are cheaper, up to their capacity. Source: Oi, "A Disneyland dilemma:
     two-part tariffs for a Mickey Mouse monopoly," QJE 85(1), 1971, doi:10.2307/1881841.
 
     >>> float(break_even_rate(usd_per_month=2628.0, usd_per_request=0.001))

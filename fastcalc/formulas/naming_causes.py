@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 
 def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
-    r"""Compute how much slower a step gets if two components are slower. [1]
+    r"""Compute the slowdown of a step if two of its components are slower. [1]
 
     .. math:: f = f_1 + f_2 - 1
 
@@ -23,7 +23,7 @@ def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
 
 
 def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array:
-    r"""Compute the log density of residuals that share a few errors. [1]
+    r"""Compute the log density of residuals that share some errors. [1]
 
     .. math:: \ln p(r) = -\tfrac12 \left( r^\top C^{-1} r + \ln |C| + n \ln 2\pi \right), \quad
               C = \operatorname{diag}(\sigma^2) + G G^\top
@@ -49,7 +49,7 @@ def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array
 
 
 def log_mean(*, logs: Floats, weights: Floats) -> Array:
-    r"""Average numbers that are given as logarithms, with weights. [1]
+    r"""Compute the logarithm of a weighted mean of numbers given as logarithms. [1]
 
     .. math:: \ln \sum_i w_i e^{l_i}
 
@@ -67,12 +67,12 @@ def log_mean(*, logs: Floats, weights: Floats) -> Array:
 
 
 def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
-    r"""Compute how probable each of several exclusive hypotheses is. [1]
+    r"""Compute the posterior probability of each of several exclusive hypotheses. [1]
 
     .. math:: P_h = \frac{p_h e^{l_h}}{\sum_i p_i e^{l_i}}
 
-    log_evidence : the logarithm of each evidence, :math:`l` [1]
-    prior : probability of each before the measurements, :math:`p` [1]
+    log_evidence : the logarithm of the evidence for each hypothesis, :math:`l` [1]
+    prior : the prior probability of each hypothesis, :math:`p` [1]
 
     Source: MacKay 2003, as for `log_mean`.
 
@@ -84,12 +84,12 @@ def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
 
 
 def disagreement(*, predictions: Floats, weights: Floats) -> Array:
-    r"""Measure how far the causes' predictions differ, weighted by probability. [1]
+    r"""Compute the probability-weighted spread of predictions between causes. [1]
 
     .. math:: s = \sqrt{\sum_h P_h (v_h - \bar v)^2}
 
-    predictions : of each cause for each candidate, causes by candidates, :math:`v` [1]
-    weights : probability of each cause, :math:`P` [1]
+    predictions : the prediction of each cause for each candidate measurement, :math:`v` [1]
+    weights : the probability of each cause, :math:`P` [1]
 
     The candidate with the largest spread is the most informative measurement, if noise is equal
     everywhere. Source: D. V. Lindley, "On a measure of the information provided by an experiment,"

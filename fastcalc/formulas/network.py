@@ -8,12 +8,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 def shared_link(
     *, ranks: ArrayLike, domain: ArrayLike, is_mesh: ArrayLike, is_host: ArrayLike
 ) -> Array:
-    r"""Compute what fraction of its link a rank gets while all ranks of its group send. [1]
+    r"""Compute the fraction of its link that a rank gets while all ranks of its group send. [1]
 
     .. math:: s = 1, \quad \frac{N - 1}{D - 1}, \quad \left(\frac{2}{N}\right)^{1/3}
 
-    ranks : ranks that send together, :math:`N` [1]
-    domain : chips that the link joins, :math:`D` [1]
+    ranks : the number of ranks that send together, :math:`N` [1]
+    domain : the number of chips that the link joins, :math:`D` [1]
     is_mesh : 1 if every two chips have their own link [1]
     is_host : 1 if all links meet in the host [1]
 
@@ -32,14 +32,14 @@ def shared_link(
 def all_reduce_shots(
     *, ranks: ArrayLike, message: ArrayLike, bandwidth: ArrayLike, latency: ArrayLike
 ) -> Array:
-    r"""Count the exchanges of the fastest all-reduce: 0 with one rank, else 1 or 2. [1]
+    r"""Count the exchanges of the fastest all-reduce: 0 for one rank, otherwise 1 or 2. [1]
 
     .. math:: a + (N - 1) \frac{M}{\beta} \; \le \; 2 a + \frac{2 (N - 1)}{N} \frac{M}{\beta}
 
-    ranks : ranks that reduce together, :math:`N` [1]
-    message : bytes that every rank holds before and after, :math:`M` [byte]
-    bandwidth : one way out of a rank, :math:`\beta` [byte/s]
-    latency : of one exchange, :math:`a` [s]
+    ranks : the number of ranks that reduce together, :math:`N` [1]
+    message : the bytes that every rank holds before and after, :math:`M` [byte]
+    bandwidth : the one-way bandwidth out of a rank, :math:`\beta` [byte/s]
+    latency : the latency of one exchange, :math:`a` [s]
 
     Small messages are sent whole to every rank; large messages are reduced in parts and gathered.
     Source: kernel tables of NVIDIA aiconfigurator-core 0.12.0, custom all-reduce,
@@ -58,8 +58,8 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
 
     .. math:: M' = \frac{2 (N - 1)}{N} M \quad \text{or} \quad (N - 1) M
 
-    ranks : ranks, :math:`N` [1]
-    message : bytes that every rank holds before and after, :math:`M` [byte]
+    ranks : the number of ranks, :math:`N` [1]
+    message : the bytes that every rank holds before and after, :math:`M` [byte]
     shots : 2 if parts are reduced and gathered, less if each rank sends to all at once [1]
 
     Source: JAX scaling book, https://jax-ml.github.io/scaling-book/gpus/ (collectives).
@@ -72,13 +72,13 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
 
 
 def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayLike) -> Array:
-    r"""Count the bytes that tokens send to their experts and get back. [byte]
+    r"""Count the bytes that tokens exchange with their experts on other ranks. [byte]
 
     .. math:: M = 3 \, n \, h \, r
 
-    tokens : tokens of a replica in the step, :math:`n` [1]
-    hidden : hidden width, :math:`h` [1]
-    destinations : other ranks to which a token is sent, :math:`r` [1]
+    tokens : the tokens of a replica in the step, :math:`n` [1]
+    hidden : the hidden width, :math:`h` [1]
+    destinations : the number of other ranks to which a token is sent, :math:`r` [1]
 
     Tokens are sent in fp8, results in bf16. Source: DeepSeek-V3, arXiv:2412.19437, sec. 3.3.3.
 

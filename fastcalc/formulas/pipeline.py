@@ -1,4 +1,4 @@
-"""Layers in sequence: over stages of a pipeline, and over regions of a wafer."""
+"""Layers in sequence, over stages of a pipeline or over regions of a wafer."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -11,15 +11,15 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 def heaviest_stage(
     *, amounts: Sequence[ArrayLike], counts: Sequence[float], stages: ArrayLike, layers: ArrayLike
 ) -> Array:
-    r"""Find the largest amount in one stage if layer types are spread evenly. [byte or s]
+    r"""Compute the largest amount in one stage if layer types are spread evenly. [byte or s]
 
     .. math:: \max_n \sum_k n_k a_k, \quad \sum_k n_k \le N, \quad
         n_k \le \lceil c_k / S \rceil
 
-    amounts : quantity per layer of each type, :math:`a_k` [byte or s]
-    counts : layers of each type, :math:`c_k` [1]
-    stages : stages, :math:`S` [1]
-    layers : layers of the stage, :math:`N` [1]
+    amounts : the amount per layer of each type, :math:`a_k` [byte or s]
+    counts : the number of layers of each type, :math:`c_k` [1]
+    stages : the number of stages, :math:`S` [1]
+    layers : the number of layers in the stage, :math:`N` [1]
 
     One more layer of any type only adds choices, so it never makes a stage lighter. The heaviest
     types come first. By duality, that sum is the minimum of :math:`N \theta + \sum_k \lceil c_k / S
@@ -49,16 +49,16 @@ def pipelined_step(
     streams: ArrayLike,
     overhead: ArrayLike = 0.0,
 ) -> Array:
-    r"""Compute the time between two tokens of a stream that crosses a pipeline of chips. [s]
+    r"""Compute the time between two tokens of a stream that passes through a pipeline. [s]
 
     .. math:: T = \max\left(t + t_h, \; \min(m, S) \, (t_s + t_o)\right)
 
-    pass_time : one micro-batch through all stages, without hops, :math:`t` [s]
-    hops : all hops between stages, :math:`t_h` [s]
-    stages : stages, :math:`S` [1]
-    slowest : one micro-batch in the slowest stage, :math:`t_s` [s]
-    streams : sequences that could be in different stages, :math:`m` [1]
-    overhead : time of every stage per micro-batch, however few its layers, :math:`t_o` [s]
+    pass_time : the time of one micro-batch through all stages, without hops, :math:`t` [s]
+    hops : the time of all hops between stages, :math:`t_h` [s]
+    stages : the number of stages, :math:`S` [1]
+    slowest : the time of one micro-batch in the slowest stage, :math:`t_s` [s]
+    streams : the number of sequences that could be in different stages, :math:`m` [1]
+    overhead : the fixed time of every stage per micro-batch, :math:`t_o` [s]
 
     A token passes every stage and hop, and waits until the slowest stage has processed each
     micro-batch in flight; a single micro-batch waits for no other's host work. Source: GPipe,
@@ -73,16 +73,16 @@ def pipelined_step(
 
 
 REFERENCE_WIDTH = 4096.0
-"""Hidden width for which the floor of a region's layer is stated: Llama 3.1 8B."""
+"""The hidden width for which the floor of a region's layer is stated: Llama 3.1 8B."""
 
 
 def region_floor(*, floor: ArrayLike, width: ArrayLike, exponent: ArrayLike) -> Array:
-    r"""Compute a layer's latency floor in its own region, from the model's width. [s]
+    r"""Compute the latency floor of a layer in its own region, from the model's width. [s]
 
     .. math:: t_0 = t_{4096} \left(\frac{h}{4096}\right)^p
 
-    floor : floor of a model with width 4,096, :math:`t_{4096}` [s]
-    width : elements of a hidden state, :math:`h` [1]
+    floor : the floor of a model with width 4,096, :math:`t_{4096}` [s]
+    width : the hidden width, :math:`h` [1]
     exponent : :math:`p`, between 0.5 and 1 if links set the floor [1]
 
     A hidden state is broadcast over the region's rows and summed over its columns. Hops along an
@@ -100,9 +100,9 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
 
     .. math:: T = \max(L, B) \, t_l
 
-    layers : layers, :math:`L` [1]
-    layer_time : time of one token in one region, :math:`t_l` [s]
-    streams : sequences decoded together, :math:`B` [1]
+    layers : the number of layers, :math:`L` [1]
+    layer_time : the time of one token in one region, :math:`t_l` [s]
+    streams : the number of sequences decoded together, :math:`B` [1]
 
     If there are more streams than layers, they queue. Source: "Introducing Cerebras Inference,"
     cerebras.ai, 2024.
@@ -118,7 +118,7 @@ def ring_hops(*, chips: ArrayLike) -> Array:
 
     .. math:: n = W \text{ if } W > 1, \text{ else } 0
 
-    chips : chips over which layers are pipelined, :math:`W` [1]
+    chips : the number of chips over which layers are pipelined, :math:`W` [1]
 
     Source: a sampled token becomes the input of the first layer.
 
@@ -132,15 +132,15 @@ def ring_hops(*, chips: ArrayLike) -> Array:
 def regional_speed(
     *, tokens: ArrayLike, layers: ArrayLike, layer_time: ArrayLike, chips: ArrayLike, hop: ArrayLike
 ) -> Array:
-    r"""Compute how fast one stream passes through layers in regions on several chips. [1/s]
+    r"""Compute the speed of one stream through layers in regions on several chips. [1/s]
 
     .. math:: v = \frac{E}{L \tau + [W > 1] \, W h}
 
-    tokens : tokens that a pass yields, :math:`E` [1]
-    layers : layers, :math:`L` [1]
-    layer_time : time of one token in one layer's region, :math:`\tau` [s]
-    chips : chips in the pipeline, :math:`W`; a single chip has no hop [1]
-    hop : latency from one chip to the next, :math:`h` [s]
+    tokens : the number of tokens that a pass yields, :math:`E` [1]
+    layers : the number of layers, :math:`L` [1]
+    layer_time : the time of one token in one layer's region, :math:`\tau` [s]
+    chips : the number of chips in the pipeline, :math:`W`; a single chip has no hop [1]
+    hop : the latency from one chip to the next, :math:`h` [s]
 
     Source: WaferLLM, arXiv:2502.04563 (a pass over a wafer is a sum over layers).
 

@@ -6,12 +6,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def half_width(*, least: ArrayLike, fitted_share: ArrayLike) -> Array:
-    r"""Compute how far a range extends from the expected speed, as a logarithm. [1]
+    r"""Compute the half-width of the range around an expected speed, as a logarithm. [1]
 
     .. math:: h = h_0 (1 + u)
 
-    least : half-width if data sheets account for all of the time, :math:`h_0` [1]
-    fitted_share : share of the time in layers to which an engine was fitted, :math:`u` [1]
+    least : the half-width if data sheets account for all of the time, :math:`h_0` [1]
+    fitted_share : the fraction of the time in layers to which an engine was fitted, :math:`u` [1]
 
     Reads and products of dense weights and attention run near their printed rates. Experts, links,
     launches and waits are fitted. A faster component lowers neither limit while :math:`h_0 < 1`: it
@@ -29,8 +29,8 @@ def factor_of_ratio(*, over: ArrayLike, under: ArrayLike) -> Array:
 
     .. math:: \ln f = \sqrt{\ln^2 f_a + \ln^2 f_b}
 
-    over : error factor of the numerator, :math:`f_a` [1]
-    under : error factor of the denominator in the opposite direction, :math:`f_b` [1]
+    over : the error factor of the numerator, :math:`f_a` [1]
+    under : the error factor of the denominator in the opposite direction, :math:`f_b` [1]
 
     Errors are independent and multiply, so the squares of their logarithms add. Source: JCGM
     100:2008, "Guide to the expression of uncertainty in measurement," sec. 5.1.2.

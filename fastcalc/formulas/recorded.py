@@ -1,9 +1,10 @@
-"""Formulas that are recorded once with symbolic arguments, then run as a function of floats.
+"""Recorder that turns formulas on numpy arrays into compiled functions of floats.
 
-A formula on numpy arrays costs a microsecond per operation, even for a single number. `Recorded`
-represents an argument: numpy passes it every operation (NEP 13 and 18), and the result of a formula
-is the graph of all operations. `function_of` drops duplicate and unused operations and compiles the
-rest into one function of floats. Formulas that branch on an argument's value cannot be recorded.
+Numpy takes a microsecond per operation even for a single number, so formulas that are evaluated
+often for single numbers are recorded once. `Recorded` represents an argument: numpy passes it every
+operation (NEP 13 and 18), and the result of a formula is the graph of all operations. `function_of`
+drops duplicate and unused operations and compiles the rest into one function of floats. Formulas
+that branch on an argument's value cannot be recorded.
 """
 
 import math
@@ -22,14 +23,14 @@ _number = count().__next__
 
 
 class UnrecordableError(Exception):
-    """A formula uses an argument in a way that a function of plain floats cannot repeat."""
+    """Raised for a formula that uses an argument in a way that plain floats cannot repeat."""
 
 
 class Recorded(NDArrayOperatorsMixin):
-    """A number that becomes known when the recorded function is called.
+    """A number whose value becomes known when the recorded function is called.
 
     operation, operands : the operation and its inputs; the only operand of an argument is its name
-    number : index in the recording; operands have smaller indices
+    number : the index in the recording, which is larger than those of the operands
     """
 
     shape, ndim, size, dtype = (1,), 1, 1, np.dtype(np.float64)
@@ -46,7 +47,7 @@ class Recorded(NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Any, types: Iterable[type], operands: Any, keys: Mapping[str, Any]
     ) -> Any:
-        """Record a choice between two numbers; operations that only change shapes do nothing."""
+        """Record a choice between two numbers, and ignore operations that only change shapes."""
         name = function.__name__
         if name == "where" and len(operands) == 3:
             return Recorded("where", operands)
@@ -59,7 +60,7 @@ class Recorded(NDArrayOperatorsMixin):
         raise UnrecordableError(f"{name} of an argument")
 
     def astype(self, *_: Any, **__: Any) -> "Recorded":
-        """The number itself, since all numbers are floats."""
+        """Return the number itself, since all numbers are floats."""
         return self
 
     def __bool__(self) -> NoReturn:
@@ -92,17 +93,18 @@ _LARGEST = {"maximum": "<", "fmax": "<", "minimum": ">", "fmin": ">"}
 _COMMUTE = frozenset(("add", "multiply"))
 _NEUTRAL = {"multiply": 1.0, "divide": 1.0, "true_divide": 1.0, "subtract": 0.0, "add": 0.0}
 _DEEPEST = 40
-"""Maximum operations in one expression: Python's parser allows 200 parentheses. [1]"""
+"""The maximum number of operations in one expression, since Python's parser allows 200 parentheses.
+[1]"""
 
 Operand: TypeAlias = str | float
-"""Name of an operation's result, or a constant."""
+"""The name of an operation's result, or a constant."""
 
 
 def function_of(results: Sequence[Any], arguments: Sequence[str]) -> Plain:
     """Compile recorded results into a function of floats, or raise UnrecordableError.
 
-    results : values computed from `Recorded` arguments; constants may be among them
-    arguments : their names, in the order in which the function takes them
+    results : the values computed from `Recorded` arguments, which may include constants
+    arguments : the names of the arguments, in the order in which the function takes them
 
     >>> x, y = (Recorded("argument", (name,)) for name in "xy")
     >>> plain = function_of([np.maximum(x, 2.0) * y + y, np.exp(x) / np.exp(x)], ["x", "y"])
@@ -120,7 +122,7 @@ def function_of(results: Sequence[Any], arguments: Sequence[str]) -> Plain:
 
 
 def _constant(value: Any) -> float:
-    """A number that does not depend on any argument."""
+    """Convert a value that does not depend on any argument to a number."""
     array = np.asarray(value)
     if array.size != 1:
         raise UnrecordableError("several numbers for one")
@@ -129,11 +131,11 @@ def _constant(value: Any) -> float:
 
 
 Operations: TypeAlias = dict[str, tuple[str, tuple[Operand, ...]]]
-"""Operation and operands of each result, by name; operands come first."""
+"""The operation and operands of each result by name, with operands first."""
 
 
 def _distinct(results: Sequence[Any]) -> tuple[Operations, list[Operand]]:
-    """Operations needed for the results, without duplicates, and the name of each result."""
+    """Find the distinct operations needed for the results, and the name of each result."""
     names: dict[int, Operand] = {}
     interned: dict[tuple[str, tuple[Operand, ...]], str] = {}
 
@@ -168,7 +170,7 @@ def _in_order(results: Sequence[Any]) -> list[Recorded]:
 
 
 def _lines(operations: Operations, outputs: Sequence[Operand]) -> tuple[list[str], list[str]]:
-    """Assignments, and the expression of each output; values used once are inlined."""
+    """Write the assignments and the output expressions; values used once are inlined."""
     uses = Counter(outputs)
     for name in reversed(operations):
         operation, operands = operations[name]
@@ -197,7 +199,7 @@ def _plain(operand: Operand) -> str:
 
 
 def _text(operation: str, parts: list[str]) -> str:
-    """Expression for an operation; maximum and minimum are nan if either number is nan."""
+    """Write the expression of an operation; maximum and minimum propagate NaN."""
     if operation in _INFIX:
         return f"({parts[0]} {_INFIX[operation]} {parts[1]})"
     if operation in _CALLS:

@@ -7,17 +7,17 @@ import numpy as np
 from fastcalc.formulas.types import Array, Floats
 
 _NODES = 96
-"""Number of nodes for each unknown speed. [1]"""
+"""The number of nodes for each unknown speed. [1]"""
 
 
 def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
-    r"""Mean amount by which each plan costs more than the best plan in hindsight. [USD]
+    r"""Compute the mean cost of each plan above that of the best plan in hindsight. [USD]
 
     .. math:: R_k = E[\max(C_k(h), C_k(z_k)) - \min_j C_j(z_j)]
 
-    costs : a row for each plan, at several speeds of its chip, :math:`C_k(z)` [USD]
-    at : these speeds, in standard deviations below the expected logarithm, ascending [1]
-    held : speed for which a plan is bought, in the same units, :math:`h` [1]
+    costs : the costs of each plan (rows) at several speeds of its chip, :math:`C_k(z)` [USD]
+    at : the speeds, in standard deviations below the expected logarithm, ascending [1]
+    held : the speed for which a plan is bought, in the same units, :math:`h` [1]
 
     All purchased chips are paid for, used or not, and missing chips are bought later. Speeds are
     lognormal, and speeds of different chips are independent. Source: Savage, "The theory of
@@ -38,16 +38,16 @@ def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
 
 
 def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error: float) -> float:
-    r"""Expected cost above the best plan, if one chip is measured before the choice. [USD]
+    r"""Compute the expected cost above the best plan if one chip is measured first. [USD]
 
     .. math:: E_m[\min_k E[\max(C_k(h), C_k(z_k)) \mid m]] - E[\min_j C_j(z_j)],
         \; z = \sqrt{1 - r^2} m + r \epsilon
 
-    costs : a row for each plan, at several speeds of its chip, :math:`C_k(z)` [USD]
-    at : these speeds, in standard deviations below the expected logarithm, ascending [1]
-    held : speed for which a plan is bought, in the same units, :math:`h` [1]
-    measured : row of the measured chip [1]
-    error : standard deviation after the measurement over that before, :math:`r` [1]
+    costs : the costs of each plan (rows) at several speeds of its chip, :math:`C_k(z)` [USD]
+    at : the speeds, in standard deviations below the expected logarithm, ascending [1]
+    held : the speed for which a plan is bought, in the same units, :math:`h` [1]
+    measured : the row of the measured chip [1]
+    error : the ratio of the standard deviations after and before the measurement, :math:`r` [1]
 
     The number of measured chips to buy follows the updated speed, or stays as before if that costs
     less. Source: Raiffa and Schlaifer, "Applied statistical decision theory," 1961, ch. 4.
@@ -79,7 +79,7 @@ def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error
 
 
 def _speeds() -> Floats:
-    """Standard normal deviations, each in the middle of an equal share of the distribution.
+    """Choose standard normal deviations, each in the middle of an equally likely interval.
 
     Costs are step functions, for which quadratures for smooth functions are less exact: with 64
     nodes, Gauss-Hermite has errors up to 10%, this rule up to 2%.
@@ -89,12 +89,12 @@ def _speeds() -> Floats:
 
 
 def _along(costs: Floats, at: Floats, deviations: Floats) -> Floats:
-    """Costs at other deviations, by linear interpolation."""
+    """Interpolate costs linearly at other deviations."""
     return np.stack([np.interp(deviations, at, row) for row in costs])
 
 
 def _in_hindsight(needed: Floats) -> float:
-    """Mean of the minimum cost over all speeds, one axis of them after another."""
+    """Average the minimum cost over all speeds, one axis after another."""
     cheapest = needed[0]
     for row in needed[1:]:
         cheapest = np.minimum(cheapest[:, np.newaxis], row).ravel()

@@ -5,19 +5,19 @@ import numpy as np
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 LOGIT_BYTES = 4.0
-"""Size of a logit at 32 bits. [byte]"""
+"""The size of a logit at 32 bits. [byte]"""
 
 _ACTIVATION_BYTES = 2.0
 
 
 def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) -> Array:
-    r"""Compute the memory that copies of the logits take at 32 bits. [byte]
+    r"""Compute the memory of several copies of the logits at 32 bits. [byte]
 
     .. math:: M = 4 \, c \, n \, V
 
-    copies : copies that exist at the same time, :math:`c` [1]
-    rows : tokens whose logits are computed, :math:`n` [1]
-    vocabulary : columns of the output head, :math:`V` [1]
+    copies : the number of copies that exist at the same time, :math:`c` [1]
+    rows : the number of tokens whose logits are computed, :math:`n` [1]
+    vocabulary : the columns of the output head, :math:`V` [1]
 
     Source: llama.cpp reserves them for a micro-batch: 250.5 of the 258.5 MiB that its log prints as
     compute buffer of Llama 3 8B.
@@ -29,13 +29,13 @@ def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) 
 
 
 def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> Array:
-    r"""Compute the memory that a layer's activations take for some tokens at 16 bits. [byte]
+    r"""Compute the memory of a layer's activations at 16 bits. [byte]
 
     .. math:: M = 2 \, c \, n \, w
 
-    copies : copies that exist at the same time, :math:`c` [1]
-    tokens : tokens of the step, :math:`n` [1]
-    width : columns of the activations, :math:`w` [1]
+    copies : the number of copies that exist at the same time, :math:`c` [1]
+    tokens : the tokens in the step, :math:`n` [1]
+    width : the columns of the activations, :math:`w` [1]
 
     For a feed-forward network these are the hidden state, both halves of a gated projection and
     their product. Source: github.com/vllm-project/vllm/issues/10517, a start of vLLM in which
@@ -48,14 +48,14 @@ def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> 
 
 
 def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
-    r"""Estimate the peak memory that a step needs on top of weights and caches. [byte]
+    r"""Compute the peak activation memory of a step. [byte]
 
     .. math:: A = \max(S, F)
 
-    sampling : during sampling, :math:`S` [byte]
-    layer : during a layer, :math:`F` [byte]
+    sampling : the memory during sampling, :math:`S` [byte]
+    layer : the memory during a layer, :math:`F` [byte]
 
-    Both never occur at the same time. Source: vLLM 0.11, profile_run of
+    The two never occur at the same time. Source: vLLM 0.11, profile_run of
     vllm/v1/worker/gpu_model_runner.py.
 
     >>> float(activation_peak(sampling=4.7, layer=0.7))
@@ -65,12 +65,12 @@ def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
 
 
 def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
-    r"""Compare a matrix with padded columns to its original size. [1]
+    r"""Compute the factor by which padding of columns enlarges a matrix. [1]
 
     .. math:: p = \lceil w / m \rceil \, m / w
 
-    columns : of the matrix on one rank, :math:`w` [1]
-    multiple : number of columns that a kernel processes at a time, :math:`m` [1]
+    columns : the columns of the matrix on one rank, :math:`w` [1]
+    multiple : the number of columns that a kernel processes at a time, :math:`m` [1]
 
     Source: vLLM 0.11, vllm/model_executor/layers/quantization/mxfp4.py: 2,880 columns of gpt-oss
     are padded to 3,072.
@@ -82,13 +82,13 @@ def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
 
 
 def captured_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
-    r"""Count the CUDA graphs that a start captures for prompts and for decode alone. [1]
+    r"""Count the CUDA graphs captured at start, for mixed and for decode-only steps. [1]
 
     .. math:: n = c(m) + c(\min(s, m)), \quad
         c(m) = |\{1, 2, 4, 8, 16, \ldots, 248, 256, 272, \ldots\} \cap [1, m]|
 
-    sequences : maximum per step, :math:`s` [1]
-    largest : rows of the largest graph, :math:`m`; by default :math:`\min(2 s, 512)` [1]
+    sequences : the maximum number of sequences per step, :math:`s` [1]
+    largest : the rows of the largest graph, :math:`m`; by default :math:`\min(2 s, 512)` [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes: 51 and 35 for 256 sequences in
     pull request 39559.
@@ -105,8 +105,8 @@ def prompt_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array
 
     .. math:: n = c(m)
 
-    sequences : maximum per step, :math:`s` [1]
-    largest : rows of the largest graph, :math:`m`; by default :math:`\min(2 s, 512)` [1]
+    sequences : the maximum number of sequences per step, :math:`s` [1]
+    largest : the rows of the largest graph, :math:`m`; by default :math:`\min(2 s, 512)` [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes; :math:`c` as in
     `captured_graphs`.
@@ -125,15 +125,15 @@ def graph_memory(
     of_graph: ArrayLike,
     of_layer: ArrayLike,
 ) -> Array:
-    r"""Estimate the memory that CUDA graphs take, whatever number of rows they have. [byte]
+    r"""Estimate the memory of CUDA graphs, whatever their number of rows. [byte]
 
     .. math:: M = n m + c L \ell
 
-    graphs : number of graphs, :math:`n` [1]
-    cut : graphs with additional memory for every layer, :math:`c` [1]
-    layers : of the model, :math:`L` [1]
-    of_graph : memory per graph, :math:`m` [byte]
-    of_layer : additional memory per layer of such a graph, :math:`\ell` [byte]
+    graphs : the number of graphs, :math:`n` [1]
+    cut : the number of graphs with additional memory for every layer, :math:`c` [1]
+    layers : the number of layers in the model, :math:`L` [1]
+    of_graph : the memory per graph, :math:`m` [byte]
+    of_layer : the additional memory per layer and such graph, :math:`\ell` [byte]
 
     Source: vLLM 0.27, profile_cudagraph_memory of vllm/v1/worker/gpu_model_runner.py, which
     counts at least 1 MiB per graph.
@@ -145,12 +145,12 @@ def graph_memory(
 
 
 def largest_capture(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
-    r"""Find the rows of the largest CUDA graph that a start captures. [1]
+    r"""Compute the rows of the largest CUDA graph captured at start. [1]
 
     .. math:: m = \min(2 s, 512)
 
-    sequences : maximum per step, :math:`s` [1]
-    largest : rows of the largest graph if they are set, else infinity [1]
+    sequences : the maximum number of sequences per step, :math:`s` [1]
+    largest : the rows of the largest graph if it is set, otherwise infinity [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes.
 

@@ -1,4 +1,4 @@
-"""Reuse distances and hit rates of caches, and the price at which a cache tier pays."""
+"""Reuse distances and hit rates of caches, and the price at which a cache tier pays off."""
 
 from itertools import pairwise
 
@@ -9,16 +9,16 @@ from fastcalc.formulas.solving import bisect
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 _STRETCH = 2**18
-"""Blocks of prompts that are sorted together, few enough for a processor's caches. [1]"""
+"""The number of prompt blocks that are sorted together, few enough for a CPU's caches. [1]"""
 
 
 def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
-    r"""Find how many blocks a cache must hold for each block to be a hit; 0 if it never is. [1]
+    r"""Compute the cache size at which each block becomes a hit, or 0 if it never does. [1]
 
     .. math:: d_i = \max_{j \le i} \left( s - p_j - |\{k \le s : p_k > p_j\}| \right)
 
-    blocks : identifier of each block, prompt after prompt [1]
-    ends : blocks up to the end of each prompt [1]
+    blocks : the identifier of each block, prompt after prompt [1]
+    ends : the cumulative number of blocks at the end of each prompt [1]
 
     Accesses are numbered in order, :math:`p_k` is the previous access before :math:`k` to the same
     block, and :math:`s` is the number of accesses before the prompt of :math:`i`. The cache is LRU,
@@ -58,9 +58,9 @@ def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
 
 
 def _touches_before(blocks: Ints, touch: Ints, ends: Ints) -> Ints:
-    """Previous access to each block, -1 for none, for a range of prompts at a time. [1]
+    """Find the previous access to each block, or -1, for a range of prompts at a time. [1]
 
-    touch : time of the access to each block [1]
+    touch : the time of the access to each block [1]
     """
     if blocks.min(initial=0) < 0 or blocks.max(initial=0) > 4 * len(blocks):
         blocks = np.unique(blocks, return_inverse=True)[1]
@@ -82,7 +82,7 @@ def _touches_before(blocks: Ints, touch: Ints, ends: Ints) -> Ints:
 
 
 def _distances(before: Ints, request: Ints, starts: Ints) -> Ints:
-    """Reuse distances of blocks with a previous access. [1]
+    """Compute the reuse distances of blocks with a previous access. [1]
 
     Consecutive blocks whose previous accesses are also consecutive are counted together.
     """
@@ -101,10 +101,10 @@ def _distances(before: Ints, request: Ints, starts: Ints) -> Ints:
 
 
 def _earlier_above(rank: Ints, weights: Ints) -> Ints:
-    """For each rank, the weight of all earlier elements with a higher rank. [1]
+    """Sum the weights of all earlier elements with a higher rank, for each element. [1]
 
-    It goes from the highest bit of the ranks downwards. Among ranks with equal higher bits, the
-    earlier elements with the bit are above each element without it.
+    The loop runs from the highest bit of the ranks downwards. Among ranks with equal higher bits,
+    the earlier elements with the bit are above each element without it.
     """
     bits = max(len(rank) - 1, 1).bit_length()
     rank = np.append(rank, np.arange(len(rank), 1 << bits))
@@ -129,10 +129,10 @@ def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacit
 
     .. math:: \sum_i s_i \left(1 - e^{-\lambda_i T}\right) + u T = C
 
-    rates : share of requests with each prefix, :math:`\lambda_i` [1]
-    sizes : tokens of each prefix, :math:`s_i` [1]
-    passing : tokens per request that never repeat, :math:`u` [1]
-    capacity : tokens that the cache holds, :math:`C` [1]
+    rates : the fraction of requests with each prefix, :math:`\lambda_i` [1]
+    sizes : the tokens of each prefix, :math:`s_i` [1]
+    passing : the tokens per request that never repeat, :math:`u` [1]
+    capacity : the number of tokens that the cache holds, :math:`C` [1]
 
     A prefix is a hit with probability :math:`1 - e^{-\lambda_i T}`, if requests are independent
     and prefixes are many. Source: H. Che, Y. Tung and Z. Wang, "Hierarchical Web caching
@@ -152,16 +152,16 @@ def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacit
 
 
 def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike) -> Array:
-    r"""Find the price per GB and month below which memory for caches pays off. [USD]
+    r"""Compute the price per GB and month below which memory for caches pays off. [USD]
 
     .. math:: p = \frac{730 \, c \, (\lambda / \lambda_0 - 1)}{10^{-9} \, S}
 
-    usd_per_hour : price of the machines, :math:`c` [USD/h]
-    gain : throughput with it over throughput without it, :math:`\lambda / \lambda_0` [1]
-    size : of the memory, :math:`S` [byte]
+    usd_per_hour : the price of the machines, :math:`c` [USD/h]
+    gain : the ratio of throughput with and without it, :math:`\lambda / \lambda_0` [1]
+    size : the size of the memory, :math:`S` [byte]
 
-    It replaces the machines that would serve the added requests. Source: J. Gray and G. Putzolu,
-    "The 5 minute rule for trading memory for disc accesses," SIGMOD 1987,
+    The memory replaces the machines that would serve the additional requests. Source: J. Gray and
+    G. Putzolu, "The 5 minute rule for trading memory for disc accesses," SIGMOD 1987,
     doi:10.1145/38713.38755.
 
     >>> float(tier_break_even(usd_per_hour=2.0, gain=1.5, size=100e9))

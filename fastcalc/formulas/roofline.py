@@ -6,12 +6,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
-    r"""Time that work takes at a rate: bytes over bandwidth, FLOPs over FLOP/s. [s]
+    r"""Compute the time of work at a rate: bytes over bandwidth, or FLOPs over FLOP/s. [s]
 
     .. math:: t = W / R
 
-    work : bytes or FLOPs, :math:`W` [byte or FLOP]
-    rate : bytes or FLOPs per second, :math:`R` [byte/s or FLOP/s]
+    work : the bytes or FLOPs, :math:`W` [byte or FLOP]
+    rate : the bytes or FLOPs per second, :math:`R` [byte/s or FLOP/s]
 
     Source: Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785.
 
@@ -22,13 +22,13 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
 
 
 def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: ArrayLike) -> Array:
-    r"""Minimum time to read bytes that are spread optimally over memory tiers. [s]
+    r"""Compute the minimum time to read bytes spread optimally over memory tiers. [s]
 
     .. math:: t = \max_k \frac{W - \sum_{i<k} C_i}{\sum_{i \ge k} \beta_i}
 
-    work : bytes read, :math:`W` [byte]
-    capacities : of each tier, :math:`C` [byte]
-    bandwidths : of each tier, in the same order, :math:`\beta` [byte/s]
+    work : the number of bytes read, :math:`W` [byte]
+    capacities : the capacity of each tier, :math:`C` [byte]
+    bandwidths : the bandwidth of each tier, in the same order, :math:`\beta` [byte/s]
 
     Tiers are read at the same time. They are ordered along the last axis by the time to read all of
     them (:math:`C / \beta`). Source: Williams et al., "Roofline," 2009,
@@ -50,13 +50,13 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
 
 
 def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: ArrayLike) -> Array:
-    r"""Find the rows at which a matrix product computes for as long as it reads. [1]
+    r"""Compute the rows at which a matrix product computes for as long as it reads. [1]
 
     .. math:: B = \frac{F}{\beta} \cdot \frac{b}{2}
 
-    peak : arithmetic rate, :math:`F` [FLOP/s]
-    bandwidth : memory rate, :math:`\beta` [byte/s]
-    bytes_per_weight : width of a weight, :math:`b` [byte]
+    peak : the arithmetic rate, :math:`F` [FLOP/s]
+    bandwidth : the memory bandwidth, :math:`\beta` [byte/s]
+    bytes_per_weight : the width of a weight, :math:`b` [byte]
 
     Source: JAX scaling book, https://jax-ml.github.io/scaling-book/inference/ (critical batch).
 
@@ -69,14 +69,14 @@ def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: A
 def achieved_bandwidth(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""Bandwidth that a kernel achieves: a fraction of the peak, capped by its cores. [byte/s]
+    r"""Compute the achieved bandwidth: a fraction of the peak, capped by the cores. [byte/s]
 
     .. math:: \beta = \left( (\eta \beta_0)^{-8} + (n c)^{-8} \right)^{-1/8}
 
-    peak : data-sheet bandwidth, :math:`\beta_0` [byte/s]
-    fraction : share achieved by long reads, :math:`\eta` [1]
-    cores : cores that read, :math:`n` [1]
-    per_core : bandwidth of one core's reads in flight, :math:`c`; infinity for no limit [byte/s]
+    peak : the data-sheet bandwidth, :math:`\beta_0` [byte/s]
+    fraction : the fraction achieved by long reads, :math:`\eta` [1]
+    cores : the number of cores that read, :math:`n` [1]
+    per_core : the bandwidth of one core's reads in flight, :math:`c`, or infinity [byte/s]
 
     Few cores cannot saturate a wide memory (Little's law); the norm is a smoothed minimum.
     Source: McCalpin, "Memory bandwidth and machine balance," 1995.
@@ -92,14 +92,14 @@ def achieved_bandwidth(
 def achieved_compute(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""FLOP rate that matrix products reach if cores must be fed with operands. [FLOP/s]
+    r"""Compute the achieved FLOP rate of products whose operands must reach the cores. [FLOP/s]
 
     .. math:: R = \left( \frac{1}{\eta F} + \frac{1}{n f} \right)^{-1}
 
-    peak : dense peak for the products, :math:`F` [FLOP/s]
-    fraction : share achieved by cores that are fed in time, :math:`\eta` [1]
-    cores : cores, :math:`n` [1]
-    per_core : rate at which a core is fed, :math:`f`; infinity for no limit [FLOP/s]
+    peak : the dense peak for the products, :math:`F` [FLOP/s]
+    fraction : the fraction achieved by cores that are fed in time, :math:`\eta` [1]
+    cores : the number of cores, :math:`n` [1]
+    per_core : the rate at which a core is fed, :math:`f`; infinity for no limit [FLOP/s]
 
     Kernels feed a core a given number of operand bytes per second whatever its peak, so chips
     with faster cores achieve a smaller share of it: the two times add. Operands of half the width
@@ -113,12 +113,12 @@ def achieved_compute(
 
 
 def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -> Array:
-    r"""Time that a kernel takes if it reads and multiplies at the same time. [s]
+    r"""Compute the time of a kernel that reads and multiplies at the same time. [s]
 
     .. math:: t = \left(t_m^p + t_c^p\right)^{1/p}
 
-    memory : time of the reads alone, :math:`t_m` [s]
-    compute : time of the FLOPs alone, :math:`t_c` [s]
+    memory : the time of the reads alone, :math:`t_m` [s]
+    compute : the time of the FLOPs alone, :math:`t_c` [s]
     norm : :math:`p`, at least 1 [1]
 
     With :math:`p = \infty`, the shorter time is hidden (a roofline); with :math:`p = 1`, both add.

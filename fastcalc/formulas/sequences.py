@@ -1,4 +1,4 @@
-"""Plain sequences: their sums, samples and groups."""
+"""Helpers for plain sequences: sums, samples and groups."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar

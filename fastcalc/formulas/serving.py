@@ -12,10 +12,10 @@ def prompt_lump(
 
     .. math:: s = \max\left(B P / O, \; \min(C, P)\right)
 
-    batch : sequences decoded together, :math:`B` [1]
-    prompt : prompt tokens of a request that must be computed, :math:`P` [1]
-    output : output tokens of a request, :math:`O` [1]
-    chunk : maximum prompt tokens per step of the engine, :math:`C` [1]
+    batch : the number of sequences decoded together, :math:`B` [1]
+    prompt : the prompt tokens of a request that must be computed, :math:`P` [1]
+    output : the output tokens of a request, :math:`O` [1]
+    chunk : the engine's maximum prompt tokens per step, :math:`C` [1]
 
     Prompts are processed in pieces of at least a chunk, not spread over all steps. Source:
     Sarathi-Serve, arXiv:2403.02310; the size of a piece is our own reading, docs/method.md.
@@ -33,11 +33,12 @@ def disaggregated_nodes(
     output_rate: ArrayLike,
     decode_rate: ArrayLike,
 ) -> Array:
-    r"""Count the nodes that some traffic needs with disaggregated prefill. [1]
+    r"""Count the nodes that a load needs with disaggregated prefill. [1]
 
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 
-    input_rate : prompt tokens that arrive per second, including cached, :math:`\lambda_i` [1/s]
+    input_rate : the prompt tokens that arrive per second, including cached ones, :math:`\lambda_i`
+        [1/s]
     prefill_rate : prompt tokens that a node prefills per second, :math:`R_p` [1/s]
     output_rate : requested output tokens per second, :math:`\lambda_o` [1/s]
     decode_rate : output tokens that a node decodes per second, :math:`R_d` [1/s]
@@ -51,12 +52,12 @@ def disaggregated_nodes(
 
 
 def in_flight(*, rate: ArrayLike, seconds: ArrayLike) -> Array:
-    r"""Mean number of requests in flight. [1]
+    r"""Compute the mean number of requests in flight (Little's law). [1]
 
     .. math:: N = \lambda T
 
-    rate : arrival rate of requests, :math:`\lambda` [1/s]
-    seconds : time from the arrival of a request to its last token, :math:`T` [s]
+    rate : the arrival rate of requests, :math:`\lambda` [1/s]
+    seconds : the time from the arrival of a request to its last token, :math:`T` [s]
 
     Source: Little, Operations Research 9(3), 1961.
 
@@ -67,16 +68,17 @@ def in_flight(*, rate: ArrayLike, seconds: ArrayLike) -> Array:
 
 
 DRAIN = 0.25
-"""Share of a request time that a run loses while its last requests end, between 0 and 1/2."""
+"""The fraction of a request's time that a run loses while its last requests end, between 0 and
+1/2."""
 
 
 def run_over_steady(*, concurrency: ArrayLike, requests: ArrayLike) -> Array:
-    r"""Compare how long a finite run takes with serving its requests in steady state. [1]
+    r"""Compute the time of a finite run relative to steady state. [1]
 
     .. math:: f = 1 + \frac{1}{4} \min\left(\frac{C}{N}, 1\right)
 
-    concurrency : concurrent requests, :math:`C` [1]
-    requests : requests of the whole run, :math:`N` [1]
+    concurrency : the number of concurrent requests, :math:`C` [1]
+    requests : the number of requests in the whole run, :math:`N` [1]
 
     The last C requests finish over about one request time, during which half of the slots are empty
     on average. That loses half a request time if memory is the limit, and nothing if compute is. We

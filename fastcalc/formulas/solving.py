@@ -14,16 +14,17 @@ Planned = TypeVar("Planned")
 _HALVINGS = 60  # down to the resolution of floats of one scale
 _ROUNDS = 6  # of a fixed point; two are usual
 _TRIED, _PARTS = 2048, 64
-"""Values tried together, since they cost little more than one; intervals of a gap."""
+"""The number of values tried together, since they cost little more than one, and the intervals of a
+gap."""
 
 
 def mean(first: ArrayLike, second: ArrayLike) -> Array:
-    """Arithmetic mean of two numbers."""
+    """Compute the arithmetic mean of two numbers."""
     return (floats(first) + second) / 2.0
 
 
 def geometric_mean(first: ArrayLike, second: ArrayLike) -> Array:
-    """Geometric mean of two positive numbers."""
+    """Compute the geometric mean of two positive numbers."""
     return (floats(first) * second) ** 0.5
 
 
@@ -35,9 +36,9 @@ def bisect(
     halvings: int = _HALVINGS,
     middle: Callable[[ArrayLike, ArrayLike], Array] = mean,
 ) -> tuple[Array, Array]:
-    """Narrow an interval between numbers, or arrays, to the point where a condition changes.
+    """Narrow an interval of numbers, or arrays, to the point where a condition changes.
 
-    yes, no : values at which the condition is true and false
+    yes, no : the values at which the condition is true and false
 
     >>> [round(float(end), 9) for end in bisect(lambda x: x * x < 2.0, 0.0, 2.0)]
     [1.414213562, 1.414213562]
@@ -65,14 +66,14 @@ def bisect_integers(holds: Callable[[int], bool], yes: int, no: int) -> tuple[in
 def last_positive(
     values_at: Callable[[float], float], low: float, high: float, *, near: float
 ) -> float:
-    """Find where a falling function is still not negative, close to its root.
+    """Find the last value at which a decreasing function is not negative, close to its root.
 
-    The lower limit if the function is negative everywhere. The method is false position with
-    halving of the value at a retained limit (the Illinois algorithm; M. Dowell, P. Jarratt, BIT 11,
-    1971).
+    The result is the lower limit if the function is negative everywhere. The method is false
+    position with halving of the value at a retained limit (the Illinois algorithm; M. Dowell, P.
+    Jarratt, BIT 11, 1971).
 
-    low, high : limits of the search; the function is negative at the second
-    near : distance [unit of the limits]
+    low, high : the limits of the search; the function is negative at the second
+    near : the maximum distance from the root [unit of the limits]
 
     >>> last_positive(lambda x: 2.0 - x * x, 0.0, 2.0, near=1e-3) // 1e-3
     1414.0
@@ -130,12 +131,13 @@ def first_changed(
     rounds: int | None = None,
     spaced: Callable[[float, float, int], Floats] = np.linspace,
 ) -> tuple[float, float] | None:
-    """Find where a condition becomes true: the last value before, and the first after.
+    """Find the last value before a condition becomes true, and the first at which it is.
 
-    Both are the first point if the condition is true there; None if it is true nowhere.
+    Both are the first point if the condition is already true there. The result is None if it is
+    true nowhere.
 
-    points, rounds : values per round; number of rounds, or None to search integers exactly
-    spaced : function for values between two limits
+    points, rounds : the values per round; the number of rounds, or None to search integers exactly
+    spaced : computes values between two limits
 
     >>> first_changed(lambda values: values > 34.5, 1.0, 1000.0, points=8)
     (34.0, 35.0)
@@ -157,11 +159,11 @@ def first_changed(
 def largest_reaching(
     values_at: Callable[[Floats], Floats], goals: Floats, low: ArrayLike, high: ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """Find the largest integers at which falling values still reach goals; 0 for none. [1]
+    """Find the largest integers at which decreasing values reach targets; 0 for none. [1]
 
-    values_at : values at integers of 1 or more, with an axis before the shape to which all others
-        broadcast
-    low, high : integers that reach the goals, or 0, and larger integers that do not [1]
+    values_at : computes values at integers of 1 or more, with an additional leading axis before the
+        shape to which all others broadcast
+    low, high : integers that reach the targets, or 0, and larger integers that do not [1]
 
     >>> largest_reaching(lambda batch: 100.0 / batch, np.array([9.0, 50.0, 200.0]), 0, 99).tolist()
     [11, 2, 0]

@@ -1,4 +1,4 @@
-"""Parameters of sparse attention: indexers, and compressors that fold several tokens into one."""
+"""Parameters of sparse attention: indexers and compressors."""
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 

@@ -7,14 +7,14 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
-    r"""Mean tokens that a verification step yields, including its own token. [1]
+    r"""Compute the mean number of tokens that a verification step yields. [1]
 
     .. math:: E = \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha}
 
-    acceptance : probability that a draft token is accepted, :math:`\alpha`, 0 to 1 [1]
-    drafted : draft tokens before a pass, :math:`\gamma` [1]
+    acceptance : the probability that a draft token is accepted, :math:`\alpha`, 0 to 1 [1]
+    drafted : the draft tokens per step, :math:`\gamma` [1]
 
-    A draft is accepted up to the first token that the model rejects, and the pass adds one token.
+    A draft is accepted up to the first token that the model rejects, and the step adds one token.
     Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> round(float(tokens_per_pass(acceptance=0.5, drafted=1)), 12)
@@ -28,14 +28,14 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
-    r"""Find the acceptance rate that yields a number of tokens per step; nan if none does. [1]
+    r"""Compute the acceptance rate for a number of tokens per step; NaN if impossible. [1]
 
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 
-    yielded : tokens that a pass yields, :math:`E`, up to one more than drafted [1]
-    drafted : draft tokens before a pass, :math:`\gamma` [1]
+    yielded : the tokens that a step yields, :math:`E`, up to one more than drafted [1]
+    drafted : the draft tokens per step, :math:`\gamma` [1]
 
-    The inverse of `tokens_per_pass`. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
+    This is the inverse of `tokens_per_pass`. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> [round(float(chance), 12) for chance in acceptance_needed(yielded=[1.5, 2.5], drafted=1)]
     [0.5, nan]
@@ -54,16 +54,17 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
-    r"""Find the fewest draft tokens that yield a number of tokens per step. [1]
+    r"""Compute the fewest draft tokens that yield a number of tokens per step. [1]
 
     .. math:: \gamma = \min\left(\left\lceil
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)
 
-    yielded : tokens that a pass yields, :math:`E`, at least 1 [1]
+    yielded : the tokens that a step yields, :math:`E`, at least 1 [1]
     acceptance : probability that a draft token is accepted, :math:`\alpha`, above 0 and below 1 [1]
 
-    `tokens_per_pass` solved for the draft length; 0 if the pass yields one token. The draft length
-    is at most twice the yield (our own reading). Source: Leviathan et al., arXiv:2211.17192, eq. 1.
+    This is `tokens_per_pass` solved for the draft length, which is 0 if the step yields one token.
+    The draft length is at most twice the yield (our own reading). Source: Leviathan et al.,
+    arXiv:2211.17192, eq. 1.
 
     >>> float(draft_length(yielded=1.8, acceptance=0.5))
     3.0
@@ -76,13 +77,13 @@ def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
 
 
 def drafted_speedup(*, tokens: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLike) -> Array:
-    r"""Compute how much speculative decoding speeds up steps that compute does not limit. [1]
+    r"""Compute the speed-up by speculative decoding if compute is not the limit. [1]
 
     .. math:: \sigma = \frac{E}{1 + g c}
 
-    tokens : tokens that a pass yields, :math:`E` [1]
-    drafts : draft tokens per pass, :math:`g` [1]
-    draft_cost : cost of a draft token and its verification, over the time of a pass, :math:`c` [1]
+    tokens : the tokens that a step yields, :math:`E` [1]
+    drafts : the draft tokens per step, :math:`g` [1]
+    draft_cost : the cost of a draft token and its verification over that of a step, :math:`c` [1]
 
     Source: Leviathan et al., arXiv:2211.17192, theorem 3.8.
 

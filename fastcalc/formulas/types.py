@@ -12,10 +12,10 @@ Ints: TypeAlias = npt.NDArray[np.integer[Any]]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 Array: TypeAlias = Floats
-"""Result of a formula: a numpy float if all arguments are numbers."""
+"""The result of a formula: a numpy float if all arguments are numbers."""
 
 ArrayLike: TypeAlias = float | npt.NDArray[np.floating[Any]] | Ints
-"""Argument of a formula: a number or an array of numbers, such as ranks of layouts."""
+"""An argument of a formula: a number or an array of numbers, such as ranks of layouts."""
 
 
 def floats(numbers: ArrayLike) -> Floats:

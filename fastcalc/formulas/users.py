@@ -1,19 +1,19 @@
-"""Request rates of closed-loop users: with think time, or at a rate per active user."""
+"""Request rates of closed-loop users with think time, or at a rate per active user."""
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def requests_of_thinkers(*, people: ArrayLike, think: ArrayLike, request: ArrayLike) -> Array:
-    r"""Compute how many requests per second closed-loop users send if they think between. [1/s]
+    r"""Compute the request rate of closed-loop users with think time. [1/s]
 
     .. math:: \lambda = \frac{N}{Z + R}
 
-    people : number of users, :math:`N` [1]
-    think : think time, from an answer to the next request, :math:`Z` [s]
-    request : end-to-end latency of a request, :math:`R` [s]
+    people : the number of users, :math:`N` [1]
+    think : the think time from an answer to the next request, :math:`Z` [s]
+    request : the end-to-end latency of a request, :math:`R` [s]
 
-    The response-time law of a closed system. Source: Harchol-Balter, "Performance modeling," 2013,
-    sec. 6.3.
+    This is the response-time law of a closed system. Source: Harchol-Balter, "Performance
+    modeling," 2013, sec. 6.3.
 
     >>> float(requests_of_thinkers(people=100, think=15, request=5))
     5.0
@@ -28,10 +28,10 @@ def requests_of_active(
 
     .. math:: \lambda = k \, a N \frac{m}{60}
 
-    people : number of users, :math:`N` [1]
-    active : fraction of users who are active, :math:`a` [1]
-    per_minute : requests per minute of an active user, :math:`m` [1/min]
-    peak : peak load over mean load, :math:`k` [1]
+    people : the number of users, :math:`N` [1]
+    active : the fraction of users who are active, :math:`a` [1]
+    per_minute : the requests per minute of an active user, :math:`m` [1/min]
+    peak : the ratio of peak to mean load, :math:`k` [1]
 
     Source: llm-d, capacity planning (``active_fraction``, ``requests_per_active_user_per_min``,
     ``peak_multiplier``).

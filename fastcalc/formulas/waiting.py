@@ -1,4 +1,4 @@
-"""Waits before the first token: for a full batch, for the end of a step, and for a free slot."""
+"""Waits before the first token: for a full batch, for the end of a step, and for a slot."""
 
 from functools import cache
 
@@ -11,12 +11,12 @@ _NOTHING = 40.0  # powers of e below an integrand's first value at which it is n
 
 
 def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
-    r"""Mean time that a request waits until its batch is full. [s]
+    r"""Compute the mean time that a request waits until its batch is full. [s]
 
     .. math:: W = \frac{B - 1}{2 \lambda}
 
-    batch : requests per batch, :math:`B` [1]
-    arrivals : arrival rate of requests, :math:`\lambda` [1/s]
+    batch : the number of requests per batch, :math:`B` [1]
+    arrivals : the arrival rate of requests, :math:`\lambda` [1/s]
 
     The wait for a running batch is additional. Source: Orca, OSDI 2022, sec. 3.
 
@@ -27,11 +27,11 @@ def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
 
 
 def step_wait(*, step: ArrayLike) -> Array:
-    r"""Mean wait for the current step to end, if requests join between steps. [s]
+    r"""Compute the mean wait for the current step to end, if requests join between steps. [s]
 
     .. math:: W = T / 2
 
-    step : time of a step, :math:`T` [s]
+    step : the time of a step, :math:`T` [s]
 
     Source: Orca, OSDI 2022, sec. 4.
 
@@ -42,15 +42,15 @@ def step_wait(*, step: ArrayLike) -> Array:
 
 
 def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
-    r"""Erlang's B: how often an arrival finds all c servers busy if nobody may queue. [1]
+    r"""Compute the probability that an arrival finds all servers busy without a queue. [1]
 
     .. math:: B_0 = 1, \quad B_i = \frac{a B_{i-1}}{i + a B_{i-1}}
 
-    servers : servers, whole numbers, :math:`c` [1]
-    load : arrival rate times service time, :math:`a` [1]
+    servers : the number of servers, an integer, :math:`c` [1]
+    load : the arrival rate times the service time, :math:`a` [1]
 
-    If the load is below many servers, :math:`B_c = p_c / (1 - \sum_{i > c} p_i)` with Poisson
-    probabilities :math:`p_i` of mean a, :math:`p_c` by Stirling's series and
+    This is Erlang's B formula. If the load is below many servers, :math:`B_c = p_c / (1 - \sum_{i >
+    c} p_i)` with Poisson probabilities :math:`p_i` of mean a, :math:`p_c` by Stirling's series and
     :math:`\sum_{i > c} p_i / p_c = c \int_0^1 e^{a t} (1 - t)^{c - 1} dt - 1`. Source: Erlang,
     1917; Loader, "Fast and accurate computation of binomial probabilities," 2000; DLMF 13.4.1.
 
@@ -70,7 +70,7 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
 
 
 def _beyond_all(count: Floats, offered: Floats) -> Floats:
-    """Erlang's B if the load is below many servers, from the terms beyond the last."""
+    """Compute Erlang's B from the terms beyond the last, if the load is below many servers."""
     ratio, inverse = offered / count, 1.0 / count
     stirling = inverse / 12.0 - inverse**3 / 360.0 + inverse**5 / 1260.0 - inverse**7 / 1680.0
     with np.errstate(divide="ignore"):
@@ -92,13 +92,13 @@ def _nodes() -> tuple[Floats, Floats]:
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:
-    r"""Mean wait for one of c slots; infinite at full utilization. [s]
+    r"""Compute the mean wait for one of c slots, infinite at full utilization. [s]
 
     .. math:: W = \frac{C S}{c (1 - \rho)}, \quad C = \frac{B_c}{1 - \rho (1 - B_c)}
 
-    slots : requests decoded together, :math:`c` [1]
-    utilization : mean share of busy slots, :math:`\rho` [1]
-    service : mean time that a request occupies its slot, :math:`S` [s]
+    slots : the number of requests decoded together, :math:`c` [1]
+    utilization : the mean fraction of busy slots, :math:`\rho` [1]
+    service : the mean time that a request occupies its slot, :math:`S` [s]
 
     :math:`B_c` is `erlang_b` at the load :math:`c \rho` (M/M/c). Source: Harchol-Balter,
     "Performance modeling," 2013, ch. 14 (Erlang C from Erlang B).
@@ -118,14 +118,14 @@ def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -
 def slot_wait_percentile(
     *, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike, share: ArrayLike
 ) -> Array:
-    r"""Compute the wait for one of c slots that a given share of requests stays below. [s]
+    r"""Compute a percentile of the wait for one of c slots. [s]
 
     .. math:: W_p = \frac{S}{c (1 - \rho)} \max\left(0, \ln \frac{C}{1 - p}\right)
 
-    slots : requests decoded together, :math:`c` [1]
-    utilization : mean share of busy slots, :math:`\rho` [1]
-    service : mean time that a request occupies its slot, :math:`S` [s]
-    share : of requests, :math:`p`: 0.99 for the 99th percentile [1]
+    slots : the number of requests decoded together, :math:`c` [1]
+    utilization : the mean fraction of busy slots, :math:`\rho` [1]
+    service : the mean time that a request occupies its slot, :math:`S` [s]
+    share : the fraction of requests, :math:`p`: 0.99 for the 99th percentile [1]
 
     The queue is the same as in `slot_wait`; its waits above zero are exponential. Source:
     Harchol-Balter, "Performance modeling," 2013, ch. 14.
@@ -142,13 +142,13 @@ def slot_wait_percentile(
 def prompt_wait_percentile(
     *, utilization: ArrayLike, service: ArrayLike, share: ArrayLike
 ) -> Array:
-    r"""Compute the wait behind other prompts that a given share of requests stays below. [s]
+    r"""Compute a percentile of the wait behind other prompts. [s]
 
     .. math:: W_p = \frac{T}{2 (1 - \rho)} \max\left(0, \ln \frac{\rho}{1 - p}\right)
 
-    utilization : share of the time spent on prefill, :math:`\rho` [1]
-    service : prefill time of one prompt, :math:`T` [s]
-    share : of requests, :math:`p` [1]
+    utilization : the fraction of time spent on prefill, :math:`\rho` [1]
+    service : the prefill time of one prompt, :math:`T` [s]
+    share : the fraction of requests, :math:`p` [1]
 
     The mean wait of that queue (M/D/1) is :math:`\rho T / (2 (1 - \rho))`. A share :math:`\rho`
     waits, and its waits are assumed exponential, which is their limit at high load. Source:
@@ -162,7 +162,7 @@ def prompt_wait_percentile(
 
 
 def _percentile(waiting: Floats, busy: Floats, share: ArrayLike) -> Array:
-    """Percentile of waits, in units of the mean service of all servers, given the waiting share."""
+    """Compute a percentile of waits in units of the mean service time of all servers."""
     with np.errstate(divide="ignore"):
         tail = np.maximum(np.log(waiting / (1.0 - floats(share))), 0.0)
         return np.where(busy < 1.0, tail / (1.0 - busy), np.inf)
