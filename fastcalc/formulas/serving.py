@@ -37,8 +37,7 @@ def disaggregated_nodes(
 
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 
-    input_rate : the prompt tokens that arrive per second, including cached ones, :math:`\lambda_i`
-        [1/s]
+    input_rate : the prompt tokens per second, including cached ones, :math:`\lambda_i` [1/s]
     prefill_rate : prompt tokens that a node prefills per second, :math:`R_p` [1/s]
     output_rate : requested output tokens per second, :math:`\lambda_o` [1/s]
     decode_rate : output tokens that a node decodes per second, :math:`R_d` [1/s]

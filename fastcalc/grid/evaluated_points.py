@@ -126,7 +126,7 @@ class EvaluatedPoints:
 
     @property
     def host_use(self) -> CodedColumn | None:
-        """How decode steps use weights on the host, or None if there is no host."""
+        """The way decode steps use weights on the host, or None if there is no host."""
         return host_use(self.estimate.passes)
 
 

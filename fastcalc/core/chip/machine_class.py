@@ -33,7 +33,7 @@ ENGINES = {
 
 
 def class_of(hardware: Hardware) -> str:
-    """Classify a chip.
+    """Return the class of a chip, which determines its default engine.
 
     The class is ``datacenter`` or ``consumer`` (which includes workstation cards) for GPUs,
     ``unified`` for GPUs that share their memory with a host (GB10, Strix Halo, Jetson), and

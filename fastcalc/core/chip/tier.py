@@ -16,7 +16,7 @@ HostUse = Literal["stream", "compute"]
 host."""
 
 PlaceFor = Literal["served", "decode"]
-"""What the placement optimizes: serving whole requests, or decode alone."""
+"""The objective of the placement: serving whole requests, or decode alone."""
 
 
 @dataclass(frozen=True)

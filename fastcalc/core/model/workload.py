@@ -98,7 +98,7 @@ class Workload:
 
     @property
     def latent_heads(self) -> float:
-        """Query heads that share each cached latent; 0 without latents. [1]"""
+        """The number of query heads that share each cached latent, or 0 without latents. [1]"""
         return max((group.latent_heads for group in self.caches), default=0.0)
 
     @property
@@ -257,7 +257,7 @@ class Workload:
         return total
 
     def head_flops_of(self, picked: Sequence[Array]) -> ArrayLike:
-        """FLOPs of one query head of latent attention over the tokens of a new token. [FLOP]"""
+        """Compute the FLOPs of one query head of latent attention for a new token. [FLOP]"""
         total: ArrayLike = 0.0
         for group, tokens in zip(self.caches, picked, strict=True):
             if group.latent_heads:
