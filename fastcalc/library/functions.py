@@ -93,7 +93,7 @@ class SweptTable(Table):
     def column(self, key: str) -> Array:
         """Return the values of a key, with the dtypes of `Table.column`.
 
-        KeyError if it is unknown.
+        Raises KeyError if it is unknown.
         """
         self._demand(key)
         values = self._columns[key]

@@ -188,7 +188,8 @@ def _refuse_twice(line: Words, command: Command) -> None:
 def _by_default(line: Words) -> dict[str, str]:
     """Choose the defaults of flags that a server command omits, if the request has the fields.
 
-    One rank, and for vLLM the longest sequences of the model and experts sharded over all ranks.
+    Servers use one rank by default. vLLM also allows the model's longest sequences, and shards
+    experts over all ranks.
     """
     fields, stated = line.fields, line.stated
     program = line.program
@@ -254,7 +255,7 @@ def expert_ranks(line: Words) -> int:
 def _number(name: str, text: str) -> str:
     """Parse a length as an engine does: in vLLM, 32k is 32,000 and 32K is 32,768.
 
-    Others need digits.
+    Other engines accept only digits.
     """
     if text[-1:] not in _FACTORS or not text[:-1].replace(".", "", 1).isdigit():
         return text

@@ -173,7 +173,7 @@ def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
 def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
     """List all rows that print the highest speed, ordered by batch.
 
-    If a publication determines the speed of some of them, only these.
+    If a publication determines the speed of some of them, only these are listed.
     """
     top_speed = number(max(float(row.speed.expected) for row in rows))
     same = [row for row in rows if number(float(row.speed.expected)) == top_speed]

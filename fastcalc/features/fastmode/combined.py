@@ -220,7 +220,7 @@ def _ways(base: Base) -> list[_Way]:
 def combinations(base: Base) -> list[Option]:
     """Find the cheapest combination of two, three and four techniques.
 
-    Also the cheapest that keeps today's model, and the cheapest that keeps its formats as well.
+    Also finds the cheapest that keeps today's model, and the cheapest that keeps its formats, too.
     """
     choices: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
     same_model, same_formats = list[_Way](), list[_Way]()

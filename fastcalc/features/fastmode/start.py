@@ -31,7 +31,7 @@ Entry = TypeVar("Entry")
 class Base:
     """Today's serving point with one batch, and the target speed per user. [1/s]
 
-    Smaller models among the named ones may replace its model, or its family's if None are named.
+    The named smaller models may replace its model, or by default smaller models of its family.
     """
 
     today: Outcome

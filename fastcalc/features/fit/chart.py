@@ -20,7 +20,7 @@ OCTAVES = 10
 def context(scenarios: Sequence[Scenario]) -> Chart:
     """Draw the longest context against users, with a line for each chip, model and formats.
 
-    scenarios : scenarios; each line uses the number of chips of its smallest batch
+    scenarios : scenarios to draw, each line with the number of chips of its smallest batch
     """
     lines: dict[tuple[str, ...], list[Scenario]] = {}
     for scenario in scenarios:

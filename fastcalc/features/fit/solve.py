@@ -30,7 +30,7 @@ class Capacity:
     """The capacity of some chips, in the best common layout unless the scenario sets one.
 
     scenario : model, chip, engine and output of each request; its prompt and batch are ignored
-    site : the same for any number of reserved tokens
+    site : site of the chips, which is the same for any number of reserved tokens
     layouts : permitted layouts
     """
 

@@ -24,7 +24,7 @@ class StoppedAnswer(Answer):
     """The error that ended a server start, from its log, and changes that would start it.
 
     location : intended placement, or None if the log does not name the chip
-    as_logged : the same with the logged cache memory
+    as_logged : the placement with the logged cache memory
     """
 
     request: Diagnose

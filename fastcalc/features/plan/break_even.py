@@ -8,7 +8,7 @@ from fastcalc.features.plan.decision import Decision, Plan
 def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0.0) -> float | None:
     """Compute the price per chip-hour at which a plan costs as much as an alternative. [USD/h]
 
-    Costs are linear in this price; all other prices stay. None if no price makes them equal.
+    Costs are linear in this price. Other prices stay the same. None if no price makes them equal.
 
     chip : id of a chip of the plan
     cost, cost_of_chip : cost of the alternative, and the part of it for the same chip, in

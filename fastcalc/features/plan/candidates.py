@@ -40,7 +40,7 @@ def deployments(
 ) -> Iterator[Scenario]:
     """Yield a scenario for each chip with its engine (borrowed or not), formats and speculation.
 
-    By default, every format that the chip supports in hardware.
+    By default, every format that the chip supports in hardware is tried.
     """
     for hardware, engine, is_borrowed in chips:
         for weight in weights or weight_choices(model, hardware, engine):

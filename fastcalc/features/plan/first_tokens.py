@@ -19,7 +19,7 @@ class ClassFirstTokens:
     """The TTFT without queueing delay, for deployments that fit.
 
     seconds : row per class, element per deployment; no rows if requests are uniform [s]
-    limits, shares : of each class, its limit [s] and its fraction of the requests [1]
+    limits, shares : limit of each class [s], and its fraction of the requests [1]
     """
 
     seconds: Floats

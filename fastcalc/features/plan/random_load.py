@@ -312,7 +312,7 @@ def held_limits(plan: Plan, service: Service) -> HeldLimits | None:
 def most_requests(plan: Plan, service: Service) -> float:
     """Compute the highest throughput of all replicas of a plan within its limits. [1/s]
 
-    For a plan with a rate, the highest rate with percentiles within the limits, if these are known.
+    For a plan with a rate, it is the highest rate with percentiles within the limits, if known.
     """
     limits = held_limits(plan, service) if service.rate and plan.is_checked and plan.busy else None
     if limits is None or not limits.are_limited:

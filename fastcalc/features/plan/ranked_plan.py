@@ -51,9 +51,9 @@ class RankedPlan:
     def in_flight(self) -> float:
         """The concurrent requests by Little's law, at the actual load. [1]
 
-        For closed-loop users, from the mean latency that determines their rate. Else from the batch
-        at which the replicas serve the arrival rate, if their batches are not full, plus the
-        requests in disaggregated prefill.
+        For closed-loop users, it follows from the mean latency that determines their rate.
+        Otherwise it is the batch at which the replicas serve the arrival rate, if their batches are
+        not full, plus the requests in disaggregated prefill.
         """
         if self.service.users < inf and (load := random_load(self.plan, self.service)):
             return self.requests * load.times().request_mean

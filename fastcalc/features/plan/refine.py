@@ -66,7 +66,7 @@ def between(grid: Grid, layouts: Ints, low: Floats, high: Floats) -> Grid:
 def with_largest(grid: Grid) -> Grid:
     """Extend each layout's row of batches with the largest that fits.
 
-    With host memory, also the largest that fits without it.
+    With host memory, the largest batch that fits without it is added, too.
     """
     traffic = grid.requests[:].traffic(grid.scenario.traffic)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())

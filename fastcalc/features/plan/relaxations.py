@@ -101,7 +101,7 @@ def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -
 def _by_chip(search: PoolSearch, service: Service) -> dict[str, float]:
     """Try to rent single chips: alone, or with a higher limit on resources.
 
-    service : with single chips
+    service : service on singly rented chips
     """
     least = least_relaxed(search.grids, service)
     if all(least[name] <= limit for name, limit in service.means.items() if name in least):

@@ -113,7 +113,7 @@ class Scored:
     throughput : throughput of each replica at its highest utilization [1/s]
     counts, packing : number of replicas, and their packing into nodes
     busy : utilization of each decode replica [1]
-    cost, unfit : the objective; and the number of deployments that do not fit [1]
+    cost, unfit : the objective, and the number of deployments that do not fit [1]
     class_ttft : TTFT with one row per class, if there are several [s]
     more : additional cost of the prefill pool over the same number of decode chips
     """

@@ -30,7 +30,7 @@ from fastcalc.formulas.reserve import LOGIT_BYTES, largest_capture
 def memory_equations(placement: Placement) -> tuple[Equation, ...]:
     """Write the use of a chip's memory: contents, engine reserve term by term, and free space.
 
-    placement : a workload on a layout. The numbers are for its fullest chip
+    placement : a workload on a layout, whose fullest chip the numbers describe
     """
     machine, numbers = placement.machine, Numbers(placement)
     filled = named(
