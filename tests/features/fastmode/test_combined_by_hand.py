@@ -358,3 +358,29 @@ def test_the_star_is_explained_where_answers_change(same, has_star):
     options = [reaching("more-chips"), reaching("fewer-bits"), Option("smaller-model", "")]
     key = answer(options, [options[at] for at in same]).key()
     assert ("; *: " in key) is has_star
+
+
+@every(
+    "reached,change",
+    [(None, ""), (Layout(tp=4), ""), (Layout(tp=8), "tp 8"), (Layout(), "one chip")],
+)
+def test_a_change_of_layout_is_named_where_there_is_one(reached, change, monkeypatch):
+    outcome = reached and SimpleNamespace(placement=SimpleNamespace(layout=reached))
+    reach = SimpleNamespace(outcome=outcome, is_placed=True, bound=inf, fastest=1.0)
+    asked = []
+
+    def each(searches, _):
+        asked.extend(layouts for _, layouts in searches)
+        return [reach] * 3
+
+    monkeypatch.setattr(start, "cheapest_of_each", each)
+    base = SimpleNamespace(
+        layout=Layout(tp=4), up_to_today=lambda: ["other"], beyond_today=lambda _: ["more"],
+        space="space", speed=100.0,
+    )  # fmt: skip
+    options = Base.on_todays_chips(base)
+    assert asked == [[Layout(tp=4)], ["other"], ["more"]]
+    assert [option.trick for option in options] == ["smaller-batch", "other-layout", "more-chips"]
+    assert {option.change for option in options} == {change}
+    base.up_to_today = list
+    assert Base.on_todays_chips(base)[1].why_not == "there is none"

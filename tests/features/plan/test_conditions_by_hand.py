@@ -2,18 +2,20 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from fastcalc.core.placement.layout import Layout
 from fastcalc.errors import InputError
 from fastcalc.features.measure.diagnosis_answer import DiagnosisAnswer
-from fastcalc.features.plan import candidates, class_groups, packing, refusal
+from fastcalc.features.plan import candidates, class_groups, demand, notes, packing, refusal
 from fastcalc.features.plan.allocation import OwnedChips
+from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.class_groups import Groups
 from fastcalc.features.plan.percentile_checks import _Batch, _on_fewest
 from fastcalc.features.plan.servers.programs import PROGRAMS
 from fastcalc.features.plan.service import Service
-from tests.features.plan.test_plan_sentences import UNPRICED, deployed
+from tests.features.plan.test_plan_sentences import SECOND, UNPRICED, decision, deployed, plan
 from tests.features.plan.test_servers import server, values
 from tests.helpers import every
 
@@ -251,3 +253,69 @@ def test_a_batch_is_too_small_where_larger_ones_may_do(rate, known, tpot, met, i
     assert _Batch.is_too_small(one, rate, is_known=True) is is_too_small
     if rate == 5.0 and not known:
         assert not _Batch.is_too_small(one, rate, is_known=False)
+
+
+@every("prompts,longest", [([10.0, 900.0], 1000.0), ([900.0, 10.0], 1000.0), ([5.0], 105.0)])
+def test_the_longest_request_of_a_model_is_checked(prompts, longest, monkeypatch):
+    checked = []
+    monkeypatch.setattr(
+        demand, "check_context", lambda _, tokens, text: checked.append((tokens, text))
+    )
+    monkeypatch.setattr(demand.loading, "check_longest", lambda _, tokens: checked.append(tokens))
+    kinds = [
+        SimpleNamespace(
+            name=name,
+            lengths=SimpleNamespace(prompt=np.array(prompts), output=np.full(len(prompts), 100.0)),
+        )
+        for name in ("", "other")
+    ]
+    asked = SimpleNamespace(
+        traffic=SimpleNamespace(classes=kinds), request=None,
+        _model_name=lambda kind: "m" if kind.name == "" else "n",
+    )  # fmt: skip
+    demand.Deployments._check(asked, None, "m")
+    assert checked == [(longest, f"prompt + output = {longest:,.0f} tokens"), longest]
+    checked.clear()
+    demand.Deployments._check(asked, None, "n")
+    assert checked[0][1] == f"prompt + output of 'other' = {longest:,.0f} tokens"
+
+
+def test_notes_of_a_decision_have_the_weights_of_what_they_say():
+    """Two of eight chips run, for the one plan at 95% utilization, on the cheaper of two chips."""
+    best = plan(values={"chips": 8.0}, node_chips=8, busy=0.95)
+    second = plan(SECOND, cost=20.0)
+    found = decision(best, second, service=Service(1000.0, 1000.0, rate=2.0))
+    weights = {note.text: note.weight for note in notes.decision_notes(found, [best], [best])}
+    told = {
+        "6 made-up-chip are idle": notes.Weight.IDLE,
+        "made-up-chip: at 95.0% utilization": notes.Weight.BUSY,
+        "Second-best chip: second-chip, 2.00 times the cost": notes.Weight.NEXT_CHIP,
+        "Best of ": 0,
+    }
+    for start, weight in told.items():
+        assert [value for text, value in weights.items() if text.startswith(start)] == [weight]
+    prices = [text for text in weights if "3.60" in text]
+    assert [weights[text] for text in prices] == [0]
+
+
+@every("has_servers,wide", [(False, False), (False, True), (True, False)])
+def test_the_page_of_a_plan_fills_one_screen(has_servers, wide, monkeypatch):
+    page = "fastcalc.features.plan.answer"
+    for name, value in {
+        "rows_of": ["row"], "tables_of": ["first", "second"], "legend": "key", "notes_of": ["note"],
+        "compare_command": "command",
+    }.items():  # fmt: skip
+        monkeypatch.setattr(f"{page}.{name}", lambda *_, value=value, **__: value)
+    kept = []
+    screen = SimpleNamespace(
+        wide=wide,
+        with_notes=lambda *parts, fills_one_screen: kept.append((parts, fills_one_screen)),
+    )
+    made = SimpleNamespace(
+        servers="script" if has_servers else None, unrounded=[], scenarios=["scenario"], typed=None,
+        _above_tables=lambda: iter(["headline"]),
+    )  # fmt: skip
+    found = PlanAnswer.page(made, screen)
+    body = ["headline", "", "first", "", "second"]
+    assert kept == ([] if has_servers else [((body, "key", ["note"], "command"), True)])
+    assert found == (() if has_servers else None)
