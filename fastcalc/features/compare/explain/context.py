@@ -71,7 +71,7 @@ class PassContext:
         return tuple(reached)
 
     def part(self, weights: Term, copied: Term) -> Term:
-        """Find the fraction of a chip in weights of which every rank may hold a part whole."""
+        """Compute the weights on a chip, part of which every rank may hold unsharded."""
         beyond = self.on_chip - 1.0 / self.tp
         if not (topology_of(self.machine).has_copies and beyond.value and copied.value):
             return weights / self.tp
