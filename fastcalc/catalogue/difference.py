@@ -139,7 +139,7 @@ def change(written: str) -> Change:
 
 
 def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
-    """Replace a value in a document, and describe the change; None if there is no such value."""
+    """Replace a value in a document, and describe the change, or None if there is no such value."""
     path = _located(document.data, what_if.path)
     if path is None:
         return None
@@ -167,7 +167,7 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
 
 
 def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
-    """Locate a user's path in a document; the last key may be new in its mapping.
+    """Locate a user's path in a document, where the last key may be new in its mapping.
 
     Several words may form one key (``architectures.rdna3.5``); items of lists have a name or index.
     """
@@ -186,7 +186,7 @@ def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
 
 
 def _position(members: list[Json], word: str) -> int:
-    """Find the index of a list item by name or index; the list's length if there is none."""
+    """Find the index of a list item by name or index, or the list's length if it is new."""
     names = [
         str(member.get("name")).lower() if isinstance(member, dict) else None for member in members
     ]

@@ -229,7 +229,7 @@ class WeightFormats:
     groups: tuple[tuple[str, NumberFormat], ...] = ()
 
     def of(self, group: str) -> NumberFormat:
-        """Return the format of a group; embedding, head and towers default to 16 bits."""
+        """Return the format of a group, 16 bits by default for embedding, head and towers."""
         stored = dict(self.groups).get(group)
         if stored is None and self.base.id in IN_FILES:
             tables = dict(zip(("head", "embedding"), IN_FILES[self.base.id], strict=True))
@@ -293,7 +293,7 @@ def weight_formats(name: str, model_formats: WeightFormats | None = None) -> Wei
 
     Without a leading format, groups that are not named keep the model's own format.
 
-    model_formats : the published formats; None if a leading format is required
+    model_formats : the published formats, or None if a leading format is required
 
     >>> weight_formats("mxfp4-experts-q8_0").text
     'q8_0+experts=mxfp4'
@@ -361,7 +361,7 @@ def weight_name(text: str) -> str:
 
 
 def cache_name(text: str) -> str | None:
-    """Convert a cache format that a user types into its name in records; None for auto.
+    """Convert a cache format that a user types into its name in records, or None for auto.
 
     >>> cache_name("fp8_e4m3"), cache_name("auto")
     ('fp8', None)

@@ -181,7 +181,7 @@ class Names:
         return next((path for path in paths if name and path.is_file()), None)
 
     def _by_spelling(self, name: str, entry_type: Kind) -> Path | None:
-        """Find the entry that a name identifies up to hyphens; None if several match.
+        """Find the entry that a name identifies up to hyphens, or None if several match.
 
         A vendor before the name is optional.
         """
@@ -208,12 +208,12 @@ class Names:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """List the entries of a folder, sorted; pipes are skipped, because reading one would block."""
+    """List the entries of a folder, sorted, without pipes, because reading one would block."""
     return [path for path, _ in _listed(folder)]
 
 
 def _listed(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    """List the entries of a folder with size and modification time; empty for a missing folder."""
+    """List the entries of a folder, if it exists, with size and modification time."""
     states: dict[str, os.stat_result] = {}
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

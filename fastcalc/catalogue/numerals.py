@@ -12,7 +12,7 @@ _LONGEST = 300  # letters, so that plain digits are finite
 
 
 def parse_number(text: str, separators: str = "") -> float | None:
-    """Parse a finite number from text; None for NaN, infinity, other digits and other text.
+    """Parse a finite number from text, or None for NaN, infinity, other digits and other text.
 
     separators : the allowed separators between groups of three digits, "," or "_"
 

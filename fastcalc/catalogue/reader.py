@@ -61,12 +61,12 @@ class Document:
         return node
 
     def mapping(self, *path: str | int) -> dict[str, Json]:
-        """Return the mapping at a path, by default the whole file; empty if there is none."""
+        """Return the mapping at a path (by default the whole file), or an empty one."""
         node = self.at(*path)
         return node if isinstance(node, dict) else {}
 
     def items(self, *path: str | int) -> list[Json]:
-        """Return the items of the list at a path; empty if there is no list."""
+        """Return the items of the list at a path, or an empty list."""
         node = self.at(*path)
         return node if isinstance(node, list) else []
 

@@ -23,7 +23,7 @@ from fastcalc.written import Json, shown
 
 
 def parts_of(name: str) -> list[str]:
-    """Split names joined by '+', variants last; paths of files may contain a '+'.
+    """Split names joined by '+', variants last, even if paths of files contain a '+'.
 
     >>> parts_of("vllm-0.19+eager"), parts_of("a+b/mine.yaml+eager"), parts_of("a+b.yaml")
     (['vllm-0.19', 'eager'], ['a+b/mine.yaml', 'eager'], ['a+b.yaml'])
@@ -73,7 +73,7 @@ class Catalogue(Names):
     """The entries of all folders, as in their files except for a user's changes.
 
     changes : values that replace values of the files
-    limits : the parameters with which every engine is started; None for its own
+    limits : the parameters with which every engine is started, or None for its own
     """
 
     changes: tuple[Change, ...] = ()
@@ -83,7 +83,7 @@ class Catalogue(Names):
     )
 
     def hardware(self, name: str | Path | Hardware) -> Hardware:
-        """Look up a chip by id, alias or path; an entry is returned unchanged."""
+        """Look up a chip by id, alias or path, or return an entry unchanged."""
         return name if isinstance(name, Hardware) else self._load(str(name), "hardware", Hardware)
 
     def model(self, name: str | Path | Model) -> Model:

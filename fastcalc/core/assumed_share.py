@@ -55,7 +55,7 @@ def share_assumed(location: Location) -> ShareAssumed | None:
 
 
 def chips_with_raised_limit(location: Location) -> int | None:
-    """Count the chips needed if macOS gives its GPU all memory; None if that saves no chip."""
+    """Count the chips needed if macOS gives its GPU all memory, or None if that saves no chip."""
     scenario = location.scenario
     hardware = with_raised_limit(scenario.hardware)
     if hardware is scenario.hardware:
@@ -77,7 +77,7 @@ def _turn(location: Location, same: int, second: int) -> OtherCount | None:
 
 
 def _chips_at(location: Location, percent: int) -> int:
-    """Count the chips that hold the smallest batch at a usable share; 0 if no number does. [1]"""
+    """Count the chips that hold the smallest batch at a usable share, or 0 if none do. [1]"""
     scenario = location.scenario
     limits = Parameters.model_validate({_SHARE: percent / 100})
     placed = locate(replace(scenario, engine=scenario.engine.limited(limits)))

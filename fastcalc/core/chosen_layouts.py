@@ -65,7 +65,7 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
     that does. Layouts that may fail to start are omitted if others certainly start on as many
     chips.
 
-    chips : the allowed numbers of chips; None for any [1]
+    chips : the allowed numbers of chips, or None for any [1]
 
     Raises LayoutError if the engine has no kernel for the weights.
     """
@@ -155,7 +155,7 @@ class LayoutQuestion(NamedTuple):
 
     site : a workload on a chip type. For several request types, the reserved tokens are an array
         with the types along the first of three axes, and length one along the others
-    chips : the number of chips; None for the fewest that hold each batch [1]
+    chips : the number of chips, or None for the fewest that hold each batch [1]
     """
 
     site: Site
@@ -270,8 +270,8 @@ class _Choice:
     limits : the largest batch that each layout holds safely [1]
     rate : the score of a layout whose throughput is not evaluated [1]
     is_tried, holds : the layouts whose throughput is evaluated, and whether they hold each batch
-    tried : the layouts to evaluate; None if there is no choice
-    is_here : the batches on this number of chips; None for all of them
+    tried : the layouts to evaluate, or None if there is no choice
+    is_here : the batches on this number of chips, or None for all of them
     """
 
     layouts: list[Layout]
@@ -318,7 +318,7 @@ def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choic
 
 
 def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
-    """Find the fewest chips that fit each batch in a usual layout; NaN if none do. [1]
+    """Find the fewest chips that fit each batch in a usual layout, or NaN if none do. [1]
 
     Each copy of the weights adds the same batch. If no usual layout holds the model, the default
     legal layouts are used.

@@ -259,7 +259,7 @@ class Estimate:
 
     @property
     def ranged_speed(self) -> Ranged:
-        """The decode speed per user with its range; the ends are NaN if there is none. [token/s]"""
+        """The decode speed per user with its range, whose ends may be NaN. [token/s]"""
         none = np.full_like(self.speed, np.nan)
         low, high = (none if end is None else end for end in (self.low, self.high))
         return Ranged(self.speed, low, high)
@@ -295,7 +295,7 @@ class Estimate:
 
     @property
     def joules(self) -> Floats:
-        """The energy per output token in steady state; NaN if no power is known. [J]"""
+        """The energy per output token in steady state, or NaN if no power is known. [J]"""
         watts = site_power(self.placement.machine.hardware)
         return floats(
             money.joules_per_token(

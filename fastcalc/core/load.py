@@ -166,7 +166,7 @@ class RandomLoad:
     passes : the steps at 1, 2, ... requests in flight, up to the number of slots
     rate : the arrival rate of requests [1/s]
     slowness : the ratio of actual to expected step times [1]
-    cycle : the mean time between requests of a closed-loop user; infinity for open-loop
+    cycle : the mean time between requests of a closed-loop user, or infinity for open-loop
         arrivals [s]
     """
 
@@ -261,7 +261,7 @@ class RandomLoad:
 
     @cached_property
     def _found(self) -> Floats:
-        """The probability that an arrival finds 0, 1, 2, ... others; the last is the queue. [1]"""
+        """The probability that an arrival finds 0, 1, 2, ... others, with the queue last. [1]"""
         users, arrivals = self.rate * self.cycle, None
         queued = _QUEUED if users == inf else max(ceil(users) - len(self._rates), 1)
         served = np.concatenate([self._rates, np.full(queued, self._rates[-1])])
@@ -316,7 +316,7 @@ class RandomLoad:
 
     @cached_property
     def _lengthened(self) -> Floats:
-        """The decode stall caused by a prompt of each type; several may share a step. [s]"""
+        """The decode stall caused by a prompt of each type, which may share a step. [s]"""
         begun = self._begun
         per_pass = begun.streams * self._replicas / float(np.ravel(self.passes.steps)[0])
         prompts = float(self.mix.kinds.share @ begun.chunks) * per_pass
@@ -335,7 +335,7 @@ class RandomLoad:
 
     @cached_property
     def prompt_share(self) -> float:
-        """The fraction of time spent on prefill; several short prompts may share a step. [1]"""
+        """The fraction of time spent on prefill, where short prompts may share a step. [1]"""
         requests, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
         filled = requests.computed / chunk
         in_chunks = filled * self._prompt_seconds + (1.0 - filled) * self._marginal
@@ -509,7 +509,7 @@ class RandomLoad:
         return mixture_share(limit / self.slowness, *self._tpots(index))
 
     def tpot_quantile(self, part: float, index: int | None = None) -> float:
-        """Compute a quantile of the TPOT of a class; NaN if no request has a TPOT. [s]"""
+        """Compute a quantile of the TPOT of a class, or NaN if no request has a TPOT. [s]"""
         return mixture_quantile(part, *self._tpots(index)) * self.slowness
 
     def _tpots(self, index: int | None) -> tuple[Floats, Floats, Floats]:

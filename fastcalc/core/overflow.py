@@ -9,7 +9,7 @@ from fastcalc.formulas.types import Array, Bools, floats
 
 
 def batch_without_host(placement: AnyPlacement) -> Array:
-    """Compute the largest batch that fits in chip memory; 0 if the weights do not fit. [1]
+    """Compute the largest batch that fits in chip memory, or 0 if the weights do not fit. [1]
 
     The result is infinity if there is no host, or if the user places bytes in memories explicitly.
     """

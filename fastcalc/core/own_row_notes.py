@@ -105,7 +105,7 @@ def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iter
 
 
 def _months(later: str, earlier: str) -> int | None:
-    """Count the months between two dates (YYYY-MM or longer); None if one is not stated."""
+    """Count the months between two dates (YYYY-MM or longer), or None if one is not stated."""
     matches = [re.match(r"(\d{4})-(\d\d)", text) for text in (later, earlier)]
     if None in matches:
         return None

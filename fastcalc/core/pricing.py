@@ -25,9 +25,9 @@ class Quote:
 
     usd_per_hour : the price, or None if unknown [USD/h]
     terms : the terms of the offer, or ``given`` by the user, ``ownership``, or ``unstated`` by the
-        file; None if there is no price
-    origin : the catalogue quantity; None for a user's own price
-    offer : the catalogue offer; None if there is none
+        file, or None if there is no price
+    origin : the catalogue quantity, or None for a user's own price
+    offer : the catalogue offer, or None if there is none
     price_of : the entry that states the price if the chip's file inherits it, otherwise None
     is_asked : whether the user asked for these terms
     """
@@ -89,7 +89,7 @@ class Pricing:
     basis : ``cloud`` for the dated rental price, ``tco`` for depreciated purchase price and power
     utilization : the fraction of paid hours in which the machine serves requests [1]
     user_prices : the user's own prices by hardware id [USD/h]
-    offer : the required rental terms; None for on-demand or, if the chip has no such offer, the
+    offer : the required rental terms. None stands for on-demand or, without such an offer, the
         next of ``DEFAULT_TERMS``
     years, usd_per_kwh : the depreciation period of an owned chip [1], and the price of electricity
         [USD]

@@ -9,7 +9,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 class Ranged(NamedTuple):
-    """Expected values with the limits of their ranges in one unit; NaN limits without a range."""
+    """Expected values with the limits of their ranges in the same unit, or NaN without a range."""
 
     expected: Array
     low: Array

@@ -64,7 +64,7 @@ def cache_format(
 ) -> str:
     """Choose the cache format of a deployment: requested, or the engine's, or the model's own.
 
-    weights : the weight format, which determines the engine's cache format; None for the model's
+    weights : the weight format, which determines the engine's cache format, or None for the model's
         own
     """
     for default in engine.cache_formats:

@@ -10,7 +10,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True)
 class Sharding:
-    """The chips and ranks that a user requests; None leaves a number to the placement."""
+    """The chips and ranks that a user requests, where None leaves the choice to the placement."""
 
     chips: int | None = None
     tp: int | None = None

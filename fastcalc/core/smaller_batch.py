@@ -70,7 +70,7 @@ def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
 
 
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
-    """Find the largest batch whose expected speed reaches each target speed; 0 if none. [1]
+    """Find the largest batch whose expected speed reaches each target speed, or 0 if none. [1]
 
     speed : the target tokens per second per user, with at most one dimension [1/s]
     """

@@ -115,7 +115,7 @@ def _joined(records: Sequence[Any], counts: Sequence[int], axes: int) -> Any:
 
 
 def column_of(numbers: Sequence[ArrayLike], counts: Sequence[int]) -> Floats:
-    """Build a column with the rows of all records; scalars are repeated for each row.
+    """Build a column with the rows of all records, repeating scalars for each row.
 
     counts : the number of rows of each record [1]
     """
@@ -293,7 +293,7 @@ class _Deployments:
         self.counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
 
     def passes(self) -> Schedule:
-        """Join the steps of all deployments; catalogue entries are those of the first."""
+        """Join the steps of all deployments, with the catalogue entries of the first."""
         members = self.members
         first = members[0].placement
         machine = replace(
@@ -313,7 +313,7 @@ class _Deployments:
         return joined(records, self.counts, axes=1)
 
     def _tiers(self) -> tuple[Tier, ...]:
-        """Join the memories of all deployments; if each has a single memory, return the first's."""
+        """Join the memories of all deployments, or return the first's if each has only one."""
         members = self.members
         if members[0].has_one_memory:
             return members[0].machine.tiers
@@ -353,7 +353,7 @@ class _Deployments:
         return self._points([passes.batch for passes in self.members])
 
     def _points(self, numbers: Sequence[Floats]) -> Floats:
-        """Join a number per batch; short rows repeat their last value."""
+        """Join a number per batch, where short rows repeat their last value."""
         rows, widest = [], max(map(_columns, self.members))
         deployments = zip(self.members, self.shapes, self.counts, numbers, strict=True)
         for passes, shape, count, number in deployments:

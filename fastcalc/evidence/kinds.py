@@ -25,9 +25,9 @@ https://github.com/mlcommons/inference_results_v4.1)."""
 class Columns:
     """The inputs of several measurements of one deployment, with one element each.
 
-    concurrency : the concurrent sequences or requests on all chips; infinity for unlimited [1]
+    concurrency : the concurrent sequences or requests on all chips, or infinity for unlimited [1]
     accepted, drafted : the tokens per step, and the draft tokens before it [1]
-    requests : the requests in the whole run; infinity if not stated [1]
+    requests : the requests in the whole run, or infinity if not stated [1]
     """
 
     concurrency: Floats
@@ -138,7 +138,7 @@ def latency_limited(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def first_token(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Describe the TTFT; a request without a free slot waits for others to finish."""
+    """Describe the TTFT of requests that may have to wait for a slot."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     until_first = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)

@@ -16,7 +16,7 @@ BAND = 6.0  # standard deviations spanned by a plausible range
 class FittedValue:
     """A fitted value: an engine parameter for all chips or for one group of chips.
 
-    group : an architecture or a chip class; empty for all chips
+    group : an architecture or a chip class, or empty for all chips
     value, center : the value in the file, and the middle of its range; None for that of the parent
         [SI]
     spread : the standard deviation of the prior around the center, in logarithms

@@ -52,7 +52,7 @@ class Point:
     concurrency : the concurrent sequences or requests on all chips
     prompt, output : the mean lengths [token]
     value : the measured value, in the unit named by its metric, one of `METRICS`
-    tokens_per_pass : 1 without speculation; None if unknown, and then no bound is tested
+    tokens_per_pass : the tokens per step: 1 without speculation, None if unknown (then untested)
     notes : begin with ``kind=`` and the type of measurement; other words state properties
     """
 

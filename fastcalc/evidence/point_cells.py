@@ -26,7 +26,7 @@ _NEEDED = {
 
 @lru_cache(maxsize=4096)  # counts, lengths and rates have few distinct values
 def read_cell(name: str, text: str) -> float:
-    """Parse the number in a cell that is not empty; raises ValueError with a message.
+    """Parse the number in a cell that is not empty, or raise ValueError with a message.
 
     >>> read_cell("chips", "8"), read_cell("value", "34.5")
     (8, 34.5)

@@ -80,7 +80,7 @@ class Batch:
 
     @property
     def tokens(self) -> Floats:
-        """The number of tokens that, over the time, gives each measured rate; 1 for times."""
+        """The number of tokens that, over the time, gives each measured rate, or 1 for times."""
         recipe, metrics = self.recipe, np.array([point.metric for point in self.points])
         among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
         among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)
@@ -89,7 +89,7 @@ class Batch:
 
 
 def rule_of(point: Point) -> str:
-    """Choose the rule of `RATES` for a measurement; raises UnpredictableError if it lacks data."""
+    """Choose the rule of `RATES` for a measurement, or raise UnpredictableError."""
     point_type = _kind(point)
     if point_type not in KINDS:
         raise UnpredictableError(f"kind={point_type} cannot be predicted by fastcalc")

@@ -12,7 +12,7 @@ class PublicSpeed(NamedTuple):
 
     tokens_per_s : the speed of one user [token/s]
     date : the date in the source, YYYY-MM or longer
-    tokens_per_pass : the accepted tokens per step; 1 without speculation, None if not stated [1]
+    tokens_per_pass : the accepted tokens per step: 1 without speculation, None if not stated [1]
     chips : the number of chips, or None if not stated [1]
     """
 

@@ -139,7 +139,7 @@ class Fit:
         return lowest, np.where(is_share, np.minimum(highest, 0.0), highest)
 
     def weights(self, is_used: Bools) -> Floats:
-        """Weight every measurement by at most 1; a source weighs the square root of its rows."""
+        """Weight every measurement by at most 1, and a source by the square root of its rows."""
         sources, inverse, counts = np.unique(
             self.rows.sources[is_used], return_inverse=True, return_counts=True
         )

@@ -42,7 +42,7 @@ class Prediction:
     """A measurement with its expected value, range and bound in the unit of its metric.
 
     machine, phase : the class of machine; ``decode``, ``prefill`` or ``served``
-    low, high : the limits of the range; None if there is only a hardware bound
+    low, high : the limits of the range, or None if there is only a hardware bound
     assumed : the assumptions on the layout, and on the waves of a static batch
     typical : the median speed over possible layouts, relative to the expected speed [1]
     fitted_share : the fraction of the expected time that is fitted [1]
@@ -173,7 +173,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
 
 
 def _edges(batch: Batch, phase: Phase, fitted_share: Floats) -> Sequence[Floats]:
-    """Compute the limits of each range relative to the prediction; empty without ranges. [1]"""
+    """Compute the limits of each range, if any, relative to the prediction. [1]"""
     reach = speed_range(
         batch.placement,
         phase,

@@ -90,7 +90,7 @@ class Evidence:
 
 @cache
 def shipped() -> Evidence:
-    """Read the shipped evidence once per process; raises InputError if a file is invalid."""
+    """Read the shipped evidence once per process, or raise InputError if a file is invalid."""
     folder = shipped_folder("evidence")
     points = tuple(read_points(folder / "measured.csv").demand())
     return Evidence(points, load(folder / "sources.yaml", Provenance))

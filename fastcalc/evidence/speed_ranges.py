@@ -34,7 +34,7 @@ def publishers_behind(
     """Count the other publishers that measured the same chip, engine and phase. [1]
 
     publisher : returns the publisher of a measurement
-    among : the predictions of the measurements to count; None for the same ones
+    among : the predictions of the measurements to count, or None for the same ones
     """
     return _others(predictions, publisher, _cell, among)
 

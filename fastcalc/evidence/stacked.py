@@ -50,7 +50,7 @@ class StackedPoints:
     piles : the steps of chips that run layers in sequence, and of those with a region per layer
     measured, bound, overhead : the measured time, its lower bound, and the time per request
         overhead [s]
-    tokens : the number of tokens that, divided by the time, gives the rate; 1 for a time [1]
+    tokens : the number of tokens that, divided by the time, gives the rate, or 1 for a time [1]
     typical : the median speed over possible layouts, relative to that of the chosen layout [1]
     """
 
@@ -122,7 +122,7 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
 
 
 def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
-    """Stack steps by execution model; those with a single memory are joined."""
+    """Stack steps by execution model, joining those with a single memory."""
     alone: list[Pile] = []
     joinable: list[Pile] = []
     first = 0

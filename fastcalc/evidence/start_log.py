@@ -85,7 +85,7 @@ class StartLog:
     graphs : the memory of CUDA graphs [byte]
     equivalent : the memory fraction that leaves as much for caches without a reserve for graphs [1]
     backend : the name of the attention backend
-    stopped : the error that ended the start; empty if it succeeded
+    stopped : the error that ended the start, or empty if it succeeded
     limits : the largest values with which the server would start, from that error, by setting
     needed : the chip memory that one sequence needs, from that error [byte]
     """

@@ -51,7 +51,7 @@ class Text:
 
 @contextmanager
 def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
-    """Open a file for reading and decompress gzip; raises InputError if it cannot be read.
+    """Open a file for reading and decompress gzip, or raise InputError if it is unreadable.
 
     is_kept : whether a pipe must be readable again later
     """
@@ -68,7 +68,7 @@ def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
 
 
 def text_in(file: str, stream: BufferedReader) -> Text:
-    """Read the rest of an open file as UTF-8 text; raises InputError if it is too large."""
+    """Read the rest of an open file as UTF-8 text, or raise InputError if it is too large."""
     raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         too_large = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"
@@ -80,7 +80,7 @@ def text_in(file: str, stream: BufferedReader) -> Text:
 
 
 def decoded(file: str, raw: bytes, first: int = 1) -> str:
-    """Decode some lines of a file; raises NoTextError if they are not UTF-8.
+    """Decode some lines of a file, or raise NoTextError if they are not UTF-8.
 
     first : the number of the first line
     """
@@ -96,7 +96,7 @@ def decoded(file: str, raw: bytes, first: int = 1) -> str:
 
 
 def lines_of(file: str, stream: BufferedReader) -> Iterator[str]:
-    """Yield the lines of an open file without line ends; raises NoTextError if it is not text.
+    """Yield the lines of an open text file without line ends, or raise NoTextError.
 
     Carriage returns end lines if there is no other line end.
     """

@@ -27,7 +27,7 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
     .. math:: m = \frac{1 - (1 - p)^t}{p}
 
     accuracy : the probability that a try is right, :math:`p` [1]
-    tries : the maximum number of tries, :math:`t`; infinity for no limit [1]
+    tries : the maximum number of tries, :math:`t`, or infinity for no limit [1]
 
     The result is infinite if the tries never end. Source: Feller, "Probability theory," vol. 1,
     sec. VI.8.

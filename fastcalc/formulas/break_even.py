@@ -28,10 +28,10 @@ def break_even_check(
 
     .. math:: \frac{t + v}{P} = \frac{t' + v}{P'} \;\Rightarrow\; v = \frac{t P' - t' P}{P - P'}
 
-    attempt : duration of an attempt of the more accurate option, :math:`t` [s]
-    success : its probability of success, :math:`P` [1]
-    other : duration of an attempt of the faster option, :math:`t'` [s]
-    other_success : its probability of success, :math:`P'` [1]
+    attempt : the duration of an attempt of the more accurate option, :math:`t` [s]
+    success : the success probability of that option, :math:`P` [1]
+    other : the duration of an attempt of the faster option, :math:`t'` [s]
+    other_success : the success probability of that option, :math:`P'` [1]
 
     If checks take less time, the faster option wins. Source: Feller, "Probability theory," vol. 1,
     sec. VI.8.

@@ -47,7 +47,7 @@ def latent_attention_matrices(
 
     hidden : hidden width, :math:`h` [1]
     heads : heads, :math:`H` [1]
-    q_rank : rank of the query bottleneck, :math:`q`; 0 for none [1]
+    q_rank : rank of the query bottleneck, :math:`q`, or 0 for none [1]
     kv_rank : rank of the cached latent, :math:`c` [1]
     nope_dim : elements of a head without position, :math:`n` [1]
     rope_dim : rotary elements, shared by all heads, :math:`r` [1]

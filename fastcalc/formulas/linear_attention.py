@@ -44,7 +44,7 @@ def kda_matrices(
     value_width : heads times value dimension, :math:`v` [1]
     heads : heads, :math:`H` [1]
     decay_rank : rank of the decay, :math:`r`: the dimension of a head [1]
-    gate_rank : rank of the output gate, :math:`g`; 0 for full rank [1]
+    gate_rank : rank of the output gate, :math:`g`, or 0 for full rank [1]
 
     With full rank the gate has :math:`h v` parameters. Source: Kimi Linear, arXiv:2510.26692.
 
@@ -171,7 +171,7 @@ def state_space_traffic(*, groups: ArrayLike, state_size: ArrayLike, inner: Arra
     .. math:: B = 16 (g n + w) + 8 C g + \frac{16 w n}{C}
 
     groups : groups, :math:`g` [1]
-    state_size : of a group, :math:`n` [1]
+    state_size : the state size of a group, :math:`n` [1]
     inner : heads times head dimension, :math:`w` [1]
 
     Chunks have :math:`C = 256` tokens; states and products in a chunk have 32 bits. Source: T. Dao

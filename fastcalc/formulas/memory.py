@@ -13,7 +13,7 @@ def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike)
 
     context : the mean context, :math:`T` [1]
     spread : the half-width of the range of contexts, :math:`h` [1]
-    window : the tokens in the layer's window, :math:`w`; infinity for all [1]
+    window : the tokens in the layer's window, :math:`w`, or infinity for all [1]
 
     A context grows while a request decodes. Source: Jensen's inequality, Acta Mathematica 30, 1906.
 
@@ -66,7 +66,7 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
 
 
 def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Array:
-    r"""Count the chips that together hold a number of bytes; infinity if none is usable. [1]
+    r"""Count the chips that together hold a number of bytes, or infinity if none is usable. [1]
 
     .. math:: N = \lceil W / C \rceil
 
@@ -85,7 +85,7 @@ def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Arra
 def chips_for_whole_layers(
     *, layers: ArrayLike, layer_bytes: ArrayLike, usable_per_chip: ArrayLike
 ) -> Array:
-    r"""Count the chips that hold unsplit layers; infinity if one layer is too large. [1]
+    r"""Count the chips that hold unsplit layers, or infinity if one layer is too large. [1]
 
     .. math:: N = \lceil L / \lfloor C / m \rfloor \rceil
 

@@ -114,7 +114,7 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
 
 
 def ring_hops(*, chips: ArrayLike) -> Array:
-    r"""Count a token's hops through all chips and back to the first; 0 on one chip. [1]
+    r"""Count a token's hops through all chips and back to the first, or 0 on one chip. [1]
 
     .. math:: n = W \text{ if } W > 1, \text{ else } 0
 

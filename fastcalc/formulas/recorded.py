@@ -170,7 +170,7 @@ def _in_order(results: Sequence[Any]) -> list[Recorded]:
 
 
 def _lines(operations: Operations, outputs: Sequence[Operand]) -> tuple[list[str], list[str]]:
-    """Write the assignments and the output expressions; values used once are inlined."""
+    """Write the assignments and the output expressions, inlining values used once."""
     uses = Counter(outputs)
     for name in reversed(operations):
         operation, operands = operations[name]
@@ -199,7 +199,7 @@ def _plain(operand: Operand) -> str:
 
 
 def _text(operation: str, parts: list[str]) -> str:
-    """Write the expression of an operation; maximum and minimum propagate NaN."""
+    """Write the expression of an operation, where maximum and minimum propagate NaN."""
     if operation in _INFIX:
         return f"({parts[0]} {_INFIX[operation]} {parts[1]})"
     if operation in _CALLS:

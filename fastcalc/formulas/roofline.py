@@ -99,7 +99,7 @@ def achieved_compute(
     peak : the dense peak for the products, :math:`F` [FLOP/s]
     fraction : the fraction achieved by cores that are fed in time, :math:`\eta` [1]
     cores : the number of cores, :math:`n` [1]
-    per_core : the rate at which a core is fed, :math:`f`; infinity for no limit [FLOP/s]
+    per_core : the rate at which a core is fed, :math:`f`, or infinity for no limit [FLOP/s]
 
     Kernels feed a core a given number of operand bytes per second whatever its peak, so chips
     with faster cores achieve a smaller share of it: the two times add. Operands of half the width

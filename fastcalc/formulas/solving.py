@@ -159,7 +159,7 @@ def first_changed(
 def largest_reaching(
     values_at: Callable[[Floats], Floats], goals: Floats, low: ArrayLike, high: ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """Find the largest integers at which decreasing values reach targets; 0 for none. [1]
+    """Find the largest integers at which decreasing values reach targets, or 0 for none. [1]
 
     values_at : computes values at integers of 1 or more, with an additional leading axis before the
         shape to which all others broadcast

@@ -20,7 +20,7 @@ def indexer_matrices(
     query : width of the query's input, :math:`q` [1]
     heads : indexer heads, :math:`n` [1]
     head_dim : elements of a head, :math:`d` [1]
-    key_matrices : of the key, :math:`c`: 1; 2 if keys are pooled; 4 if pools overlap [1]
+    key_matrices : the matrices per key, :math:`c`: 1, or 2 if pooled, or 4 if pools overlap [1]
     head_weights : 1 if heads are weighted by the token, else 0, :math:`w` [1]
 
     All heads share one key. Source: DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.

@@ -28,7 +28,7 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
-    r"""Compute the acceptance rate for a number of tokens per step; NaN if impossible. [1]
+    r"""Compute the acceptance rate for a number of tokens per step, or NaN if impossible. [1]
 
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 

@@ -32,7 +32,7 @@ def floats(numbers: ArrayLike) -> Floats:
 
 
 def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Array:
-    """Choose between two values by a condition; a scalar condition evaluates only one."""
+    """Choose between two values by a condition, evaluating only one if it is a scalar."""
     if isinstance(condition, (bool, float, np.bool_)):
         return floats(yes if condition else no)
     return np.where(condition, yes, no)

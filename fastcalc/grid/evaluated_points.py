@@ -40,7 +40,7 @@ class EvaluatedPoints:
         estimate instead
     estimate : the estimate, whose arrays broadcast with each other
     usd_per_hour : the price of each deployment per hour, whether in use or idle [USD/h]
-    min_chips : computes the fewest chips that hold each batch safely; NaN if no number does [1]
+    min_chips : computes the fewest chips that hold each batch safely, or NaN if no number does [1]
     largest_batch : computes the largest batch that the chips of each point hold safely [1]
     locations, warnings : compute the memories in use and the notes, as `CodedColumn`
     """

@@ -41,7 +41,7 @@ class Grid:
     scenario : the deployment, whose own batches and sharding are ignored
     layouts : the layouts; if empty, the best layout of each batch is chosen
     batches : the numbers of sequences decoded together, optionally with a row per layout [1]
-    chips : the number of chips if no layouts are given; None for the fewest that hold each
+    chips : the number of chips if no layouts are given, or None for the fewest that hold each
         batch [1]
     """
 
@@ -116,7 +116,7 @@ class _PlacedGrid:
     """A grid after a layout has been chosen for each point.
 
     listed, positions : the distinct layouts, and the layout index of each point
-    max_batch : the largest batch that the chips of each point hold; None if layouts are
+    max_batch : the largest batch that the chips of each point hold, or None if layouts are
         given [1]
     """
 
@@ -166,7 +166,7 @@ def _placed(grid: Grid) -> _PlacedGrid:
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:
-    """Evaluate columns for a grid; each broadcasts to its shape. Text columns are slow."""
+    """Evaluate columns for a grid, which broadcast to its shape; text columns are slow."""
     return values(columns, solved(grid))
 
 

@@ -52,7 +52,7 @@ def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> 
 class Reach:
     """The result of a search: the cheapest point, or else the fastest speed and its bound.
 
-    alone : each layout with a single user; None if no layout holds a sequence, or if a point was
+    alone : each layout with a single user, or None if no layout holds a sequence, or if a point was
         found
     speed : the target speed per user [1/s]
     """
@@ -206,7 +206,7 @@ def _even(candidates: Floats, replicas: int) -> Floats:
 
 
 def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
-    """Compute the tokens per pass that a target speed requires; NaN above the bound. [1]"""
+    """Compute the tokens per step that a target speed requires, or NaN above the bound. [1]"""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
     def speed_at(tokens: float, drafted: float) -> float:

@@ -29,12 +29,12 @@ _APART = 1.4
 class CachedTier:
     """The performance of a deployment that keeps prefix caches in a memory tier.
 
-    name : the name of the memory; None if nothing is cached
+    name : the name of the memory, or None if nothing is cached
     size : the cache size over all chips [byte]
     tokens : the capacity in tokens [1]
     hit, loaded : the fractions of prompt tokens that hit, and that are loaded over a link [1]
     estimate : the estimate, with this hit rate for each prompt
-    loading : the time to load a request's tokens over the link; NaN if no host is named [s]
+    loading : the time to load a request's tokens over the link, or NaN if no host is named [s]
     requests : the sustained request rate [1/s]
     """
 

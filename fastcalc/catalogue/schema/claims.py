@@ -184,7 +184,7 @@ class Article(Entry):
 
 
 class Claim(Entry):
-    """A statement from articles in our own words; without a ``check`` it is external.
+    """A statement from articles in our own words, which is external without a ``check``.
 
     ``place`` gives headings and paragraphs by article, and ``hedge`` the limits that an author
     states. ``ours`` marks claims that no article states. ``conclusion`` tests the article's

@@ -27,7 +27,7 @@ class Parameter:
     """The declaration of an engine parameter.
 
     neutral : the value if a file omits it, which adds no time [SI]
-    raised : the effect of a larger value on a step; None if it depends on the request
+    raised : the effect of a larger value on a step, or None if it depends on the request
     plausible : the range over existing engines, with margin (EN004); None for the type's own limits
         [SI]
     label : the name in tables, as benchmark authors call it
@@ -56,7 +56,7 @@ def choice(
     raised: Literal["faster", "slower"] | None = None,
     label: str = "",
 ) -> Any:
-    """Declare a parameter with any effect; `rate` and `cost` declare faster and slower ones."""
+    """Declare a parameter; prefer `rate` if larger values are faster, `cost` if slower."""
     parameter = Parameter(quantity, neutral, meaning, raised, plausible, label)
     return field(default=neutral, metadata={"declared": parameter})
 

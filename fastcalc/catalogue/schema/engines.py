@@ -113,7 +113,7 @@ else:
 
 
 class Parameters(_Declared):
-    """The efficiencies and overheads of an engine; an omitted value adds no time."""
+    """The efficiencies and overheads of an engine, where an omitted value adds no time."""
 
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
@@ -261,7 +261,7 @@ class Engine(NamedEntry):
     """The efficiency of a serving engine on hardware.
 
     program : the server program whose start-up rules it follows; releases inherit it
-    split_modes : the supported layouts over several chips, default first; empty for all
+    split_modes : the supported layouts over several chips, default first, or empty for all
     """
 
     id: Identifier

@@ -151,7 +151,7 @@ class Price(Entry):
         return next(filter(None, map(self.offered, DEFAULT_TERMS)), None)
 
     def offered(self, terms: Terms) -> Offer | None:
-        """Find the median offer on some terms; of two, the cheaper."""
+        """Find the median offer on some terms, or the cheaper of two middle ones."""
         offers = [offer for offer in self.offers if offer.terms == terms]
         offers.sort(key=lambda offer: offer.price.si)
         return offers[(len(offers) - 1) // 2] if offers else None
@@ -255,7 +255,7 @@ class Hardware(NamedEntry):
 
     @once
     def joined(self, chips: int | None) -> "Hardware":
-        """Limit the number of chips that the chip's fast link joins; None for no limit."""
+        """Limit the number of chips that the fast link joins, unless the limit is None."""
         up = self.links.scale_up
         if chips is None or up is None or up.domain is None or up.domain.si <= chips:
             return self

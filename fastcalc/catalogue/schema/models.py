@@ -89,7 +89,7 @@ class Attention(Entry):
 
 
 class LatentAttention(Entry):
-    """Multi-head latent attention: one compressed vector per token is cached for all heads."""
+    """Multi-head latent attention, which caches one compressed vector per token for all heads."""
 
     kind: Literal["mla"]
     heads: Whole

@@ -31,9 +31,9 @@ class OwnRow(Entry):
 
 
 class OwnDeployment(Entry):
-    """A model on chips as measured by its owner; ranks are None if not stated.
+    """A model on chips as measured by its owner, with ranks of None if not stated.
 
-    date : the date of the latest measurement, as YYYY-MM or YYYY-MM-DD; empty if not stated
+    date : the date of the latest measurement, as YYYY-MM or YYYY-MM-DD, or empty if not stated
     """
 
     hardware: Identifier

@@ -67,7 +67,7 @@ class Entry(BaseModel):
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def changed(self, **keys: Any) -> Self:
-        """Copy the entry with some keys replaced; values are as in a file, such as ``'4 TB/s'``."""
+        """Copy the entry with some keys replaced by values as in a file, such as ``'4 TB/s'``."""
         stated = {name: vars(self)[name] for name in self.model_fields_set}
         try:
             return type(self).model_validate(stated | keys)
@@ -168,13 +168,13 @@ class QuantityReader:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Build the core schema; pydantic calls this before it validates the fields."""
+        """Build the core schema that pydantic uses to validate the field."""
         return core_schema.no_info_before_validator_function(self, handler(source))
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Json]:
-        """Describe the text in files; `json_schema` knows each dimension."""
+        """Describe the text in files for `json_schema`, which knows each dimension."""
         minimum = 0.0 if self.limit.zero else self.limit.minimum
         return {"quantity": [self.dimension, minimum, self.limit.maximum, self.limit.is_whole]}
 

@@ -40,12 +40,12 @@ class Chip:
     """The peak rates of one chip for a model in its formats, as published.
 
     bandwidth : the bandwidth of the fastest memory tier [byte/s]
-    cores : the number of cores that read and multiply; infinity if unknown for chips of this
+    cores : the number of cores that read and multiply, or infinity if unknown for chips of this
         type [1]
     products : the rate of matrix products with each category of weights
     blocks : the fraction of dense weights in blocks of mixed widths: 1 for GGUF, otherwise 0 [1]
     vector : the FLOP rate of the vector units, which unpack weights [FLOP/s]
-    link, link_out : the one-way link rates inside the domain and beyond it; infinity without
+    link, link_out : the one-way link rates inside the domain and beyond it, or infinity without
         links [byte/s]
     hop, hop_inside : the latency of one hop beyond the domain and inside it; 0 inside if the
         engine's collective latency includes it [s]
@@ -413,7 +413,7 @@ def tiers_of(
 
 
 def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
-    """Look up a chip's own limit on its link to the host; None if a flag states the link."""
+    """Look up a chip's own limit on its link to the host, or None if a flag states the link."""
     if hardware.links.fastest is None and host.id == WRITTEN:
         return None
     return hardware.links.fastest or HOST_LINK.quantity

@@ -120,7 +120,7 @@ def start_rows(
     """Compute the sizes for which the engine allocates at start, within its limits.
 
     tier : the chip memory from which the engine takes its reserve
-    longest : the tokens of the longest sequence, which may be a single prompt; 0 if unknown [1]
+    longest : the tokens of the longest sequence, which may be a single prompt, or 0 if unknown [1]
     """
     sequences, tokens = float(software.max_sequences), float(software.prompt_chunk)
     if tier.capacity < software.small_memory:
@@ -148,7 +148,7 @@ def reserve_of(
     tier : the chip memory from which the engine takes its reserve
     has_encoder : whether the engine loads an image or audio encoder
     drafted : the number of draft tokens per sequence and step [1]
-    longest : the tokens of the longest sequence; 0 for the model's maximum [1]
+    longest : the tokens of the longest sequence, or 0 for the model's maximum [1]
     """
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     longest = longest or float(model.max_context or 0)

@@ -24,21 +24,21 @@ class MemoryChoice:
     """The memory that a user adds to chips, and the placement of weights and caches.
 
     host : the host whose memory chips may use, and whose cores may compute
-    use : how weights on the host are used; None for the faster way in each step
+    use : how weights on the host are used, or None for the faster way in each step
     place : the memory for each category of bytes; other categories are placed for speed
-    prefix_tier : the memory from which cached prefixes are loaded; None for the chip's own
+    prefix_tier : the memory from which cached prefixes are loaded, or None for the chip's own
     place_for : what the placement of other categories optimizes
     note : a note to the user on how the options were interpreted
-    longest : the sequence length that must fit; 0 for that of the requests [1]
-    slots : the number of llama.cpp slots that divide ``longest`` equally; 1 if all share it [1]
+    longest : the sequence length that must fit, or 0 for that of the requests [1]
+    slots : the number of llama.cpp slots that divide ``longest`` equally, or 1 if all share it [1]
     language_model_only : whether image and audio encoders are not loaded
     drafted : the number of draft tokens per step [1]
-    draft : the draft model; None for the model's own draft layers, or a one-layer head
+    draft : the draft model, or None for the model's own draft layers, or a one-layer head
     gpu_layers : the number of layers in chip memory, counted from the last and including the output
         layer. Earlier layers, their caches and the embedding table are on the host. None if not
         stated [1]
     cpu_moe_layers : the number of layers, counted from the first, whose routed experts are on the
-        host; None if not stated [1]
+        host, or None if not stated [1]
     """
 
     host: Hardware | None = None
@@ -80,13 +80,13 @@ class Tier:
     entry : the entry in the hardware file
     where : ``chip``, ``package``, ``host`` or ``disk``
     capacity, bandwidth : the values for the whole memory [byte], [byte/s]
-    link : the one-way rate at which a chip reads it over its link; infinity without a
+    link : the one-way rate at which a chip reads it over its link, or infinity without a
         link [byte/s]
     shared_by : the number of chips that share the memory [1]
-    flop_rates : the rates of the cores attached to it, for each category of bytes; None if they
+    flop_rates : the rates of the cores attached to it, for each category of bytes, or None if they
         may not compute [FLOP/s]
     streams : whether chips may read it over the link
-    reported : the fraction of the capacity that a driver reports; None if not stated [1]
+    reported : the fraction of the capacity that a driver reports, or None if not stated [1]
     """
 
     entry: Memory

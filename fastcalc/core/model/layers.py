@@ -28,14 +28,14 @@ class CacheGroup:
 
     layers : the number of layers [1]
     elements : the cached elements per token in one layer [1]
-    window : the number of most recent tokens that are kept; infinity for all [1]
+    window : the number of most recent tokens that are kept, or infinity for all [1]
     shards : the maximum number of ranks that can divide the cache: the number of key-value heads,
         or 1 for a latent that every rank needs whole [1]
     decode_flops, prefill_flops : the attention FLOPs in one layer per pair of a new token and a
         token it attends to [FLOP]
-    picked : the number of tokens that an indexer selects for a new token; infinity without an
+    picked : the number of tokens that an indexer selects for a new token, or infinity without an
         indexer [1]
-    element_bytes : the width of an element; None for that of the cache format [byte]
+    element_bytes : the width of an element, or None for that of the cache format [byte]
     latent_heads : the number of query heads that share each cached token; 0 if heads have their own
         keys [1]
     """

@@ -56,14 +56,14 @@ class Workload:
     """A model in its number formats, reduced to totals.
 
     weights : the weights of all layers, by component
-    experts, active_experts : the number of routed experts per layer and per token; 0 for dense
+    experts, active_experts : the number of routed experts per layer and per token, or 0 for dense
         models [1]
     expert_layers, latent_layers, layers : the number of layers with routed experts, with latent
         attention, and in total [1]
     depth : the number of sequential layers, where a layer that lacks attention or a feed-forward
         network counts half [1]
-    hidden : the hidden width; None if not published [1]
-    expert_width : the feed-forward width of a routed expert; infinity if unknown [1]
+    hidden : the hidden width, or None if not published [1]
+    expert_width : the feed-forward width of a routed expert, or infinity if unknown [1]
     caches : the caches that grow with the context
     state_elements : the elements of recurrent state per sequence, independent of its length [1]
     convolution_elements : the state elements that are inputs of convolutions [1]
@@ -195,7 +195,7 @@ class Workload:
         return self.cache_of(_attended(windows, tokens, 0.0), ranks)
 
     def cache_read_bytes(self, tokens: ArrayLike, *, spread: ArrayLike = 0.0) -> Array:
-        """Compute the cache bytes that a decode step reads; sparse attention reads fewer. [byte]
+        """Compute the cache bytes that a decode step reads, fewer with sparse attention. [byte]
 
         spread : the half-width of the range of contexts around the mean [1]
         """
@@ -304,9 +304,9 @@ def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
 
 
 def formats_asked(model: Model, weights: str | None) -> WeightFormats:
-    """Choose the format of each weight group; a mixed checkpoint keeps its own formats.
+    """Choose the format of each weight group, keeping the formats of mixed checkpoints.
 
-    weights : the format in the syntax of ``--weights``; None for the model's own
+    weights : the format in the syntax of ``--weights``, or None for the model's own
     """
     if weights is None or weights in (model.format_name, published_base(model)):
         return model.own_formats

@@ -44,7 +44,7 @@ def best_split(
     assigned : the categories that are assigned to one memory
     rooms : the capacity of each memory; bytes that do not fit anywhere are in the last [byte]
     seconds : computes the total time of the steps for a split [s]
-    passes : the costs of each step, for each way to run it; None if other effects matter
+    passes : the costs of each step, for each way to run it, or None if other effects matter
 
     Returns ------- Split Arrays that broadcast with the batch.
     """
@@ -178,7 +178,7 @@ def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
 
 @lru_cache
 def _orders(groups: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints:
-    """List every order of the categories as ranks; equally spread ones share a rank.
+    """List every order of the categories as ranks, where equally spread ones share a rank.
 
     groups : the categories, earlier ones preferred in ties; free memory is last
     has_turns : whether equal spreading reduces alternation between chip and host

@@ -11,10 +11,10 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class LayerCache(NamedTuple):
-    """The cache of one layer type on a rank; layers with equal values may share a group.
+    """The cache of one layer type on a rank, which layers with equal values may share.
 
     token : the cache of one token [byte]
-    window : the number of past tokens that it attends to; infinity for all [1]
+    window : the number of past tokens that it attends to, or infinity for all [1]
     state : the recurrent state, which takes a block whatever the length [byte]
     is_chunked : whether windows are disjoint and each starts a new block
     """
@@ -45,7 +45,7 @@ class BlockPool:
     block_bytes : the size of a block, over all layers that share its number [byte]
     groups : the block tables by layer type
     state_blocks : the blocks per sequence in each table of recurrent states [1]
-    padded_bytes : the block size in the start-up check for one sequence; None if equal [byte]
+    padded_bytes : the block size in the start-up check for one sequence, or None if equal [byte]
     """
 
     block_bytes: float

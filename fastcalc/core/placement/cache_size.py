@@ -23,7 +23,7 @@ class CacheSize:
     tokens : the capacity in tokens as logged, which assumes that all sequences have this length; up
         to vLLM 0.19, it counts the tokens of a block table with an equal share of the blocks [1]
     concurrency : the number of sequences of this length that fit [1]
-    blocks : the blocks in the pool; 0 if the engine has no pool [1]
+    blocks : the blocks in the pool, or 0 if the engine has no pool [1]
     needed : the chip memory for one sequence of this length [byte]
     """
 

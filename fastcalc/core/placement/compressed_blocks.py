@@ -103,7 +103,7 @@ def _pool(tables: list[_Table]) -> BlockPool:
 
 
 def _tuple_layers(counts: list[int]) -> int:
-    """Choose the layers per group with the least padding; the larger group wins a tie. [1]
+    """Choose the layers per group with the least padding, or the larger group if tied. [1]
 
     counts : the layers of each table [1]
     """

@@ -146,4 +146,4 @@ def _stacked(layouts: tuple[Layout, ...], axes: int) -> Layouts:
 
 
 AnyLayout: TypeAlias = Layout | Layouts
-"""A layout or several; `Layouts` has the attributes of `Layout` as arrays."""
+"""One or several layouts: `Layouts` has the attributes of `Layout` as arrays."""

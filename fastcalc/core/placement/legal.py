@@ -71,7 +71,7 @@ class Topology(NamedTuple):
     is_spatial : whether every layer has its own region
     domain : the number of chips that the fast link joins [1]
     mesh : the number of chips with a link between every pair, or None [1]
-    link : the type of the fast link; empty if its file names none, None if there is no link
+    link : the type of the fast link: empty if its file names none, None if there is no link
     has_scale_out : whether a network joins domains
     is_bridged : whether the bus of a host joins domains
     has_copies : whether every tensor-parallel rank holds norms, routers and the down-projections of
@@ -243,7 +243,7 @@ class LegalLayouts:
         return self.widest_group if self.machine.hardware.is_bridged else self.domain
 
     def is_joined(self, layout: Layout) -> bool:
-        """Check whether known links join all chips of a replica; replicas need no link.
+        """Check whether known links join all chips of a replica, since replicas need no link.
 
         Beyond the domain, the slower link joins them. Programs with a region per layer run on racks
         with the fast link.
@@ -266,7 +266,7 @@ class LegalLayouts:
 
     @property
     def most_stages(self) -> int:
-        """The maximum number of pipeline stages; each needs a layer, the embedding or the head. [1]
+        """The maximum number of stages, each with a layer, the embedding or the head. [1]
 
         Chips with a fast link between them split layers that are too large for one chip, which
         allows more stages.
@@ -318,7 +318,7 @@ class LegalLayouts:
                     yield layout
 
     def _has_heads(self, tp: int) -> bool:
-        """Check whether heads can be divided; software for chips with several ranks pads them.
+        """Check whether heads can be divided, which includes padding on multi-rank chips.
 
         Source: get_number_of_extra_heads in parallel_layers/pad.py of AWS's neuronx-distributed.
         The cost of padding is not modelled.

@@ -262,7 +262,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def longest_per_chip(self) -> float:
-        """The cache of the longest sequence that the engine accepts; 0 without a limit. [byte]
+        """The cache of the longest sequence that the engine accepts, or 0 without a limit. [byte]
 
         It must fit on a replica's fullest chip, or the engine does not start.
         """

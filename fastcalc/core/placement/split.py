@@ -65,7 +65,7 @@ class Split:
         return floats(self.turns_in_layers(tier, layers) + self.shares["head"][tier])
 
     def turns_in_layers(self, tier: int, layers: ArrayLike) -> Array:
-        """Count the switches for layers; layers wholly in this memory share a single switch. [1]"""
+        """Count the switches for layers, where layers wholly in this memory share one. [1]"""
         turns = self.in_layers(tier) * layers
         if not self.has_whole_layers:
             return floats(turns)
@@ -110,7 +110,7 @@ class Costs:
         return [Kinds(*map(np.subtract, seconds, nearest)) for seconds in farther]
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
-        """Compute the time of the step for a split; the times of memories add up. [s]
+        """Compute the time of the step for a split, as a sum over memories. [s]
 
         kinds : the categories to include
         """
@@ -186,7 +186,7 @@ def _lightest(
 def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
     """Compute the fraction of a category in the chip's fastest memory. [1]
 
-    split : the distribution of the bytes; None if there is only one memory
+    split : the distribution of the bytes, or None if there is only one memory
     group : one of `KINDS`
     """
     if machine.fastest not in machine.tiers:  # if nothing is placed there
@@ -200,7 +200,7 @@ def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
 def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tuple[str, ...]]:
     """Find the combination of memories in use at each point, as indices and names.
 
-    split : the distribution of the bytes; None if there is only one memory
+    split : the distribution of the bytes, or None if there is only one memory
     """
     if split is None:
         return np.asarray(0), (tiers[0].name,)

@@ -91,7 +91,7 @@ class BoundTerms(NamedTuple):
     active_share : the fraction of the experts that a token uses [1]
     rates : the rates of products with these and with caches on each chip [FLOP/s]
     chips : the number of chips that share the products [1]
-    sent_width : the elements per token that cross links; 0 if not published, or on a single-rank
+    sent_width : the elements per token that cross links, which is 0 if unknown or on a single-rank
         chip [1]
     tp_chips : the chips that take part in the all-reduce of each layer [1]
     reductions : the all-reduces of a message per step, halved for the bound [1]
@@ -185,7 +185,7 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
 
 
 def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
-    """Compute the minimum time to read the memories; each stage reads its own in turn. [s]"""
+    """Compute the minimum time to read the memories, which each stage reads in turn. [s]"""
     at_once = np.maximum(
         terms.at_once.read_time(sum(read)),
         _longest_pinned_read(read, [(parts, rate) for parts, rate, _ in terms.pinned]),

@@ -122,10 +122,10 @@ class OffloadOptions:
     """The ways in which a step may use memories beyond the first.
 
     kinds : the reads and products of the chip for each category, by the memory that holds all of it
-    own_place : the index of the chip's first memory; None if it has none
+    own_place : the index of the chip's first memory, or None if it has none
     open : the costs of each way that may be the fastest: the chip reads everything, or the host's
         cores do some of the work
-    host : the time of the host's cores; None if they may not multiply, or are always slower
+    host : the time of the host's cores, or None if they may not multiply, or are always slower
     """
 
     kinds: Sequence[Kinds[Component]]
@@ -262,7 +262,7 @@ def on_host(
 
 
 def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
-    """Divide a step between chip and host; the host's cores multiply if that is faster."""
+    """Divide a step between chip and host, whose cores multiply if that is faster."""
     host, own_place = options.host, options.own_place
     fractions = [split.read_from(at) for at in range(len(split.tiers))]
     farther = [at for at in range(len(split.tiers)) if at != own_place]

@@ -49,7 +49,7 @@ class OpenPass:
 
     @property
     def parts(self) -> ChipWork | None:
-        """The reads and products with everything in the first memory; None with regions."""
+        """The reads and products with everything in the first memory, or None with regions."""
         return None if self.machine.is_spatial else self._known.parts
 
     @property
@@ -95,7 +95,7 @@ class OpenPass:
     def seconds_of_layers(self, split: Split | None) -> Array:
         """Compute the time on chips that run layers in sequence, without host work. [s]
 
-        split : the distribution of bytes; None if the chip has a single memory
+        split : the distribution of bytes, or None if the chip has a single memory
         """
         chip, software = self.machine.chip, self.machine.software
         known_parts = self._known if split is None else self._opened
@@ -123,7 +123,7 @@ class OpenPass:
     def step(self, split: Split | None) -> Step:
         """Compute the expected step.
 
-        split : the distribution of bytes; None if the chip has a single memory
+        split : the distribution of bytes, or None if the chip has a single memory
         """
         work, chip, software = self.work, self.machine.chip, self.machine.software
         if split is not None:

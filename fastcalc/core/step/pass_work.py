@@ -133,7 +133,7 @@ class Routing(NamedTuple):
 
     layers : the number of layers with routed experts [1]
     experts, active : the number of experts per layer and per token; 1 and 1 for dense models [1]
-    width : the columns of a rank's slice of an expert; infinity if unknown [1]
+    width : the columns of a rank's slice of an expert, or infinity if unknown [1]
     unevenness : the imbalance between ranks with different experts; 1 for 128 experts over 8 ranks
         [1]
     """
@@ -228,8 +228,8 @@ class PassWork:
     expert_tokens, expert_prompt : the decoded and prompt tokens that share one copy of the experts
         [1]
     in_flight : the number of a replica's sequences that could be in different stages [1]
-    split : the distribution of bytes; None if the chip has a single memory
-    layer_passes : the same step through one layer of each type, for any placement; None if all
+    split : the distribution of bytes, or None if the chip has a single memory
+    layer_passes : the same step through one layer of each type, for any placement, or None if all
         layers are equal or in one stage
     """
 

@@ -59,8 +59,8 @@ class Schedule:
 
     batch : the number of sequences decoded together by the whole deployment [1]
     attention : the attention work of its tokens, if already counted
-    place_for : what the placement of bytes optimizes; None for the user's choice
-    find_split : finds the distribution of bytes in a stack; None for a separate search
+    place_for : what the placement of bytes optimizes, or None for the user's choice
+    find_split : finds the distribution of bytes in a stack, or None for a separate search
 
     streams : the number of sequences that a step decodes: one micro-batch of one replica, or all on
         chips with regions [1]
@@ -104,7 +104,7 @@ class Schedule:
         return passes
 
     def _of_traffic(self, traffic: Traffic) -> "Schedule":
-        """Build the steps for other traffic; a stack does so for each deployment."""
+        """Build the steps for other traffic, which a stack does for each deployment."""
         return Schedule(self.placement, traffic, self.batch, place_for=self.place_for)
 
     @cached_property

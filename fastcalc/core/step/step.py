@@ -44,7 +44,7 @@ class KnownParts(NamedTuple):
     parts : the reads and products of the chip, with everything in its first memory
     overheads : the floors, messages and overhead per sequence
     layers : the known terms of each of the step's `layer_passes`
-    offload : the ways to use memories beyond the first; None if there is only one memory
+    offload : the ways to use memories beyond the first, or None if there is only one memory
     """
 
     parts: ChipWork
@@ -171,7 +171,7 @@ def layer_seconds(
     """Compute the time of a step in the given layers alone. [s]
 
     known_parts : the terms that do not depend on the placement of bytes
-    split : the distribution of bytes; None if the chip has a single memory
+    split : the distribution of bytes, or None if the chip has a single memory
     """
     return _through(split, chip, known_parts).seconds - _host_work(work, software)
 

@@ -106,7 +106,7 @@ class Mix(Traffic):
 
     @property
     def has_random_prompts(self) -> bool:
-        """Whether attention replicas prefill at random times; otherwise in the same steps."""
+        """Whether attention replicas prefill at random times rather than in the same steps."""
         return self.is_random
 
     @property

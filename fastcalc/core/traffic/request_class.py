@@ -63,7 +63,7 @@ class RequestClass:
     share : the fraction of all requests [1]
     lengths : the lengths of its requests
     prefix_hit : the fraction of a prompt that is found in the prefix cache [1]
-    ttft, tpot : the limits on mean TTFT and mean TPOT; infinity for no limit [s]
+    ttft, tpot : the limits on mean TTFT and mean TPOT, or infinity for no limit [s]
     variation : the coefficient of variation of interarrival times: 1 for Poisson arrivals, 0 for
         regular arrivals [1]
     """

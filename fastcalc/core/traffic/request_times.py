@@ -54,7 +54,7 @@ class RequestTimes:
         return self.first.quantile(probability) * self.slowness
 
     def tpot(self, probability: float) -> float:
-        """Compute a quantile of TPOT; NaN if no request has a second output token. [s]"""
+        """Compute a quantile of TPOT, or NaN if no request has a second output token. [s]"""
         return mixture_quantile(probability, *self._tpots) * self.slowness
 
     def request(self, part: float) -> float:

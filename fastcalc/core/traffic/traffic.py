@@ -71,7 +71,7 @@ class Speculation:
 
 @dataclass(frozen=True)
 class Traffic:
-    """The requests of a deployment; arrays broadcast with each other and with the batch.
+    """The requests of a deployment, as arrays that broadcast with each other and the batch.
 
     prompt, output : the input and output tokens of a request [1]
     context : the mean number of tokens to which a decoded token attends [1]
@@ -133,7 +133,7 @@ class Traffic:
 
     @property
     def has_random_prompts(self) -> bool:
-        """Whether attention replicas prefill at random times; otherwise in the same steps."""
+        """Whether attention replicas prefill at random times rather than in the same steps."""
         return False
 
     @property

@@ -114,7 +114,7 @@ def _sum(first: Floats, second: Floats) -> Floats:
 
 
 def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Compute the fraction of a gamma mixture at or below a value; 1 if empty. [1]
+    """Compute the fraction of a gamma mixture at or below a value, or 1 if empty. [1]
 
     weights : the weight of each distribution, in any scale [1]
     """
@@ -127,7 +127,7 @@ def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: F
 
 
 def mixture_quantile(part: float, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Compute a quantile of a gamma mixture; NaN if empty."""
+    """Compute a quantile of a gamma mixture, or NaN if empty."""
     positive = weights > 0.0
     if not positive.any():
         return nan
