@@ -25,7 +25,7 @@ _MEANT = re.compile(r"'([^']+)' is not a (unit|weight|KV) .*did you mean '([^']+
 
 
 def key_meant(key: str, valid: Iterable[str]) -> str | None:
-    """Find the known key that a misspelt key is one typing error away from, if it is unique.
+    """Find the only known key that differs from a misspelt key by one typing error.
 
     >>> key_meant("vndor", ["vendor", "name"]), key_meant("fp1", ["fp16", "fp8"])
     ('vendor', None)

@@ -104,7 +104,7 @@ def numbers_of(
 
 @once
 def kinds_of(schema: type[Entry]) -> dict[str, str]:
-    """Look up the type of number of each field, empty if the field is not a number."""
+    """Map each field to its type of number, which is empty if it is not a number."""
     return {
         name: _kind((field.annotation, *field.metadata))
         for name, field in schema.model_fields.items()

@@ -14,7 +14,7 @@ def shipped_folder(entry_type: str) -> Path:
 
 
 def names(kind: str) -> list[str]:
-    """List the ids of a type by file name, including the user's folders (from the environment)."""
+    """List the ids of a type by file name, including those in the user's folders."""
     user_folders = os.environ.get(f"FASTCALC_{kind.upper()}_DIR", "")
     folders = [
         shipped_folder(kind),

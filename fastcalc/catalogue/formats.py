@@ -240,7 +240,7 @@ class WeightFormats:
         return stored
 
     def with_odd_experts(self) -> "WeightFormats":
-        """Adjust the formats if the columns of experts' down projections do not fill whole blocks.
+        """Adjust the formats if experts' down projections do not fill whole blocks.
 
         Blocks have 256 columns. A third of the experts is then stored in formats with smaller
         blocks.

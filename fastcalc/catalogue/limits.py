@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """The range of one type of number in SI units, limits included, and 0 if ``zero`` is True."""
+    """The inclusive range of a type of number in SI units, which also allows 0 if ``zero``."""
 
     minimum: float
     maximum: float

@@ -116,7 +116,7 @@ def _with_right_keys(
 
 
 def _key_meant(document: Document, path: Path_, schema: type[BaseModel]) -> str | None:
-    """Find the key that an unknown key is one typing error away from, even if also given."""
+    """Find the key that an unknown key probably means, even if that key is also given."""
     around = class_at(schema, document.data, path[:-1])
     return key_meant(str(path[-1]), keys_of(around)) if around else None
 

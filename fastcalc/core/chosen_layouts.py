@@ -180,7 +180,7 @@ def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traf
 
 
 def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError]:
-    """Choose layouts for many deployments at once, like `chosen_layouts`.
+    """Choose layouts for many deployments at once, see `chosen_layouts`.
 
     The result for a deployment is an error if its number of chips has no layout.
     """

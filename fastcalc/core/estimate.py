@@ -79,7 +79,7 @@ OF_TRAFFIC = (
     _fitted_share,
     _bound_seconds,
 )
-"""What a plan needs to know about steps: latencies and throughput under load, and their ranges."""
+"""The functions of steps that a plan needs: latencies and throughput under load, with ranges."""
 
 
 @dataclass(frozen=True, eq=False)

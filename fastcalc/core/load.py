@@ -214,7 +214,7 @@ class RandomLoad:
 
     @property
     def _arrivals(self) -> float:
-        """The arrival rate, relative to a replica at expected speed. [1/s]"""
+        """The arrival rate per second of expected step time. [1/s]"""
         return self.rate * self.slowness
 
     @cached_property

@@ -95,7 +95,7 @@ class Places:
         return self.decode_share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
 
     def with_each(self, rows: "Places") -> list[Array] | None:
-        """Compute the covariance with each measurement, if a formula is recorded. [1]"""
+        """Compute the covariance with each measurement while recording, or return None. [1]"""
         if not any(isinstance(number, Recorded) for number in self):
             return None
         return [self.covariance(Places(*row)) for row in zip(*rows, strict=True)]

@@ -39,7 +39,7 @@ class Answered(Generic[Question, Answer]):
     _waiting: dict[Question, None] | None = None
 
     def ask(self, question: Question) -> Answer:
-        """Return the answer to a question, or raise an error until the round has answered it."""
+        """Return the answer to a question, or raise UnansweredError until the round has it."""
         if question not in self.known:
             if self._waiting is not None:
                 self._waiting[question] = None

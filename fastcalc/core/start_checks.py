@@ -181,7 +181,7 @@ def certain_check(placement: Placement) -> StartCheck:
 
 
 def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
-    """Filter layouts on which an engine starts: certainly, or else possibly, or else all.
+    """Filter the layouts on which an engine certainly starts, or may start, or else all.
 
     Layouts that hold a sequence differ only if several layer types share a page pool, or if
     there is a length to serve.

@@ -1,4 +1,4 @@
-"""Quantities of a machine that no publication determines, and the reasons."""
+"""Quantities that no publication determines for a machine, with the reasons."""
 
 from collections.abc import Iterator
 

@@ -125,7 +125,7 @@ def _kinds_of(engine: str, fitted: FittedKinds, family: ParameterFamily) -> dict
 
 
 def _prefill_chips(predictions: Sequence[Prediction], evidence: Evidence) -> dict[str, list[str]]:
-    """List the chips with prefill measurements from enough publishers, by measured engine."""
+    """List the chips with prefill measurements from enough publishers, by engine."""
     publishers = defaultdict[tuple[str, str], set[str]](set)
     for prediction in predictions:
         if prediction.phase == "prefill":

@@ -143,7 +143,7 @@ class Deployment:
 
 @dataclass
 class PointDeployments:
-    """A lookup of the deployments of measurements, each done once.
+    """A cache for the deployments of measurements.
 
     engine, draft : the engine and separate draft model for all measurements, if given
     """

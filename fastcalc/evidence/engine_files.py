@@ -194,7 +194,7 @@ def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
 
 
 def _band(node: FittedValue, value: float) -> str:
-    """Format the plausible range of a value for fits to a user's runs. [SI]"""
+    """Format the plausible range of a value in a user's engine file. [SI]"""
     low, high = node.band or (value, value)
     limit = PARAMETERS[node.name].reader.limit.maximum
     low, high = min(low, value / 1.01), max(high, value * 1.01)  # the bounds are rounded

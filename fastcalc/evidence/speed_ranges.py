@@ -1,4 +1,4 @@
-"""80% ranges learned from held-out predictions, which fits without the publisher make."""
+"""80% ranges learned from predictions by fits that held out the publisher."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence

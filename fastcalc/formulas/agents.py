@@ -22,7 +22,7 @@ def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
 
 
 def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
-    r"""Compute the mean number of tries until success or a maximum number of tries. [1]
+    r"""Compute the mean number of tries until success or until the limit on tries. [1]
 
     .. math:: m = \frac{1 - (1 - p)^t}{p}
 

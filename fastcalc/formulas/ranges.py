@@ -1,4 +1,4 @@
-"""Half-width of the range around an expected speed, and error factor of a ratio."""
+"""Half-width of the range around an expected speed, and error factor of a ratio of speeds."""
 
 import numpy as np
 

@@ -106,7 +106,7 @@ class CachedDeployment:
         return float(self.reuse.hit(self.own_size / self.bytes_per_token))
 
     def tiers(self, sizes: Sequence[float]) -> list[CachedTier]:
-        """Evaluate no cache, chip memory, host memories, and the first host memory at given sizes.
+        """Evaluate each tier: no cache, chip memory, host memories, and one at given sizes.
 
         sizes : cache sizes over all chips [byte]
         """

@@ -151,7 +151,7 @@ class Quantity(Entry):
 
 @dataclass(frozen=True)
 class QuantityReader:
-    """A reader of `Quantity` values of one type of `LIMITS`: bare, or a mapping."""
+    """A reader of quantities of one type of `LIMITS`, written as bare values or mappings."""
 
     kind: str
 

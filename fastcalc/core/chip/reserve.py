@@ -47,7 +47,7 @@ class KeptMemory:
 
     sampling, layer, encoder : the memory needed during sampling, during a layer, and while an image
         or a clip is encoded, none of which overlap in time
-    runtime, joined : the memory for runtime and libraries, and for communication between chips
+    runtime, joined : the memory for runtime and libraries, and the addition for several chips
     graphs : the memory of CUDA graphs for all step sizes
     """
 
@@ -72,7 +72,7 @@ class Reserve:
     sampling : the memory for sampling: copies of logits and their hidden states [byte]
     layers : the memory for a layer, for each type of attention and feed-forward network: bytes that
         tensor-parallel ranks divide, and bytes that they do not [byte]
-    alone, joined : the memory for runtime and libraries, and for communication between chips [byte]
+    alone, joined : the memory for runtime and libraries, and the addition for several chips [byte]
     rank, replica : the memory per cooperating rank, and per attention replica if replicas share
         experts [byte]
     encoder : the memory for encoding the largest image or clip: bytes that tensor-parallel ranks

@@ -66,7 +66,7 @@ def best_split(
 def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, int]]:
     """Find pairs of memories in which the farther one may be faster for some category.
 
-    A pair is kept unless moving bytes nearer is certain to speed up every step.
+    A pair is dropped only if the nearer memory is at least as fast in every way to run every step.
     """
     pairs = set(combinations(range(count), 2))
     if not passes:

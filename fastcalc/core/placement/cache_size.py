@@ -35,7 +35,7 @@ class CacheSize:
 
 
 def longest_sequence(placement: Placement) -> int:
-    """Return the maximum sequence length of engine or model, or else the reserved tokens. [1]"""
+    """Return the maximum sequence length of engine or model, or the reserved tokens. [1]"""
     reserved = float(np.max(placement.reserved_tokens))
     model_length = placement.work.model.max_context
     return int(placement.machine.memory.longest or model_length or reserved)

@@ -39,7 +39,7 @@ def expert_blocks(machine: Machine, work: Workload) -> int:
 
 
 def block_side(machine: Machine, work: Workload) -> int:
-    """Return the side length of a block in experts or else dense matrices, or 0 if none. [1]"""
+    """Return the side length of a quantization block, or 0 if there are no blocks. [1]"""
     formats = (work.weights.experts.format, work.weights.dense.format)
     return next(filter(None, (_side(machine.engine, work.model, stored) for stored in formats)), 0)
 

@@ -42,7 +42,7 @@ DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
 step; a step with a chunk of one request's prompt; a prefill-only step."""
 
 OWN = "as measured"
-"""The factor on step times from the deployment's own measurements."""
+"""The name of the correction of step times by the deployment's own measurements."""
 
 _ROUNDING = 1e-9
 
