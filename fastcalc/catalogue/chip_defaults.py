@@ -5,9 +5,9 @@ of that type does. Of two middle values, the slower chip's is used. A missing po
 site is the chip's power times such a median, except for machines whose printed power is for the
 whole box. The number of cores puts peak and bandwidth per core at the median, and is at most that
 of the largest chip, so a faster chip never has fewer. Missing prices, chip powers, capacities and
-links have no default. Latencies inside a domain are omitted as well if engines include them: in
-`collective_latency` for chips that run layers in sequence, and in the layer floor of Groq's engine,
-which includes the hops between chips.
+links have no default. Latencies inside a domain have no default either if engines already include
+them: in `collective_latency` for chips that run layers in sequence, and in the layer floor of
+Groq's engine, which includes the hops between chips.
 """
 
 from collections.abc import Iterator
@@ -144,8 +144,8 @@ def defaults_of(hardware: Hardware) -> tuple[Default, ...]:
 def completed(hardware: Hardware) -> Hardware:
     """Fill in a default for each number that a chip's file omits.
 
-    Fitted speeds per core describe GPU cores. On chip types with other cores whose files state no
-    such speed, cores set no limit, whether the file counts them or not.
+    Fitted speeds per core describe GPU cores. On chips with other cores, cores set no limit unless
+    the file states their speed, even if it states their number.
     """
     if hardware.cores is not None and hardware.kind not in MEDIANS["cores"].by_kind:
         hardware = hardware.model_copy(update={"cores": None})

@@ -2,7 +2,7 @@
 
 A misspelt key is corrected only if exactly one known key of its mapping is one letter away, is not
 used in that mapping, and accepts the value. A format or unit is corrected if it is a different
-spelling, such as ``FP8`` or ``TBps``. ``80 Gb`` may mean 10 GB or 80 GB, so a person decides.
+spelling, such as ``FP8`` or ``TBps``. ``80 Gb`` may mean 10 GB or 80 GB, so the user must decide.
 """
 
 import re
@@ -112,7 +112,7 @@ def fitting_renames(
 ) -> dict[Path_, str]:
     """Keep the corrected keys, by path, that accept the value given under the wrong key.
 
-    Two keys of a mapping with the same correction are left alone.
+    If two keys of a mapping have the same correction, neither is corrected.
     """
     targets = Counter((*path[:-1], key) for path, key in renames.items())
     single = {path: key for path, key in renames.items() if targets[(*path[:-1], key)] == 1}

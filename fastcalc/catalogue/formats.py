@@ -3,9 +3,9 @@
 Bits include the scales stored with the values: fp8 with a 32-bit scale per 128 x 128 block
 (arXiv:2412.19437, section 3.3), MXFP8 and MXFP4 with an 8-bit scale per 32 values (OCP Microscaling
 Formats specification 1.0), NVFP4 with one per 16 (NVIDIA, "Introducing NVFP4"), GGUF blocks with a
-16-bit scale per 32. Mixtures with a size in their name have the average over a file, usually of
-Llama 3.1 8B (llama.cpp, tools/quantize/README.md, commit 311c2c9f). The bits of layers are derived
-from that average, since head and embedding have separate formats (`IN_FILES`).
+16-bit scale per 32. For mixtures with a size in their name, bits are averaged over a file, usually
+of Llama 3.1 8B (llama.cpp, tools/quantize/README.md, commit 311c2c9f). The bits of layers are
+derived from that average, since head and embedding have separate formats (`IN_FILES`).
 """
 
 import re
@@ -185,7 +185,7 @@ IN_FILES = {
 }
 """The formats of head and embedding in files of a mixture (llama.cpp, src/llama-quant.cpp).
 
-A tied table has the head's format.
+A tied embedding table has the head's format.
 """
 
 K_BLOCK = 256

@@ -36,7 +36,7 @@ def opened(path: Path) -> BufferedReader:
 def files_below(folder: Path, advice: str) -> Iterator[Path]:
     """Yield the files of a folder and its subfolders, without hidden ones.
 
-    Raises InputError if it holds more than `MOST_WALKED` files, as a whole disk does.
+    Raises InputError if there are more than `MOST_WALKED` files, as on a whole disk.
 
     advice : the advice for the error message
     """

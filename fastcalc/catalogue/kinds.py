@@ -29,7 +29,8 @@ _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "
 def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
     """Find the type of file that has most of a document's keys.
 
-    Among equals, the preferred kind, that of its folder, or that of the shipped entry it extends.
+    Ties are resolved by the preferred type, the type of the folder, or that of the shipped entry
+    that the file extends.
     """
     telling = _keys(document) - _SHARED
     counts = {
@@ -99,7 +100,7 @@ _KNOWN = sorted({name for schema in SCHEMAS.values() for name in schema.model_fi
 def _is_slip(written: str, name: str) -> bool:
     """Check whether a key is one typing error away from a key of an entry.
 
-    Short words and singulars are excluded: they are too often keys of other programs.
+    Short words and singulars are excluded, because other programs often use them as keys.
     """
     is_singular = written.removesuffix("s") == name.removesuffix("s")
     return len(name) >= _LEAST_LETTERS and not is_singular and is_one_slip(written, name)

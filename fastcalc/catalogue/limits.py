@@ -1,7 +1,7 @@
 """Allowed ranges of numbers from files and flags, one for each type of number.
 
-Every range extends far beyond what exists, so a number outside it has a wrong unit or prefix.
-Within the ranges, products and quotients of all numbers in one formula stay finite.
+Every range extends far beyond existing values, so a number outside it probably has a wrong unit or
+prefix. Within the ranges, products and quotients of all numbers in one formula stay finite.
 """
 
 from dataclasses import dataclass

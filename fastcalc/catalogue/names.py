@@ -231,9 +231,9 @@ def is_too_long(name: str) -> bool:
 def _names(path: Path, changed: int, size: int) -> tuple[list[str], str]:  # noqa: ARG001  (the key)
     """Read an entry's names in lower case, and its vendor.
 
-    An invalid file has only its file name. Parsing all entries takes longer than a comparison, so
-    if id and aliases are plain words on a line each, as `fastcalc new` and `import` write them,
-    only those lines are read.
+    For an invalid file, only the file name is returned. Parsing all entries takes longer than a
+    comparison, so if id and aliases are plain words on a line each, as `fastcalc new` and `import`
+    write them, only those lines are read.
     """
     try:
         text = path.read_bytes()
@@ -272,7 +272,7 @@ def _spellings(path: Path, changed: int, size: int) -> frozenset[str]:
 def _plain_spellings(path: Path, changed: int, size: int) -> frozenset[str]:
     """List the spellings of an entry without optional words, see `plain_spellings`.
 
-    They include the names of its repositories; repository owners count as vendors.
+    The spellings include the names of its repositories, whose owners count as vendors.
     """
     (names, vendor), text = _names(path, changed, size), b""
     with suppress(OSError):

@@ -18,7 +18,7 @@ GROUP = "fastcalc.catalogue"
 def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
     """Find the folders of each type in installed packages, in the order of the names.
 
-    No code of a package is run.
+    The packages are not imported.
 
     Raises InputError if no installed package has such a name, or if one has no folder.
     """

@@ -2,7 +2,7 @@
 
 Only mappings, lists, text, numbers, ``true``, ``false`` and ``null`` are allowed. Other features of
 YAML 1.1 (anchors, tags, ``no`` for false, ``1:30`` for ninety, ``010`` for eight) are refused with
-an explanation, because in a data sheet they are always accidents.
+an explanation, because in a data file they are almost always mistakes.
 """
 
 import re
@@ -39,8 +39,8 @@ Mark = tuple[int, int]
 class Document:
     """The data of one file, and the location of each key and value (line, column; from 1).
 
-    ``refused`` are paths for which a fault was already found. A document is not whole if reading
-    stopped before the end, so that missing keys prove nothing. ``entries`` are the entries made
+    ``refused`` are paths for which a fault was already found. A document is incomplete if reading
+    stopped before the end, and then missing keys are no fault. ``entries`` are the entries made
     from it, by schema.
     """
 
@@ -139,7 +139,7 @@ class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
 def read(path: Path) -> Document:
     """Read one YAML file with a mapping at its top level, at most 256 kB.
 
-    The same text of the same file is parsed once, since results are never modified.
+    Results are cached, because they are never modified.
 
     Raises InputError if it is not YAML, repeats a key, or uses a YAML feature that is refused.
     """

@@ -290,8 +290,8 @@ class Catalogue(Names):
     def _extended_by(self, document: Document, kind: Kind) -> tuple[list[str], list[Path]]:
         """Find the names and files that a document extends: none, one, or an engine and variants.
 
-        A file from elsewhere may only extend files next to it, the user's own, or those of the
-        catalogue.
+        A file outside the catalogue may only extend files next to it, the user's own, or those of
+        the catalogue.
         """
         extends = str(document.at("extends") or "")
         if "/" in extends or "\\" in extends:

@@ -42,7 +42,7 @@ _WANTED = {
 def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | None, list[Fault]]:
     """Validate a document, and return its entry, or None, and its faults.
 
-    Unknown keys come first: a misspelt key is also a missing key, and the user can fix it.
+    Faults of unknown keys come first, because a misspelt key also causes a missing key.
     """
     try:
         if schema not in document.entries:

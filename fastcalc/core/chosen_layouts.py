@@ -168,8 +168,9 @@ def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traf
     """Choose a layout for each batch, on a number of chips or on the fewest that hold it.
 
     Candidates are the layouts that hold the batch safely, or else those that hold it tightly. The
-    one with the highest throughput, prefill included, is chosen. If none holds the batch, it is the
-    layout with the largest capacity. A batch that no number of chips holds takes a single chip.
+    one with the highest throughput, prefill included, is chosen. If none holds the batch, the
+    layout with the largest capacity is chosen. If no number of chips holds the batch, a single chip
+    is used.
 
     Raises LayoutError if this number of chips has no layout.
     """

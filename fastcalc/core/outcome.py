@@ -108,7 +108,7 @@ class Location:
     def min_chips(self) -> tuple[int | None, ...]:
         """The fewest chips that fit each batch, or None if no number does. [1]
 
-        Usual layouts and the chosen layout are considered.
+        The search covers usual layouts and the chosen layout.
         """
         batches = np.array(self.scenario.batches, dtype=float)
         chips_of_layout = np.where(

@@ -36,8 +36,8 @@ class Sharding:
     def on(self, hardware: Hardware, *, is_alone: bool) -> "Sharding":
         """Adapt the request to one chip type.
 
-        On chips that pipeline whole layers, a single rank per layer is omitted. More ranks are kept
-        and refused, or dropped if other chips support them.
+        On chips that pipeline whole layers, a single rank per layer is omitted. Several ranks are
+        kept, so that they are refused, or dropped if other chips support them.
 
         is_alone : whether no other chip is requested, or no other chip shards layers
         """

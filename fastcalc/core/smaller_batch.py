@@ -82,8 +82,8 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
 def cost_multiples(speeds_at: Speeds, before: Batches, after: Batches) -> Floats:
     """Compute the ratio of the cost per output token at two batches. [1]
 
-    The chips are the same, so this multiple times the ratio of speeds equals the ratio of batches.
-    The result is infinite if either batch is 0.
+    Both batches use the same chips, so this ratio times the ratio of speeds equals the ratio of
+    batches. The result is infinite if either batch is 0.
     """
     batches = np.maximum(np.stack([before, after]), 1.0)
     totals = batches * speeds_at(batches)

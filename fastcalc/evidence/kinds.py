@@ -197,7 +197,7 @@ def room(placement: AnyPlacement, columns: Columns) -> Floats:
 def _sequences_held(placement: AnyPlacement, columns: Columns) -> Floats:
     """Count the sequences that fit in memory with their output. [1]
 
-    The limits in the measured setup are assumed to be such that the engine reserves little.
+    This assumes that the measured server was configured so that the engine reserves little.
     """
     tokens = columns.prompt + columns.output
     return floats(replace(placement, reserved_tokens=tokens).batch_beside(0.0))

@@ -25,7 +25,7 @@ class PublicSpeed(NamedTuple):
 def public_speeds(hardware: str, models: Collection[str]) -> list[PublicSpeed]:
     """List published single-user speeds of a model on a chip, by date, in a few milliseconds.
 
-    Lines that do not name both are not parsed, because the file has thousands of lines.
+    Only lines that name both are parsed, because the file has thousands of lines.
 
     models : all names of the model
     """

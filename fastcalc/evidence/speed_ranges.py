@@ -116,10 +116,10 @@ def learned(
 ) -> RangeWidths:
     """Learn the range widths that contain 80% of the measurements from similar sources.
 
-    Every category of prediction has a width below and one above; a tenth of its measurements lie
-    beyond each. Most measurements were used in model selection, so their errors are smaller than
-    those of new ones will be. Measurements not used in model selection therefore count several
-    times.
+    Every category of prediction has a width below and one above, and a tenth of its measurements
+    lie beyond each. Most measurements were used in model selection, so their errors are smaller
+    than those of new ones will be. Measurements that were not used in model selection therefore
+    count several times.
 
     predictions : the predictions by fits without the publisher
     blind : the ids of measurements that were not used in model selection

@@ -98,7 +98,7 @@ def decoded(file: str, raw: bytes, first: int = 1) -> str:
 def lines_of(file: str, stream: BufferedReader) -> Iterator[str]:
     """Yield the lines of an open text file without line ends, or raise NoTextError.
 
-    Carriage returns end lines if there is no other line end.
+    Carriage returns count as line ends if the file has no others.
     """
     line = stream.readline(_MOST_LINE + 1).removeprefix(_MARK)
     if not line.endswith(b"\n") and len(line) <= _MOST_LINE:

@@ -49,7 +49,8 @@ class Space:
     def up_to(self, max_chips: int) -> list[Layout]:
         """List layouts from the fewest chips that hold a sequence up to a number of chips.
 
-        For chips that pipeline whole layers, try every number up to 64, then steps of 1/32.
+        For chips that pipeline whole layers, the list contains every number up to 64, then steps of
+        1/32.
         """
         fewest = self.fewest_chips
         if fewest is None or fewest > max_chips:

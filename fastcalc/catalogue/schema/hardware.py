@@ -29,9 +29,9 @@ from fastcalc.catalogue.schema.quantities import (
 class Memory(Entry):
     """A memory for weights and cache.
 
-    If layers have their own regions, these are in the on-chip memory. Host memory and disks are
-    read over a link, one way, of each chip, and may be shared by several chips. A driver reports
-    less than the full capacity, because it and error correction need some of it.
+    If layers have their own regions, the regions are in on-chip memory. Each chip reads host memory
+    and disks over a one-way link, and several chips may share them. Drivers report less than the
+    full capacity, because drivers and error correction need some of it.
     """
 
     name: Name
@@ -175,8 +175,8 @@ class Price(Entry):
 class Node(Entry):
     """The machine in which chips are sold: its number of chips, power draw and price.
 
-    Without a number of chips, it is a whole domain of the fast link. Its network is the link beyond
-    the domain, with each chip's share, and its host is a memory.
+    If the number of chips is not stated, the node is a whole domain of the fast link. Its network
+    is the link beyond the domain, with each chip's share, and its host is a memory.
     """
 
     name: Name | None = None

@@ -50,10 +50,10 @@ class Indexer(Entry):
 class Attention(Entry):
     """Multi-head or grouped-query attention, with an optional ``window`` of past tokens.
 
-    ``chunked`` windows restart every ``window`` tokens and are counted full. ``qk_norm`` is per
+    ``chunked`` windows restart every ``window`` tokens and are counted as full. ``qk_norm`` is per
     head (true) or over the ``full`` width; ``output_gate`` is as wide as all heads (true) or
-    ``per-head``. With ``k_eq_v``, one projection gives keys and values, and both are cached.
-    With ``shared_cache``, a layer attends to the keys and values of an earlier layer.
+    ``per-head``. With ``k_eq_v``, one projection gives keys and values, and both are cached. With
+    ``shared_cache``, a layer attends to the keys and values of an earlier layer.
     """
 
     kind: Literal["mha", "gqa"]

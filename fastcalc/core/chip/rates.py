@@ -73,8 +73,8 @@ def _rate_of_one(
 def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
     """Compute the fastest dense peak in any format that preserves the stored weights. [FLOP/s]
 
-    Any format at least as wide as the stored format is exact, so the bound takes the fastest of
-    them: lower precision can only raise it.
+    Any format at least as wide as the stored format is exact, so the bound uses the fastest of
+    them. Storing weights in fewer bits can only raise it.
     """
     peaks = [(_fastest_of_one(hardware, inner), fraction) for inner, fraction in stored.shares]
     if len(peaks) == 1:

@@ -197,8 +197,9 @@ def graph_row_bytes(
 ) -> ArrayLike:
     """Compute the memory that one rank reserves at start for CUDA graphs of all sizes. [byte]
 
-    vLLM captures two graphs and assumes that all are as large as the second. Its buffers of
-    recurrent states grow with its rows. Ranks divide half of it: heads, but not hidden states.
+    vLLM captures two graphs and assumes that all are as large as the second, whose buffers of
+    recurrent states grow with its rows. Ranks divide half of the memory: that of heads, but not of
+    hidden states.
 
     rows : the maximum number of tokens in a decode-only step [1]
     """

@@ -331,7 +331,7 @@ def formats_asked(model: Model, weights: str | None) -> WeightFormats:
 def published_base(model: Model) -> str | None:
     """Choose the quantized format that represents a mixed checkpoint, or None if none does.
 
-    A checkpoint in several quantized formats is named by the format of most matrices: nobody
+    A checkpoint in several quantized formats is represented by the format of most matrices: nobody
     publishes DeepSeek V4 in FP8 alone. A mix that includes 16 bits may also be published as such.
     """
     formats = model.own_formats

@@ -86,8 +86,8 @@ def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, in
 def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
     """Yield the memories to fill together, in order: first all of them, then each pair.
 
-    A farther memory is filled before a nearer one if it may be faster. A pair has only one order,
-    since the reverse equals another order of categories.
+    The farther memory is filled first if it may be faster. A pair has only one order, since the
+    reverse equals another order of categories.
     """
     for memories in permutations(range(count)) if count > 2 else [tuple(range(count))]:
         if gaining.issuperset((near, far) for far, near in combinations(memories, 2) if near < far):

@@ -28,7 +28,7 @@ OfLayout: TypeAlias = Callable[[Chip, Workload, AnyLayout], Counted]
 def once_a_layout(count: OfLayout[Chip, Counted]) -> OfLayout[Chip, Counted]:
     """Cache results per layout of a workload on a machine, if there are few layouts.
 
-    Large sets of layouts are recomputed: they need much memory, and most are used once.
+    Large sets of layouts are not cached, since they need much memory and most are used once.
     """
     cached = lru_cache(maxsize=1024)(count)
 
@@ -104,7 +104,7 @@ def _draft_share(machine: Machine, draft: Workload, layout: AnyLayout) -> ArrayL
 def _draft_cache_on_rank(work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
     """Compute the cache of one sequence for draft layers on a rank. [byte]
 
-    Engines give each draft layer as much as a layer of the model whose cache grows with the context
+    Engines give each draft layer as much cache as a model layer whose cache grows with the context
     (SGLang 0.5.23, python/sglang/srt/model_executor/pool_configurator.py).
     """
     groups = [group for group in work.caches if group.window == inf]

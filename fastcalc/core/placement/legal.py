@@ -4,9 +4,9 @@ Chips that run layers in sequence shard each matrix over a tensor-parallel group
 domain. Mixture-of-experts models use attention replicas, with the experts spread over all of them.
 Layers are divided into pipeline stages. Chips with a region for each layer pipeline whole layers.
 
-`LegalLayouts.check` decides what is legal if a user names a layout. By default a deployment has
-groups of powers of two, replicas beyond them inside the domain, then stages. For a given number of
-chips, replicas of dense models and any number of stages are also allowed.
+`LegalLayouts.check` decides whether a layout that a user names is legal. By default, a deployment
+has tensor-parallel groups in powers of two, then replicas inside the domain, then stages. For a
+given number of chips, replicas of dense models and any number of stages are also allowed.
 `fastcalc.core.placement.practice` lists the layouts that searches offer.
 """
 

@@ -53,7 +53,8 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
 def usual_layouts(legal: LegalLayouts) -> Sequence[Layout]:
     """List the usual layouts with a single copy of the weights, fewest chips first.
 
-    For chips that pipeline whole layers, only layouts with more capacity than any smaller one.
+    For chips that pipeline whole layers, only layouts with more capacity than all smaller ones are
+    listed.
     """
     return _usual_layouts(legal.machine, legal.work)
 

@@ -150,10 +150,10 @@ def least_chip_seconds(
 ) -> tuple[Floats, Floats]:
     r"""Compute the minimum chip time per token at a target speed, and the maximum speed.
 
-    A group of :math:`r` ranks waits or reads for at least :math:`a` per pass, and works :math:`q/r`
-    for each sequence. If the speed allows a pass the time :math:`t`, a sequence takes a rank for at
-    least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` sequences fill a rank. The
-    time is infinite if no group is fast enough. [s], [1/s]
+    A group of :math:`r` ranks waits or reads for at least :math:`a` per step, and computes for
+    :math:`q/r` per sequence. If the speed allows a step time of :math:`t`, a sequence occupies a
+    rank for at least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` sequences fill
+    a rank. The time is infinite if no group is fast enough. [s], [1/s]
 
     model, chip : the numbers for each pair, in one-dimensional arrays
     drafts, tokens : the draft tokens per step, and the tokens that a step yields [1]

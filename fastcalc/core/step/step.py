@@ -1,10 +1,10 @@
 """The step function T(b, c): a step that decodes b sequences and prefills c prompt tokens.
 
-With ``c = 0`` it is a decode step, with ``b = 0`` a prefill step, and with both the mixed step
-of real traffic. It consists of a few components, each with bytes, FLOPs, messages or launches
-at rates that an engine achieves. Most arithmetic is hidden by the read of the weights that
-decoded and prompt tokens share (`overlapped_time`). The arithmetic of experts and of prefill
-attention is added.
+With ``c = 0`` it is a decode step, with ``b = 0`` a prefill step, and with both the mixed step of
+real traffic. It consists of a few components, each with bytes, FLOPs, messages or launches at rates
+that an engine achieves. Most arithmetic is hidden behind reading the weights that decoded and
+prompt tokens share (`overlapped_time`). The arithmetic of experts and of prefill attention is
+added.
 """
 
 from collections.abc import Callable, Sequence
@@ -242,7 +242,7 @@ def seconds_by_split(
 def _floor(work: PassWork, software: EngineParameters) -> Component:
     """Compute launches, ramps and tails per layer, which take longer without CUDA graphs.
 
-    Launching ahead does not hide the routing of a prompt.
+    Launching kernels ahead does not hide the routing of prompt tokens.
     """
     layers = work.depth + software.expert_layer_extra * work.routing.layers
     latent = software.latent_layer_extra * work.latents.layers

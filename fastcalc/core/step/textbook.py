@@ -1,7 +1,7 @@
 """Textbook model of a step: reads overlap compute, and all other times are added.
 
-It equals core's step (`step.py`) for software with a few efficiencies and one floor, with all
-categories of bytes read together instead of one after another.
+It equals the step function (`step.py`) for an engine with a few efficiencies and one floor, with
+all categories of bytes read together instead of one after another.
 """
 
 from typing import NamedTuple

@@ -14,8 +14,8 @@ LIKELY_ACCEPTANCE = 0.86
 """The assumed acceptance rate if the number of draft tokens is not stated.
 
 DeepSeek-R1 on eight B200 keeps 1.92, 2.58 and 2.82 tokens per step with one, two and three draft
-tokens, which are acceptances of 0.92, 0.85 and 0.77 (TensorRT-LLM, evidence/measured.csv). This
-value is near their middle, and reproduces the last two draft lengths.
+tokens, which are acceptances of 0.92, 0.85 and 0.77 (TensorRT-LLM, evidence/measured.csv). The
+assumed value is near their middle, and reproduces the last two draft lengths.
 """
 
 
