@@ -700,3 +700,18 @@ def test_a_field_may_end_with_its_unit(field, seconds):
 )
 def test_the_unit_of_digits(stamps, unit):
     assert unit_of(np.array(stamps, dtype=float)) == unit
+
+
+def test_popular_prefixes_are_the_first(tmp_path):
+    """Of three, the second is half and the third a third as popular as the first: 6, 3 and 2 of 11."""
+    chat = CHAT.replace("}", ", prefix_length: 64, prefixes: 3, popularity: 1}")
+    shared = read_workload(workload(tmp_path, chat)).reuse
+    np.testing.assert_allclose(shared.rates, [6 / 11, 3 / 11, 2 / 11])
+    assert shared.sizes.tolist() == [64.0] * 3
+    assert shared.prompt == 1000.0
+    alike = CHAT.replace("}", ", prefix_length: 1000, prefixes: 2}")
+    assert read_workload(workload(tmp_path, alike)).reuse.rates.tolist() == [0.5, 0.5]
+    longer = CHAT.replace("}", ", prefix_length: 1001}")
+    with pytest.raises(InputError, match="is longer than its shortest prompt, 1,000 tokens"):
+        read_workload(workload(tmp_path, longer))
+    assert read_workload(workload(tmp_path, CHAT)).reuse is None

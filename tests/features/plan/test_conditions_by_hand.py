@@ -319,3 +319,24 @@ def test_the_page_of_a_plan_fills_one_screen(has_servers, wide, monkeypatch):
     body = ["headline", "", "first", "", "second"]
     assert kept == ([] if has_servers else [((body, "key", ["note"], "command"), True)])
     assert found == (() if has_servers else None)
+
+
+@every("name,in_all", [("chips", 0.0), ("budget", 70.0), ("power", 70.0)])
+def test_what_else_a_fleet_takes_of_a_limit(name, in_all):
+    """Of 100, the rented chips take 30; of chips only rented ones are limited."""
+    fleet = SimpleNamespace(used=lambda _: 100.0)
+    assert refusal._in_all(fleet, SimpleNamespace(used=lambda _: 30.0), name) == in_all
+    pool = SimpleNamespace(classes=[SimpleNamespace(name="chat")], decision="decision")
+    rented = SimpleNamespace(
+        owned=None, used=lambda _: 30.0, sharing=SimpleNamespace(unserved=(), needed={name: 50.0})
+    )
+    fleet.service = Service(1.0, 1.0)
+    (said,) = refusal._mix_reasons(fleet, rented)
+    limit = refusal.limit_as_option(name, in_all + 50.0, fleet.service)
+    assert said == f"all classes together would with {limit}"
+    rented.sharing.needed = {}
+    assert refusal._mix_reasons(fleet, rented) == []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(refusal, "refusal", lambda decision: f"why: {decision}")
+        rented.sharing.unserved = (pool,)
+        assert refusal._mix_reasons(fleet, rented) == ["'chat': why: decision"]
