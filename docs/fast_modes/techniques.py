@@ -134,7 +134,7 @@ def smaller_batch(book: Book) -> Words:
     }
     return {
         "floor_table": _floors(book),
-        "rows": number(book.alongside("4", "cells") / 4.0, 1),
+        "rows": number(book.alongside("4", "combinations tried") / 4.0, 1),
         "measured_table": table(headings, rows),
         "sold": f"{SOLD:g}",
         **{

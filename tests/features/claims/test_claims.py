@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,6 +39,13 @@ from fastcalc.features.claims.tests_by_arithmetic import with_fixing
 from tests.helpers import ROOT, judge_once, loaded, run_once, words
 
 SHIPPED = ROOT / "evidence" / "claims.yaml"
+FITTED = (
+    "compute_per_core",
+    "decode_layer_floor",
+    "rank_wait",
+    "sequence_overhead",
+    "stage_overhead",
+)
 
 
 @pytest.fixture(scope="module")
@@ -259,14 +267,17 @@ def test_the_rent_at_which_a_token_costs_the_same_by_hand(judged):
 
     126 layers of 3.1877e9 weights (q and o 16384^2 each, k and v 16384 x 1024, three matrices of
     16384 x 53248) are 803.3 GB. Reads reach 0.8751 of the memory's rate, products
-    1 / (1 / 0.80 + peak / (cores x 12.14 TFLOP/s)) of the peak and compute 64 rows at least;
+    1 / (1 / 0.80 + peak / (cores x rate of a core)) of the peak and compute 64 rows at least;
     the two overlap by a cubic norm. An all-reduce sends twice (r-1)/r of a message in two exchanges
     of 4 us, over 0.65 of the link. The last stage has the head as well as its half of the layers.
     """
 
+    parameters = Catalogue().engine("vllm").parameters
+    fitted = SimpleNamespace(**{name: getattr(parameters, name).si for name in FITTED})
+
     def step(tp, rows, bandwidth, peak, cores, link):
         read = 0.85 * bandwidth
-        rate = peak / (1 / 0.80 + peak / (cores * 12.14e12))
+        rate = peak / (1 / 0.80 + peak / (cores * fitted.compute_per_core))
         weights = 126 * 3_187_671_040
         reading, products = 2 * weights / tp / read, 2 * weights * max(rows, 64) / tp / rate
         dense = (reading**3 + products**3) ** (1 / 3)
@@ -274,13 +285,13 @@ def test_the_rent_at_which_a_token_costs_the_same_by_hand(judged):
         cache = rows * 1500 * 126 * 2 * 8 * 128 * 2 / min(tp, 8) / read
         message = rows * 16384 * 2
         reduced = 252 * (2 * (tp - 1) / tp * message / (0.65 * link) + 2 * 4e-6)
-        layers = dense + cache + 126 * 70.03e-6 + reduced + 252 * 13.21e-6
-        return layers, head, rows * 6.636e-6
+        floors = 126 * fitted.decode_layer_floor + 252 * fitted.rank_wait
+        return dense + cache + floors + reduced, head, rows * fitted.sequence_overhead
 
     new = sum(step(16, 64, 8e12, 2.5e15, 152, 900e9))
     # Eight ways and two stages of half the batch each: both launch and sample their own.
     layers, head, own = step(8, 32, 3.35e12, 989.5e12, 132, 450e9)
-    old = 2 * (layers / 2 + head + own + 32 * 34.8e-6)
+    old = 2 * (layers / 2 + head + own + 32 * fitted.stage_overhead)
     # 2.95 USD/h of an H100 buy as many tokens as 2.95 x old / new of a GB200.
     (found,) = re.findall(r"costs the same at (\S+) USD/h", break_even(judged["gb200-price"]))
     assert float(found) == pytest.approx(2.95 * old / new, rel=1e-3)
