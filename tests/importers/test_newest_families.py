@@ -4,6 +4,8 @@ Counts marked transformers are what transformers 5.24.0 builds of the class defa
 device, without biases of routers that are buffers there (`benchmarks/class_defaults.py`).
 """
 
+from types import SimpleNamespace
+
 import pytest
 
 from fastcalc.catalogue.schema import Model
@@ -13,7 +15,7 @@ from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.families import FAMILIES
 from fastcalc.importers.huggingface.json_file import JsonFile
 from fastcalc.importers.huggingface.model import mapping
-from fastcalc.importers.huggingface.tables import qwen4
+from fastcalc.importers.huggingface.tables import qwen4, qwen4_extras
 from tests.helpers import every
 
 WIDE = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
@@ -279,3 +281,24 @@ def test_n_grams_join_the_layers_that_are_numbered_from_one():
     assert vectors == [4 * 2560 * (3 + 4) * (layer == 1) for layer in range(48)]
     assert layers[0]["norms"] == 2 * 4
     assert layers[0]["other_matrices"] == 2 * 4 * 2560 * (2 * 320 + 4)
+
+
+def test_tables_of_ngrams_and_the_mixer_of_streams_are_counted():
+    """Width 8, 3 streams of rank 2: 2 x 3 x 8 x 2 + 2 x 8; two tables of 10 rows of 5."""
+    given = {
+        "hidden_size": 8,
+        "hc_count": 3,
+        "hc_lowrank": 2,
+        "ngram_vocab_size_base": 10,
+        "ple_embed_dim": 5,
+    }
+
+    def extras(layers):
+        fields = SimpleNamespace(
+            count=lambda *names, default=None: next((given[name] for name in names if name in given), default),
+            indices=lambda _: layers, remark=lambda _: None,
+        )  # fmt: skip
+        return qwen4_extras(fields)
+
+    assert extras({1, 4}) == {"lookup_parameters": 100, "other_parameters": 112}
+    assert extras(set()) == {"other_parameters": 112}

@@ -459,3 +459,20 @@ def test_a_load_is_computed_once_at_each_rate_and_its_slots_once_at_any():
     assert (slow.rate, slow.slowness, slow.capacity) == (2.0, 2.0, found.capacity / 2.0)
     assert slow.at(2.0) is slow, "not the one at its expected speed"
     assert slow._any_rate is found._any_rate
+
+
+@every(
+    "tokens,chunk,parts,states",
+    [
+        # Two quanta to a shortest prompt, eight at least; 256 waiting in 10 prompts and 8 passes.
+        (1000.0, 1000.0, 8, 144),
+        (200.0, 1000.0, 10, 100),
+        (1.0, 1000.0, 31, 279),
+        (0.5, 1000.0, 31, 279),
+        # Without a budget a full pass holds ten of the longest prompts.
+        (1000.0, np.inf, 20, 180),
+    ],
+)
+def test_a_full_pass_is_divided_into_quanta(tokens, chunk, parts, states):
+    made = queue(tokens=np.array([tokens]), chunk=chunk)
+    assert (made._parts, made._states) == (parts, states)

@@ -258,3 +258,32 @@ def test_alternatives_and_pairs_of_inputs():
     found = explore(both, {"a": premise((1.0, 2.0)), "b": premise((3.0, 4.0))})
     assert (found.flips, found.jointly) == ((), {"a": 2.0, "b": 4.0})
     assert explore(lambda _: "holds", {"a": premise((1.0, 2.0))}).jointly is None
+
+
+@every(
+    "result,refused",
+    [
+        ([1.0, 2.0], ""),
+        ([1.0, np.nan], "x gives no number with its inputs"),
+        (ZeroDivisionError("division by zero"), "x cannot compute with its inputs: division by zero"),
+        (ValueError("no"), "x cannot compute with its inputs: no"),
+    ],
+)  # fmt: skip
+def test_a_test_without_a_number_is_refused(result, refused, monkeypatch):
+    asked = []
+
+    def compute(arguments, *, is_full):
+        asked.append((arguments, is_full))
+        if isinstance(result, Exception):
+            raise result
+        return SimpleNamespace(values=result)
+
+    monkeypatch.setitem(judging.TESTS, "x", SimpleNamespace(groups=("catalogue",), compute=compute))
+    inputs = {name: SimpleNamespace(argument=number) for name, number in (("a", 1.0), ("b", 2.0))}
+    trial = judging._Trial(SimpleNamespace(test="x"), "entries", inputs)
+    if refused:
+        with pytest.raises(InputError, match=refused):
+            trial.finding({"b": 3.0})
+    else:
+        assert trial.finding({"b": 3.0}).values == result
+    assert asked == [({"a": 1.0, "b": 3.0, "catalogue": "entries"}, False)]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from fastcalc.features.sensitivity import answer
+from fastcalc.features.sensitivity import answer, moved_numbers
 from fastcalc.features.sensitivity.moved_numbers import MovedNumber
 from tests.helpers import every
 
@@ -143,3 +143,24 @@ def test_a_first_screen_has_twelve_rows_of_each_batch(monkeypatch):
         body = [*answer.SensitivityAnswer.body(made, SimpleNamespace(wide=wide, width=80))]
         table = (rows, wide)
         assert body == ["headline", "", "heading", table, "headline", "", table]
+
+
+@every(
+    "slopes,file,key",
+    [
+        ((0.5, -0.25, 0.1), "hardware", (-0.5, 0, -0.25, -0.1)),
+        # The sign is of no matter; three digits of speed are.
+        ((-0.12345, 0.0, 2.0), "engine", (-0.123, 2, 0.0, -2.0)),
+        # What is not known comes with what has no effect.
+        ((nan, nan, inf), "model", (0.0, 3, 0.0, 0.0)),
+    ],
+)
+def test_rows_are_in_order_of_effect_on_speed_then_kind_of_file(slopes, file, key):
+    by_figure = dict(zip(moved_numbers.FIGURES, slopes, strict=False))
+    moved = SimpleNamespace(
+        slope=lambda figure: by_figure.get(figure, 0.0),
+        effect=SimpleNamespace(lever=SimpleNamespace(file=file)),
+    )
+    found = moved_numbers.rank(moved)
+    assert found[: len(key)] == key
+    assert set(found[len(key) :]) <= {0.0}
