@@ -19,7 +19,7 @@ from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record, assumptions, plainly
-from fastcalc.kit.answer.prices import price_line, prices
+from fastcalc.kit.answer.prices import prices
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag, option
@@ -80,7 +80,7 @@ class SensitivityAnswer(Answer):
         columns, _ = self.table()
         for index, batch in enumerate(self.batches):
             yield batch.headline()
-            yield from price_line([batch.outcome.scenario])
+            yield from batch.prices()
             yield ""
             if not index:
                 yield outcome_lines.heading([batch.outcome], phrases(self.settings))

@@ -10,7 +10,10 @@ from fastcalc.features.sensitivity.moved_numbers import MovedNumber, rank
 from fastcalc.features.sensitivity.targets import Goal, Target
 from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.answer.numbers_as_text import number, of_kind
+from fastcalc.kit.answer.parts import Remark
 from fastcalc.kit.answer.point_records import compare_records
+from fastcalc.kit.answer.prices import price_line
+from fastcalc.kit.answer.record_tables import output_price
 from fastcalc.kit.answer.row_words import TableRow, alone
 from fastcalc.written import listed
 
@@ -51,7 +54,19 @@ class MovedBatch:
 
     def _today(self) -> str:
         is_priced = self.goal is not None and self.goal.target.figure == "usd"
-        return alone(TableRow(self.rows[0].point, self.outcome), is_priced=is_priced)
+        return alone(self._now, is_priced=is_priced)
+
+    @property
+    def _now(self) -> TableRow:
+        return TableRow(self.rows[0].point, self.outcome)
+
+    def prices(self) -> list[Remark]:
+        """State the price per chip-hour, and the cost to which the changes of cost refer."""
+        if self.goal:
+            is_of_cost = self.goal.target.figure == "usd"
+            return price_line([self.outcome.scenario]) if is_of_cost else []
+        cost = f"output costs {output_price(self._now.record)}/Mtok at batch {self._now.batch:,}"
+        return price_line([self.outcome.scenario], cost)
 
     def buys(self) -> list[str]:
         """Name the parameters of chip and engine with the largest effects."""

@@ -40,10 +40,10 @@ def terms_of(quote: Quote) -> str:
     return _TERMS[quote.terms] if quote.terms else ""
 
 
-def price_line(scenarios: Iterable[Scenario], break_even: str = "") -> list[Remark]:
+def price_line(scenarios: Iterable[Scenario], remark: str = "") -> list[Remark]:
     """Write the prices per chip-hour under a headline. Empty without a price.
 
-    break_even : phrase on the price at which another choice wins
+    remark : phrase on what these prices amount to, or on the price at which another choice wins
     """
     quoted = [
         f"{scenario.hardware.id} ${_dollars(quote)} ({provenance(quote, scenario.pricing)})"
@@ -53,7 +53,7 @@ def price_line(scenarios: Iterable[Scenario], break_even: str = "") -> list[Rema
     quoted = list(dict.fromkeys(quoted))
     if not quoted:
         return []
-    return [Remark(f"Price per chip-hour: {listed(quoted)}{break_even and f'; {break_even}'}.")]
+    return [Remark(f"Price per chip-hour: {listed(quoted)}{remark and f'; {remark}'}.")]
 
 
 def _dollars(quote: Quote) -> str:

@@ -129,15 +129,15 @@ def test_an_assumed_median_has_a_star():
 
 
 def test_a_first_screen_has_twelve_rows_of_each_batch(monkeypatch):
-    for name in ("price_line", "phrases"):
-        monkeypatch.setattr(answer, name, lambda _: [])
+    monkeypatch.setattr(answer, "phrases", lambda _: [])
     monkeypatch.setattr(answer.outcome_lines, "heading", lambda *_: "heading")
     monkeypatch.setattr(
         answer.record_tables, "table", lambda columns, rows, _: (len(rows), "wide" in columns)
     )
     monkeypatch.setattr(answer, "_WIDE", ["wide"])
-    outcome = SimpleNamespace(scenario=None)
-    batch = SimpleNamespace(headline=lambda: "headline", outcome=outcome, shown=list(range(13)))
+    batch = SimpleNamespace(
+        headline=lambda: "headline", prices=list, outcome=None, shown=list(range(13))
+    )
     made = SimpleNamespace(batches=[batch, batch], settings=(), table=lambda: (["name"], []))
     for wide, rows in ((False, 12), (True, 13)):
         body = [*answer.SensitivityAnswer.body(made, SimpleNamespace(wide=wide, width=80))]

@@ -268,15 +268,17 @@ def test_the_two_numbers_stand_alongside_the_records(faster):
 )
 @pytest.mark.parametrize("target", [(), thorough(("--target", "900"))])
 def test_it_opens_as_the_comparison_and_prices_what_has_dollars(fastcalc, asked, target):
-    """One chip, one sentence: with its range and price, and a price per hour only beside money."""
-    opening = "-bound."
-    compared = words(fastcalc("compare", *asked).out).partition(opening)[0]
+    """The speed and the price of the comparison: the price where the table has changes of it."""
+    compared = words(fastcalc("compare", *asked).out).partition("-bound.")[0]
+    speed, _, ending = compared.partition(" at $")
+    price, _, limiter = ending.partition("/Mtok;") if ending else ("", "", "")
     text = words(fastcalc("sensitivity", *asked, *target).out)
-    assert text.startswith(compared + opening)
-    hourly = "Price per chip-hour:"
-    sentences = text.partition(hourly)[0] if hourly in text else text.partition("parameters,")[0]
-    assert (hourly in text) == ("$" in sentences)
-    assert (hourly in text) == ("groq-lpu" not in asked)
+    assert text.startswith(f"{speed};{limiter}-bound." if price else f"{compared}-bound.")
+    sentences = text.partition("parameters,")[0]
+    is_priced = bool(price) and not target
+    assert ("Price per chip-hour: " in sentences) == ("$" in sentences) == is_priced
+    assert (f"); output costs ${price}/Mtok at batch {asked[-1]}. " in sentences) == is_priced
+    assert bool(price) == ("groq-lpu" not in asked)
 
 
 def shown_numbers(answer):
