@@ -164,13 +164,13 @@ class DeclaredParameters(Generic[Value]):
     )
     expert_layer_extra: Value = cost(
         Number,
-        "Additional latency floors of a layer with routed experts.",
+        "Additional latency of a layer with routed experts, in units of the latency floor.",
         label="extra least time per MoE layer",
         plausible=(0.05, 8),
     )
     latent_layer_extra: Value = cost(
         Number,
-        "Additional latency floors of a layer with latent attention (MLA) in decode.",
+        "Additional latency of an MLA layer in decode, in units of the latency floor.",
         label="extra least time per MLA layer",
         plausible=(0.05, 4),
     )
@@ -218,7 +218,7 @@ class DeclaredParameters(Generic[Value]):
     )
     free_fraction: Value = rate(
         Fraction,
-        "Fraction of memory that is free when a start begins, where the system shares it.",
+        "Fraction of memory that is free when the server starts, if the system shares it.",
         plausible=LARGE_SHARE,
     )
     reported_fraction: Value = rate(
@@ -228,7 +228,7 @@ class DeclaredParameters(Generic[Value]):
     )
     cache_fraction: Value = rate(
         Fraction,
-        "Fraction of the memory left by weights for caches.",
+        "Fraction of the memory left after loading weights that caches may use.",
         plausible=LARGE_SHARE,
     )
     prompt_chunk: Value = choice(
@@ -248,16 +248,16 @@ class DeclaredParameters(Generic[Value]):
         Switch, "1 if windows hold the tokens of all steps in flight, 0 if those of one step."
     )
     counts_by_table: Value = cost(
-        Switch, "1 if the printed cache size gives each block table an equal share of the blocks."
+        Switch, "1 if the logged cache size assumes an equal share of blocks for each block table."
     )
     state_blocks: Value = choice(
         Count,
-        "Blocks of recurrent states per sequence; more with prefix caching.",
+        "Blocks per sequence for recurrent states, which prefix caching increases.",
         neutral=1.0,
         plausible=(1, 16),
     )
     state_fraction: Value = cost(
-        Part, "Fraction of cache memory reserved for recurrent states; 0 if shared."
+        Part, "Fraction of cache memory reserved for recurrent states, or 0 if shared."
     )
     minimum_rows: Value = cost(
         Count, "Minimum rows that a matmul computes (tile size).", neutral=1.0, plausible=(1, 512)
@@ -285,44 +285,47 @@ class DeclaredParameters(Generic[Value]):
         Fraction, "Fraction of the host link's bandwidth that copies reach.", plausible=(0.3, 1.0)
     )
     host_layer_overhead: Value = cost(
-        Time, "Round trip of a layer to the host's cores.", plausible=PER_LAYER
+        Time, "Time to hand a layer to the host's cores and back.", plausible=PER_LAYER
     )
     small_memory: Value = choice(
         Kept,
-        "Chip memory below which the start profiles fewer sequences.",
+        "Chip memory below which the engine profiles fewer sequences at start.",
         neutral=0.0,
         plausible=(1e10, 1e12),
     )
     small_sequences: Value = choice(
         Count,
-        "Maximum sequences profiled on such a chip.",
+        "Maximum sequences on a chip with less than small_memory.",
         neutral=inf,
         plausible=(16, 16384),
     )
     small_chunk: Value = choice(
-        Count, "Maximum prompt tokens per step on such a chip.", neutral=inf, plausible=(64, 1e6)
+        Count,
+        "Maximum prompt tokens per step on a chip with less than small_memory.",
+        neutral=inf,
+        plausible=(64, 1e6),
     )
     large_memory: Value = choice(
         Kept,
-        "Chip memory from which the start profiles more prompt tokens.",
+        "Chip memory from which the engine profiles more prompt tokens at start.",
         neutral=inf,
         plausible=(1e10, 1e12),
     )
     large_chunk: Value = choice(
         Count,
-        "Prompt tokens per step profiled on such a chip.",
+        "Prompt tokens per step profiled on a chip with at least large_memory.",
         neutral=inf,
         plausible=(64, 1e6),
     )
     whole_prompts: Value = choice(
         Count,
-        "Longest sequences of which a step of the start holds a whole prompt.",
+        "Maximum sequence length up to which the engine profiles a whole prompt at start.",
         neutral=1.0,
         plausible=(1024, 1e8),
     )
     sampler_copies: Value = cost(
         Number,
-        "32-bit copies of the logits of all sequences during sampling.",
+        "32-bit copies of the logits for all sequences during sampling.",
         plausible=(0.5, 20),
     )
     stored_logits: Value = cost(
@@ -331,7 +334,7 @@ class DeclaredParameters(Generic[Value]):
         plausible=(0.5, 4),
     )
     chunk_logits: Value = cost(
-        Number, "32-bit copies of the logits of all prompt tokens of a step.", plausible=(0.5, 4)
+        Number, "32-bit copies of the logits for all prompt tokens in a step.", plausible=(0.5, 4)
     )
     layer_buffers: Value = cost(
         Number,
@@ -340,15 +343,17 @@ class DeclaredParameters(Generic[Value]):
     )
     context_chunk: Value = cost(
         Count,
-        "Cached tokens whose keys and values latent attention expands at once at a start.",
+        "Cached tokens whose keys and values latent attention expands at once at start.",
         neutral=1.0,
         plausible=(1024, 1e6),
     )
     indexer_memory: Value = cost(
-        Kept, "Memory of an indexer for scores of a step.", plausible=(1e7, 1e10)
+        Kept, "Memory that an indexer needs for the scores of a step.", plausible=(1e7, 1e10)
     )
     indexer_lengths: Value = cost(
-        Number, "Longest sequences whose indexer keys are gathered at once.", plausible=(1, 100)
+        Number,
+        "Number of maximum-length sequences whose indexer keys are gathered at once.",
+        plausible=(1, 100),
     )
     chunk_memory: Value = cost(
         Kept, "Memory reserved per prompt token of a step.", plausible=(1e4, 1e7)
@@ -356,22 +361,22 @@ class DeclaredParameters(Generic[Value]):
     graph_memory: Value = cost(Kept, "Memory reserved for each CUDA graph.", plausible=(1e5, 1e9))
     graph_layer_memory: Value = cost(
         Kept,
-        "Additional memory of a CUDA graph per layer, for prompts or recurrent states.",
+        "Additional memory per layer for each CUDA graph with prefill or recurrent states.",
         plausible=(1e4, 1e7),
     )
     graph_row_memory: Value = cost(
         Kept,
-        "Additional memory per CUDA graph and row of the largest, with recurrent states.",
+        "Additional memory per CUDA graph and row of the largest one, with recurrent states.",
         plausible=(1e4, 1e7),
     )
     largest_graph: Value = choice(
         Count,
-        "Rows of the largest CUDA graph; by default twice the sequences, at most 512.",
+        "Rows of the largest CUDA graph, by default twice the sequences and at most 512.",
         neutral=inf,
         plausible=(1, 4096),
     )
     loads_encoders: Value = cost(
-        Switch, "1 if the start loads image and audio encoders, 0 for the language model alone."
+        Switch, "1 if image and audio encoders are loaded at start, 0 for the language model alone."
     )
     encoder_memory: Value = cost(
         Kept,
@@ -384,10 +389,10 @@ class DeclaredParameters(Generic[Value]):
         plausible=(1e7, 1e11),
     )
     encoder_fraction: Value = cost(
-        Part, "Fraction of the memory otherwise unreserved that stays free for encoders."
+        Part, "Fraction of unreserved memory that stays free for encoders."
     )
     runtime_memory: Value = cost(
-        Kept, "Memory of runtime and libraries on each chip.", plausible=(1e7, 1e10)
+        Kept, "Memory of the runtime and libraries on each chip.", plausible=(1e7, 1e10)
     )
     joined_memory: Value = cost(
         Kept, "Additional memory per chip for communication between chips.", plausible=(1e7, 1e10)
