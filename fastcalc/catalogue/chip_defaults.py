@@ -98,7 +98,7 @@ class Default(NamedTuple):
 
     @property
     def quantity(self) -> Quantity:
-        """The number in the form of a file's value."""
+        """The number as a quantity, in the form that a file would have."""
         if self.cores is not None:
             return Quantity(si=self.cores, text=f"{self.cores:.0f}", source=self.path)
         raw = MEDIANS[self.row].by_kind[self.kind]

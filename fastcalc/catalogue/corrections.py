@@ -1,7 +1,7 @@
-"""Corrections of a file that cannot change its meaning, as written by `fastcalc check --fix`.
+"""Safe corrections of a file, as written by `fastcalc check --fix`.
 
-A misspelt key is corrected only if exactly one known key of its mapping is one letter away, is not
-used in that mapping, and accepts the value. A format or unit is corrected if it is a different
+A misspelled key is corrected only if exactly one known key of its mapping is one letter away, is
+not used in that mapping, and accepts the value. A format or unit is corrected if it is a different
 spelling, such as ``FP8`` or ``TBps``. ``80 Gb`` may mean 10 GB or 80 GB, so the user must decide.
 """
 
@@ -25,7 +25,7 @@ _MEANT = re.compile(r"'([^']+)' is not a (unit|weight|KV) .*did you mean '([^']+
 
 
 def key_meant(key: str, valid: Iterable[str]) -> str | None:
-    """Find the only known key that differs from a misspelt key by one typing error.
+    """Find the only known key that differs from a misspelled key by one typing error.
 
     >>> key_meant("vndor", ["vendor", "name"]), key_meant("fp1", ["fp16", "fp8"])
     ('vendor', None)

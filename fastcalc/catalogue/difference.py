@@ -79,7 +79,7 @@ _POSITION = re.compile(r"\[([0-9]+)\]")
 
 @dataclass(frozen=True)
 class Change:
-    """A value that replaces the one in an entry's file; without a name, in all entries with it.
+    """A what-if change: a value that replaces one in the named entry, or in all that have it.
 
     path : the words between the dots that a user wrote; names in a file may also contain dots
     """

@@ -80,7 +80,7 @@ def is_of_another_program(document: Document) -> bool:
 
 
 def _keys(document: Document) -> set[str]:
-    """List the top-level keys of a document, with misspelt keys corrected."""
+    """List the top-level keys of a document, with misspelled keys corrected."""
     return set(map(_meant, document.data)) if isinstance(document.data, dict) else set()
 
 

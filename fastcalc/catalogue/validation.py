@@ -42,7 +42,7 @@ _WANTED = {
 def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | None, list[Fault]]:
     """Validate a document, and return its entry, or None, and its faults.
 
-    Faults of unknown keys come first, because a misspelt key also causes a missing key.
+    Faults of unknown keys come first, because a misspelled key also causes a missing key.
     """
     try:
         if schema not in document.entries:
@@ -59,7 +59,7 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
     ]
     faults = _with_right_keys(document, placed, schema)
     faults.sort(key=lambda fault: (fault.rule != "ST015", fault.line, fault.column))
-    # No further fault is reported for the key that a misspelt key stands for.
+    # No further fault is reported for the key that a misspelled key stands for.
     misspelt = [_MISSPELT.search(fault.message) for fault in faults if fault.rule == "ST015"]
     keys = [f"{match[1]}.{match[2]}" if match[1] else match[2] for match in misspelt if match]
     meant = {f"'{key}' is missing" for key in keys}

@@ -1,4 +1,4 @@
-"""Searches that run in rounds, so that the questions of all searches are answered together."""
+"""Parallel searches that run in rounds, so that their questions are evaluated in batches."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress

@@ -25,7 +25,7 @@ class Sharding:
 
     @property
     def cuts_layers(self) -> bool:
-        """Whether layers must be sharded or copied, which chips with whole layers cannot do."""
+        """Whether layers must be sharded or copied, which chips with unsplit layers cannot do."""
         return any((ranks or 1) > 1 for ranks in (self.tp, self.ep, self.dp))
 
     @property

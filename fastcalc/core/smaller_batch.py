@@ -15,7 +15,7 @@ from fastcalc.formulas.solving import largest_reaching
 from fastcalc.formulas.types import ArrayLike, Floats
 
 Batches: TypeAlias = npt.NDArray[np.int64]
-"""Batches as integers."""
+"""An array of integer batch sizes."""
 
 ROUNDING = 1e-12
 """The relative tolerance within which a target speed is met."""

@@ -36,7 +36,7 @@ class StartCheck:
 
     @cached_property
     def is_failed(self) -> bool:
-        """Whether the engine stops, for engines with known checks."""
+        """Whether the engine fails to start, if its checks are known."""
         return self.is_share_taken or self.room < self.least_room
 
     @property

@@ -61,7 +61,7 @@ class RebuiltSequence(Sequence[Row]):
 
     @abstractmethod
     def at(self, position: int) -> Row:
-        """Rebuild the item at a position from 0 to the length."""
+        """Rebuild the item at a non-negative position."""
 
     @overload
     def __getitem__(self, index: int) -> Row: ...

@@ -46,7 +46,7 @@ class FittedValue:
 
 @dataclass(frozen=True)
 class ParameterFamily:
-    """Engines from their files, and their fitted values, parents first."""
+    """The engines in files that extend each other, and their fitted values, parents first."""
 
     engines: dict[str, Engine]
     nodes: tuple[FittedValue, ...]

@@ -75,7 +75,7 @@ _AT_ONCE = 4000
 
 @dataclass(frozen=True)
 class Validation:
-    """Predictions, unpredictable measurements with reasons, and scores of all groups."""
+    """The result of a validation: predictions, skipped measurements, and scores by group."""
 
     predictions: Sequence[Prediction]
     skipped: Sequence[Skipped]

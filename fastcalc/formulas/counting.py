@@ -68,7 +68,7 @@ def latent_attention_matrices(
 
 
 def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) -> Array:
-    r"""Count the weights in a feed-forward network or in one expert. [1]
+    r"""Count the weights of a feed-forward network or of one expert. [1]
 
     .. math:: P = m \, h \, f
 

@@ -64,11 +64,11 @@ class Recorded(NDArrayOperatorsMixin):
         return self
 
     def __bool__(self) -> NoReturn:
-        """Refuse to be used in a branch."""
+        """Raise an error, because a recorded number cannot be used in a branch."""
         raise UnrecordableError("a choice by the value of an argument")
 
     def __float__(self) -> NoReturn:
-        """Refuse conversion to a constant."""
+        """Raise an error, because a recorded number is not a constant."""
         raise UnrecordableError("an argument as a constant")
 
     __int__ = __float__

@@ -1,4 +1,4 @@
-"""Mixed traffic: prefill and decode that share one replica."""
+"""Prefill and decode that share a replica, and disaggregated prefill."""
 
 import numpy as np
 

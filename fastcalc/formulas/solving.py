@@ -52,7 +52,7 @@ def bisect(
 
 
 def bisect_integers(holds: Callable[[int], bool], yes: int, no: int) -> tuple[int, int]:
-    """Find two neighbouring integers of which only the first meets a condition.
+    """Find two adjacent integers of which only the first meets a condition.
 
     >>> bisect_integers(lambda count: count * count < 50, 0, 100)
     (7, 8)

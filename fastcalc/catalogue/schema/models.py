@@ -103,7 +103,7 @@ class LatentAttention(Entry):
 
 
 class CompressedAttention(Entry):
-    """DeepSeek V4's attention: one vector is the key and value of all heads.
+    """DeepSeek V4's compressed attention, in which one vector is the key and value of all heads.
 
     It reads the last ``window`` tokens and, with ``compression``, one entry for every
     ``compression`` earlier tokens.
@@ -153,7 +153,7 @@ class LinearAttention(Entry):
 
 
 class DenseFFN(Entry):
-    """A feed-forward network that every token uses as a whole."""
+    """A dense feed-forward network."""
 
     kind: Literal["dense"]
     width: Whole
@@ -289,7 +289,7 @@ Uncounted = Literal[
 
 
 class Model(NamedEntry):
-    """A language model: its whole shape, or the minimum that is published for a closed model.
+    """A language model, described by its whole shape or by what is published of a closed model.
 
     ``norm_bias`` doubles every norm. ``residual_streams`` are used by hyper-connections.
     ``group_formats`` are the formats of matrix groups that are not in ``weight_format``, each a

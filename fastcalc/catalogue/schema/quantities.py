@@ -124,7 +124,7 @@ class NamedEntry(Entry):
 
 
 class Source(Entry):
-    """A document from which numbers were taken."""
+    """A source document of numbers in a file."""
 
     title: str
     url: str | None = None

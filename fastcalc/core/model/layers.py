@@ -122,7 +122,7 @@ def count_layer(block: Block, model: Model) -> LayerCount:
 
 
 def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
-    """Count a feed-forward network, dense or with experts."""
+    """Count the parameters of a feed-forward network, dense or with experts."""
     if ffn is None:
         return LayerCount()
     if isinstance(ffn, DenseFFN):
@@ -144,7 +144,7 @@ def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
 
 
 def count_attention(attention: AnyAttention | None, hidden: float) -> LayerCount:
-    """Count an attention or state layer of any type."""
+    """Count the parameters, caches and state of attention or a state layer."""
     if attention is None:
         return LayerCount()
     if isinstance(attention, Attention):

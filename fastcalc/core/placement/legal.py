@@ -321,14 +321,14 @@ class LegalLayouts:
         """Check whether heads can be divided, which includes padding on multi-rank chips.
 
         Source: get_number_of_extra_heads in parallel_layers/pad.py of AWS's neuronx-distributed.
-        The cost of padding is not modelled.
+        The cost of padding is not modeled.
         """
         return self.padded_heads(tp) == 0 or (
             self.machine.ranks > 1 and tp <= common_heads(self.work)
         )
 
     def padded_heads(self, tp: int) -> int:
-        """Count the heads that pad the last ranks of a tensor-parallel group. [1]"""
+        """Count the padding heads on the last ranks of a tensor-parallel group. [1]"""
         return -common_heads(self.work) % tp
 
     def mode_notes(self, layout: Layout) -> list[str]:
