@@ -1,10 +1,14 @@
 """How a value follows from what its source prints: words, chains and counts of a reading."""
 
+from datetime import date
+from types import SimpleNamespace
+
 import pytest
 
 from fastcalc.features.check.document import WrittenNumber
 from fastcalc.features.check.notes import _chains, _counts, prints
 from fastcalc.features.check.printed import values
+from fastcalc.features.check.rules.board import year_is_plausible
 from tests.helpers import every
 
 
@@ -114,3 +118,23 @@ def test_a_share_of_the_cores_is_a_count():
 )  # fmt: skip
 def test_prefixes_of_printed_numbers(text, dimension, value):
     assert values(text, dimension)[0] == pytest.approx(value)
+
+
+@every(
+    "year,is_hypothetical,is_plausible",
+    [
+        (2012, None, True),
+        (2011, None, False),
+        # Two years from today, and 15 for what is not on sale.
+        (2028, None, True),
+        (2029, None, False),
+        (2029, False, False),
+        (2041, True, True),
+        (2042, True, False),
+        (None, None, True),
+    ],
+)
+def test_years_of_release(year, is_hypothetical, is_plausible):
+    sheet = SimpleNamespace(year=year, at=lambda _: is_hypothetical)
+    found = [*year_is_plausible(sheet, SimpleNamespace(today=date(2026, 12, 31)))]
+    assert len(found) == (not is_plausible)

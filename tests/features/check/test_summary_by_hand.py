@@ -1,8 +1,9 @@
-"""The last line of a check, from made-up reports."""
+"""The last line of a check and what it corrects, from made-up reports and faults."""
 
 from types import SimpleNamespace
 
 from fastcalc.features.check.answer import summary
+from fastcalc.features.check.run import _corrected
 from fastcalc.mentions import as_flags
 from tests.helpers import every
 
@@ -37,3 +38,28 @@ def test_a_check_is_summed_up_in_a_line(facts, text):
     report = SimpleNamespace(**(usual | facts))
     report.count = lambda word: sum(one.severity == word for one in report.faults)
     assert as_flags(summary(report)) == text
+
+
+@every(
+    "faults,text,count",
+    [
+        ([(1, 1, "ab", "x")], b"xcd\nef\n", 1),
+        # In the order of the file, and next to each other.
+        ([(2, 1, "ef", "y"), (1, 3, "cd", "z"), (1, 1, "ab", "x")], b"xz\ny\n", 3),
+        # Those that overlap are left to the user.
+        ([(1, 1, "abc", "x"), (1, 3, "cd", "z"), (2, 2, "f", "y")], b"abcd\ney\n", 1),
+        # What is written differently, or after the end, is not replaced; of equal ones one is.
+        ([(1, 1, "ac", "x"), (9, 1, "ab", "x")], b"abcd\nef\n", 0),
+        ([(1, 2, "b", "x"), (1, 2, "b", "x")], b"axcd\nef\n", 1),
+    ],
+)
+def test_faults_of_a_file_are_corrected(faults, text, count, tmp_path):
+    path = tmp_path / "a.yaml"
+    for mark in (b"", "\ufeff".encode()):
+        path.write_bytes(mark + b"abcd\nef\n")
+        made = [
+            SimpleNamespace(line=line, column=column, replacement=(written, right))
+            for line, column, written, right in faults
+        ]
+        found = _corrected(path, made)
+        assert (found.after, found.faults) == (mark + text, count)

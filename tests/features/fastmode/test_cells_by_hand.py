@@ -18,6 +18,7 @@ from fastcalc.features.fastmode.records import Trial
 from fastcalc.features.fastmode.request import Fastmode
 from fastcalc.features.fastmode.smaller_batches import textbook
 from fastcalc.features.fastmode.smaller_models import _with_fewer_layers, _with_thinner_ffn
+from fastcalc.features.fastmode.solve import fastmode
 from fastcalc.features.fastmode.start import Base, most_chips
 from fastcalc.features.fastmode.waterfall import Factor
 from tests import made_up
@@ -431,3 +432,27 @@ def test_what_cannot_be_asked_of_a_fast_mode(given, refused):
     with pytest.raises(InputError) as error:
         run._check(request)
     return refused in str(error.value) or pytest.fail(str(error.value))
+
+
+@every(
+    "chips,batch,refused",
+    [
+        (1, 100_000, None),
+        (1, 400_000, "does not fit 1 made-up-chip chip, which fits at most 125,000; "),
+        (2, 4_000_000, "does not fit 2 made-up-chip chips, which fit at most 750,000; "),
+    ],
+)
+def test_a_batch_that_does_not_fit_is_refused(chips, batch, refused):
+    """Two bytes for a sequence: 0.25 MB besides the weights, and 1.5 MB on two chips."""
+    small = made_up.clocked(memory=[{"name": "M", "capacity": "1.25 MB", "bandwidth": "1000 TB/s"}])
+    scenario = replace(
+        clocked().scenario, hardware=small, batches=(batch,), sharding=Sharding(chips=chips)
+    )
+    if refused is None:
+        assert solve(scenario).fits
+        return
+    with pytest.raises(InputError, match=refused) as error:
+        fastmode(scenario, 100.0, ENTRIES)
+    needed = solve(scenario).min_chips[0]
+    assert needed > chips
+    assert str(error.value).endswith(f"chips={needed}")

@@ -29,6 +29,7 @@ from fastcalc.features.plan.page_tables import columns
 from fastcalc.features.plan.percentile_checks import _best_held, _may_be_closer, _most_replicas
 from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.pool_search import PoolSearch
+from fastcalc.features.plan.pools import _replaces, _worth_filling, _worth_sizing
 from fastcalc.features.plan.random_load import HeldLimits
 from fastcalc.features.plan.refine import Gaps, between
 from fastcalc.features.plan.regret import rising
@@ -590,3 +591,60 @@ def test_limits_are_checked_in_the_order_of_what_they_take(tpot, prefilled, ttft
     assert np.exp(limits._margin) == pytest.approx(margin, rel=0.011)
     assert limits.are_limited
     assert not HeldLimits(load, (replace(kind, ttft=inf, tpot=inf),), 0.99).are_limited
+
+
+@every(
+    "limit,tried",
+    [
+        # The smallest, those next to the limit and to twice it, and the fastest.
+        (2.0, [0, 3, 4, 5]),
+        (3.0, [0, 2, 3, 5]),
+        (10.0, [0, 5]),
+        (0.1, [0, 5]),
+        (0.5, [0, 4, 5]),
+    ],
+)
+def test_prefill_pools_about_a_limit_are_tried(limit, tried):
+    """Of 1 to 6 chips that take 9 to 0.5 s; a seventh of as many takes longer than the sixth."""
+    chips = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 6.0])
+    first = np.array([9.0, 7.0, 5.0, 3.0, 1.5, 0.5, 0.6])
+    assert _worth_sizing(np.arange(7), chips, first, limit).tolist() == tried
+    assert _worth_sizing(np.array([6]), chips, first, limit).tolist() == [6]
+    assert _worth_sizing(np.zeros(0, dtype=int), chips, first, limit).tolist() == []
+
+
+def a_pool(chips, capacity, *, width=1, seconds=1.0, sent=0.0):
+    return SimpleNamespace(
+        chips=chips, capacity=capacity, layout=SimpleNamespace(width=width), seconds=seconds,
+        kv_transfer_s=sent,
+    )  # fmt: skip
+
+
+@every(
+    "smaller,larger,replaces",
+    [
+        # Two of two chips for one of four.
+        (a_pool(2, 5.0), a_pool(4, 10.0), True),
+        (a_pool(2, 4.9), a_pool(4, 10.0), False),
+        (a_pool(2, 9.0), a_pool(5, 10.0), False),
+        (a_pool(2, 5.0, width=2), a_pool(4, 10.0), False),
+        (a_pool(2, 5.0, seconds=1.1), a_pool(4, 10.0), False),
+        (a_pool(2, 5.0, sent=0.1), a_pool(4, 10.0), False),
+        (a_pool(2, 5.0, width=2, seconds=0.9, sent=0.1), a_pool(4, 9.0, width=4, sent=0.2), True),
+    ],
+)
+def test_copies_of_a_smaller_replica_replace_a_larger(smaller, larger, replaces):
+    assert _replaces(smaller, larger) is replaces
+    assert _worth_filling([larger, smaller], 9.0) == [smaller, *[larger] * (not replaces)]
+
+
+def test_where_all_are_late_the_fastest_is_tried():
+    late = [
+        a_pool(2, 5.0, seconds=3.0),
+        a_pool(4, 9.0, seconds=2.0, sent=0.5),
+        a_pool(8, 9.0, seconds=2.8),
+    ]
+    assert _worth_filling(late, 2.4) == [late[1]]
+    assert _worth_filling(late, 2.5) == [late[1]]
+    assert _worth_filling(late, 3.0) == late[:2] + late[2:]
+    assert _worth_filling([], 1.0) == []
