@@ -8,7 +8,7 @@ import pytest
 from fastcalc.core.placement.layout import Layout
 from fastcalc.errors import InputError
 from fastcalc.features.measure.diagnosis_answer import DiagnosisAnswer
-from fastcalc.features.plan import candidates, class_groups, demand, notes, packing, refusal
+from fastcalc.features.plan import candidates, class_groups, demand, notes, packing, refusal, regret
 from fastcalc.features.plan.allocation import OwnedChips
 from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.class_groups import Groups
@@ -18,6 +18,9 @@ from fastcalc.features.plan.service import Service
 from tests.features.plan.test_plan_sentences import SECOND, UNPRICED, decision, deployed, plan
 from tests.features.plan.test_servers import server, values
 from tests.helpers import every
+
+MONTH = 730.0
+"""Hours."""
 
 
 @every(
@@ -340,3 +343,88 @@ def test_what_else_a_fleet_takes_of_a_limit(name, in_all):
         patch.setattr(refusal, "refusal", lambda decision: f"why: {decision}")
         rented.sharing.unserved = (pool,)
         assert refusal._mix_reasons(fleet, rented) == ["'chat': why: decision"]
+
+
+@every(
+    "run,weights,slowness,minutes",
+    [
+        # 160 s to start, a second for 0.75 GB, four batches: 300 s are five minutes, 301 s ten.
+        (30.0, 15e9, 1.0, 5),
+        (30.0, 15.75e9, 1.0, 10),
+        (15.0, 15e9, 2.0, 5),
+        (105.0, 15e9, 1.0, 10),
+        (1.0, 1e3, 1.0, 5),
+    ],
+)
+def test_what_a_measurement_takes(run, weights, slowness, minutes, monkeypatch):
+    """Two chips at 3.60 USD/h; a range of one deviation, of which half is left."""
+    monkeypatch.setattr(regret, "after_one_row", lambda spread: 0.5 * spread)
+    monkeypatch.setattr(regret, "TO_LOW_END", 2.0)
+    scenario = SimpleNamespace(
+        work=SimpleNamespace(weight_bytes=weights), hardware="h",
+        pricing=SimpleNamespace(per_chip_hour=lambda _: 3.6),
+    )  # fmt: skip
+    estimate = SimpleNamespace(
+        run=np.array([run]), speed=np.array([np.exp(2.0)]), low=np.array([1.0])
+    )
+    made = SimpleNamespace(
+        replica=SimpleNamespace(estimate=estimate), scenario=scenario, slowness=slowness,
+        layout=SimpleNamespace(chips=2),
+    )  # fmt: skip
+    found = regret._measured(made, lambda error: 10.0 * error)
+    assert (found.minutes, found.regret) == (minutes, 5.0)
+    assert found.usd == pytest.approx(7.2 * minutes / 60)
+    assert found.error == pytest.approx(np.exp(0.5))
+
+
+def regrets(plans, *, rate=1.0, costs=None, **changes):
+    """The regret of plans whose costs at each of nine speeds and at the expected one are given."""
+    service = Service(1.0, 1.0, rate=rate, **changes)
+    made = SimpleNamespace(service=service, of_each_chip=plans, may_lead=lambda each: each.may_lead)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(regret, "_costs", lambda each, *_: (costs or {}).get(each.name, [1.0] * 9))
+        patch.setattr(regret, "expected_regret", lambda costs, **_: costs.max(axis=1))
+        patch.setattr(regret, "regret_after", lambda **_: 0.0)
+        patch.setattr(
+            regret, "_measured",
+            lambda each, _: SimpleNamespace(plan=each, regret=each.regret, usd=1.0),
+        )  # fmt: skip
+        return regret.regret_of(made, ["grid"])
+
+
+def bought(name, cost, *, low=1.0, leads=True, own=False, order=0.0, apart=None):
+    estimate = SimpleNamespace(low=low, passes=SimpleNamespace(own=own))
+    return SimpleNamespace(
+        name=name, cost=cost, may_lead=leads, prefill_scenario=apart, regret=order,
+        replica=SimpleNamespace(estimate=estimate),
+    )  # fmt: skip
+
+
+def test_a_plan_that_slow_chips_miss_is_joined_by_another():
+    """1 USD/h, or 2 of b where 1 of a is too slow: 3 at most, of b 2 + 1; 730 hours a month."""
+    slow = {"a": [1.0] * 8 + [np.inf], "b": [2.0] * 8 + [9.0]}
+    found = regrets([bought("a", 1.0, order=2.0), bought("b", 2.0, order=1.0)], costs=slow)
+    assert found.expected == [3 * MONTH, 3 * MONTH]
+    # In the order of what they leave, and none of what is measured already.
+    assert [each.plan.name for each in found.measurements] == ["b", "a"]
+    own = regrets([bought("a", 1.0, own=True), bought("b", 2.0)])
+    assert [each.plan.name for each in own.measurements] == ["b"]
+    # The first three that may lead are compared.
+    several = [bought(name, 1.0, leads=name != "b") for name in "abcde"]
+    assert [each.name for each in regrets(several).plans] == ["a", "c", "d"]
+
+
+@every(
+    "plans,changes",
+    [
+        ([], {}),
+        ([bought("a", 1.0)], {"rate": None}),
+        ([bought("a", 1.0)], {"objective": "watts"}),
+        ([bought("a", 1.0)], {"is_fleet": True}),
+        ([bought("a", 1.0), bought("b", 1.0, low=None)], {}),
+        ([bought("a", 1.0), bought("b", 1.0, apart="chips")], {}),
+        ([bought("a", 1.0)], {"costs": {"a": [1.0] * 8 + [np.inf]}}),
+    ],
+)
+def test_where_no_regret_is_known(plans, changes):
+    assert regrets(plans, **changes) is None

@@ -7,8 +7,9 @@ import pytest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.features.plan.class_table import OVER, UPPER, _slowest
-from fastcalc.features.plan.deployments_asked import _formats, _in_full, _run_by
+from fastcalc.features.plan.deployments_asked import _formats, _in_full, _run_by, scenarios_of
 from fastcalc.features.plan.replica_options import _Best
+from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.scored import Scored
 from tests.helpers import every, read_or_refusal
 
@@ -134,3 +135,13 @@ def test_the_slowest_of_a_class(percentiles, share, is_random, is_over, cell):
         over=lambda _: is_over,
     )  # fmt: skip
     assert _slowest("ttft", served) == cell
+
+
+@every("objective,skips", [("usd", True), ("watts", False), ("chips", False)])
+def test_chips_of_marketplaces_are_skipped_where_prices_count(objective, skips):
+    """Chips of a vendor, of which some are rented only on marketplaces."""
+    notes = []
+    request = FindPlans(model="llama-3.1-8b", on=["nvidia"], objective=objective)
+    found = scenarios_of(request, ENTRIES.model("llama-3.1-8b"), notes)
+    assert any(scenario.quote.is_marketplace for scenario in found) is not skips
+    assert any("only on marketplaces are skipped" in note for note in notes) is skips
