@@ -610,3 +610,57 @@ def test_what_a_script_expects(ttft, deviations, share, lines):
     assert found[1:3] == lines
     assert ("waiting for others" in found[3]) is (ttft > 0.4)
     assert found[-1].startswith("Made up as of ")
+
+
+MIX = """version: "2"
+aggregate_rate: 10
+clients:
+  - {id: chat, rate_fraction: 0.7, input_distribution: 1000, output_distribution: 300,
+     ttft: 1s, tpot: 50ms}
+  - {id: documents, rate_fraction: 0.3, input_distribution: 30000, output_distribution: 100,
+     ttft: 10s, tpot: 200ms}
+"""
+
+
+@every(
+    "program,chip,counts,started",
+    [
+        # A host of eight chips: one server of the first pool, and seven of the second.
+        ("vllm", "h100-sxm", (), [(f"{at}", f"{8000 + at}") for at in range(8)]),
+        ("vllm", "h100-sxm", (1, 2), [("0", "8000"), ("1", "8001"), ("2", "8002")]),
+        ("sglang", "mi300x", (0, 2), [("0", "30000"), ("1", "30001")]),
+    ],
+)
+def test_servers_of_several_pools_run_at_once(tmp_path, program, chip, counts, started):
+    """Each stub ends when all have started, so a server in the foreground would never end."""
+    mix, log = tmp_path / "mix.yaml", tmp_path / "log"
+    mix.write_text(MIX)
+    log.write_text("")  # each case starts with none
+    table = fastcalc.plan("llama-3.1-8b", traffic=str(mix), on=chip, tp=1, emit=program)
+    written = table.details["servers"]
+    assert len(table) == 2
+    assert written.count("wait\n") == 1
+    devices = "CUDA" if chip == "h100-sxm" else "HIP"
+    engine = tmp_path / ("vllm" if program == "vllm" else "python")
+    engine.write_text(
+        f'#!/bin/sh\necho "${devices}_VISIBLE_DEVICES $@" >> {log}\n'
+        f"until [ $(wc -l < {log}) -ge {len(started)} ]; do sleep 0.05; done\n"
+    )
+    engine.chmod(0o755)
+    given = {f"SERVERS_{index}": str(count) for index, count in enumerate(counts, 1)}
+    search = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(
+        [shutil.which("bash"), "-c", written], env={"PATH": search} | given, timeout=60, check=True
+    )
+    lines = log.read_text().splitlines()
+    assert sorted((line.split()[0], line.split()[-1]) for line in lines) == started
+
+
+def test_pools_have_options_files_of_their_own(tmp_path):
+    """Servers in the background read the options of their pool after those of the next exist."""
+    mix = tmp_path / "mix.yaml"
+    mix.write_text(MIX)
+    asked = {"on": "h100-sxm", "tp": 1, "emit": "trtllm"}
+    text = fastcalc.plan("llama-3.1-8b", traffic=str(mix), **asked).details["servers"]
+    assert re.findall("cat > (.*) <<", text) == ["trtllm-all-1.yaml", "trtllm-all-2.yaml"]
+    assert re.findall("--config (\\S+)", text) == ["trtllm-all-1.yaml", "trtllm-all-2.yaml"]

@@ -215,20 +215,20 @@ class TensorrtLlm(Program):
         if layout.dp > 1 and layout.tp > 1:
             yield f"its attention replicas have a rank each: {layout.width}, expected {layout.dp}"
 
-    def router(self, plan: Plan) -> Iterator[str]:
+    def router(self, plan: Plan, ending: str = "") -> Iterator[str]:
         """Yield the lines that start TensorRT-LLM's router between prefill and decode servers."""
         counts = {"context": plan.prefill_replicas, "generation": plan.replicas}
         yield comment(f"a router, with the addresses of the servers in place of {_HOST}")
-        yield "cat > disaggregated.yaml <<'END'"
+        yield f"cat > disaggregated{ending}.yaml <<'END'"
         for role, count in counts.items():
             urls = [f"{_HOST}-{role}-{index}:8000" for index in range(1, int(count) + 1)]
             yield f"{role}_servers: {to_json({'num_instances': int(count), 'urls': urls})}"
         yield "END"
-        yield "trtllm-serve disaggregated -c disaggregated.yaml"
+        yield f"trtllm-serve disaggregated -c disaggregated{ending}.yaml"
 
 
 def _options_name(server: Server) -> str:
-    return f"trtllm-{server.role}.yaml"
+    return f"trtllm-{server.role}{server.ending}.yaml"
 
 
 class LlamaCpp(Program):

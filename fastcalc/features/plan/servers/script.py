@@ -1,6 +1,7 @@
 """A shell script that starts the servers of a plan, with expected performance as comments."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 
 from fastcalc import __version__
@@ -25,9 +26,26 @@ from fastcalc.quoting import ShellText, comment, shell_word
 from fastcalc.written import many
 
 
+@dataclass(frozen=True)
+class PoolOnHost:
+    """One of several pools, and how many of its servers a host starts.
+
+    index : number of the pool, from 1
+    servers : servers on a host, unless the user states another number [1]
+    """
+
+    index: int
+    servers: int
+
+
 def scripts(planned: PlannedFleet, program: str) -> str:
-    """Write the script that starts the servers of all pools."""
-    return "\n".join(
+    """Write the script that starts the servers of all pools.
+
+    Servers of several pools run in the background, on chips and ports that follow each other.
+    """
+    pools = [pool for _, pool in planned.pools]
+    hosts = _pools_on_host([pool.plan for pool in pools]) if len(pools) > 1 else [None]
+    sections = [
         script(
             program,
             pool.plan,
@@ -35,9 +53,29 @@ def scripts(planned: PlannedFleet, program: str) -> str:
             planned.model_name(pool),
             commands_of(pool.plan, planned.typed),
             None if planned.is_of_one_class else _first_tokens(planned, index),
+            host,
         )
-        for index, (_, pool) in enumerate(planned.pools, 1)
+        for index, (pool, host) in enumerate(zip(pools, hosts, strict=True), 1)
+    ]
+    if len(pools) == 1:
+        return sections[0]
+    told = comment(
+        f"{many(len(pools), 'pool')}: run this on each host, with the number of its servers of "
+        f"pool 1 as {_SERVERS}_1, of pool 2 as {_SERVERS}_2 and so on (0 if it has none)"
     )
+    return "\n".join([told, f"{_first_port(PROGRAMS[program])}\n", *sections, "wait\n"])
+
+
+def _pools_on_host(plans: Sequence[Plan]) -> list[PoolOnHost]:
+    """Fill a host with servers of the first pool, then of others on the same chip type."""
+    free, pools = HOST_CHIPS, []
+    for index, plan in enumerate(plans, 1):
+        chips = min(plan.layout.chips, HOST_CHIPS)
+        is_same = plan.scenario.hardware.id == plans[0].scenario.hardware.id
+        servers = min(int(plan.replicas), free // chips) if is_same else 0
+        free -= servers * chips
+        pools.append(PoolOnHost(index, servers))
+    return pools
 
 
 def _first_tokens(planned: PlannedFleet, index: int) -> str | None:
@@ -57,12 +95,14 @@ def script(
     name: str,
     commands: Sequence[str],
     first_tokens: str | None = None,
+    pool: PoolOnHost | None = None,
 ) -> str:
     """Write the script that starts the servers of a plan.
 
     name : name of the model, as the user typed it
     commands : commands that print the expected performance
     first_tokens : TTFT in words, or None for the TTFT that is compared with its limit
+    pool : the pool of these servers, if the script starts several
 
     Raises InputError if the plan offloads weights or caches to host memory, if the program does not
     support the cache format, or if it cannot serve the plan.
@@ -94,11 +134,13 @@ def script(
         lines.append(
             comment("prefill and decode servers run on hosts of their own: start each there")
         )
-        lines += ["", *_servers(starter, plan, "prefill", name)]
-        lines += ["", *_servers(starter, plan, "decode", name)]
-        lines += ["", *starter.router(plan)]
+        lines += ["", *_servers(starter, plan, "prefill", name, pool)]
+        lines += ["", *_servers(starter, plan, "decode", name, pool)]
+        *router, last = starter.router(plan, f"-{pool.index}" if pool else "")
+        lines += ["", *router, last if pool is None or last.startswith("#") else f"{last} &"]
     else:
-        lines += ["", *_servers(starter, plan, "all", name)]
+        lines += ["", *_servers(starter, plan, "all", name, pool)]
+        lines += ["wait"] if pool is None and lines[-1] == "done" else []
     return "\n".join(lines) + "\n"
 
 
@@ -126,7 +168,9 @@ def _expected(plan: Plan, service: Service, name: str, first_tokens: str | None)
 _WORK = {"all": "prompts and decode", "prefill": "prompts", "decode": "decode"}
 
 
-def _servers(program: Program, plan: Plan, role: Role, name: str) -> Iterator[str]:
+def _servers(
+    program: Program, plan: Plan, role: Role, name: str, pool: PoolOnHost | None = None
+) -> Iterator[str]:
     """Yield the lines that start the servers of a host, with a comment on their number."""
     server = server_of(program, plan, role, name)
     count = plan.prefill_replicas if role == "prefill" else plan.replicas
@@ -134,15 +178,22 @@ def _servers(program: Program, plan: Plan, role: Role, name: str) -> Iterator[st
     yield comment(f"{many(count, 'server')} for {_WORK[role]}, on {cut(server.layout)}{chip} each:")
     per_host = min(int(count), HOST_CHIPS // server.layout.chips)
     devices = _DEVICES.get(scenario_of(plan, role).hardware.vendor)
-    is_looped = per_host > 1 and role == "all" and devices is not None
-    if is_looped:
+    looped = per_host if per_host > 1 and role == "all" and devices else 0
+    if pool is not None:
+        server = replace(server, ending=f"-{pool.index}")
+        looped = pool.servers if role != "prefill" else 0
+        yield comment(
+            f"{_count_of(pool, role)}: how many of them start on this host (default {looped})"
+        )
+    elif looped:
         yield comment(
             f"run this on each host, with the number of its servers as {_SERVERS} ({per_host} on "
             f"{server.layout.chips * per_host} chips)"
         )
-    elif per_host > 1:
-        yield comment("servers that share a host need chips and a --port of their own")
-    elif count > 1:
+    if per_host > 1 and not (devices and (looped or pool)):
+        and_ports = "" if pool else " and a --port"
+        yield comment(f"servers that share a host need chips{and_ports} of their own")
+    elif count > 1 and per_host < 2:
         hosts = "hosts" if server.hosts > 1 else "a host"
         yield comment(f"start each on {hosts} of its own")
     yield comment(
@@ -158,24 +209,40 @@ def _servers(program: Program, plan: Plan, role: Role, name: str) -> Iterator[st
     if server.hosts > 1:
         yield comment(program.on_hosts(server))
     yield from program.options_file(server)
-    if devices is not None and is_looped:
-        yield from _on_one_host(program, server, per_host, devices)
-    else:
+    if pool is None and not looped:
         yield from lines_of(program.start(server))
+        return
+    if pool is None:
+        yield _first_port(program)
+    variable = _count_of(pool, role)
+    yield from _on_one_host(program, server, f"{variable}:-{looped}", devices)
 
 
-def _on_one_host(program: Program, server: Server, count: int, devices: str) -> Iterator[str]:
+def _on_one_host(
+    program: Program, server: Server, count: str, devices: str | None
+) -> Iterator[str]:
     """Yield the lines that start all servers of a host, on separate chips and ports.
 
-    count : servers per host, unless the user states another number [1]
-    devices : variable that lists the chips of a server
+    count : variable with the number of servers on this host, and its value unless set
+    devices : variable that lists the chips of a server, if there is one
     """
-    chips, port = server.layout.chips, ShellText(f"$(({program.port} + i))")
-    yield f"for i in $(seq 0 $((${{{_SERVERS}:-{count}}} - 1))); do"
-    several = f"$(seq -s , $((i * {chips})) $((i * {chips} + {chips - 1})))"
-    yield f"export {devices}={several if chips > 1 else '$i'}"
-    yield from lines_of([*program.start(server), "--port", port, ShellText("&")])
-    yield from ("done", "wait")
+    chips = server.layout.chips
+    yield f"for i in $(seq ${{{count}}}); do"
+    if devices and server.hosts == 1:
+        several = f"$(seq -s , $chip $((chip + {chips - 1})))"
+        yield f"export {devices}={several if chips > 1 else '$chip'}"
+    yield from lines_of([*program.start(server), "--port", ShellText("$port"), ShellText("&")])
+    yield from (f"chip=$((chip + {chips})) port=$((port + 1))", "done")
+
+
+def _first_port(program: Program) -> str:
+    """Set the shell variables of the next free chip and port of this host."""
+    return f"chip=0 port={program.port}"
+
+
+def _count_of(pool: PoolOnHost | None, role: Role) -> str:
+    """Name the shell variable of the number of servers on this host."""
+    return f"{_SERVERS}{f'_{pool.index}' if pool else ''}{'_PREFILL' * (role == 'prefill')}"
 
 
 _SERVERS = "SERVERS"

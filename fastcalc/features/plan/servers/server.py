@@ -82,6 +82,7 @@ class Server:
     draft_is_head : whether that is an EAGLE-3 head
     split_mode : flag that chooses the layout, for an engine that has few
     captures_graphs : whether it runs decode as CUDA graphs
+    ending : end of the name of its options file, which tells pools apart
     """
 
     checkpoint: str
@@ -99,6 +100,7 @@ class Server:
     role: Role = "all"
     split_mode: str | None = None
     captures_graphs: bool = True
+    ending: str = ""
 
     @property
     def hosts(self) -> int:
@@ -154,8 +156,11 @@ class Program(ABC):
         """Yield what else the user has to know or to do."""
         yield from ()
 
-    def router(self, _: Plan) -> Iterator[str]:
-        """Yield the lines of the router between the prefill and the decode servers."""
+    def router(self, _: Plan, ending: str = "") -> Iterator[str]:  # noqa: ARG002
+        """Yield the lines of the router between the prefill and the decode servers.
+
+        ending : end of the name of its configuration file, which tells pools apart
+        """
         yield comment(
             f"a router sends prompts to the first, the rest to the others: {self.routers}"
         )
