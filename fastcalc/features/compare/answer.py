@@ -309,7 +309,7 @@ def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
     return [
         meaning
         for word, meaning in _MEANINGS.items()
-        if any(cell.startswith(word) for cell in cells)
+        if any(cell.startswith(word) or f", {word}" in cell for cell in cells)
     ]
 
 

@@ -49,8 +49,8 @@ class OtherValue:
 class Effect:
     """The effect of a parameter on each figure, with one element per batch.
 
-    elasticity : relative change of each figure per relative change of the parameter; integers of a
-        model, and the largest batch, use the change for 10% more [1]
+    elasticity : relative change of each figure per relative change of the parameter; integers, and
+        the largest batch, use the change for 10% more [1]
     raised, lowered : values 10% higher and lower
     reach : ratio of the speed at the best valid value to the present speed [1]
     enough : value above which less than a hundredth of the gain is left; nan if no other value has
@@ -106,7 +106,10 @@ def _effect(figures: MovedFigures, base: Answers, lever: Lever) -> Effect | None
     if lever.file == "model":
         effect = Effect(lever, over_step, raised, lowered, void, void.copy())
         return None if raised.value is None else effect
-    slope = _local_slope(figures, base, lever)._replace(largest_batch=over_step.largest_batch)
+    slope = over_step  # less than a whole chip of a domain is none, which would be a jump
+    if raised.value is None or not lever.number.limit.is_whole:
+        local = _local_slope(figures, base, lever)
+        slope = local._replace(largest_batch=over_step.largest_batch)
     low, high = _ends(figures, lever)
     fastest = np.maximum(np.maximum(low, high), base.speed)
     return Effect(lever, slope, raised, lowered, fastest / base.speed, void)

@@ -226,8 +226,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         Column(
             f"{key}_elasticity",
             "ratio",
-            "elasticity: percent per percent of the number; for whole numbers of a model, at "
-            "that value",
+            "elasticity: percent per percent of the number; for whole numbers, at that value",
             partial(MovedNumber.slope, figure=figure),
         )
         for figure, key in KEYS.items()

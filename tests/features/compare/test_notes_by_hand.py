@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from fastcalc.features.compare import notes, prefix
+from fastcalc.features.compare import answer, notes, prefix
 from tests.helpers import every, run_once
 
 
@@ -130,3 +130,19 @@ def test_where_loading_a_prompt_beats_computing_it(monkeypatch):
     assert [*notes._prefix(stored)] == []
     stored.scenario.traffic.prefix_hit, stored.scenario.memory.prefix_tier = 0.5, None
     assert [*notes._prefix(stored)] == []
+
+
+@every(
+    "cell,words",
+    [
+        ("memory", []),
+        ("needs 8", ["needs N"]),
+        ("no place", ["no place"]),
+        # Batches that do not fit share a row, with a cell of each.
+        ("needs 8, no place", ["needs N", "no place"]),
+        ("fits on 2, needs 8, no place", ["needs N", "fits on N", "no place"]),
+    ],
+)
+def test_the_key_explains_each_word_of_a_cell(cell, words):
+    meanings = answer._meanings([[{"limiter": cell}]])
+    assert [meaning.partition(":")[0] for meaning in meanings] == words

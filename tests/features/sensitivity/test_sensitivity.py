@@ -427,3 +427,13 @@ def test_the_least_pair_is_that_of_all_pairs(catalogue):
     for pair in combinations(ends, 2):
         moved = {lever: _better(lever, ends[lever], found.factor * 0.999) for lever in pair}
         assert not target.reached(figures.at(moved))
+
+
+def test_a_chip_more_in_a_full_domain_changes_nothing(fastcalc):
+    """Eight chips in a domain of eight: 1% less is no chip less, which would leave the domain."""
+    asked = ("--on", "b200", "--batch", "32", "--chips", "8")
+    table = fc.sensitivity("kimi-k2", on="b200", batch=32, chips=8)
+    (domain,) = (row for row in table if row["path"] == "links.scale_up.domain")
+    assert (domain["value"], domain["chips"], domain["more_value"]) == (8, 8, 9)
+    assert domain["tokens_per_s_per_user_elasticity"] == 0.0
+    assert "parameter is chips per" not in words(fastcalc("sensitivity", "kimi-k2", *asked).out)
