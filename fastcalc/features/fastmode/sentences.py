@@ -14,6 +14,7 @@ from fastcalc.features.fastmode.smaller_models import SmallerShape
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.features.fastmode.start import WAFERS, most_chips
 from fastcalc.kit.answer.numbers_as_text import capital, counted, dollars, number, parameters
+from fastcalc.kit.answer.record_tables import output_price
 from fastcalc.kit.answer.row_words import near_one
 from fastcalc.mentions import option
 from fastcalc.written import many
@@ -75,7 +76,11 @@ def _means_and_cost(solution: SpeedupOptions, best: Option) -> tuple[str, str]:
         technique = best.change
     cost = record["cost_multiple"]
     if cost is None:
-        return technique, "without a known price"
+        is_priced = record["usd_per_mtok_output"] is not None
+        return (
+            technique,
+            f"at {output_price(record)}/Mtok" if is_priced else "without a known price",
+        )
     low, high = record["cost_multiple_low"], record["cost_multiple_high"]
     within = "" if low is None else f" (80% range {near_one(low)} to {near_one(high)})"
     return technique, f"at {dollars(cost)}x today's cost{within}"

@@ -638,7 +638,7 @@ FAST = re.compile(
 )
 WAY = re.compile(
     r"(?P<way>.+?),? (?:at (?P<cost>[\d.,]+)x(?: today's cost)?(?: \((?:80% range )?"
-    r"(?P<low>[\d.,]+) to (?P<high>[\d.,]+)\))?|(?P<free>without a known price))"
+    r"(?P<low>[\d.,]+) to (?P<high>[\d.,]+)\))?|(?P<free>without a known price|at \$[\d.,?]+/Mtok))"
 )
 LAW = re.compile(r"Factors of [a-zA-Z ]+: ([\d.,]+)x = (.*?)(?:; cost ([\d.,]+)x)?\. ")
 

@@ -269,6 +269,11 @@ def test_options_whose_low_end_reaches_the_speed_are_named(reaching, named, monk
         ("newer-hardware", "b200", 1, {}, "b200", "at 2.00x today's cost"),
         ("two-tricks", "b200 + fp8", 2, {}, "b200 + fp8", "at 2.00x today's cost"),
         ("more-chips", "tp2", 1, {"cost_multiple": None}, "more chips (tp2)", "without a known price"),
+        # Today's chips have no price, but others may.
+        (
+            "newer-hardware", "b200", 1, {"cost_multiple": None, "usd_per_mtok_output": 0.022},
+            "b200", "at $0.022/Mtok",
+        ),
         (
             "more-chips", "", 1, {"cost_multiple_low": 1.5, "cost_multiple_high": 3.0},
             "more chips", "at 2.00x today's cost (80% range 1.5 to 3.0)",
@@ -278,8 +283,10 @@ def test_options_whose_low_end_reaches_the_speed_are_named(reaching, named, monk
 def test_an_option_and_its_cost_in_words(
     trick, change, tricks, record, technique, cost, monkeypatch
 ):
-    usual = {"trick": trick, "batch_ratio": 2.0, "cost_multiple": 2.0} | dict.fromkeys(
-        ("cost_multiple_low", "cost_multiple_high")
+    usual = (
+        {"trick": trick, "batch_ratio": 2.0, "cost_multiple": 2.0}
+        | dict.fromkeys(("cost_multiple_low", "cost_multiple_high", "usd_per_mtok_output"))
+        | {"undetermined": [], "low_confidence": []}
     )
     monkeypatch.setattr(sentences, "rows", lambda *_: [{}, usual | record])
     found = sentences._means_and_cost(None, Option(trick, change, tricks=tricks))
