@@ -363,7 +363,8 @@ def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
     """Yield which owned chips stay idle, and how the others serve the load."""
     chosen, owned = allocation.plan, allocation.owned
     if chosen is None:
-        yield f"{chips_of(allocation)} have no throughput: {refusal_of(allocation)}"
+        have = "has" if allocation.owned and allocation.chips == 1 else "have"
+        yield f"{chips_of(allocation)} {have} no throughput: {refusal_of(allocation)}"
         return
     service = allocation.decision.service
     if owned is None:

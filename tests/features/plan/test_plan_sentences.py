@@ -922,13 +922,13 @@ def test_idle_owned_chips(monkeypatch, is_power, left):
     assert said == ["Idle: 1 of 3 made-up-chip"] * left
 
 
-def test_chips_that_serve_nothing_say_why():
+@every("chips,said", [(1, "1 made-up-chip has"), (3, "3 made-up-chip have")])
+def test_chips_that_serve_nothing_say_why(chips, said):
     failed = ReplicaPool((arriving(1.0),), decision(candidates=0))
-    kind = owned(3, 1.0)
-    part = allocated(requests=0.0, kind=kind, chips=3, unserved=(failed,))
+    kind = owned(chips, 1.0)
+    part = allocated(requests=0.0, kind=kind, chips=chips, unserved=(failed,))
     assert told(page_notes._notes_of_allocation(part)) == (
-        "3 made-up-chip have no throughput: no layout to choose from holds one request of this "
-        "model"
+        f"{said} no throughput: no layout to choose from holds one request of this model"
     )
 
 
