@@ -213,7 +213,7 @@ def test_the_table_of_trust_adds_up(capsys, monkeypatch):
     counts = {one["group"]: one["n"] for one in answer["groups"]}
     assert whole == points
     assert (counts["all"], counts["part:SRAM machines"]) == (int(whole.replace(",", "")), int(seen))
-    hosted = re.search(r"in host memory, the median error of (\d+) further", said)[1]
+    hosted = re.search(r"(\d+) further measurements with weights offloaded to host memory", said)[1]
     assert len(answer["points"]) == counts["all"] + int(aside.replace(",", "")) + int(hosted)
 
 

@@ -302,7 +302,7 @@ def test_points_of_two_prompts_are_told_apart():
             "TTFT ms at 1, 1,000",
             "TTFT ms at 1, 4,000",
         ]
-        assert max(map(len, lines[: lines.index("Possible causes to check")])) <= width
+        assert max(map(len, lines[: lines.index("Settings to check")])) <= width
 
 
 def test_a_picture_stands_below_its_axis():

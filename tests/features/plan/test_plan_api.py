@@ -80,7 +80,7 @@ def test_owned_chips_break_even_once_in_note_and_record(capsys, monkeypatch, tra
     """
     asked = ("plan", "gpt-oss-120b", "--own", "h100-sxm=16", "--on", "h100-sxm", *traffic)
     ask = partial(run_once, capsys=capsys, monkeypatch=monkeypatch)
-    priced = (*asked, "--rate", "20/s", "--api", "0.6/0.6/2.4")
+    priced = (*asked, "--rate", "5/s", "--api", "0.6/0.6/2.4")
     (note,) = re.findall(r"\((\S+) Mtok per month, (\S+)% of their", words(ask(*priced).out))
     record = json.loads(ask(*priced, "--format", "json").out)["records"][0]
     tokens, share = float(note[0].replace(",", "")) * 1e6, float(note[1]) / 100.0

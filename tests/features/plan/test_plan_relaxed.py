@@ -42,7 +42,9 @@ def test_what_it_says_to_relax_helps(name, capsys, monkeypatch):
     refused = plan(model, *words)
     assert refused.code == 1
     assert refused.out == ""
-    sentences = re.findall(r"would(?: be enough)? with (.*?)(?:;|$)", refused.err, re.MULTILINE)
+    sentences = re.findall(
+        r"would(?: be enough| sustain all of it)? with (.*?)(?:;|$)", refused.err, re.MULTILINE
+    )
     suggested = [option for sentence in sentences for option in sentence.split(", or ")]
     assert suggested, refused.err
     for option in suggested:

@@ -892,7 +892,7 @@ def test_a_mix_on_owned_and_rented_chips_fits_a_screen(fastcalc):
 @pytest.mark.thorough
 def test_pools_of_a_mix_share_a_node(fastcalc):
     """Two of two chips and one of four are a node of eight b200, whole or by the chip."""
-    asked = ("plan", "llama-3.1-70b", "--traffic", str(MIX), "--on", "b200", "--rate", "3/s")
+    asked = ("plan", "llama-3.1-70b", "--traffic", str(MIX), "--on", "b200", "--rate", "2.5/s")
     whole, single = fastcalc(*asked).out, fastcalc(*asked, "--by", "chip").out
     for printed in (whole, single):
         assert "b200  8 chips, $32,120 per month" in printed  # 8 x 5.50 x 730

@@ -29,7 +29,7 @@ SCREENS = {
     "compare deepseek-r1 --on h200-sxm,wse-3 --batch 1,256": "tok/s per user",
     "fit deepseek-r1 --on h100-sxm,wse-3": "chips",
     "plan llama-3.1-70b --ttft 1s --tpot 25ms --rate 20/s --on h200-sxm,b200": "$ per month",
-    "fastmode llama-3.1-70b --on h200-sxm --speedup 2 --smaller none": "cost",
+    "fastmode llama-3.1-70b --on h200-sxm --speedup 2 --smaller none": "cost / today's",
     "frontier llama-3.1-8b --on h100-sxm --max-chips 2": "tok/s per user",
     "sensitivity llama-3.1-8b --on h100-sxm": "tok/s +10%",
     "decide sub=speed=65,plan=200 api=speed=65,price=25": "time per success",

@@ -84,6 +84,7 @@ BESIDES = {
     **{field: {"accuracy": 0.8} for field in ("repair_seconds", "check_seconds")},
     **{field: {"rate": None} for field in ("budget", "power")},
     "curve": {"batch": None},
+    "draft_model": {"speculate": "0.8x3"},
     "traffic": {"prompt": None},
     "like": {"models": "qwen3-8b", "model": "qwen3-8b"},
     "prefix_tier": {"prefix_hit": 0.5, "host": "ddr5-2ch"},
