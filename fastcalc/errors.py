@@ -29,6 +29,9 @@ class InputError(Exception):
     def __str__(self) -> str:
         return as_arguments(self.sentence)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
 
 @contextmanager
 def placed(place: Callable[..., str], *steps: str | int) -> Iterator[None]:

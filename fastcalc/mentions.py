@@ -66,8 +66,10 @@ def as_arguments(text: str) -> str:
     "give one with price='a10=USD'"
     >>> as_arguments(command("fastcalc fit glm-4.7 --on a10,b200 --tp 2"))
     "fc.fit('glm-4.7', on='a10,b200', tp=2)"
+    >>> as_arguments(f"it fits with {option('weights', 'fp8')} {option('kv', 'fp8')}")
+    "it fits with weights='fp8', kv='fp8'"
     """
-    return _written(text, _argument, _call)
+    return _written(text.replace(f"{_END} {_OPTION}", f"{_END}, {_OPTION}"), _argument, _call)
 
 
 def as_prose(text: str) -> str:

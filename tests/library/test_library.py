@@ -678,3 +678,11 @@ def test_a_chart_is_drawn_as_the_command_draws_it(kind, tmp_path, run):
 def test_what_cannot_be_drawn_is_a_sentence(arguments, options, error, sentence):
     with pytest.raises(error, match=sentence):
         fc.plot(*arguments, **options)
+
+
+def test_an_error_shows_its_message_without_marks():
+    with pytest.raises(fc.InputError) as caught:
+        fc.compare("llama-3.1-8b", on="h100-sxm", tp=3)
+    error = caught.value
+    assert repr(error) == f"{type(error).__name__}({str(error)!r})"
+    assert not any("\ue000" <= letter <= "\uf8ff" for letter in repr(error))

@@ -20,8 +20,6 @@ _FACTORS = (1.1, 1.25, 1.5, 2.0, 4.0, 8.0)
 _HALVINGS = 5
 """Halvings of the last step between them, so that a tipping point is known to 1 or 2%. [1]"""
 
-_SAME = 1e-9
-
 Costs = dict[str, tuple[float, float]]
 """Dollars per hour and number of chips of each competitor, by chip or `API`."""
 
@@ -153,7 +151,7 @@ def _api(service: Service) -> Costs:
 
 def _leader(costs: Costs) -> str:
     """Return the cheapest choice, with the fewest chips at equal cost. Empty if none serves."""
-    return min(costs, key=lambda name: (costs[name][0] * (1.0 + _SAME), costs[name][1]), default="")
+    return min(costs, key=lambda name: costs[name], default="")
 
 
 def _of_lengths(service: Service, prompt: float, output: float) -> Service:

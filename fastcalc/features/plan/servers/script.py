@@ -173,21 +173,21 @@ def _servers(
 ) -> Iterator[str]:
     """Yield the lines that start the servers of a host, with a comment on their number."""
     server = server_of(program, plan, role, name)
-    count = plan.prefill_replicas if role == "prefill" else plan.replicas
+    count = int(plan.prefill_replicas if role == "prefill" else plan.replicas)
     chip = f" of {scenario_of(plan, role).hardware.id}" * (plan.prefill_scenario is not None)
     yield comment(f"{many(count, 'server')} for {_WORK[role]}, on {cut(server.layout)}{chip} each:")
-    per_host = min(int(count), HOST_CHIPS // server.layout.chips)
+    per_host = min(count, HOST_CHIPS // server.layout.chips)
     devices = _DEVICES.get(scenario_of(plan, role).hardware.vendor)
     looped = per_host if per_host > 1 and role == "all" and devices else 0
     if pool is not None:
         server = replace(server, ending=f"-{pool.index}")
         looped = pool.servers if role != "prefill" else 0
-        yield comment(
-            f"{_count_of(pool, role)}: how many of them start on this host (default {looped})"
-        )
+    variable = _count_of(pool, role)
+    if pool is not None:
+        yield comment(f"{variable}: how many of them start on this host (default {looped})")
     elif looped:
         yield comment(
-            f"run this on each host, with the number of its servers as {_SERVERS} ({per_host} on "
+            f"run this on each host, with the number of its servers as {variable} ({per_host} on "
             f"{server.layout.chips * per_host} chips)"
         )
     if per_host > 1 and not (devices and (looped or pool)):
@@ -196,6 +196,17 @@ def _servers(
     elif count > 1 and per_host < 2:
         hosts = "hosts" if server.hosts > 1 else "a host"
         yield comment(f"start each on {hosts} of its own")
+    yield from _preparation(program, plan, role, server)
+    if pool is None and not looped:
+        yield from lines_of(program.start(server))
+        return
+    if pool is None:
+        yield _first_port(program)
+    yield from _on_one_host(program, server, f"{variable}:-{looped}", devices)
+
+
+def _preparation(program: Program, plan: Plan, role: Role, server: Server) -> Iterator[str]:
+    """Yield the lines that precede the start: lengths, weights, draft model, cautions, options."""
     yield comment(
         f"for requests of up to {server.tokens:,} tokens: raise the limit for longer ones"
     )
@@ -209,13 +220,6 @@ def _servers(
     if server.hosts > 1:
         yield comment(program.on_hosts(server))
     yield from program.options_file(server)
-    if pool is None and not looped:
-        yield from lines_of(program.start(server))
-        return
-    if pool is None:
-        yield _first_port(program)
-    variable = _count_of(pool, role)
-    yield from _on_one_host(program, server, f"{variable}:-{looped}", devices)
 
 
 def _on_one_host(
