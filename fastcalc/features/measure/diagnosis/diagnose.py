@@ -136,20 +136,26 @@ class Diagnosis:
     def slower(self) -> Floats:
         """How much the named causes slow each measurement down: low, median, high. [1]"""
         positions, slowdowns = set(parts_of(*self.named)), self.belief.slowdowns
+        named = [
+            (probability, hypothesis)
+            for probability, hypothesis in zip(
+                self.belief.probabilities.tolist(), self.belief.hypotheses, strict=True
+            )
+            if {*hypothesis.parts} <= positions and bool(hypothesis.parts) == bool(positions)
+        ]
+        least = min(_RARE, max(probability for probability, _ in named))
         logs, weights = [], []
-        for probability, hypothesis in zip(
-            self.belief.probabilities.tolist(), self.belief.hypotheses, strict=True
-        ):
-            components = hypothesis.parts
-            if (
-                set(components) <= positions
-                and bool(components) == bool(positions)
-                and probability > 1e-3
-            ):
-                logs.append(_of_grid(slowdowns, components).reshape(-1, len(slowdowns.residuals)))
+        for probability, hypothesis in named:
+            if probability >= least:
+                of_grid = _of_grid(slowdowns, hypothesis.parts)
+                logs.append(of_grid.reshape(-1, len(slowdowns.residuals)))
                 weights.append(probability * hypothesis.weights.ravel())
         columns, weight = np.concatenate(logs).T, np.concatenate(weights)
         return np.exp(np.stack([_quantiles(column, weight) for column in columns], axis=-1))
+
+
+_RARE = 1e-3
+"""Probability below which a hypothesis is left out, unless all are less likely. [1]"""
 
 
 def _of_grid(slowdowns: Slowdowns, components: Sequence[int]) -> Floats:
