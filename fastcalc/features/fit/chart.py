@@ -76,7 +76,8 @@ def _line(scenarios: Sequence[Scenario], described: str, index: int) -> Series |
     users = np.array(batches if len(batches) > 1 else 2.0 ** np.arange(OCTAVES + 1), dtype=float)
     location = locate(replace(scenarios[0], batches=(int(users[0]),)))
     capacity = Capacity.of(location)
-    tokens = capacity.context(users, capacity.site.machine.reserve.above)
+    reserve = capacity.largest_reserve
+    tokens = np.array([capacity.longest_context(count, reserve) for count in users.tolist()])
     is_held = tokens >= 1.0
     if not is_held.any():
         return None

@@ -40,12 +40,14 @@ def run(request: FitMemory) -> FitAnswer:
             quantized=[*filter(None, map(fitting_quantization, locations))],
         )
     solutions = [solve_for(unknown, location) for location in locations]
+    unfit = [start_location(one.location) for one in solutions if not one.edge]
     return SolvedAnswer(
         request=request,
         reading=reading,
         scenarios=requested,
         locations=[start_location(solution.location) for solution in solutions],
         solutions=solutions,
+        quantized=[*filter(None, map(fitting_quantization, unfit))],
     )
 
 

@@ -11,7 +11,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.chosen_layouts import layout_of, open_layouts
 from fastcalc.core.outcome import Location, site_of
 from fastcalc.core.placement.cache_blocks import block_pool
-from fastcalc.core.placement.layout import Layout, Layouts
+from fastcalc.core.placement.layout import Layout, LayoutError, Layouts
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.start_checks import StartCheck
@@ -115,20 +115,55 @@ class Capacity:
         """
         reserves = (self.largest_reserve, 1.0 / self.site.machine.reserve.below)
         certain, edge = (self._held(unknown, reserve) for reserve in reserves)
-        return certain, edge
+        return certain, max(certain, edge)
 
     def _held(self, unknown: Unknown, reserves: float) -> int:
         """Find the largest value that fits and with which a server starts. [1]"""
-        if unknown == "users":
-            longest = int(self.scenario.traffic.longest)
-            users = float(self.users(np.array([longest]), reserves)[0])
-            return int(users) if not self._has_pool or self._starts(longest, 1, reserves) else 0
-        users = float(min(self.scenario.batches))
+        if unknown == "context":
+            return self.longest_context(float(min(self.scenario.batches)), reserves)
+        longest = int(self.scenario.traffic.longest)
+        users = float(self.users(np.array([longest]), reserves)[0])
+        return int(users) if not self._has_pool or self._starts(longest, 1, reserves) else 0
+
+    def longest_context(self, users: float, reserves: float) -> int:
+        """Find the longest sequence that fits in a server started with it as the maximum. [1]
+
+        A server with a lower maximum length may reserve less memory, so it may hold longer
+        sequences than a server with the model's maximum context. The maximum length also rules out
+        layouts in which it does not fit.
+        """
+        longest = self.context_at_default(users, reserves)
+        holds = partial(self._holds_at_length, users=users, reserves=reserves)
+        if self.scenario.memory.longest or longest >= self.longest or not holds(longest + 1):
+            return longest
+        return bisect_integers(holds, longest + 1, self.longest + 1)[0]
+
+    def context_at_default(self, users: float, reserves: float) -> int:
+        """Find the longest sequence with which a server starts at its default maximum length. [1]
+
+        users : users of the whole deployment [1]
+        reserves : ratio of the engine's reserve to its expected reserve [1]
+        """
         longest = int(self.context(np.array([users]), reserves)[0])
         if not (longest and self._has_pool) or self._starts(longest, users, reserves):
             return longest
         starts = partial(self._starts, users=users, reserves=reserves)
         return bisect_integers(starts, 1, longest)[0] if starts(1) else 0
+
+    def _holds_at_length(self, tokens: int, users: float, reserves: float) -> bool:
+        """Check whether a server whose maximum length is some tokens holds such sequences."""
+        memory = replace(self.scenario.memory, longest=float(tokens))
+        site = site_of(replace(self.scenario, memory=memory), self.scenario.traffic.reserved)
+        layouts = self.layouts
+        if not self.scenario.sharding.names_ranks:
+            try:
+                layouts = open_layouts(site, layouts[0].chips)
+            except LayoutError:
+                return False
+        limited = replace(self, site=site, layouts=layouts)
+        held = limited.users(np.array([tokens]), reserves)[0]
+        starts = not self._has_pool or limited._starts(tokens, users, reserves)
+        return bool(held >= users and starts)
 
     @property
     def _has_pool(self) -> bool:
@@ -144,6 +179,7 @@ class Solution:
     certain, edge : users, or tokens of a sequence, at the engine's maximum and minimum reserve [1]
     limited_by : limiting factor
     location : placement at ``certain``, or as requested if nothing fits
+    needs_length : whether ``certain`` tokens fit only if they are the stated maximum length
     """
 
     unknown: Unknown
@@ -151,6 +187,7 @@ class Solution:
     edge: int
     limited_by: Limiter
     location: Location
+    needs_length: bool = False
 
 
 def solve_for(unknown: Unknown, location: Location) -> Solution:
@@ -181,8 +218,13 @@ def solve_for(unknown: Unknown, location: Location) -> Solution:
     otherwise: Limiter = "engine" if by_memory[0] > certain else "memory"
     prompt = certain - output
     traffic = replace(scenario.traffic, prompt=prompt, context=prompt + output / 2.0)
-    placed = _placed(replace(scenario, traffic=traffic), location)
-    return Solution(unknown, certain, edge, ends.get(certain, otherwise), placed)
+    scenario = replace(scenario, traffic=traffic)
+    needs_length = certain > capacity.context_at_default(float(users), capacity.largest_reserve)
+    if needs_length:
+        memory = replace(scenario.memory, longest=float(certain))
+        scenario = replace(scenario, memory=memory)
+    placed = _placed(scenario, location)
+    return Solution(unknown, certain, edge, ends.get(certain, otherwise), placed, needs_length)
 
 
 def _placed(scenario: Scenario, location: Location) -> Location:

@@ -12,6 +12,7 @@ from fastcalc.features.fit.answer import (
     start_note,
     why_or_stop,
 )
+from fastcalc.features.fit.quantized import quantized_note
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.column import Column, TableColumn
@@ -110,20 +111,25 @@ class SolvedAnswer(FitAnswer):
         lines = [*limits, *starts]
         for line in lines:
             yield Note(line, weight=int(len(lines) <= _SHORT))
+        yield from map(Note, dict.fromkeys(map(quantized_note, self.quantized)))
+        for solution in self.solutions:
+            if solution.needs_length and solution.limited_by != "model":
+                chips, length = named_chips(solution.location), solution.certain
+                yield Note(f"{length:,} tokens on {chips} need {option('max_model_len', length)}")
         for location in self.locations:
             yield Note(kept_note(location), weight=0)
 
     def next_command(self) -> str | None:
         """Suggest the next command for the solution."""
-        locations = [solution.location for solution in self.solutions if solution.certain]
-        if not locations and (restart := self._restart()):
-            return restart
-        request = self._with_batch
-        if locations:
-            scenario = locations[0].scenario
-            prompt, batch = int(scenario.traffic.prompt), str(min(scenario.batches))
-            request = replace(request, solve=None, prompt=prompt, batch=batch)
-        return follow_up_of(request, locations[:1])
+        solutions = [solution for solution in self.solutions if solution.certain]
+        if not solutions:
+            return super().next_command()
+        location = solutions[0].location
+        prompt, batch = int(location.scenario.traffic.prompt), str(min(location.scenario.batches))
+        request = replace(self._with_batch, solve=None, prompt=prompt, batch=batch)
+        if solutions[0].needs_length:
+            request = replace(request, max_model_len=solutions[0].certain)
+        return follow_up_of(request, [location])
 
     def records(self) -> list[Record]:
         """Build one record per location, with the solution."""

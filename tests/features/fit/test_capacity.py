@@ -24,6 +24,12 @@ from tests.helpers import run
 CASES = 120
 
 
+@pytest.fixture
+def fastcalc_run(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    return lambda *words: run(*words, capsys=capsys, monkeypatch=monkeypatch)
+
+
 def random_scenario(random):
     """Return a workload on chips that nobody sells, which may hold it or not."""
     capacity = random.uniform(0.5, 4.0)
@@ -146,6 +152,53 @@ def test_fit_agrees_with_what_it_solves_for(model, flags):
     else:
         by = {"model": ENTRIES.model(model).max_context, "engine": flags.get("max_model_len")}
         assert solved["solution"] == by[solved["solution_limited_by"]]
+
+
+@pytest.mark.parametrize(
+    ("model", "flags", "needs_length"),
+    [
+        # An indexer, whose buffer has 40 keys per token of the longest sequence.
+        ("glm-5.2", {"on": "h200-sxm", "tp": 8, "pp": 2}, True),
+        ("glm-5.2", {"on": "h200-sxm", "chips": 16}, True),
+        ("deepseek-v3.2", {"on": "h200-sxm", "chips": 8}, False),
+        ("llama-3.1-70b", {"on": "h100-sxm", "chips": 4}, False),
+        ("qwen3-32b", {"on": "l40s", "chips": 2}, False),
+    ],
+)
+def test_the_longest_context_fits_with_it_as_the_maximum_length(model, flags, needs_length):
+    (solved,) = fastcalc.fit(model, solve="context", **flags)
+    longest, model_length = solved["solution"], ENTRIES.model(model).max_context
+    assert solved["fit_verdict"] == "fits"
+
+    def verdict(length, **limits):
+        return fastcalc.fit(model, prompt=length - 1000, **flags, **limits)[0]["fit_verdict"]
+
+    assert verdict(longest, max_model_len=longest) == "fits"
+    assert (verdict(longest) != "fits") == needs_length
+    if (longer := int(1.01 * longest)) <= model_length:
+        assert verdict(longer, max_model_len=longer) != "fits"
+
+
+def test_a_longest_context_states_the_maximum_length_to_start_with(fastcalc_run):
+    flags = ("--on", "h200-sxm", "--tp", "8", "--pp", "2")
+    assert fastcalc_run("fit", "glm-5.2", *flags, "--max-model-len", "600000").code == 0
+    text = " ".join(fastcalc_run("fit", "glm-5.2", *flags, "--solve", "context").out.split())
+    longest = text.split(" tokens on 16 h200-sxm.")[0].split()[-1].replace(",", "")
+    assert int(longest) >= 600_000
+    assert f"tokens on 16 h200-sxm need --max-model-len {longest}" in text
+    assert f"--max-model-len {longest}" in text.partition("next: fastcalc compare")[2]
+
+
+@pytest.mark.parametrize("unknown", ["users", "context"])
+def test_quantized_weights_are_named_where_nothing_is_solved_for(unknown, fastcalc_run):
+    """141 GB of weights at 16 bits exceed one H100; at 4.5 bits, 40 GB do not."""
+    request = ("fit", "llama-3.3-70b", "--on", "h100-sxm", "--chips", "1")
+    plain, solved = fastcalc_run(*request), fastcalc_run(*request, "--solve", unknown)
+    assert solved.code == 1
+    assert "quantized weights of 39.8 GB fit on 1 chip: --weights awq-int4-g128" in solved.out
+    following = [ran.out.partition("next: fastcalc ")[2] for ran in (plain, solved)]
+    assert following[0] == following[1]
+    assert "--chips 1" in following[1]
 
 
 def test_what_is_solved_for_starts():

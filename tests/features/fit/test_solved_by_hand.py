@@ -25,12 +25,18 @@ def solution(
         placement=placed, scenario=scenario, verdict=verdict, is_expected_to_stop=False
     )
     return SimpleNamespace(
-        certain=certain, edge=edge, unknown=unknown, limited_by=limit, location=location
+        certain=certain,
+        edge=edge,
+        unknown=unknown,
+        limited_by=limit,
+        location=location,
+        needs_length=False,
     )
 
 
 def answered(*solutions):
-    return SimpleNamespace(solutions=solutions, locations=[one.location for one in solutions])
+    locations = [one.location for one in solutions]
+    return SimpleNamespace(solutions=solutions, locations=locations, quantized=[])
 
 
 @every(
