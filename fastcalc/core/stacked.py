@@ -8,6 +8,7 @@ and `Timeline` as a single deployment, with bit-identical results.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
+from math import prod
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -25,7 +26,7 @@ from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.timeline import Number, evaluated
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 BLOCK = 32_768
 """The number of points in a stack, such that its arrays fit in the caches of a CPU core. [1]"""
@@ -91,27 +92,22 @@ def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) 
     counts : the number of rows of each record [1]
     axes : the number of axes of length one after the row axis [1]
     """
-    record: Numbers = _joined(records, counts, axes)
-    return record
-
-
-def _joined(records: Sequence[Any], counts: Sequence[int], axes: int) -> Any:
-    first = records[0]
-    if first is None:
-        return None
+    numbers: Sequence[Any] = records
+    first, column = numbers[0], numbers[0]
     if isinstance(first, tuple):
-        columns = (_joined(column, counts, axes) for column in zip(*records, strict=True))
-        return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
-    if is_dataclass(first) and not isinstance(first, type):
-        names = [column.name for column in fields(first)]
-        members = zip(*(attrgetter(*names)(record) for record in records), strict=True)
-        columns = (_joined(column, counts, axes) for column in members)
-        return replace(first, **dict(zip(names, columns, strict=True)))
-    if np.ndarray in set(map(type, records)):
-        return column_of(records, counts).reshape(-1, *(1,) * axes)
-    if records.count(first) == len(records):
-        return first
-    return np.repeat(np.asarray(records, float), counts).reshape(-1, *(1,) * axes)
+        each = [joined(member, counts, axes=axes) for member in zip(*numbers, strict=True)]
+        column = type(first)(*each) if hasattr(first, "_fields") else tuple(each)
+    elif is_dataclass(first) and not isinstance(first, type):
+        names = [part.name for part in fields(first)]
+        members = zip(*map(attrgetter(*names), numbers), strict=True)
+        each = [joined(member, counts, axes=axes) for member in members]
+        column = replace(first, **dict(zip(names, each, strict=True)))
+    elif np.ndarray in set(map(type, numbers)):
+        column = column_of(numbers, counts).reshape(-1, *(1,) * axes)
+    elif first is not None and numbers.count(first) != len(numbers):
+        column = np.repeat(np.asarray(numbers, float), counts).reshape(-1, *(1,) * axes)
+    record: Numbers = column
+    return record
 
 
 def column_of(numbers: Sequence[ArrayLike], counts: Sequence[int]) -> Floats:
@@ -131,10 +127,15 @@ def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
     """Group deployments that fit in one stack, and yield the indices of each group."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for index, passes in enumerate(deployments):
-        if _is_of_numbers(passes) and _has_rows(passes):
+        if _is_stackable(passes):
             alike.setdefault(_common(passes), []).append(index)
     for indices in alike.values():
-        points = np.cumsum([_size(deployments[index]) for index in indices])
+        points = np.cumsum(
+            [
+                prod(_row_shape(deployments[index])) * _columns(deployments[index])
+                for index in indices
+            ]
+        )
         blocks = ((points - 1) // BLOCK).tolist()
         for block in dict.fromkeys(blocks):
             members = [index for index, at in zip(indices, blocks, strict=True) if at == block]
@@ -142,30 +143,25 @@ def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
                 yield members
 
 
-def _is_of_numbers(passes: Schedule) -> bool:
-    """Check whether a schedule consists of plain numbers of one model without assigned bytes.
+def _is_stackable(passes: Schedule) -> bool:
+    """Check whether a schedule consists of plain numbers, in rows with batches along them.
 
-    Chips with regions must have a single memory.
+    The numbers are of one model without assigned bytes, and chips with regions must have a single
+    memory. A row is a layout or a request.
     """
     machine, drafts = passes.machine, passes.traffic.speculation
     is_placed = machine.place or (machine.is_spatial and not passes.has_one_memory)
-    if machine.engine.is_bound or is_placed or machine.draft:
-        return False
     has_one_draft = np.ndim(drafts.drafted) == np.ndim(drafts.tokens_per_pass) == 0
-    if not has_one_draft or machine.prefix is not None:
+    is_bound = machine.engine.is_bound
+    if is_bound or is_placed or machine.draft or machine.prefix is not None or not has_one_draft:
         return False
     engine, work = machine.engine, passes.placement.work
-    return not (engine.own_deployments and measured_on(engine, machine.hardware.id, work))
-
-
-def _has_rows(passes: Schedule) -> bool:
-    """Check whether layouts or requests are rows with batches along them."""
-    rows, batches = _row_shape(passes), np.shape(passes.batch)
-    shape = np.broadcast_shapes(rows, batches)
-    points = int(np.prod(shape, dtype=int))
+    if engine.own_deployments and measured_on(engine, machine.hardware.id, work):
+        return False
+    rows = _row_shape(passes)
+    shape = np.broadcast_shapes(rows, np.shape(passes.batch))
     is_one_axis = sum(count > 1 for count in rows) <= 1 and rows[-1:] in ((), (1,))
-    is_along_rows = shape[:-1] == rows[:-1]
-    return is_one_axis and is_along_rows and 0 < points <= BLOCK
+    return is_one_axis and shape[:-1] == rows[:-1] and 0 < prod(shape) <= BLOCK
 
 
 def _row_shape(passes: Schedule) -> tuple[int, ...]:
@@ -173,10 +169,6 @@ def _row_shape(passes: Schedule) -> tuple[int, ...]:
     traffic = passes.traffic
     lengths = (traffic.prompt, traffic.output, traffic.context, traffic.prefix_hit)
     return np.broadcast_shapes(np.shape(passes.placement.layout.tp), *map(np.shape, lengths))
-
-
-def _size(passes: Schedule) -> int:
-    return int(np.prod(_row_shape(passes), dtype=int)) * _columns(passes)
 
 
 def _columns(passes: Schedule) -> int:
@@ -194,18 +186,10 @@ def _common(passes: Schedule) -> tuple[object, ...]:
     if isinstance(traffic, Mix):
         requests = (*map(id, traffic.classes), traffic.arriving, traffic.is_random)
     columns = _columns(passes).bit_length()
-    return machine.is_spatial, is_drafted, layer_counts, requests, columns, _memories(passes)
-
-
-def _memories(passes: Schedule) -> tuple[object, ...]:
-    """Build a key shared by deployments whose bytes are placed in one search.
-
-    The key is empty for a single memory. The sizes and rates of memories may differ, but not their
-    permitted uses.
-    """
-    machine = passes.machine
+    common = machine.is_spatial, is_drafted, layer_counts, requests, columns
     if passes.has_one_memory:
-        return ()
+        return common
+    # The sizes and rates of several memories may differ, but not their permitted uses.
     tiers = tuple(
         (tier.name, tier.where, tier.shared_by, tier.streams, tier.flop_rates is None)
         for tier in machine.tiers
@@ -213,7 +197,7 @@ def _memories(passes: Schedule) -> tuple[object, ...]:
     sizes = passes.split_as_asked.sizes.items()
     kinds = tuple(kind for kind, size in sizes if np.any(size))
     per_chip = passes.placement.layout.per_chip
-    return tiers, kinds, passes.place_for, passes.is_all_near, per_chip
+    return *common, tiers, kinds, passes.place_for, passes.is_all_near, per_chip
 
 
 class _JoinedAttention(AttentionWork):
@@ -255,14 +239,14 @@ class _JoinedAttention(AttentionWork):
 class _JoinedSchedule(Schedule):
     """The steps of many deployments."""
 
-    deployments: "_Deployments"
+    stack: "_Stack"
 
     def _of_traffic(self, traffic: Traffic) -> Schedule:
         works = [
             attention_of(passes.placement, replace(traffic, speculation=passes.traffic.speculation))
-            for passes in self.deployments.members
+            for passes in self.stack.members
         ]
-        attention = _JoinedAttention(works, self.deployments.counts)
+        attention = _JoinedAttention(works, self.stack.counts)
         passes = Schedule(self.placement, traffic, self.batch, attention, self.place_for)
         passes.own = []
         return passes
@@ -270,144 +254,34 @@ class _JoinedSchedule(Schedule):
     @cached_property
     def bound_terms(self) -> BoundTerms:
         """The layout terms of the bounds, computed when a bound is requested."""
-        return self.deployments.bound_terms()
+        return self.stack.bound_terms()
 
     @cached_property
     def rooms(self) -> Sequence[ArrayLike]:
         """The memory of each tier that weights and caches may fill, per chip. [byte]"""
-        return self.deployments.rooms()
+        return self.stack.joined([tuple(passes.rooms) for passes in self.stack.members])
 
     @cached_property
     def split_as_asked(self) -> Split:
         """The split with each category of bytes in its assigned memory, or in the first."""
-        chips = self.placement.layout.chips
-        return split_as_asked(self.machine, chips, self.deployments.sizes())
-
-
-class _Deployments:
-    """Several deployments in one stack, whose numbers are joined on request."""
-
-    def __init__(self, members: Sequence[Schedule]) -> None:
-        self.members = members
-        self.shapes = [_row_shape(passes) for passes in members]
-        self.counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
-
-    def passes(self) -> Schedule:
-        """Join the steps of all deployments, with the catalogue entries of the first."""
-        members = self.members
-        first = members[0].placement
-        machine = replace(
-            first.machine,
-            tiers=self._tiers(),
-            chip=self._joined([passes.machine.chip for passes in members]),
-            software=self._joined([passes.machine.software for passes in members]),
-        )
-        placement = Placements(machine, first.work, self._layouts(), reserved_tokens=0.0)
-        attention = _JoinedAttention([passes.attention for passes in members], self.counts)
-        passes = _JoinedSchedule(placement, self._traffic(), self._batches(), attention)
-        passes.deployments = self
-        passes.own, passes.is_all_near = [], members[0].is_all_near
-        return passes
-
-    def _joined(self, records: Sequence[Numbers]) -> Numbers:
-        return joined(records, self.counts, axes=1)
-
-    def _tiers(self) -> tuple[Tier, ...]:
-        """Join the memories of all deployments, or return the first's if each has only one."""
-        members = self.members
-        if members[0].has_one_memory:
-            return members[0].machine.tiers
-
-        def tier_of_all(tiers: Sequence[Tier]) -> Tier:
-            return replace(
-                tiers[0],
-                capacity=self._joined([tier.capacity for tier in tiers]),
-                bandwidth=self._joined([tier.bandwidth for tier in tiers]),
-                link=self._joined([tier.link for tier in tiers]),
-                flop_rates=self._joined([tier.flop_rates for tier in tiers]),
-            )
-
-        columns = zip(*(passes.machine.tiers for passes in members), strict=True)
-        return tuple(map(tier_of_all, columns))
-
-    def rooms(self) -> Sequence[ArrayLike]:
-        """Join the memory of each tier that weights and caches may fill. [byte]"""
-        return self._joined([tuple(passes.rooms) for passes in self.members])
-
-    def sizes(self) -> dict[str, Floats]:
-        """Join the size of each category per chip, for every batch. [byte]"""
-        sizes = [passes.split_as_asked.sizes for passes in self.members]
-        return {kind: self._points([size[kind] for size in sizes]) for kind in sizes[0]}
-
-    def _layouts(self) -> Layouts:
-        def stacked(axes: Sequence[ArrayLike]) -> Ints:
-            return column_of(axes, self.counts).astype(int)[:, np.newaxis]
-
-        layouts: list[AnyLayout] = [passes.placement.layout for passes in self.members]
-        ranks = ((layout.tp, layout.pp, layout.ep, layout.dp) for layout in layouts)
-        tp, pp, ep, dp = map(stacked, zip(*ranks, strict=True))
-        return Layouts(tp, pp, ep, dp, layouts[0].per_chip)
-
-    def _batches(self) -> Floats:
-        """Join the batches of all deployments, with a row per layout."""
-        return self._points([passes.batch for passes in self.members])
-
-    def _points(self, numbers: Sequence[Floats]) -> Floats:
-        """Join a number per batch, where short rows repeat their last value."""
-        rows, widest = [], max(map(_columns, self.members))
-        deployments = zip(self.members, self.shapes, self.counts, numbers, strict=True)
-        for passes, shape, count, number in deployments:
-            columns = _columns(passes)
-            point_shape = np.broadcast_shapes(shape, passes.batch.shape)
-            points = np.broadcast_to(number, point_shape).reshape(count, columns)
-            rows.append(points[:, np.minimum(np.arange(widest), columns - 1)])
-        return np.concatenate(rows)
-
-    def _traffic(self) -> Traffic:
-        """Join the traffic of all deployments."""
-        traffics = [passes.traffic for passes in self.members]
-        if isinstance(traffics[0], Mix):
-            speculation = self._joined([traffic.speculation for traffic in traffics])
-            return replace(traffics[0], speculation=speculation)
-        return self._joined(traffics)
-
-    def bound_terms(self) -> BoundTerms:
-        """Join the layout terms that all deployments' bounds need."""
-        of_each = [
-            bound_terms(passes.machine, passes.placement.work, passes.placement.layout)
-            for passes in self.members
-        ]
-        nothing = Memories(floats(0.0), floats(0.0))
-        others = [terms._replace(at_once=nothing, in_turn=nothing) for terms in of_each]
-        return self._joined(others)._replace(
-            at_once=self._memories([terms.at_once for terms in of_each]),
-            in_turn=self._memories([terms.in_turn for terms in of_each]),
-        )
-
-    def _memories(self, of_each: Sequence[Memories]) -> Memories:
-        """Join the memories of all deployments."""
-        capacities, bandwidths = zip(*of_each, strict=True)
-        return Memories(self._by_memory(capacities), self._by_memory(bandwidths))
-
-    def _by_memory(self, numbers: Sequence[Array]) -> Array:
-        """Join a number for each memory, along the last axis."""
-        columns = self._joined([tuple(np.moveaxis(number, -1, 0)) for number in numbers])
-        return np.stack(np.broadcast_arrays(*columns), axis=-1)
+        of_each = [passes.split_as_asked.sizes for passes in self.stack.members]
+        sizes = {kind: self.stack.points([size[kind] for size in of_each]) for kind in of_each[0]}
+        return split_as_asked(self.machine, self.placement.layout.chips, sizes)
 
 
 class _Stack:
     """The steps of several deployments, joined when the first number is requested."""
 
     def __init__(self, members: Sequence[Schedule], together: Sequence[Count]) -> None:
-        self.deployments, self.together = _Deployments(members), together
+        self.members, self.together = members, together
+        self.shapes = [_row_shape(passes) for passes in members]
+        self.counts = list(map(prod, self.shapes))
         self._numbers: dict[Count, Floats] = {}
 
     def rows(self) -> "Iterator[_StackRows]":
         """Build the row indices of each deployment."""
         first = 0
-        stacked = self.deployments
-        members = zip(stacked.members, stacked.shapes, stacked.counts, strict=True)
-        for passes, shape, count in members:
+        for passes, shape, count in zip(self.members, self.shapes, self.counts, strict=True):
             point_shape = np.broadcast_shapes(shape, passes.batch.shape)
             rows = slice(first, first + count)
             yield _StackRows(self, passes, rows, _columns(passes), point_shape)
@@ -419,14 +293,92 @@ class _Stack:
             for each in {count, *self.together} - set(self._numbers):
                 values = np.asarray(evaluated(each, self.passes))
                 self._numbers[each] = np.broadcast_to(values, self.passes.batch.shape)
-            if self.together and self.deployments.members[0].has_one_memory:
+            if self.together and self.members[0].has_one_memory:
                 del self.passes  # of several memories a search found the split
         return self._numbers[count]
 
     @cached_property
     def passes(self) -> Schedule:
-        """The joined steps of all deployments."""
-        return self.deployments.passes()
+        """The joined steps of all deployments, with the catalogue entries of the first."""
+        members, first = self.members, self.members[0].placement
+        machine = replace(
+            first.machine,
+            tiers=self._tiers(),
+            chip=self.joined([passes.machine.chip for passes in members]),
+            software=self.joined([passes.machine.software for passes in members]),
+        )
+        layouts: list[AnyLayout] = [passes.placement.layout for passes in members]
+        ranks = ((layout.tp, layout.pp, layout.ep, layout.dp) for layout in layouts)
+        tp, pp, ep, dp = (
+            column_of(axis, self.counts).astype(int)[:, np.newaxis]
+            for axis in zip(*ranks, strict=True)
+        )
+        layout = Layouts(tp, pp, ep, dp, layouts[0].per_chip)
+        placement = Placements(machine, first.work, layout, reserved_tokens=0.0)
+        traffic = members[0].traffic
+        if isinstance(traffic, Mix):
+            drafts = self.joined([passes.traffic.speculation for passes in members])
+            traffic = replace(traffic, speculation=drafts)
+        else:
+            traffic = self.joined([passes.traffic for passes in members])
+        attention = _JoinedAttention([passes.attention for passes in members], self.counts)
+        batches = self.points([passes.batch for passes in members])
+        passes = _JoinedSchedule(placement, traffic, batches, attention)
+        passes.stack = self
+        passes.own, passes.is_all_near = [], members[0].is_all_near
+        return passes
+
+    def joined(self, records: Sequence[Numbers]) -> Numbers:
+        """Join a record of each deployment, with a row per layout."""
+        return joined(records, self.counts, axes=1)
+
+    def _tiers(self) -> tuple[Tier, ...]:
+        """Join the memories of all deployments, or return the first's if each has only one."""
+        if self.members[0].has_one_memory:
+            return self.members[0].machine.tiers
+        columns = zip(*(passes.machine.tiers for passes in self.members), strict=True)
+        return tuple(
+            replace(
+                tiers[0],
+                capacity=self.joined([tier.capacity for tier in tiers]),
+                bandwidth=self.joined([tier.bandwidth for tier in tiers]),
+                link=self.joined([tier.link for tier in tiers]),
+                flop_rates=self.joined([tier.flop_rates for tier in tiers]),
+            )
+            for tiers in columns
+        )
+
+    def points(self, numbers: Sequence[Floats]) -> Floats:
+        """Join a number per batch, where short rows repeat their last value."""
+        rows, widest = [], max(map(_columns, self.members))
+        deployments = zip(self.members, self.shapes, self.counts, numbers, strict=True)
+        for passes, shape, count, number in deployments:
+            columns = _columns(passes)
+            point_shape = np.broadcast_shapes(shape, passes.batch.shape)
+            points = np.broadcast_to(number, point_shape).reshape(count, columns)
+            rows.append(points[:, np.minimum(np.arange(widest), columns - 1)])
+        return np.concatenate(rows)
+
+    def bound_terms(self) -> BoundTerms:
+        """Join the layout terms that all deployments' bounds need."""
+        of_each = [
+            bound_terms(passes.machine, passes.placement.work, passes.placement.layout)
+            for passes in self.members
+        ]
+        nothing = Memories(floats(0.0), floats(0.0))
+        others = [terms._replace(at_once=nothing, in_turn=nothing) for terms in of_each]
+        return self.joined(others)._replace(
+            at_once=self._memories([terms.at_once for terms in of_each]),
+            in_turn=self._memories([terms.in_turn for terms in of_each]),
+        )
+
+    def _memories(self, of_each: Sequence[Memories]) -> Memories:
+        """Join capacities and bandwidths, which have a memory each along the last axis."""
+        by_memory = []
+        for numbers in zip(*of_each, strict=True):
+            columns = self.joined([tuple(np.moveaxis(number, -1, 0)) for number in numbers])
+            by_memory.append(np.stack(np.broadcast_arrays(*columns), axis=-1))
+        return Memories(*by_memory)
 
 
 @dataclass(frozen=True, eq=False)
@@ -450,9 +402,7 @@ class _StackRows:
 
     def split(self) -> Split | None:
         """Extract the distribution of the deployment's bytes from the joint search."""
-        if self.passes.has_one_memory:
-            return None
-        of_all = self.stack.passes.split
+        of_all = None if self.passes.has_one_memory else self.stack.passes.split
         if of_all is None:
             return None
         shape = self.stack.passes.batch.shape

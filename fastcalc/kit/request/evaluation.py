@@ -22,8 +22,6 @@ def _drafts_said(given: "NumberGiven") -> str:
 class Batches(Request):
     """Traffic."""
 
-    premise = "traffic"
-
     batch: Annotated[
         "CountsGiven", flag("LIST", "Batches: 1,8,32; 1..256x2 (doubling); 8..64+8 (steps).")
     ] = "1"
@@ -31,8 +29,6 @@ class Batches(Request):
 
 class Drafting(Request):
     """Traffic."""
-
-    premise = "traffic"
 
     speculate: Annotated[
         "NumberGiven | None",
@@ -49,13 +45,9 @@ class Drafting(Request):
 class Decoding(Batches, Drafting):
     """Traffic."""
 
-    premise = "traffic"
-
 
 class RecordedTraffic(Request):
     """Traffic."""
-
-    premise = "traffic"
 
     traffic: Annotated[
         "PathGiven | None",

@@ -14,6 +14,18 @@ from fastcalc.mentions import option
 
 Says = str | Callable[[Any], str] | None
 
+_PREMISES = {
+    "Traffic": "traffic",
+    "Formats": "formats",
+    "Deployment": "deployment",
+    "Engine limits": "engine_limits",
+    "Measurements": "measurements",
+    "Memory": "memory",
+    "Prices": "prices",
+    "Your own files": "files",
+}
+"""The key of records under which the fields of a group are stored, by its heading."""
+
 
 @dataclass(frozen=True)
 class FieldSetting:
@@ -68,7 +80,8 @@ class Request:
     only changes the default. The summary of a group is its heading in ``--help``.
 
     examples : commands that ``--help`` shows and tests run
-    premise : key of records under which the fields are stored; "" if no number depends on them
+    premise : key of records under which the fields are stored, by default that of the group's
+        heading; "" if no number depends on them
     """
 
     examples: ClassVar[tuple[str, ...]] = ()
@@ -120,7 +133,7 @@ def declared(request: type[Request]) -> dict[str, DeclaredField]:
     """Collect the fields of a request, by name."""
     annotations: dict[str, tuple[Any, str]] = {}
     for owner in request.__mro__:
-        heading = "Options" if owner is request else (owner.__doc__ or "").partition(".")[0]
+        heading = "Options" if owner is request else _heading(owner)
         for name, annotation in get_annotations(owner).items():
             if "ClassVar" in str(annotation):
                 continue
@@ -135,6 +148,10 @@ def declared(request: type[Request]) -> dict[str, DeclaredField]:
     }
 
 
+def _heading(group: type) -> str:
+    return (group.__doc__ or "").partition(".")[0]
+
+
 def _setting(name: str, annotation: Any) -> FieldSetting:
     setting: FieldSetting = annotation.__metadata__[0]
     of_flag = setting.parser_of
@@ -144,11 +161,10 @@ def _setting(name: str, annotation: Any) -> FieldSetting:
 @once
 def premises(request: type[Request]) -> dict[str, str]:
     """Collect the premise of each field that affects numbers, by the field's name."""
-    of_group = {
-        name: str(vars(owner).get("premise", ""))
-        for owner in request.__mro__
-        for name in get_annotations(owner)
-    }
+    of_group: dict[str, str] = {}
+    for owner in request.__mro__:
+        premise = vars(owner).get("premise", _PREMISES.get(_heading(owner), ""))
+        of_group |= dict.fromkeys(get_annotations(owner), str(premise))
     premise_of = {
         name: of_group[name] if field.setting.premise is None else field.setting.premise
         for name, field in declared(request).items()

@@ -84,16 +84,12 @@ def a_share(summary: str, says: str | None = None, **settings: Any) -> FieldSett
 class RequestTokens(Request):
     """Traffic."""
 
-    premise = "traffic"
-
     prompt: Annotated[int, _tokens("Prompt tokens per request, e.g. 8k.")] = 1000
     output: Annotated[int, _tokens("Output tokens per request.")] = 1000
 
 
 class MeanContext(Request):
     """Traffic."""
-
-    premise = "traffic"
 
     context: Annotated[
         int | None,
@@ -103,8 +99,6 @@ class MeanContext(Request):
 
 class PrefixHits(Request):
     """Traffic."""
-
-    premise = "traffic"
 
     prefix_hit: Annotated[
         float,
@@ -138,8 +132,6 @@ def formats_named(summary: str, metavar: str = "NAMES", says: Says = None) -> Fi
 class FormatOfEach(Request):
     """Formats."""
 
-    premise = "formats"
-
     weights: Annotated[str | None, _format("Weight format; default: the model's own.")] = None
     kv: Annotated[str | None, _format("KV cache format; default: the model's own.", _OF_CACHE)] = (
         None
@@ -153,8 +145,6 @@ def caches_said(formats: "WordsGiven") -> str:
 
 class FormatsToTry(Request):
     """Formats."""
-
-    premise = "formats"
 
     weights: Annotated[
         "WordsGiven | None", formats_named("Weight formats to try, e.g. bf16,fp8.")
@@ -181,8 +171,6 @@ DraftModelGiven = Annotated[
 class DraftsToTry(Request):
     """Traffic."""
 
-    premise = "traffic"
-
     speculate: Annotated[
         "DraftsGiven | None",
         flag(
@@ -203,8 +191,6 @@ def chips_named(summary: str, metavar: str = "CHIPS", **settings: Any) -> FieldS
 class ChipNames(Request):
     """Deployment."""
 
-    premise = "deployment"
-
     on: Annotated[
         "ChipsGiven",
         chips_named("Hardware: names, YAML files, patterns (mi3*), vendors; -NAME excludes."),
@@ -213,8 +199,6 @@ class ChipNames(Request):
 
 class AnyChips(Request):
     """Deployment."""
-
-    premise = "deployment"
 
     on: Annotated[
         "ChipsGiven",
@@ -233,8 +217,6 @@ def engine_named(summary: str, metavar: str = "NAME", says: Says = None) -> Fiel
 class EngineName(Request):
     """Deployment."""
 
-    premise = "deployment"
-
     engine: Annotated[
         "EngineGiven | None",
         engine_named(
@@ -246,8 +228,6 @@ class EngineName(Request):
 
 class EngineLimits(Request):
     """Engine limits. By the names that vLLM gives them."""
-
-    premise = "engine_limits"
 
     gpu_memory_utilization: Annotated[
         float | None,
@@ -286,8 +266,6 @@ class EngineLimits(Request):
 class OwnRuns(Request):
     """Measurements."""
 
-    premise = "measurements"
-
     like: Annotated[
         Path | None,
         flag(
@@ -302,15 +280,11 @@ class OwnRuns(Request):
 class StartUpLog(Request):
     """Measurements."""
 
-    premise = "measurements"
-
     log: Annotated[Path | None, flag("FILE", "Start-up log of your server: vLLM or SGLang.")] = None
 
 
 class ChipCount(Request):
     """Deployment."""
-
-    premise = "deployment"
 
     chips: Annotated[
         int | None, flag("N", "Number of chips; default: the fewest that fit each batch.")
@@ -320,8 +294,6 @@ class ChipCount(Request):
 class ParallelRanks(Request):
     """Deployment."""
 
-    premise = "deployment"
-
     tp: Annotated[int | None, flag("N", "Tensor-parallel ranks.")] = None
     pp: Annotated[int | None, flag("N", "Pipeline stages.")] = None
     ep: Annotated[int | None, flag("N", "Expert-parallel ranks.")] = None
@@ -330,8 +302,6 @@ class ParallelRanks(Request):
 
 class HostName(Request):
     """Memory."""
-
-    premise = "memory"
 
     host: Annotated[
         "HostGiven | None",
@@ -347,8 +317,6 @@ class HostName(Request):
 
 class HostMemory(HostName):
     """Memory."""
-
-    premise = "memory"
 
     host_use: Annotated[
         str | None,
@@ -379,8 +347,6 @@ class HostMemory(HostName):
 
 class GpuLayers(Request):
     """Memory."""
-
-    premise = "memory"
 
     n_gpu_layers: Annotated[
         int | None,
@@ -420,8 +386,6 @@ def _prices_said(given: "PricesGiven") -> str:
 class PriceBasisOnly(Request):
     """Prices."""
 
-    premise = "prices"
-
     price_basis: Annotated[
         str, flag("cloud|tco", "Cloud price, or ownership cost.", says="ownership cost")
     ] = "cloud"
@@ -454,8 +418,6 @@ class PriceBasisOnly(Request):
 class Prices(PriceBasisOnly):
     """Prices."""
 
-    premise = "prices"
-
     price: Annotated[
         "PricesGiven | None",
         flag(
@@ -469,8 +431,6 @@ class Prices(PriceBasisOnly):
 
 class PaidHours(Request):
     """Prices."""
-
-    premise = "prices"
 
     utilization: Annotated[
         float,
@@ -547,8 +507,6 @@ def _folder(variable: str, entry_type: str) -> FieldSetting:
 class Plugins(Request):
     """Your own files."""
 
-    premise = "files"
-
     plugins: Annotated[
         "WordsGiven | None",
         flag("NAMES", "Installed packages that provide YAML files.", variable="FASTCALC_PLUGINS"),
@@ -557,8 +515,6 @@ class Plugins(Request):
 
 class OwnFolders(Plugins):
     """Your own files."""
-
-    premise = "files"
 
     set: Annotated[
         "ChangesGiven | None",
