@@ -47,6 +47,8 @@ _MOST_TOKENS = LIMITS["tokens"].maximum
 _LATEST = 1e19  # limit on timestamps, above nanoseconds since 1970
 _MOST_LINE = 20_000_000
 """Maximum length of a JSON line, which names a block for every 16 prompt tokens. [byte]"""
+_MOST_ODD = 1000
+"""Maximum number of odd rows before the first request, so that reading a device ends. [1]"""
 
 
 def _none() -> Ints:
@@ -132,8 +134,11 @@ class _Requests:
     failed: int = 0
 
     def refuse_row(self, error: InputError) -> None:
+        """Skip a row, or raise InputError if a file begins with many rows that are no requests."""
         self.first_odd = self.first_odd or str(error)
         self.odd_rows += 1
+        if self.odd_rows >= _MOST_ODD and not self.prompt:
+            raise InputError(self.first_odd)
 
     def add(self, prompt: float, output: float, stamp: float | None) -> bool:
         """Add a request, and return whether it counts. Failed requests do not count."""
@@ -187,7 +192,12 @@ class _Requests:
 def _json_requests(file: str, stream: BufferedReader) -> _Requests:
     requests, arrivals = _Requests(file), _Arrivals()
     names: Mapping[str, object] = {}
-    for number, line in enumerate(iter(lambda: stream.readline(_MOST_LINE), b""), 1):
+    for number, line in enumerate(iter(lambda: stream.readline(_MOST_LINE + 1), b""), 1):
+        if len(line) > _MOST_LINE:
+            raise InputError(
+                f"{file}:{number}:1: a line of more than {_MOST_LINE // 1_000_000} MB; write one "
+                "request per line"
+            )
         location = (file, number, line)
         try:
             record = _record(location)

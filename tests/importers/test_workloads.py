@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import re
+from io import BufferedReader, BytesIO
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from fastcalc.importers.trace_fields import (
     unit_of,
     unit_words,
 )
-from fastcalc.importers.traces import read_trace
+from fastcalc.importers.traces import _json_requests, read_trace
 from fastcalc.importers.workloads import lengths_of, read_workload
 from tests.helpers import every, run
 
@@ -715,3 +717,23 @@ def test_popular_prefixes_are_the_first(tmp_path):
     with pytest.raises(InputError, match="is longer than its shortest prompt, 1,000 tokens"):
         read_workload(workload(tmp_path, longer))
     assert read_workload(workload(tmp_path, CHAT)).reuse is None
+
+
+def _endless(line: bytes):
+    """A stream that repeats a line, as a device does, up to 40 MB."""
+    return BufferedReader(BytesIO(line * (40_000_000 // len(line))))
+
+
+@pytest.mark.parametrize(
+    ("line", "says", "read"),
+    [
+        (bytes(1_000_000), "a line of more than 20 MB; write one request per line", 21_000_000),
+        (b"\xea\n", "byte 0xea is not UTF-8; save the file as UTF-8", 100_000),
+        (b"5\n", "not a mapping; a request has input_length", 100_000),
+    ],
+)
+def test_a_stream_without_requests_is_refused_early(line, says, read):
+    stream = _endless(line)
+    with pytest.raises(InputError, match=f"zero:1:1: {re.escape(says)}"):
+        _json_requests("zero", stream)
+    assert stream.tell() <= read

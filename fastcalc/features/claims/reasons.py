@@ -52,6 +52,8 @@ def reason(judged: Judged) -> str:
             numbers_named = numbers.of(name, re.findall(r"\[([^\]]*)\]", keys))
         except DoesNotFitError:
             return "none that fits"
+        except InputError as error:
+            raise no(f"'{shown(field[0])}': {error.sentence}") from error
         except (LookupError, ValueError) as error:
             raise no(f"there is no '{shown(field[0])}'") from error
         texts = [

@@ -583,6 +583,18 @@ def test_a_number_that_is_not_there_is_one_sentence(tmp_path, fastcalc, field):
     assert ran.err.count("\n") == 1
 
 
+def test_an_input_out_of_range_in_a_reason_names_its_place(tmp_path, fastcalc):
+    inputs = {"model": "llama-3.1-8b", "on": "h100-sxm", "chips": 1, "few": 1, "many": 8}
+    check = {"test": "machine-rate", "inputs": {**inputs, "context": 1000}, "unit": "x"}
+    check |= {"comparison": "at-most", "expected": 1, "quantity": "throughput"}
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump(one_claim(check=check, reason="It is {at[many=0]}.")))
+    ran = fastcalc("claims", path, "--format", "json")
+    assert (ran.code, ran.out) == (2, "")
+    says = r"\.yaml:\d+:\d+: reason of claim x: '{at\[many=0\]}': chips and batches must be from 1 "
+    assert re.search(says, ran.err)
+
+
 def test_who_said_it(book):
     said = {claim.id: claim for claim in book.claims}
     five = {"codex-claude", "news", "post", "goedecke", "dotey"}
