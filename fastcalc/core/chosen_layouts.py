@@ -185,7 +185,12 @@ def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError
 
     The result for a deployment is an error if its number of chips has no layout.
     """
-    answered = [(question, _choices_or_error(question)) for question in questions]
+    answered: list[tuple[LayoutQuestion, list[_Choice] | LayoutError]] = []
+    for question in questions:
+        try:
+            answered.append((question, list(_choices(question))))
+        except LayoutError as error:
+            answered.append((question, error))
     candidates = [choice for _, of_one in answered if isinstance(of_one, list) for choice in of_one]
     evaluations = [choice.tried for choice in candidates if choice.tried is not None]
     estimates = iter(evaluate_all(evaluations))
@@ -193,13 +198,6 @@ def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError
         of_one if isinstance(of_one, LayoutError) else _chosen(question, of_one, estimates)
         for question, of_one in answered
     ]
-
-
-def _choices_or_error(question: LayoutQuestion) -> "list[_Choice] | LayoutError":
-    try:
-        return list(_choices(question))
-    except LayoutError as error:
-        return error
 
 
 def _chosen(
@@ -236,25 +234,19 @@ def _choices(question: LayoutQuestion) -> "Iterator[_Choice]":
     counts = fewest_chips(site, batches)
     for count in _different(counts[np.isfinite(counts)]):
         is_here = counts == count
-        subset = _points(site, is_here, count, batches, traffic)
-        yield replace(_choice(*subset), is_here=is_here)
+        if is_here.ndim == 1:
+            choice = _choice(site, count, batches[is_here], traffic)
+        else:  # the requests and batches for which this number of chips is used
+            rows, columns = np.nonzero(is_here)
+            subset = replace(site, reserved_tokens=floats(site.reserved_tokens)[rows])
+            points = batches[columns][:, np.newaxis, np.newaxis]
+            choice = _choice(subset, count, points, traffic.at(rows))
+        yield replace(choice, is_here=is_here)
 
 
 def layout_of(site: Site, chips: int | None, batch: int, traffic: Traffic) -> Layout:
     """Choose the layout for a single batch, like `chosen_layouts`."""
     return chosen_layouts(site, chips, np.array([float(batch)]), traffic).first
-
-
-def _points(
-    site: Site, is_here: Bools, count: int, batches: Floats, traffic: Traffic
-) -> tuple[Site, int, Floats, Traffic]:
-    """Select the requests and batches for which a number of chips is used."""
-    if is_here.ndim == 1:
-        return site, count, batches[is_here], traffic
-    rows, columns = np.nonzero(is_here)
-    tokens = floats(site.reserved_tokens)[rows]
-    subset = replace(site, reserved_tokens=tokens)
-    return subset, count, batches[columns][:, np.newaxis, np.newaxis], traffic.at(rows)
 
 
 @_once_a_site
@@ -328,13 +320,11 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
     batches : the batches of the whole deployment, along a single axis [1]
     """
     sequences = floats(np.atleast_1d(batches))
-    rows = np.shape(site.reserved_tokens)[:1]
-    fewest = np.full((*rows, *sequences.shape), inf)
     counts, largest = _usually_held(site)
     copies = np.where(largest > 0.0, np.ceil(sequences / np.maximum(largest, 1.0)), inf)
     if site.machine.is_spatial or not site.defaults_to("dp"):
         copies = np.where(copies > 1.0, inf, copies)
-    fewest = np.minimum(fewest, (counts * copies).min(axis=0, initial=inf))
+    fewest = (counts * copies).min(axis=0, initial=inf)
     fewest = _beside_shared_memory(site, np.where(fewest <= MOST_CHIPS, fewest, inf), sequences)
     if not np.isfinite(fewest).all():
         by_default = np.full(fewest.shape, inf)

@@ -94,14 +94,14 @@ def unpacking_notes(placement: Placement) -> Iterator[str]:
     """Yield notes on engine kernels that multiply narrow formats at the 16-bit rate."""
     machine = placement.machine
     kernels = widened_by(machine.engine, machine.hardware)
-    names = (
-        f"{kernel} of {machine.engine.id} multiplies {stored.id} "
-        f"{_bytes_of(group, is_of_all=stored.id in kernels.dense)}"
-        for group, mix in placement.work.formats._asdict().items()
-        for stored, _ in mix.shares
-        if (kernel := kernels.of(group).get(stored.id))
-    )
-    for name in dict.fromkeys(names):
+    names: dict[str, None] = {}
+    for group, mix in placement.work.formats._asdict().items():
+        for stored, _ in mix.shares:
+            if kernel := kernels.of(group).get(stored.id):
+                weights = "weights" if stored.id in kernels.dense else "experts"
+                multiplied = "KV cache" if group == "kv" else weights
+                names[f"{kernel} of {machine.engine.id} multiplies {stored.id} {multiplied}"] = None
+    for name in names:
         yield f"{machine.hardware.id}: {name} at the 16-bit rate"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -41,33 +42,14 @@ def site_power(hardware: Hardware) -> float | None:
     return power.all_in.si if power.all_in else power.chip.si * SITE_FACTOR
 
 
-def _limiter(passes: Schedule) -> ArrayLike:
-    return passes.decode.limiter
-
-
-def _fitted_share(passes: Schedule) -> ArrayLike:
-    return passes.decode.fitted_share
-
-
-def _bound_seconds(passes: Schedule) -> ArrayLike:
-    return passes.decode_bound.seconds
-
-
-def _bound_memory_seconds(passes: Schedule) -> ArrayLike:
-    return passes.decode_bound.work.memory_time
-
-
-def _bound_compute_seconds(passes: Schedule) -> ArrayLike:
-    return passes.decode_bound.work.compute_time
-
-
-def _bound_limiter(passes: Schedule) -> ArrayLike:
-    return passes.decode_bound.limiter
-
-
-def _in_turn_at_random(passes: Schedule) -> ArrayLike:
-    return passes.in_turn_at_random
-
+# Numbers of a schedule. Stacks cache each by its function.
+_LIMITER = attrgetter("decode.limiter")
+_FITTED_SHARE = attrgetter("decode.fitted_share")
+_BOUND_SECONDS = attrgetter("decode_bound.seconds")
+_BOUND_MEMORY_SECONDS = attrgetter("decode_bound.work.memory_time")
+_BOUND_COMPUTE_SECONDS = attrgetter("decode_bound.work.compute_time")
+_BOUND_LIMITER = attrgetter("decode_bound.limiter")
+_IN_TURN_AT_RANDOM = attrgetter("in_turn_at_random")
 
 OF_TRAFFIC = (
     timeline.token,
@@ -75,9 +57,9 @@ OF_TRAFFIC = (
     timeline.first_token,
     timeline.prompts_together,
     timeline.served_run,
-    _in_turn_at_random,
-    _fitted_share,
-    _bound_seconds,
+    _IN_TURN_AT_RANDOM,
+    _FITTED_SHARE,
+    _BOUND_SECONDS,
 )
 """The functions of steps that a plan needs: latencies and throughput under load, with ranges."""
 
@@ -151,7 +133,7 @@ class Estimate:
     @property
     def limiter_index(self) -> Ints:
         """The index in `LIMITERS` of the resource that takes most of the expected step."""
-        return self.of_passes(_limiter).astype(np.intp, copy=False)
+        return self.of_passes(_LIMITER).astype(np.intp, copy=False)
 
     @property
     def limiter(self) -> npt.NDArray[np.str_]:
@@ -170,22 +152,22 @@ class Estimate:
     @cached_property
     def bound(self) -> Floats:
         """The hardware bound (roofline) of decode speed per user. [token/s]"""
-        return np.atleast_1d(1.0 / (self.of_passes(_bound_seconds) / self._kept))
+        return np.atleast_1d(1.0 / (self.of_passes(_BOUND_SECONDS) / self._kept))
 
     @property
     def bound_memory(self) -> Floats:
         """The bound set by memory bandwidth alone. [token/s]"""
-        return np.atleast_1d(self._kept / self.of_passes(_bound_memory_seconds))
+        return np.atleast_1d(self._kept / self.of_passes(_BOUND_MEMORY_SECONDS))
 
     @property
     def bound_compute(self) -> Floats:
         """The bound set by FLOP/s alone. [token/s]"""
-        return np.atleast_1d(self._kept / self.of_passes(_bound_compute_seconds))
+        return np.atleast_1d(self._kept / self.of_passes(_BOUND_COMPUTE_SECONDS))
 
     @property
     def bound_limiter(self) -> Ints:
         """The index in `LIMITERS` of the resource that sets the bound."""
-        return self.of_passes(_bound_limiter).astype(np.intp, copy=False)
+        return self.of_passes(_BOUND_LIMITER).astype(np.intp, copy=False)
 
     @property
     def bound_serial(self) -> Floats | None:
@@ -216,7 +198,7 @@ class Estimate:
     @property
     def in_turn_at_random(self) -> Floats:
         """The ratio of prefill time with random arrivals to that with synchronized replicas. [1]"""
-        return self.of_passes(_in_turn_at_random)
+        return self.of_passes(_IN_TURN_AT_RANDOM)
 
     @property
     def request(self) -> Floats:
@@ -233,7 +215,7 @@ class Estimate:
         near, far = (
             speed_range(
                 self.placement,
-                fitted_share=self.of_passes(_fitted_share),
+                fitted_share=self.of_passes(_FITTED_SHARE),
                 is_offloaded=is_offloaded,
                 streams=self.batch * self.traffic.speculation.verified,
             )

@@ -305,11 +305,6 @@ class RandomLoad:
     def _begun(self) -> _FirstSteps:
         return _FirstSteps.of(self._first())
 
-    @property
-    def _prompt_seconds(self) -> Floats:
-        """The prefill time of a prompt of each request type. [s]"""
-        return self._begun.seconds
-
     @cached_property
     def _is_short(self) -> Floats:
         return np.asarray(self.mix.kinds.computed < self.passes.machine.software.prompt_chunk)
@@ -338,11 +333,11 @@ class RandomLoad:
         """The fraction of time spent on prefill, where short prompts may share a step. [1]"""
         requests, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
         filled = requests.computed / chunk
-        in_chunks = filled * self._prompt_seconds + (1.0 - filled) * self._marginal
+        in_chunks = filled * self._begun.seconds + (1.0 - filled) * self._marginal
         return (
             self._lane_rate
             * self._in_turn
-            * float(requests.share @ np.where(self._is_short, in_chunks, self._prompt_seconds))
+            * float(requests.share @ np.where(self._is_short, in_chunks, self._begun.seconds))
         )
 
     @cached_property
@@ -352,7 +347,7 @@ class RandomLoad:
             return np.zeros(len(self._is_short))
         chunk, computed = self.passes.machine.software.prompt_chunk, self.mix.kinds.computed
         longer = np.clip(np.nextafter(chunk / computed, 1.0), 1.0, 2.0)  # at most one chunk
-        extra = np.ravel(self._first(longer).seconds(FIRST)) - self._prompt_seconds
+        extra = np.ravel(self._first(longer).seconds(FIRST)) - self._begun.seconds
         return np.asarray(np.maximum(extra / np.maximum(longer - 1.0, 1e-9), 0.0) * self._is_short)
 
     @cached_property
@@ -379,41 +374,26 @@ class RandomLoad:
         return self.queued, self._regularity * ahead / float(self._rates[-1])
 
     @property
-    def _cautious_slot_wait(self) -> tuple[float, float]:
-        """An upper estimate of `slot_wait`, for percentiles when waiting is common. [1], [s]
-
-        Slots then fill more unevenly than in a birth-death process: up to twice the probability of
-        waiting, and waits as long as with exponential service times.
-        """
-        chance, mean = self.slot_wait
-        if self.queued <= MOST_QUEUED:
-            return chance, mean
-        return min(_UNEVEN * chance, 1.0), mean / self._regularity
-
-    @property
     def prefill_queue(self) -> PrefillQueue:
         """The queue of prompt tokens for one attention replica, or for one pipeline micro-batch."""
         requests = self.mix.kinds
         passes = Schedule(self.passes.placement, self.mix, np.array([self.in_flight]))
         # This user has no other request in flight.
         others = max(1.0 - 1.0 / max(self.rate * self.cycle, 1.0), _ALONE)
+        others_prefill = 0.0  # on other attention replicas, per step
+        if self._replicas > 1:
+            with_any = float(np.ravel(passes.lumps / passes.steps)[0])
+            own = with_any * float(np.ravel(passes.prefilling_replicas)[0]) / self._replicas
+            others_prefill = (with_any - own) * float(np.ravel(passes.seconds(PROMPTS))[0])
         return PrefillQueue(
             rate=self._lane_rate * others,
             share=requests.share,
             tokens=requests.computed,
             chunk=float(self.passes.machine.software.prompt_chunk),
-            step=self._begun.step + self._others_prefill(passes),
+            step=self._begun.step + others_prefill,
             pass_seconds=passes.prefill_seconds,
             occupied=1.0 - float(self._found[0]),
         )
-
-    def _others_prefill(self, passes: Schedule) -> float:
-        """Compute the time that prefill on other attention replicas adds to a step. [s]"""
-        if self._replicas == 1:
-            return 0.0
-        with_any = float(np.ravel(passes.lumps / passes.steps)[0])
-        own = with_any * float(np.ravel(passes.prefilling_replicas)[0]) / self._replicas
-        return (with_any - own) * float(np.ravel(passes.seconds(PROMPTS))[0])
 
     @cached_property
     def _first_tokens(self) -> list[tuple[Floats, Floats, float]]:
@@ -431,7 +411,7 @@ class RandomLoad:
             np.searchsorted([group[-1] for group in groups], computed)
         ]
         until = {tokens: queue.until_taken_in(tokens) for tokens in set(like.tolist())}
-        own = (self._prompt_seconds + self._begun.overhead).tolist()
+        own = (self._begun.seconds + self._begun.overhead).tolist()
         return [
             (*until[tokens], seconds - queue.alone(tokens))
             for tokens, seconds in zip(like.tolist(), own, strict=True)
@@ -444,7 +424,7 @@ class RandomLoad:
     @property
     def _prefill(self) -> Floats:
         """The prefill time of each request type with its overhead, without queueing. [s]"""
-        return np.asarray((self._prompt_seconds + self._begun.overhead) * self.slowness)
+        return np.asarray((self._begun.seconds + self._begun.overhead) * self.slowness)
 
     def prefill_quantile(self, part: float, index: int) -> float:
         """Compute a quantile of the prefill time of a class, without queueing. [s]"""
@@ -470,7 +450,11 @@ class RandomLoad:
         """Compute distributions for all requests, or for the class with an index."""
         if index not in self._times:
             requests, fraction = self.mix.kinds, self._share_of(index)
-            queued, wait = self.slot_wait
+            queued, wait = slot_wait = self.slot_wait
+            if self.queued > MOST_QUEUED:
+                # Slots fill more unevenly than in a birth-death process: up to twice the chance of
+                # waiting, and waits as long as with exponential service times.
+                slot_wait = min(_UNEVEN * queued, 1.0), wait / self._regularity
             firsts = [(until + more, chances) for until, chances, more in self._first_tokens]
             # Plain sums, since BLAS would start threads for such small products.
             means = np.array([(seconds * chances).sum() for seconds, chances in firsts])
@@ -480,7 +464,7 @@ class RandomLoad:
             chances = np.concatenate([part * chances for part, _, chances in some])
             self._times[index] = RequestTimes(
                 share=fraction,
-                first=Waits.of(seconds, chances, self._cautious_slot_wait),
+                first=Waits.of(seconds, chances, slot_wait),
                 first_means=means + queued * wait,
                 first_variances=squares - means**2 + queued * (2.0 - queued) * wait**2,
                 further=requests.output - 1.0,
@@ -524,18 +508,13 @@ class RandomLoad:
 
     @cached_property
     def _tpot_variance(self) -> Floats:
-        """The variance of TPOT for each request type at this load. [s^2]"""
-        return self._token_variance(
-            self._tpot, float(self._slots_taken @ (self._any_rate.tokens - self._tpot) ** 2)
-        )
-
-    def _token_variance(self, tpot: float, at_once: float) -> Floats:
-        """Compute the variance of TPOT for each request type. [s^2]
+        """The variance of TPOT for each request type at this load. [s^2]
 
         Other requests arrive and leave during decode. Each prompt delays decode, so that more of
         them arrive, as in the delay cycle of a queue (Harchol-Balter, 2013, ch. 27).
         """
-        requests = self.mix.kinds
+        requests, tpot = self.mix.kinds, self._tpot
+        at_once = float(self._slots_taken @ (self._any_rate.tokens - tpot) ** 2)
         window = requests.output / float(requests.share @ requests.output)
         rate = self._lane_rate * self._replicas
         fed_back = min(rate * float(requests.share @ self._lengthened), _MOST_FED_BACK)

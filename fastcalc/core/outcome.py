@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import compress, groupby
 from operator import itemgetter
 from typing import TypeVar
 
@@ -212,9 +212,12 @@ def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
             continue
         site, layout = site_or_error
         choice = next(chosen) if isinstance(layout, LayoutQuestion) else layout
-        located.append(
-            choice if isinstance(choice, LayoutError) else _located(scenario, site, choice)
-        )
+        if isinstance(choice, LayoutError):
+            located.append(choice)
+            continue
+        placement = site.place(choice.first if isinstance(choice, Chosen) else choice)
+        is_default = scenario.sharding == Sharding()
+        located.append(Location(scenario, site, placement, is_default))
     return located
 
 
@@ -235,13 +238,6 @@ def _site_and_layout(scenario: Scenario) -> tuple[Site, Layout | LayoutQuestion]
     return site, LayoutQuestion(site, sharding.chips, smallest, traffic)
 
 
-def _located(scenario: Scenario, site: Site, chosen: Layout | Chosen) -> Location:
-    layout = chosen.first if isinstance(chosen, Chosen) else chosen
-    sharding = scenario.sharding
-    is_default = not sharding.names_ranks and sharding.chips is None
-    return Location(scenario, site, site.place(layout), is_default)
-
-
 def _or_raise(results: Sequence[Solved | InputError]) -> list[Solved]:
     """Return the results, or raise the first error among them."""
     for result in results:
@@ -256,11 +252,23 @@ def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
     Each batch has the chips and layout that it would have alone. A scenario with given ranks is not
     split.
     """
-    questions = [(scenario, _question_of_batches(scenario)) for scenario in scenarios]
-    chosen = iter(choose_all(question for _, question in questions if question is not None))
+    scenarios = list(scenarios)
+    is_open = [
+        len(scenario.batches) > 1 and not scenario.sharding.names_ranks for scenario in scenarios
+    ]
+    questions = (
+        LayoutQuestion(
+            site_of(scenario, scenario.traffic.reserved),
+            scenario.sharding.chips,
+            np.array(scenario.batches, dtype=float),
+            scenario.traffic,
+        )
+        for scenario in compress(scenarios, is_open)
+    )
+    chosen = iter(choose_all(questions))
     split: list[Scenario] = []
-    for scenario, question in questions:
-        if question is None:
+    for scenario, has_choice in zip(scenarios, is_open, strict=True):
+        if not has_choice:
             split.append(scenario)
             continue
         (layouts,) = _or_raise([next(chosen)])
@@ -268,15 +276,6 @@ def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
         runs = (list(run) for _, run in groupby(pairs, key=itemgetter(1)))
         split += [replace(scenario, batches=tuple(batch for batch, _ in run)) for run in runs]
     return split
-
-
-def _question_of_batches(scenario: Scenario) -> LayoutQuestion | None:
-    """Build the layout question for each batch, or None if only one layout is possible."""
-    sharding, traffic = scenario.sharding, scenario.traffic
-    if sharding.names_ranks or len(scenario.batches) == 1:
-        return None
-    batches = np.array(scenario.batches, dtype=float)
-    return LayoutQuestion(site_of(scenario, traffic.reserved), sharding.chips, batches, traffic)
 
 
 def solve(scenario: Scenario) -> Outcome:

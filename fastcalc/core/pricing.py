@@ -115,7 +115,9 @@ class Pricing:
         """Look up the price per chip-hour with its provenance."""
         if hardware.id in self.user_prices:
             return Quote(self.user_prices[hardware.id], "given")
-        price, price_of = hardware.chip_price, self._stated_by(hardware)
+        price, node = hardware.chip_price, hardware.node.price if hardware.node else None
+        is_of_node = node and (node.purchase if self.basis == "tco" else node.rent)
+        price_of = hardware.inherited.get("node" if is_of_node else "price")
         if self.basis == "tco":
             usd = self._ownership(hardware)
             terms = None if usd is None else "ownership"
@@ -135,12 +137,6 @@ class Pricing:
         """
         offer = self.quote(hardware).offer
         return hardware if offer is None else hardware.joined(offer.instance_chips)
-
-    def _stated_by(self, hardware: Hardware) -> str | None:
-        """Find the entry from which a chip's file inherits the price, or None if it is its own."""
-        price = hardware.node.price if hardware.node else None
-        is_of_node = price and (price.purchase if self.basis == "tco" else price.rent)
-        return hardware.inherited.get("node" if is_of_node else "price")
 
     def _ownership(self, hardware: Hardware) -> float | None:
         purchase, watts = hardware.chip_price.purchase, site_power(hardware)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +24,8 @@ ROUNDING = 1e-12
 Speeds: TypeAlias = Callable[[Floats], Floats]
 """A function that computes tokens per second per user for some batches."""
 
+_LEAST_DECODE = attrgetter("least_decode")
+
 
 def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
     """Compute the expected tokens per second per user, without the rest of an estimate. [1/s]
@@ -43,11 +46,7 @@ def speeds_at_most(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) 
 def all_speeds_at_most(evaluations: Sequence[Evaluation]) -> list[Floats]:
     """Compute `speeds_at_most` for many placements at once. [1/s]"""
     estimates = evaluate_all(evaluations)
-    return [_speeds(estimate.of_passes(_least_decode), estimate.traffic) for estimate in estimates]
-
-
-def _least_decode(passes: Schedule) -> Floats:
-    return passes.least_decode
+    return [_speeds(estimate.of_passes(_LEAST_DECODE), estimate.traffic) for estimate in estimates]
 
 
 def speeds_by_memory(placement: Placement, traffic: Traffic, batch: Floats) -> Floats:

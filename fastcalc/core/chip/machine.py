@@ -267,8 +267,13 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
     prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
     encoder_bytes = _encoder_bytes(engine, software, work, memory)
-    draft = _draft(work, memory)
-    unread_bytes = encoder_bytes + (draft.weight_bytes if draft else _draft_bytes(work, memory))
+    draft, unread_bytes = None, encoder_bytes
+    if memory.draft is not None:
+        kv = None if work.kv_format in CACHES else work.kv_format  # the target's if possible
+        draft = workload(memory.draft, None, kv)
+        unread_bytes += draft.weight_bytes
+    elif memory.drafted:
+        unread_bytes += outside_core(work.model).get("mtp", 0.0) * work.formats.dense.bytes
     return Machine(
         hardware=hardware,
         engine=engine,
@@ -350,19 +355,6 @@ def _encoder_bytes(
     is_apart = engine.program == "llama-cpp"
     stored = FORMATS["bf16"] if is_apart else work.model.own_formats.of("vision")
     return outside_core(work.model)["vision"] * stored.bytes
-
-
-def _draft(work: Workload, memory: MemoryChoice) -> Workload | None:
-    """Describe the draft model, with the cache format of the target model if possible."""
-    if memory.draft is None:
-        return None
-    return workload(memory.draft, None, None if work.kv_format in CACHES else work.kv_format)
-
-
-def _draft_bytes(work: Workload, memory: MemoryChoice) -> float:
-    """Count the bytes of the model's own draft layers, if they are used."""
-    layers = outside_core(work.model).get("mtp", 0.0)
-    return layers * work.formats.dense.bytes if memory.drafted else 0.0
 
 
 def largest_memory(hardware: Hardware) -> Tier:

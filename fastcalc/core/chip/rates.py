@@ -76,12 +76,11 @@ def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
     Any format at least as wide as the stored format is exact, so the bound uses the fastest of
     them. Storing weights in fewer bits can only raise it.
     """
-    peaks = [(_fastest_of_one(hardware, inner), fraction) for inner, fraction in stored.shares]
+    peaks = []
+    for inner, fraction in stored.shares:
+        bits = min(floor(inner.cache_bits or inner.bits), 16)
+        exact = (peak.si for name, peak in hardware.peak.items() if _WIDTH[name] >= bits)
+        peaks.append((max(exact), fraction))
     if len(peaks) == 1:
         return peaks[0][0]
     return 1.0 / sum(fraction / peak for peak, fraction in peaks)
-
-
-def _fastest_of_one(hardware: Hardware, stored: NumberFormat) -> float:
-    bits = min(floor(stored.cache_bits or stored.bits), 16)
-    return max(peak.si for name, peak in hardware.peak.items() if _WIDTH[name] >= bits)

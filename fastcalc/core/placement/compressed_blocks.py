@@ -80,7 +80,12 @@ def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
     full = _entries(stage, pages)
     if not full.sizes:
         return None
-    return _pool([full, _window(stage, pages), *_states(stage, pages)])
+    # Every layer keeps the last tokens uncompressed.
+    attention = next(iter(stage))
+    page = pages.page(_WINDOW_BLOCK * pages.entry(attention.head_dim))
+    layer = LayerCache(1.0, window=float(attention.window))
+    window = _Table(layer, _WINDOW_BLOCK, {page: sum(stage.values())})
+    return _pool([full, window, *_states(stage, pages)])
 
 
 def _pool(tables: list[_Table]) -> BlockPool:
@@ -127,14 +132,6 @@ def _entries(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
             keys = pages.page(entries * (width + width // 128 * 4), is_indexer=True)
             sizes[keys] = sizes.get(keys, 0) + layers
     return _Table(LayerCache(1.0), _BLOCK, sizes)
-
-
-def _window(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
-    """Build the table of the last tokens, which every layer keeps uncompressed."""
-    attention = next(iter(stage))
-    page = pages.page(_WINDOW_BLOCK * pages.entry(attention.head_dim))
-    layer = LayerCache(1.0, window=float(attention.window))
-    return _Table(layer, _WINDOW_BLOCK, {page: sum(stage.values())})
 
 
 def _states(stage: dict[CompressedAttention, int], pages: _Pages) -> Iterator[_Table]:

@@ -152,13 +152,6 @@ def slots(machine: AnyMachine, work: Workload) -> float:
     return work.layers + ceil(ends / work.largest_layer_bytes)
 
 
-@lru_cache(maxsize=512)
-def _doubled_groups(domain: int, per_chip: int, work: Workload) -> tuple[int, ...]:
-    largest = min(domain, EXPERT_TENSOR_CHIPS * per_chip) if work.experts else domain
-    powers = (2**exponent for exponent in range(largest.bit_length()))
-    return tuple(ranks for ranks in powers if common_heads(work) % ranks == 0)
-
-
 _RANK_NAMES: dict[Rank, str] = {
     "tp": "tensor-parallel ranks",
     "pp": "pipeline stages",
@@ -277,7 +270,10 @@ class LegalLayouts:
     @cached_property
     def doubled_groups(self) -> tuple[int, ...]:
         """The tensor-parallel group sizes in powers of two, as far as experts allow. [1]"""
-        return _doubled_groups(self.widest_stage, self.machine.ranks, self.work)
+        largest, of_experts = self.widest_stage, EXPERT_TENSOR_CHIPS * self.machine.ranks
+        largest = min(largest, of_experts) if self.work.experts else largest
+        powers = (2**exponent for exponent in range(largest.bit_length()))
+        return tuple(ranks for ranks in powers if common_heads(self.work) % ranks == 0)
 
     def expert_ranks(self, tp: int, dp: int) -> int:
         """Compute the number of ranks that share the experts by default. [1]

@@ -144,23 +144,19 @@ def least_extra(
     sizes : the size of each category on the fullest chip [byte]
     rooms : the capacity of each memory [byte]
     """
-    kind_bytes = [sizes[group] for group in READ]
-    return reduce(np.minimum, (_least_extra(costs, kind_bytes, rooms) for costs in options))
-
-
-def _least_extra(
-    costs: Costs, kind_bytes: Sequence[ArrayLike], rooms: Sequence[ArrayLike]
-) -> Array:
-    farthest, *nearer = reversed(costs.by_memory[1:])
-    from_here_on = [farthest]
-    for seconds in nearer:
-        from_here_on.append(Kinds(*map(np.minimum, seconds, from_here_on[-1])))
-    extra, before, beyond = floats(0.0), costs.by_memory[0], sum(kind_bytes)
-    for seconds, room in zip(reversed(from_here_on), rooms, strict=False):
-        beyond = beyond - room
-        extra = extra + _lightest([*map(np.subtract, seconds, before)], kind_bytes, beyond)
-        before = seconds
-    return extra
+    kind_bytes, least = [sizes[group] for group in READ], floats(np.inf)
+    for costs in options:
+        farthest, *nearer = reversed(costs.by_memory[1:])
+        from_here_on = [farthest]
+        for seconds in nearer:
+            from_here_on.append(Kinds(*map(np.minimum, seconds, from_here_on[-1])))
+        extra, before, beyond = floats(0.0), costs.by_memory[0], sum(kind_bytes)
+        for seconds, room in zip(reversed(from_here_on), rooms, strict=False):
+            beyond = beyond - room
+            extra = extra + _lightest([*map(np.subtract, seconds, before)], kind_bytes, beyond)
+            before = seconds
+        least = np.minimum(least, extra)
+    return least
 
 
 def _lightest(

@@ -61,7 +61,7 @@ def test_a_prompt_of_three_chunks_takes_two_passes_before_that_of_its_token():
 )
 def test_each_prompt_by_itself(kinds, seconds, short, lengthened, marginal):
     found = load(kinds)
-    assert found._prompt_seconds == pytest.approx(np.array(seconds) * MS)
+    assert found._begun.seconds == pytest.approx(np.array(seconds) * MS)
     assert found._is_short.tolist() == short
     assert found._marginal == pytest.approx(np.array(marginal) * MS, abs=1e-9)
     assert found._begun.step == pytest.approx(10.01 * MS)
@@ -249,10 +249,11 @@ def test_prompts_of_others_vary_the_time_between_tokens():
     longer = found._lengthened
     fed_back = rate * longer.mean()
     assert 0.05 < fed_back < 0.9
-    held_up = rate * 0.012 * (longer**2).mean() / np.array([100.0, 200.0]) / (1 - fed_back) ** 2
+    tpot = found._tpot
+    at_once = found._slots_taken @ (found._any_rate.tokens - tpot) ** 2
+    held_up = rate * tpot * (longer**2).mean() / np.array([100.0, 200.0]) / (1 - fed_back) ** 2
     windows = variance_in_window(window=np.array([100.0, 200.0]) / 150.0)
-    variance = found._token_variance(0.012, 4e-6)
-    assert variance == pytest.approx(4e-6 * windows + held_up)
+    assert found._tpot_variance == pytest.approx(at_once * windows + held_up)
 
 
 def test_attention_replicas_and_stages_take_requests_of_their_own():
@@ -391,13 +392,14 @@ def test_waits_for_a_slot_that_are_not_rare_are_taken_for_longer(share, is_rare)
     assert (found.queued <= 0.005) is is_rare
     chance, wait = found.slot_wait
     longer = (chance, wait) if is_rare else (2.0 * chance, wait / found._regularity)
-    assert found._cautious_slot_wait == pytest.approx(longer)
+    assert found.times().first.slots == pytest.approx(longer)
     full = load(MIXED, 2, 0.99 * load(MIXED, 2).capacity)
-    assert full._cautious_slot_wait[0] == 1.0
+    assert full.times().first.slots[0] == 1.0
 
 
 def test_one_attention_replica_waits_for_no_prompts_of_others():
-    assert load([EVEN], rate=0.5)._others_prefill(load([EVEN]).passes) == 0.0
+    found = load([EVEN], rate=0.5)
+    assert found.prefill_queue.step == found._begun.step
 
 
 MANY = [(1 / 72, 40 * (place + 1), 100) for place in range(72)]
