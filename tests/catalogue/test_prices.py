@@ -19,7 +19,8 @@ from tests.helpers import loaded, run_once, thorough, words
 FILES = [loaded(path.read_text("utf-8")) for path in sorted(Path("hardware").glob("*.yaml"))]
 CHIPS = {chip["id"]: chip for chip in FILES if chip["kind"] != "host"}
 SMALL = ("llama-3.1-8b", "--prompt", "1000", "--output", "1000")
-MI300X = "mi300x $1.99 (on-demand, DigitalOcean, 2026-05-28, high confidence)"
+MI300X = "On-demand price per chip-hour: mi300x $1.99 (DigitalOcean, 2026-05-28)"
+OWNED = "Ownership cost per chip-hour over 4 years: h100-sxm $0.88?"
 H100 = "h100-sxm $2.95 (on-demand, Nebius eu-north1, 2026, medium confidence)"
 
 
@@ -148,7 +149,9 @@ def test_a_files_own_rent_goes_before_offers_but_is_none(tmp_path, fastcalc):
     path.write_text("id: mine\nname: Mine\nextends: h100-sxm\nprice: {cloud: 2 USD/h}\n")
     asked = ("compare", "llama-3.1-8b", "--on", path, "--batch", "1")
     assert "mine $2.00 (terms not stated)" in words(fastcalc(*asked).out)
-    assert "mine $2.95 (on-demand, Nebius" in words(fastcalc(*asked, "--offer", "on-demand").out)
+    assert "On-demand price per chip-hour: mine $2.95 (Nebius, 2026" in words(
+        fastcalc(*asked, "--offer", "on-demand").out
+    )
 
 
 # Under each headline, on each number, and in each record.
@@ -170,21 +173,23 @@ def test_a_files_own_rent_goes_before_offers_but_is_none(tmp_path, fastcalc):
         (("plan", *SMALL, "--on", "mi300x", "--users", "5", "--think", "9s"), MI300X),
         (
             ("plan", *SMALL, "--on", "mi300x", "--own", "h100-sxm=1", "--rate", "60/s"),
-            f"h100-sxm $0.88? (ownership over 4 years, low confidence) and {MI300X}",
+            f"{OWNED}; o{MI300X[1:]}",
         ),
         (
             ("plan", *SMALL, "--on", "h100-sxm", "--price-basis", "tco"),
-            "h100-sxm $0.88? (ownership over 4 years, low confidence)",  # 26,000 / 35,040 + 0.1384
+            OWNED,  # 26,000 / 35,040 + 0.1384
         ),
-        (("plan", *SMALL, "--on", "h100-sxm", "--price", "h100-sxm=2"), "h100-sxm $2.00 (given)"),
+        (
+            ("plan", *SMALL, "--on", "h100-sxm", "--price", "h100-sxm=2"),
+            "Price per chip-hour: h100-sxm $2.00 (given)",
+        ),
         (
             ("compare", "llama-3.1-8b", "--on", "mi355x", "--offer", "reserved"),
-            "mi355x $2.29? (reserved for 36 months, 2026-05-25, low confidence)",
+            "Reserved price per chip-hour: mi355x $2.29? (reserved for 36 months, 2026-05-25)",
         ),
         (
             ("compare", "llama-3.1-8b", "--on", "h100-sxm", "--offer", "reserved"),
-            "h100-sxm $2.72 (reserved, commitment not stated, Hyperstack, 2026-08-26, medium "
-            "confidence)",
+            "Reserved price per chip-hour: h100-sxm $2.72 (Hyperstack, 2026-08-26)",
         ),
     ],
 )
@@ -192,7 +197,7 @@ def test_under_each_headline_of_money_stands_the_price(command, line, fastcalc):
     """The sentence is directly under the headline, before the table."""
     text = fastcalc(*command).out
     head = words(text.partition("\n\n")[0])
-    assert f"Price per chip-hour: {line}" in head
+    assert line in head
 
 
 @pytest.mark.thorough
@@ -201,7 +206,7 @@ def test_classes_of_a_file_have_it_too(fastcalc):
         "plan", "llama-3.1-8b", "--on", "mi300x", "--traffic", "docs/examples/my-mix.yaml"
     )
     assert ran.code == 0, ran.err
-    assert f"Price per chip-hour: {MI300X}." in words(ran.out.partition("\n\n")[0])
+    assert f"{MI300X}." in words(ran.out.partition("\n\n")[0])
 
 
 @pytest.mark.parametrize("command", ["report", "plan"])
@@ -209,7 +214,7 @@ def test_a_page_has_it_in_its_verdict(command, fastcalc, tmp_path):
     page = tmp_path / "page.html"
     assert fastcalc(command, "llama-3.1-8b", "--on", "mi300x", "-o", page).code == 0
     verdict = page.read_text("utf-8").partition('class="verdict"')[2].partition("</div>")[0]
-    assert f"Price per chip-hour: {MI300X}" in words(verdict)
+    assert MI300X in words(verdict)
 
 
 AMOUNTS = ("usd_per_mtok_input", "usd_per_mtok_output", "usd_per_mtok_total", "usd_per_hour")
@@ -240,7 +245,7 @@ def test_a_price_of_another_chip_is_marked(tmp_path, fastcalc):
     path = tmp_path / "mine.yaml"
     path.write_text("id: mine\nname: Mine\nextends: h100-sxm\n")
     asked = ("compare", "llama-3.1-8b", "--on", path, "--batch", "1")
-    assert "medium confidence, the price of h100-sxm)" in words(fastcalc(*asked).out)
+    assert "(Nebius, 2026, the price of h100-sxm)" in words(fastcalc(*asked).out)
     document = json.loads(fastcalc(*asked, "--format", "json").out)
     assert set(AMOUNTS) < set(document["records"][0]["low_confidence"])
     assert document["assumptions"]["prices"]["mine"]["price_of"] == "h100-sxm"

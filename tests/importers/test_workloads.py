@@ -277,7 +277,7 @@ def test_classes_of_two_models_are_named_and_share_no_replicas(tmp_path, fixture
     assert " llama-3.1-70b and llama-3.1-8b: " in " ".join(title.split())
     assert under.count("llama-3.1-8b") == 1  # of the two rows of pools
     assert "One pool for all classes" not in shown
-    assert "\nPrice per chip-hour: h100-sxm $2.95 (on-demand, Nebius eu-north1, 2026, " in shown
+    assert "\nOn-demand price per chip-hour: h100-sxm $2.95 (Nebius, 2026)" in shown
 
 
 def lines_of(*requests):

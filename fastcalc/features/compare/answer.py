@@ -29,7 +29,7 @@ from fastcalc.kit.answer.outcome_lines import (
 )
 from fastcalc.kit.answer.parts import Note, Notes, Part, Remark, TextTable, Title, sentence
 from fastcalc.kit.answer.point_records import Record, compare_records
-from fastcalc.kit.answer.prices import other_prices, price_line, prices
+from fastcalc.kit.answer.prices import price_line, prices
 from fastcalc.kit.answer.row_words import TIED
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.answer.why_so_many import why
@@ -120,7 +120,7 @@ class CompareAnswer(Answer):
         tables = record_tables.tables(_FIRST_COLUMNS, self._rows, screen.width)
         for number, ((stated, group), table) in enumerate(zip(self.by_model, tables, strict=True)):
             yield from [""][:number]
-            yield from _opening(stated)
+            yield from _opening(stated, group)
             yield heading(group, phrases(self.settings))
             yield table
 
@@ -139,10 +139,8 @@ class CompareAnswer(Answer):
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on prices, on reading the numbers, and on their assumptions."""
-        named = [scenario for stated, _ in self.by_model for scenario in stated.priced]
         hinted = [hint for stated, _ in self.by_model for hint in hints(stated)]
         yield from map(Note, dict.fromkeys(hinted))
-        yield from (Note(note, is_hint=True) for note in other_prices(self.outcomes, named))
         yield Note(prices(self.outcomes), weight=0)
         yield from remarks(self.outcomes)
 
@@ -172,7 +170,7 @@ class CompareAnswer(Answer):
         """Yield the headline of each model and a table of all columns for each of its outcomes."""
         remaining = iter(tables)
         for stated, group in self.by_model:
-            yield from _opening(stated)
+            yield from _opening(stated, group)
             yield heading_in_full(group[0], self.phrases_in_full)
             for outcome, table in zip(group, remaining, strict=False):
                 price = outcome.usd_per_hour
@@ -298,9 +296,9 @@ class CompareAnswer(Answer):
         return page.document(self, command)
 
 
-def _opening(stated: Headline) -> list[Part]:
+def _opening(stated: Headline, outcomes: Sequence[Outcome]) -> list[Part]:
     first, *more = sentences(stated)
-    return [first, *map(Remark, more), *price_line(stated.priced), ""]
+    return [first, *map(Remark, more), *price_line(stated.priced, others=outcomes), ""]
 
 
 def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:

@@ -86,8 +86,8 @@ def document(answer: CompareAnswer, command: str) -> str:
 
 
 def _verdict(answer: CompareAnswer) -> Iterator[str]:
-    for stated, _ in answer.by_model:
-        yield " ".join([*sentences(stated), *price_line(stated.priced)])
+    for stated, outcomes in answer.by_model:
+        yield " ".join([*sentences(stated), *price_line(stated.priced, others=outcomes)])
         if stated.fastest is None:
             continue
         row = stated.fastest.leaders[0]
@@ -174,7 +174,7 @@ def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
     pricing = outcomes[0].scenario.pricing
-    yield f"<p>Prices are {escape(basis_of(pricing))}, {hours_used(pricing)}.</p>"
+    yield f"<p>Prices are {escape(basis_of(pricing))}{hours_used(pricing)}.</p>"
     rows = []
     for chip in chips_by_id(outcomes).values():
         quote = pricing.quote(chip)

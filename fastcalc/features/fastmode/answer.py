@@ -21,7 +21,7 @@ from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import THINNEST
 from fastcalc.kit.answer.parts import Note, Part, Remark
 from fastcalc.kit.answer.point_records import Record, assumptions, plain, plainly
-from fastcalc.kit.answer.prices import other_prices, price_line, prices
+from fastcalc.kit.answer.prices import price_line, prices
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
@@ -99,7 +99,7 @@ class FastmodeAnswer(Answer):
             yield outcome_lines.heading_in_full(solution.today, stated)
             yield ""
         yield sentences.headline(solution)
-        yield from price_line(self._named())
+        yield from price_line(self._named(), others=self._outcomes(self._first))
         yield ""
         if not screen.wide:
             yield Remark(f"{sentences.today(solution)}.")
@@ -160,8 +160,6 @@ class FastmodeAnswer(Answer):
         if missed:
             text = f"too slow alone: {', '.join(missed)}; {option('wide')} says why"
             yield Note(text, weight=3, is_hint=True)
-        for line in other_prices(self._outcomes(self._first), self._named()):
-            yield Note(line, weight=3, is_hint=True)
 
     def next_command(self) -> str:
         """Suggest a report on today's chips and on those that reach the speed with this model."""

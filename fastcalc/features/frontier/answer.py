@@ -23,7 +23,7 @@ from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record, assumptions, compare_records, named_chips
-from fastcalc.kit.answer.prices import other_prices, price_line, prices
+from fastcalc.kit.answer.prices import price_line, prices
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
@@ -103,7 +103,7 @@ class FrontierAnswer(Answer):
         """Name the cheapest chip in each range of speeds, and list some or all points."""
         records = _rows(self.points if screen.wide else self._few)
         yield verdict(self.points)
-        yield from price_line(self._ends)
+        yield from price_line(self._ends, others=self._outcomes)
         yield ""
         yield outcome_lines.heading(self._outcomes, phrases(self.settings))
         yield record_tables.table(columns(records, wide=screen.wide), records, screen.width)
@@ -120,8 +120,6 @@ class FrontierAnswer(Answer):
                 f"the table has {shown} of {count:,} rows; {option('wide')} prints all",
                 is_of_rows=True,
             )
-        for line in other_prices(self._outcomes, self._ends):
-            yield Note(line, is_hint=True)
         yield Note(_TRIED, weight=0)
         yield Note(prices(self._outcomes), weight=0)
         yield from map(Note, self.warnings())

@@ -1,28 +1,26 @@
 """Prices per chip-hour in words: amount, terms, cloud, date and confidence."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
-from operator import not_
+from collections.abc import Iterable, Sequence
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.outcome import Outcome, chips_by_id
 from fastcalc.core.pricing import Pricing, Quote
 from fastcalc.core.scenario import Scenario
-from fastcalc.kit.answer.numbers_as_text import stated_percent
+from fastcalc.kit.answer.numbers_as_text import capital, stated_percent
 from fastcalc.kit.answer.parts import Remark
 from fastcalc.kit.answer.record_tables import marked
-from fastcalc.written import first_few, listed
+from fastcalc.written import first_few
 
-MOST_PRICED = 8
-"""Maximum number of prices in a short note, known ones first."""
+MOST_PRICED = 4
+"""Maximum number of prices under a headline."""
 
 _TERMS = {
     "on-demand": "on-demand",
     "reserved": "reserved, commitment not stated",
     "spot": "spot",
-    "marketplace": "marketplace of individual owners",
+    "marketplace": "marketplace",
     "survey": "survey of several clouds",
-    "estimate": "an analyst's estimate",
+    "estimate": "estimate",
     "given": "given",
     "unstated": "terms not stated",
     "ownership": "ownership",
@@ -40,20 +38,25 @@ def terms_of(quote: Quote) -> str:
     return _TERMS[quote.terms] if quote.terms else ""
 
 
-def price_line(scenarios: Iterable[Scenario], remark: str = "") -> list[Remark]:
-    """Write the prices per chip-hour under a headline. Empty without a price.
+def price_line(
+    scenarios: Iterable[Scenario], remark: str = "", others: Iterable[Outcome] = ()
+) -> list[Remark]:
+    """Write the prices per chip-hour under a headline, by price basis. Empty without a price.
 
     remark : phrase on what these prices amount to, or on the price at which another choice wins
+    others : further outcomes, whose prices follow those of the scenarios
     """
-    quoted = [
-        f"{scenario.hardware.id} ${_dollars(quote)} ({provenance(quote, scenario.pricing)})"
-        for scenario in scenarios
-        if (quote := scenario.quote).usd_per_hour is not None
+    by_pricing: dict[str, tuple[Pricing, dict[str, Hardware]]] = {}
+    for scenario in (*scenarios, *(outcome.scenario for outcome in others)):
+        if scenario.quote.usd_per_hour is not None:
+            key = scenario.pricing.name
+            _, chips = by_pricing.setdefault(key, (scenario.pricing, {}))
+            chips.setdefault(scenario.hardware.id, scenario.hardware)
+    texts = [
+        prices_of(pricing, chips.values(), in_short=True) + hours_used(pricing)
+        for pricing, chips in by_pricing.values()
     ]
-    quoted = list(dict.fromkeys(quoted))
-    if not quoted:
-        return []
-    return [Remark(f"Price per chip-hour: {listed(quoted)}{remark and f'; {remark}'}.")]
+    return [Remark(f"{capital('; '.join([*texts, *[remark] * bool(remark)]))}.")] if texts else []
 
 
 def _dollars(quote: Quote) -> str:
@@ -72,43 +75,30 @@ def provenance(quote: Quote, pricing: Pricing) -> str:
     return ", ".join(filter(None, words))
 
 
-def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
-    """State the prices used for outcomes, with their dates, in one sentence."""
+def prices(outcomes: Sequence[Outcome]) -> str:
+    """State all prices used for outcomes, with their provenance, in one sentence."""
     pricing = outcomes[0].scenario.pricing
-    sentence = prices_of(pricing, chips_by_id(outcomes).values(), in_short=in_short)
-    if in_short and pricing.utilization == 1.0:
-        return sentence
-    return f"{sentence}; {hours_used(pricing)}"
+    return prices_of(pricing, chips_by_id(outcomes).values(), in_short=False) + hours_used(pricing)
 
 
 def hours_used(pricing: Pricing) -> str:
-    """Describe the utilization of paid hours."""
-    return f"{stated_percent(pricing.utilization)} utilization of paid hours"
-
-
-def other_prices(outcomes: Sequence[Outcome], named: Iterable[Scenario]) -> Iterator[str]:
-    """Yield short prices of the outcomes that are not already stated under the headline."""
-    above = {scenario.hardware.id for scenario in named}
-    others = [outcome for outcome in outcomes if outcome.scenario.hardware.id not in above]
-    has_prices = any(outcome.usd_per_hour is not None for outcome in others)
-    if has_prices or outcomes[0].scenario.pricing.utilization != 1.0:
-        yield prices(others or outcomes, in_short=True)
+    """Describe the utilization of paid hours, unless it is full."""
+    if pricing.utilization == 1.0:
+        return ""
+    return f"; {stated_percent(pricing.utilization)} utilization of paid hours"
 
 
 def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) -> str:
-    """List chip prices. The full list explains a low confidence of the first price."""
-    listed_chips = list(chips)
-    quoted = [
-        priced(pricing, chip, in_short=in_short or index > 0)
-        for index, chip in enumerate(listed_chips)
-    ]
+    """List chip prices: the first few, or all with region and confidence."""
+    quoted = [priced(pricing, chip, in_short=in_short) for chip in chips]
     if in_short:
-        is_priced = [pricing.quote(chip).usd_per_hour is not None for chip in listed_chips]
-        quoted = [*compress(quoted, is_priced), *compress(quoted, map(not_, is_priced))]
         quoted = first_few(quoted, MOST_PRICED)
-    is_given = all(chip.id in pricing.user_prices for chip in listed_chips)
-    basis = "" if is_given else f", {basis_of(pricing)}"
-    return f"prices{basis}, $ per chip-hour: {', '.join(quoted)}"
+    basis = "price per chip-hour"
+    if pricing.basis != "cloud":
+        basis = f"ownership cost per chip-hour over {pricing.years:g} years"
+    elif (usual := pricing.offer or "on-demand") in {pricing.quote(chip).terms for chip in chips}:
+        basis = f"{usual} {basis}"
+    return f"{basis}: {', '.join(quoted)}"
 
 
 def basis_of(pricing: Pricing) -> str:
@@ -122,21 +112,18 @@ def basis_of(pricing: Pricing) -> str:
 
 
 def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:
-    """Format a price per chip-hour with its cloud and date, and why it is uncertain if it is."""
+    """Format a price per chip-hour with its cloud and date, or with its full provenance."""
     quote = pricing.quote(chip)
     if quote.usd_per_hour is None:
         return f"{chip.id} unknown"
     usual = {pricing.offer or "on-demand", "ownership"}
     is_usual = quote.terms in usual and not quote.commitment_months
-    terms = terms_of(quote) if quote.commitment_months else quote.terms
-    words = ["" if is_usual else terms, quote.provider, quote.date]
-    if quote.confidence == "low":
+    words = ["" if is_usual else terms_of(quote), quote.provider, quote.date]
+    if not in_short:
+        words[1:2] = [" ".join(filter(None, (quote.provider, quote.region)))]
         note = quote.origin and quote.origin.note and quote.origin.note.split(";")[0]
-        words.append(
-            "low confidence" if in_short else f"low confidence{f': {note}' if note else ''}"
-        )
-    if quote.price_of:
-        words.append(f"of {quote.price_of}")
-    usd = _dollars(quote)
+        why = f": {note}" if note and quote.confidence == "low" else ""
+        words.append(quote.confidence and f"{quote.confidence} confidence{why}")
+    words.append(quote.price_of and f"the price of {quote.price_of}")
     about = ", ".join(filter(None, words))
-    return f"{chip.id} {usd}" + (f" ({about})" if about else "")
+    return f"{chip.id} ${_dollars(quote)}" + (f" ({about})" if about else "")

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from fastcalc.core.scenario import Scenario
-from fastcalc.kit.answer.prices import basis_of, priced
+from fastcalc.kit.answer.numbers_as_text import capital
+from fastcalc.kit.answer.prices import basis_of, prices_of
 from fastcalc.kit.charts.highlight import FEW
 from fastcalc.written import listed
 
@@ -19,8 +20,7 @@ def grounds(scenarios: Sequence[Scenario], *, is_priced: bool = True) -> str:
     if not is_priced:
         return rests_on[0]
     if 0 < len(chips) <= FEW:
-        shown = ", ".join(priced(pricing, chip, in_short=True) for chip in chips)
-        rests_on.insert(0, f"Prices, {basis_of(pricing)}, $ per chip-hour: {shown}.")
+        rests_on.insert(0, f"{capital(prices_of(pricing, chips, in_short=True))}.")
     elif chips:
         quotes = [pricing.quote(chip) for chip in chips]
         dates = sorted(quote.date for quote in quotes if quote.date) or ["undated"]

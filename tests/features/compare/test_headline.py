@@ -215,7 +215,7 @@ def test_a_headline_marks_an_uncertain_price(fastcalc):
     """A survey's price of a chip-hour makes every amount by it uncertain, above the table, too."""
     for request in (["compare", "llama-3.1-8b", "--on", "l4"], ["frontier", "deepseek-r1"]):
         text = fastcalc(*request).out
-        headline_text = words(text.partition("\n\n")[0]).partition("Price per")[0]
+        headline_text = words(text.partition("\n\n")[0]).partition("rice per")[0]
         table = words(text.partition("\n\n")[2])
         for price, mark in re.findall(r"\$([\d.,]*\d)(\??)", headline_text):
             assert re.search(rf" {re.escape(price)}{re.escape(mark)} ", table), price

@@ -243,8 +243,8 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
 def test_prices_of_other_chips_leave_out_those_of_the_first_plan():
     assert not told(notes.other_prices_of_plans([plan(), plan(weights="int4")]))
     said = told(notes.other_prices_of_plans([plan(), plan(SECOND)]))
-    assert said.startswith("prices, ")
-    assert "second-chip 3.60" in said
+    assert said.startswith("price per chip-hour: ")
+    assert "second-chip $3.60" in said
     assert "made-up-chip" not in said
     # A plan that prefills on the second chip has its price above.
     both = plan(prefill_scenario=deployed(SECOND), prefill_chips=1.0)
@@ -254,7 +254,7 @@ def test_prices_of_other_chips_leave_out_those_of_the_first_plan():
 def test_chips_without_a_price_are_in_no_list_of_prices():
     assert told(notes.prices_of_plans([plan(UNPRICED)])) == ""
     said = told(notes.prices_of_plans([plan(UNPRICED), plan()]))
-    assert "made-up-chip 3.60" in said
+    assert "made-up-chip $3.60" in said
     assert "unpriced-chip" not in said
 
 

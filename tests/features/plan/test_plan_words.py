@@ -118,9 +118,11 @@ def test_each_chip_shown_has_its_price_its_date_and_its_confidence(page):
 
 def test_chips_without_a_price_stand_in_no_list_of_prices(page):
     asked = ("llama-3.1-8b", "--objective", "chips", "--on")
-    assert "$ per chip-hour" not in page(*asked, "h20")
-    listed = page(*asked, "h20,h100-sxm").partition("$ per chip-hour")[2]
-    assert listed.split(" - ")[0].endswith(": h100-sxm 2.95 (Nebius, 2026).")
+    assert "price per chip-hour" not in page(*asked, "h20")
+    listed = page(*asked, "h20,h100-sxm").partition("- on-demand price per chip-hour")[2]
+    assert listed.split(" - ")[0].endswith(
+        ": h100-sxm $2.95 (Nebius eu-north1, 2026, medium confidence)."
+    )
 
 
 def test_assumptions_are_an_object_with_what_compare_says(planned, fastcalc):
@@ -603,7 +605,7 @@ def test_four_bits_on_a_chip_without_such_units_are_refused(chip, flag, fastcalc
 def test_a_rate_is_of_its_unit_and_said_as_typed(rate, a_second, said, planned, page):
     asked = (*SMALL, "--rate", rate)
     assert planned(*asked)["assumptions"]["requests_per_s"] == pytest.approx(a_second)
-    title = page(*asked).split(" Price per")[0]
+    title = page(*asked).split(" On-demand price per")[0]
     assert title.endswith(f", {said}")
 
 

@@ -276,7 +276,7 @@ def test_it_opens_as_the_comparison_and_prices_what_has_dollars(fastcalc, asked,
     assert text.startswith(f"{speed};{limiter}-bound." if price else f"{compared}-bound.")
     sentences = text.partition("parameters,")[0]
     is_priced = bool(price) and not target
-    assert ("Price per chip-hour: " in sentences) == ("$" in sentences) == is_priced
+    assert ("rice per chip-hour: " in sentences) == ("$" in sentences) == is_priced
     assert (f"); output costs ${price}/Mtok at batch {asked[-1]}. " in sentences) == is_priced
     assert bool(price) == ("groq-lpu" not in asked)
 

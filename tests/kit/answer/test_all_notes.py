@@ -4,7 +4,7 @@ import pytest
 
 from tests.helpers import run_once, words
 
-PRICES = "Prices, on-demand unless noted, $ per chip-hour: h100-sxm 2.95 (Nebius, 2026)"
+PRICES = "n-demand price per chip-hour: h100-sxm $2.95 (Nebius eu-north1, 2026, medium confidence)"
 H100 = ("llama-3.1-8b", "--on", "h100-sxm")
 MEASURE = ("--batch", "8,64", "--prompt", "500", "--output", "200")
 
