@@ -139,7 +139,7 @@ CACHES = {
     # Latents of DeepSeek's sparse attention: 512 values with 8 bits, four scales with 32 bits and
     # 64 values with 16 bits (656 bytes; vllm/v1/attention/backends/mla/flashmla_sparse.py), which
     # its kernels widen.
-    "fp8_ds_mla": NumberFormat("fp8_ds_mla", 8.0, cache_bits=656 * 8 / 576),
+    "fp8_ds_mla": NumberFormat("fp8_ds_mla", 8.0, cache_bits=656 * 8 / 576)
 }
 """Formats that exist only for caches."""
 
@@ -153,8 +153,7 @@ NAMES = {
     ),
     **dict.fromkeys(("awq", "awq-int4", "awq_marlin", "w4a16-awq"), "awq-int4-g128"),
     **dict.fromkeys(
-        ("gptq", "gptq-int4", "gptq_marlin", "w4a16", "autoround", "auto-round"),
-        "gptq-int4-g128",
+        ("gptq", "gptq-int4", "gptq_marlin", "w4a16", "autoround", "auto-round"), "gptq-int4-g128"
     ),
     **dict.fromkeys(("w8a8", "int8-int8", "smoothquant"), "int8-w8a8"),
     **dict.fromkeys(("w8a16", "gptq-int8", "bnb-8bit"), "int8"),

@@ -159,11 +159,7 @@ class Catalogue(Names):
         """List all engines as in their files, without inherited values."""
         engines = []
         for document in (read(self.find(name, "engines")) for name in self.names("engines")):
-            words = {
-                "name": "",
-                "fitted_on": "",
-                **document.mapping(),
-            }  # the parent's, if left out
+            words = {"name": "", "fitted_on": "", **document.mapping()}  # the parent's, if left out
             engines.append(_valid(replace(document, data=words), Engine))
         return engines
 

@@ -23,11 +23,7 @@ from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.core.traffic.waits import Waits, mixture_quantile, mixture_share
-from fastcalc.formulas.in_flight import (
-    closed_loop_arrivals,
-    clustered_spread,
-    found_by_arrivals,
-)
+from fastcalc.formulas.in_flight import closed_loop_arrivals, clustered_spread, found_by_arrivals
 from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 

@@ -379,9 +379,7 @@ class DeclaredParameters(Generic[Value]):
         Switch, "1 if image and audio encoders are loaded at start, 0 for the language model alone."
     )
     encoder_memory: Value = cost(
-        Kept,
-        "Peak memory while the largest image or clip is encoded.",
-        plausible=(1e7, 1e11),
+        Kept, "Peak memory while the largest image or clip is encoded.", plausible=(1e7, 1e11)
     )
     encoder_divided_memory: Value = cost(
         Kept,

@@ -6,12 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fastcalc.catalogue.formats import (
-    GROUPS,
-    WeightFormats,
-    format_mix,
-    number_format,
-)
+from fastcalc.catalogue.formats import GROUPS, WeightFormats, format_mix, number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema.quantities import (
     Confidence,

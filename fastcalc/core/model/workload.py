@@ -411,10 +411,7 @@ def _whole(model: Model, formats: WeightFormats, kv_format: str) -> Workload:
 
 
 def _layers(
-    model: Model,
-    blocks: Sequence[Block],
-    formats: WeightFormats,
-    kv_format: str,
+    model: Model, blocks: Sequence[Block], formats: WeightFormats, kv_format: str
 ) -> Workload:
     """Build the workload of some of a model's layers, without head and embedding."""
     assert model.hidden_size

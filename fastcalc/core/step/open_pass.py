@@ -33,11 +33,7 @@ class OpenPass:
     """
 
     def __init__(
-        self,
-        machine: Machine,
-        chips: ArrayLike,
-        work: PassWork,
-        same: "OpenPass | None" = None,
+        self, machine: Machine, chips: ArrayLike, work: PassWork, same: "OpenPass | None" = None
     ) -> None:
         self.machine, self.chips, self.work, self._same = machine, chips, work, same
 

@@ -71,9 +71,7 @@ def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParam
     products = zip(work.flops._replace(experts=all_experts), rates.decode, strict=True)
     compute = floats(sum(time_of(work=flops, rate=rate) for flops, rate in products)) / chips
     floor = region_floor(
-        floor=software.decode_layer_floor,
-        width=work.hidden,
-        exponent=software.floor_width_exponent,
+        floor=software.decode_layer_floor, width=work.hidden, exponent=software.floor_width_exponent
     )
     layer = np.maximum(np.maximum(memory, compute), floor)
     seconds = spatial_step(

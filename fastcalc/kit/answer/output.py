@@ -19,11 +19,7 @@ _DRAFT = ".fastcalc-draft"
 
 
 def write(
-    text: str | Iterable[str],
-    file: Path | None,
-    *,
-    rewrite: bool = False,
-    executable: bool = False,
+    text: str | Iterable[str], file: Path | None, *, rewrite: bool = False, executable: bool = False
 ) -> None:
     """Write text, whole or in pieces, to standard output, or atomically to a file (see `whole`)."""
     pieces = map(visible, [text] if isinstance(text, str) else text)

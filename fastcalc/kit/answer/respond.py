@@ -22,9 +22,7 @@ from fastcalc.written import ReadingNote, json_text, to_csv
 
 
 def page(
-    request: OutputFile,
-    parts: Callable[[Screen], Iterable[Part]],
-    wording: Wording = as_flags,
+    request: OutputFile, parts: Callable[[Screen], Iterable[Part]], wording: Wording = as_flags
 ) -> None:
     """Write the parts of a page, laid out for its screen."""
     laid_out, colour = screen(request), request.out is None and console.wants_colour()
