@@ -314,9 +314,7 @@ class Catalogue(Names):
                 raise InputError(f"{option('set')} {change.written}: {reason}; {hint}")
 
 
-@once
-def _limited(engine: Engine, limits: Parameters) -> Engine:
-    return engine.limited(limits)
+_limited = once(Engine.limited)
 
 
 @once

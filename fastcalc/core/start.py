@@ -19,6 +19,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
 from fastcalc.core.start_checks import StartCheck, certain_check, likely_check
 from fastcalc.core.verdict import VERDICTS
+from fastcalc.formulas.solving import bisect_integers
 from fastcalc.mentions import option
 
 _MOST_SHARE = 0.98
@@ -131,7 +132,10 @@ class StartLocation(Location):
     @cached_property
     def remedies(self) -> list[StartRemedy]:
         """The smallest change of each setting that alone makes the server start."""
-        return [] if self._needs_none else list(_remedies(self))
+        if self._needs_none:
+            return []
+        remedies = (find(self) for find in _REMEDIES)
+        return [remedy for remedy in remedies if remedy is not None]
 
     @property
     def changes(self) -> list[StartRemedy]:
@@ -162,19 +166,6 @@ def start_location(location: Location) -> StartLocation:
     return StartLocation(
         location.scenario, location.site, location.placement, location.is_default_layout
     )
-
-
-def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
-    for remedy in (
-        _fewer_sequences(location),
-        shorter(location),
-        _narrower_cache(location),
-        _larger_share(location),
-        _smaller_share(location),
-        more_chips(location),
-    ):
-        if remedy is not None:
-            yield remedy
 
 
 def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
@@ -215,12 +206,7 @@ def _starts(scenario: Scenario) -> bool:
 
 def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> int | None:
     """Find the largest integer of a range that starts, or None if the smallest does not."""
-    if high < low or not starts(low):
-        return None
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if starts(middle) else (low, middle - 1)
-    return low
+    return bisect_integers(starts, low, high + 1)[0] if high >= low and starts(low) else None
 
 
 def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
@@ -310,3 +296,13 @@ def _more_ranks(location: StartLocation) -> StartRemedy | None:
             if _starts(replace(scenario, sharding=sharding)):
                 return StartRemedy(name, str(count))
     return None
+
+
+_REMEDIES = (
+    _fewer_sequences,
+    shorter,
+    _narrower_cache,
+    _larger_share,
+    _smaller_share,
+    more_chips,
+)

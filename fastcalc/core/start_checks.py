@@ -101,10 +101,15 @@ class StartCheck:
     def _line_of_vllm(self) -> str | None:
         """The error of vllm/v1/core/kv_cache_utils.py and vllm/config/compilation.py."""
         placement = self.placement
-        if self.is_share_taken:
-            return _line_of_a_taken_share(placement)
-        machine = placement.machine
+        machine, software = placement.machine, placement.machine.software
         whole = sum(float(tier.capacity * machine.reported(tier)) for tier in machine.tiers)
+        if self.is_share_taken:  # request_memory of vllm/v1/worker/utils.py
+            share, free = float(software.memory_fraction), float(software.free_fraction)
+            return (
+                f"Free memory on device cuda:0 ({free * whole / GIB:.2f}/{whole / GIB:.2f} GiB) on "
+                f"startup is less than desired GPU memory utilization ({share:g}, "
+                f"{share * whole / GIB:.2f} GiB)."
+            )
         if float(placement.weights_per_chip) > whole:
             return "torch.OutOfMemoryError: CUDA out of memory."
         if self.room <= 0.0:
@@ -143,18 +148,6 @@ class StartCheck:
             "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static="
             f"{fraction:g}. Raise --mem-fraction-static above {min_fraction:.3f}"
         )
-
-
-def _line_of_a_taken_share(placement: Placement) -> str:
-    """Write the error of vllm/v1/worker/utils.py, request_memory."""
-    machine = placement.machine
-    share, free = machine.software.memory_fraction, machine.software.free_fraction
-    total = sum(float(tier.capacity * machine.reported(tier)) for tier in machine.tiers) / GIB
-    return (
-        f"Free memory on device cuda:0 ({float(free) * total:.2f}/{total:.2f} GiB) on startup is "
-        f"less than desired GPU memory utilization ({float(share):g}, {float(share) * total:.2f} "
-        "GiB)."
-    )
 
 
 def _serving_longest(machine: Machine, reserved_tokens: ArrayLike) -> Machine:

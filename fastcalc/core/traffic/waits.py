@@ -56,24 +56,21 @@ class Waits:
         thousand times longer than that of the other waits.
         """
         rate = self.spacing / self.slots[1]
-        powers = np.exp(-rate * np.arange(_POINTS))
-        kernel = -np.expm1(-rate) * powers
-        return np.asarray(np.minimum(np.cumsum(_sum(self.chances, kernel)), self._up_to))
-
-    def _waited(self, times: Floats) -> Floats:
-        """Compute the fraction of requests that wait at most a given time. [1]"""
-        waited = np.interp(times, self._times, self._up_to, left=0.0, right=1.0)
-        queued, mean = self.slots
-        if queued <= _NO_CHANCE:
-            return np.asarray(waited)
-        with_slot = np.interp(times, self._times, self._up_to_with_slot, left=0.0)
-        beyond = np.maximum(times - self._times[-1], 0.0)
-        with_slot = 1.0 - (1.0 - with_slot) * np.exp(-beyond / mean)
-        return np.asarray((1.0 - queued) * waited + queued * with_slot)
+        kernel = -np.expm1(-rate) * np.exp(-rate * np.arange(_POINTS))
+        product = np.fft.rfft(self.chances, 2 * _POINTS) * np.fft.rfft(kernel, 2 * _POINTS)
+        chances = np.maximum(np.fft.irfft(product, 2 * _POINTS)[:_POINTS], 0.0)
+        return np.asarray(np.minimum(np.cumsum(chances), self._up_to))
 
     def share(self, value: ArrayLike) -> float:
         """Compute the fraction of requests whose time is at most a value. [1]"""
-        return float(self._waited(np.asarray(value)))
+        waited = float(np.interp(value, self._times, self._up_to, left=0.0, right=1.0))
+        queued, mean = self.slots
+        if queued <= _NO_CHANCE:
+            return waited
+        with_slot = np.interp(value, self._times, self._up_to_with_slot, left=0.0)
+        beyond = np.maximum(value - self._times[-1], 0.0)
+        with_slot = 1.0 - (1.0 - with_slot) * np.exp(-beyond / mean)
+        return float((1.0 - queued) * waited + queued * with_slot)
 
     def quantile(self, part: float) -> float:
         """Compute a quantile of the time. [s]"""
@@ -105,12 +102,6 @@ def binned(
     counted = np.bincount(low, chances * (1.0 - part), points + 1)
     counted = counted + np.bincount(low + 1, chances * part, points + 1)
     return floats(least + spacing * np.arange(points)), floats(counted[:points])
-
-
-def _sum(first: Floats, second: Floats) -> Floats:
-    """Compute the distribution of the sum of two waits."""
-    product = np.fft.rfft(first, 2 * _POINTS) * np.fft.rfft(second, 2 * _POINTS)
-    return np.asarray(np.maximum(np.fft.irfft(product, 2 * _POINTS)[:_POINTS], 0.0))
 
 
 def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: Floats) -> float:

@@ -1,7 +1,7 @@
 """Tables of records: cells, and the columns that fit a width."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -68,16 +68,15 @@ def _any_cell(key: str, record: Mapping[str, Any]) -> str:
 
 def row(columns: Iterable[TableColumn], record: Any) -> dict[str, str]:
     """Format the cells of a record, by column key."""
-    return {column.key: _cell(column, record) for column in columns}
+    return {
+        column.key: marked(_plain_cell(column, record), is_unsure=_is_unsure(record, column.key))
+        for column in columns
+    }
 
 
-def _cell(column: TableColumn, record: Any) -> str:
-    text = _plain_cell(column, record)
-    return marked(text, is_unsure=isinstance(record, Mapping) and _is_unsure(record, column.key))
-
-
-def _is_unsure(record: Mapping[str, Any], key: str) -> bool:
-    return any(key in (record.get(marks) or ()) for marks in ("undetermined", "low_confidence"))
+def _is_unsure(record: Any, key: str) -> bool:
+    marks = ("undetermined", "low_confidence")
+    return isinstance(record, Mapping) and any(key in (record.get(mark) or ()) for mark in marks)
 
 
 def output_price(record: Mapping[str, Any]) -> str:
@@ -128,9 +127,8 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
         if min_chips is None:
             return "no place"
         return f"{'fits on' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
-    column_format = (
-        column.format or column.unit.partition("/")[0]
-    )  # dollars per million tokens, per hour
+    # A unit may be per million tokens or per hour.
+    column_format = column.format or column.unit.partition("/")[0]
     return "-" if value is None else FORMATS.get(column_format, number)(value)
 
 
@@ -173,10 +171,10 @@ def tables(
     that may wrap claim the width given in `wrapped`.
     """
     claims, rows = wrapped or {}, [cells for group in groups for cells in group]
-    widths = {
-        column.key: max(map(len, (*column.heading, *_claimed(column, rows, claims))))
-        for column in columns
-    }
+    widths = {}
+    for column in columns:
+        claimed = (cells[column.key][: claims.get(column.key)] for cells in rows)
+        widths[column.key] = max(map(len, (*column.heading, *claimed)))
     removable = (column for column in columns if column.drop_priority)
     leaving = sorted(removable, key=lambda column: -column.drop_priority)
     optional = sum(column.drop_priority >= OPTIONAL for column in leaving)
@@ -192,11 +190,6 @@ def tables(
     cells = ([[row[column.key] for column in shown] for row in group] for group in groups)
     bold = [index for index, column in enumerate(shown) if column.is_key_figure]
     return [TextTable(heads, group_cells, left, gap, bold) for group_cells in cells]
-
-
-def _claimed(column: TableColumn, rows: Iterable[Row], claims: Mapping[str, int]) -> Iterator[str]:
-    """Yield the cells of a column, cut to the claimed width if they may wrap."""
-    return (row[column.key][: claims.get(column.key)] for row in rows)
 
 
 def table(

@@ -72,8 +72,9 @@ def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Seque
             page(request, lambda _: [*first, *blocks], wording)
             return first
         return ()
-    if form in _WRITERS:
-        _WRITERS[form](request, answer, wording)
+    if form in ("markdown", "html", "json", "csv"):
+        out = _formatted(request, answer)
+        output.write(wording(out) if isinstance(out, str) else map(wording, out), request.out)
     elif request.out is not None:
         from fastcalc.kit.answer import sheets
 
@@ -91,33 +92,20 @@ def _first_notes(answer: Answer) -> list[str]:
     return [text for text in dict.fromkeys(answer.reading) if isinstance(text, ReadingNote)]
 
 
-def _write_markdown(request: Output, answer: Answer, wording: Wording) -> None:
-    output.write(wording(record_tables.markdown(*answer.table())), request.out)
-
-
-def _write_html(request: Output, answer: Answer, wording: Wording) -> None:
-    output.write(wording(answer.html(request.out) or _html(request, answer)), request.out)
-
-
-def _write_json(request: Output, answer: Answer, wording: Wording) -> None:
+def _formatted(request: Output, answer: Answer) -> str | Iterable[str]:
+    """Format an answer as text, or as the pieces of data that no pager shows."""
+    if request.written_as == "markdown":
+        return record_tables.markdown(*answer.table())
+    if request.written_as == "html":
+        return answer.html(request.out) or _html(request, answer)
+    if request.written_as == "csv":
+        return to_csv(map(answer.cells, answer.records()), answer.keys)
     pieces = answer.document()
     if pieces is None:
         document = {**envelope(SCHEMA), "records": list(answer.records()), **answer.alongside()}
-        pieces = [json_text(document)]
-    output.write(map(wording, [pieces] if isinstance(pieces, str) else pieces), request.out)
+        pieces = json_text(document)
+    return [pieces] if isinstance(pieces, str) else pieces
 
-
-def _write_csv(request: Output, answer: Answer, wording: Wording) -> None:
-    lines = to_csv(map(answer.cells, answer.records()), answer.keys)
-    output.write(map(wording, lines), request.out)
-
-
-_WRITERS = {
-    "markdown": _write_markdown,
-    "html": _write_html,
-    "json": _write_json,
-    "csv": _write_csv,
-}
 
 _SHELL = "#!/usr/bin/env bash\n"
 
@@ -155,18 +143,15 @@ def _html(request: Output, answer: Answer) -> str:
 def _about(request: Output) -> str:
     """Name the models and chips of the request after a colon. Empty if none is named."""
     fields = ("model", "models", "names", "entries", "left", "right", "path")
-    names = map(request.values.get, fields)
-    about = ", ".join(_named(named).replace(",", ", ") for named in names if named)
+    stated = [named for named in map(request.values.get, fields) if named]
+    # Files appear without their folders, which readers of a page do not have.
+    names = (named.name if isinstance(named, Path) else as_text(named) for named in stated)
+    about = ", ".join(name.replace(",", ", ") for name in names)
     on = request.values.get("on")
     field = declared(type(request)).get("on")
     if about and on is not None and not (field and on == field.default):
         about += f" on {as_text(on).replace(',', ', ')}"
     return f": {about}" * bool(about)
-
-
-def _named(named: object) -> str:
-    """Join names. Files appear without their folders, which readers of a page do not have."""
-    return named.name if isinstance(named, Path) else as_text(named)
 
 
 _TITLES = {

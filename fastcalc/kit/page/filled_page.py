@@ -9,7 +9,6 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from fastcalc import __version__
 from fastcalc.kit.answer.console import worded
@@ -87,14 +86,12 @@ def filled(page: Page) -> str:
         "date": today().isoformat(),
     }
     shown = {key: visible(text) for key, text in fields.items()}
-    # The content security policy allows only these two, and nothing injected by a name.
-    hashes = {f"{key}_hash": _hash(shown[key]) for key in ("style", "script")}
-    return Template(_text("report.html")).substitute(shown | hashes)
-
-
-def _hash(text: str) -> str:
-    """Hash an inline script or style so that it is allowed. Source: CSP level 3, 2.3.1."""
-    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+    # The content security policy allows only these two, and nothing injected by a name. Source: CSP
+    # level 3, 2.3.1.
+    for key in ("style", "script"):
+        digest = b64encode(sha256(shown[key].encode()).digest())
+        shown[f"{key}_hash"] = f"sha256-{digest.decode()}"
+    return Template(_text("report.html")).substitute(shown)
 
 
 def _text(name: str) -> str:
@@ -223,20 +220,15 @@ def listed(lines: Iterable[str]) -> str:
 
 def all_of(assumptions: Record) -> str:
     """Format a collapsed list of all assumptions by name."""
-    rows = [
-        (key.replace("_", " "), number(value) if isinstance(value, float) else "; ".join(words))
-        for key, _, value in leaves(assumptions, ())
-        if key and (words := [*filter(None, map(as_prose, map(str, _each(value))))])
-    ]
+    rows = []
+    for key, _, value in leaves(assumptions, ()):
+        items = [
+            item for item in (value if isinstance(value, list) else [value]) if item is not None
+        ]
+        texts = (("no", "yes")[item] if isinstance(item, bool) else str(item) for item in items)
+        words = [*filter(None, map(as_prose, texts))]
+        if key and words:
+            text = number(value) if isinstance(value, float) else "; ".join(words)
+            rows.append((key.replace("_", " "), text))
     shown = table(TextTable([("assumption",), ("value",)], rows, left=(0, 1))) if rows else ""
     return f"<details><summary>All assumptions</summary>{shown}</details>" if rows else ""
-
-
-def _each(value: Any) -> list[Any]:
-    listed_values = value if isinstance(value, list) else [value]
-    words = {True: "yes", False: "no"}
-    return [
-        words[block] if isinstance(block, bool) else block
-        for block in listed_values
-        if block is not None
-    ]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -131,25 +132,21 @@ def _pairs(what_ifs: "ChangesGiven | None") -> Iterator[tuple[str, list[str]]]:
 
 
 def _listed(path: str, texts: Sequence[str]) -> tuple[ListedChange, ...]:
-    key, values = _column(path.strip(), texts)
+    """List the values of a what-if: numbers, quantities in SI units, or words."""
+    key, values = path.strip(), list[float | str](texts)
+    if all(type(plain(text)) in (int, float) for text in texts):
+        values = [float(text) for text in texts]
+    else:
+        with suppress(QuantityError):
+            dimension = dimension_of(texts[0])[1]
+            values = [parse_quantity(text, dimension) for text in texts]
+            key = f"{key}_{_UNITS_OF_KEYS[dimension]}"
     changes = [f"{path}={text}" for text in texts]
     for written in changes:
         change(written)  # raises its error
     return tuple(
         ListedChange(key, written, value) for written, value in zip(changes, values, strict=True)
     )
-
-
-def _column(path: str, texts: Sequence[str]) -> tuple[str, Sequence[float | str]]:
-    """Return the key of a column and its values: numbers, quantities in SI units, or words."""
-    if all(type(plain(text)) in (int, float) for text in texts):
-        return path, [float(text) for text in texts]
-    try:
-        dimension = dimension_of(texts[0])[1]
-        quantities = [parse_quantity(text, dimension) for text in texts]
-    except QuantityError:
-        return path, texts
-    return f"{path}_{_UNITS_OF_KEYS[dimension]}", quantities
 
 
 def _range(steps: re.Match[str]) -> list[str]:

@@ -74,7 +74,9 @@ def _taken(name: str, value: Any, types: tuple[Any, ...], all_kinds: tuple[Any, 
     if isinstance(value, Mapping) and Mapping in several:
         items = _members(several[Mapping])
         return {str(key): _taken(name, item, items, all_kinds) for key, item in value.items()}
-    if _is_list(value) and (list in several or Iterable in several):
+    is_single = isinstance(value, (str, bytes, Mapping, Entry))
+    is_scalar = is_single or not isinstance(value, Iterable) or getattr(value, "shape", None) == ()
+    if not is_scalar and (list in several or Iterable in several):
         items = _members(several.get(list) or several[Iterable])
         parts_taken = [_taken(name, item, items, all_kinds) for item in value]
         return parts_taken if list in several else tuple(parts_taken)
@@ -84,13 +86,15 @@ def _taken(name: str, value: Any, types: tuple[Any, ...], all_kinds: tuple[Any, 
         return _read(name, value, types)
     type_ = next((type_ for type_ in types if _is_a(value, type_)), None)
     if type_ is None:
-        raise InputError(f"{name} takes {_described(all_kinds)}, not {_class_of(value)}")
-    return _number(name, value, type_) if type_ in _CLASSES else value
-
-
-def _is_list(value: Any) -> bool:
-    is_single = isinstance(value, (str, bytes, Mapping, Entry))
-    return isinstance(value, Iterable) and not is_single and getattr(value, "shape", None) != ()
+        given = value if isinstance(value, bool) else f"a value of type {type(value).__name__}"
+        raise InputError(f"{name} takes {_described(all_kinds)}, not {given}")
+    if type_ in _CLASSES:  # a number, perhaps of another package
+        try:
+            value = type_(value)
+            str(value)  # Python does not convert more than 4,300 digits
+        except (ValueError, OverflowError):
+            raise InputError(f"{name} has too many digits") from None
+    return value
 
 
 def _is_a(value: Any, type_: Any) -> bool:
@@ -110,16 +114,6 @@ def _read(name: str, text: str, types: tuple[Any, ...]) -> Any:
     return int(value) if int in types else value
 
 
-def _number(name: str, value: Any, type_: type[int] | type[float]) -> int | float:
-    """Convert a number to a built-in int or float."""
-    try:
-        number = type_(value)
-        str(number)  # Python does not convert more than 4,300 digits
-    except (ValueError, OverflowError):
-        raise InputError(f"{name} has too many digits") from None
-    return number
-
-
 def _described(types: tuple[Any, ...]) -> str:
     item = next((get_args(type_)[-1] for type_ in types if get_origin(type_)), None)
     singles = [type_ for type_ in types if type_ in _NOUNS] or _members(item)
@@ -128,7 +122,3 @@ def _described(types: tuple[Any, ...]) -> str:
     nouns += ["a list of them"] if origins & {list, Iterable} else []
     nouns += ["a dictionary"] if Mapping in origins else []
     return listed(nouns, "or")
-
-
-def _class_of(value: Any) -> str:
-    return str(value) if isinstance(value, bool) else f"a value of type {type(value).__name__}"

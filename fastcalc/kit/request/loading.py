@@ -37,7 +37,6 @@ from fastcalc.kit.request.fields import Request
 from fastcalc.kit.request.groups import (
     EngineLimits,
     FormatsToTry,
-    GpuLayers,
     HostMemory,
     OwnFolders,
     ParallelRanks,
@@ -112,8 +111,17 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
 def _memory_under(
     engine: Engine, chip: Hardware, model: Model, memory: MemoryChoice, entries: Catalogue
 ) -> MemoryChoice:
-    """Read the user's memory settings for an engine. llama.cpp computes on the host."""
-    _check_model_length(engine, model, memory)
+    """Read the user's memory settings for an engine. llama.cpp computes on the host.
+
+    Raises InputError for a sequence length beyond the model's, as vLLM and SGLang do by default.
+    """
+    longest = model.max_context
+    if longest and memory.longest > longest and engine.program in ("vllm", "sglang"):
+        raise InputError(
+            f"{option('max_model_len')} {memory.longest:,.0f} exceeds the {longest:,} tokens that "
+            f"{model.id} supports, and {engine.id} does not start with it; lower it, or raise "
+            "max_context in a copy of the model's file, as rope scaling does"
+        )
     if not memory.shares_layers:
         return with_usual_cores(memory) if engine.program == "llama-cpp" else memory
     if engine.program != "llama-cpp":
@@ -178,7 +186,7 @@ def models_of(
         notes += reading_of(entries, name)
     entries.refuse_idle_changes("models", models)
     return [
-        _asked_as(model, tuple(names)) for model, names in zip(models, given_names, strict=True)
+        _asked_as(model, tuple(given)) for model, given in zip(models, given_names, strict=True)
     ]
 
 
@@ -195,9 +203,7 @@ def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
     ]
 
 
-@once
-def _asked_as(model: Model, names: tuple[str, ...]) -> Model:
-    return model.asked_as(names)
+_asked_as = once(Model.asked_as)
 
 
 def _selected(entries: Catalogue, names: Sequence[Any], notes: list[str]) -> list[Hardware]:
@@ -210,16 +216,10 @@ def _selected(entries: Catalogue, names: Sequence[Any], notes: list[str]) -> lis
         ]
         if meant == list(names):
             raise
-        notes += [
-            f"{name} means {_times(stated_count(name))}{chip}"
-            for name, chip in zip(names, meant, strict=True)
-            if name != chip
-        ]
+        for name, chip in zip(names, meant, strict=True):
+            count = None if name == chip else stated_count(name)
+            notes += [f"{name} means {f'{count:,} x ' if count else ''}{chip}"] * (name != chip)
         return selected(entries, meant)
-
-
-def _times(count: int | None) -> str:
-    return f"{count:,} x " if count else ""
 
 
 def count_of_names(request: Request) -> int | None:
@@ -451,39 +451,21 @@ def _check_slots(memory: MemoryChoice, tokens: float) -> None:
         )
 
 
-def _check_model_length(engine: Engine, model: Model, memory: MemoryChoice) -> None:
-    """Refuse a sequence length beyond the model's, as vLLM and SGLang do by default."""
-    longest = model.max_context
-    if not longest or memory.longest <= longest:
-        return
-    if engine.program in ("vllm", "sglang"):
-        raise InputError(
-            f"{option('max_model_len')} {memory.longest:,.0f} exceeds the {longest:,} tokens that "
-            f"{model.id} supports, and {engine.id} does not start with it; lower it, or raise "
-            "max_context in a copy of the model's file, as rope scaling does"
-        )
-
-
-def _layers(request: HostMemory, name: str) -> int | None:
-    if not isinstance(request, GpuLayers):
-        return None
-    count = request.n_gpu_layers if name == "n_gpu_layers" else request.n_cpu_moe
-    if count is not None:
-        readers.number(count, option(name), LIMITS["layers"], 20, zero=True)
-    return count
-
-
 def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
     """Read the memory settings of the request."""
     goal = readers.choice(request.place_for, option("place_for"), get_args(PlaceFor))
     limits = request if isinstance(request, EngineLimits) else None
     tier = request.prefix_tier if isinstance(request, PrefixHits) else None
     memory = memory_choice(entries, request.host, request.host_use, request.place, tier)
+    layers = {name: request.values.get(name) for name in ("n_gpu_layers", "n_cpu_moe")}
+    for name, count in layers.items():
+        if count is not None:
+            readers.number(count, option(name), LIMITS["layers"], 20, zero=True)
     return replace(
         memory,
         place_for=cast(PlaceFor, goal),
-        gpu_layers=_layers(request, "n_gpu_layers"),
-        cpu_moe_layers=_layers(request, "n_cpu_moe"),
+        gpu_layers=layers["n_gpu_layers"],
+        cpu_moe_layers=layers["n_cpu_moe"],
         longest=float(limits.max_model_len or 0.0) if limits else 0.0,
         slots=float(limits.max_num_seqs or 1) if limits else 1.0,
         language_model_only=limits is not None and limits.language_model_only,
