@@ -141,7 +141,10 @@ _VERSION = re.compile(r"-(?:v\d(?:[._]\d)?|1m|\d{4})$")
 _GGUF = re.compile(
     r"(?:[-_.]\d{5}-of-\d{5})?[-.]gguf$|[-_.](?:ud-)?(?:(?:iq|tq|q)\d\w*|bf16|f16|f32|mxfp4(?:_moe)?)$"
 )
-_GGUF_TYPE = re.compile(r"[-_.]((?:ud-)?(?:iq|tq|q)\d_\w+)(?:-gguf)?$")
+_GGUF_TYPE = re.compile(
+    r"[-_.]((?:ud-)?(?:iq|tq|q)\d_\w+|bf16|f16|f32|mxfp4)(?:[-_.]\d{5}-of-\d{5})?[-.]gguf$"
+    r"|[-_.]((?:ud-)?(?:iq|tq|q)\d_\w+)$"
+)
 
 
 _TAGGED = re.compile(r"[\w.-]+/[\w.-]+:([\w.-]+)")
@@ -301,7 +304,8 @@ def checkpoint_format(text: str) -> str | None:
     last = repository(text).rsplit("/", 1)[-1].lower()
     if file_type := _GGUF_TYPE.search(last):
         with suppress(InputError):
-            return weight_name(file_type[1])
+            name = file_type[1] or file_type[2]
+            return weight_name(_FILE_TYPES.get(name, name))
     if per_weight := _BPW.search(last):
         return weight_name("-".join(per_weight.groups()))
     tokens = re.split(r"[-_.]", last)
@@ -358,6 +362,7 @@ _FILE_TYPES = {
     "f16": "fp16",
     "q2_k_m": "q2_k",
     # Files of gpt-oss have routed experts in mxfp4 and all other weights in q8_0.
+    "mxfp4": "mxfp4-experts-q8_0",
     "mxfp4 moe": "mxfp4-experts-q8_0",
 }
 

@@ -10,7 +10,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.errors import InputError
 from fastcalc.kit.request.loading import chips_of, models_of
-from tests.helpers import run_once
+from tests.helpers import every, run_once
 
 ENTRIES = Catalogue()
 
@@ -200,11 +200,31 @@ def test_flags_of_benchmark_tools_are_named_with_those_of_here(flag, remedy, cap
     assert " ".join(ran.err.split()) == f"fastcalc: there is no option {flag}; write {remedy}"
 
 
-def test_a_gguf_file_that_is_not_there_is_asked_for(capsys, monkeypatch):
-    server = "llama-server -m Qwen3-8B-Q4_K_M.gguf"
+def test_a_gguf_file_that_is_not_there_is_asked_for_without_a_format_in_its_name(
+    capsys, monkeypatch
+):
+    server = "llama-server -m Qwen3-8B.gguf"
     ran = run_once(
         "fit", "--server", server, "--on", "rtx-4090", capsys=capsys, monkeypatch=monkeypatch
     )
     assert ran.code == 2
     assert "its header is read, so give the path to it, or its repository" in ran.err
     assert "org/repo:Q4_K_M, after -hf in a server's command" in ran.err
+
+
+def test_a_gguf_file_of_another_machine_is_computed_by_its_name(capsys, monkeypatch):
+    server = "llama-server -m /models/Qwen3-8B-Q4_K_M-00001-of-00002.gguf"
+    ran = run_once(
+        "fit", "--server", server, "--on", "rtx-4090", capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert ran.code == 0
+    assert "there is no such file; its name is computed as qwen3-8b" in ran.err
+    assert "weights q4_k_m" in ran.out
+
+
+# Sizes in GiB that llama-bench prints for gpt-oss-120b-F16.gguf and for the file of ggml-org
+# (community.frame.work/t/73280, post 26). The repository's list of files has Q4_K_M with 58.46 GiB.
+@every("name,gib", [("F16", 60.87), ("Q4_K_M", 58.46), ("mxfp4", 59.02)])
+def test_gguf_files_keep_the_experts_of_gpt_oss(name, gib):
+    (row,) = fastcalc.fit(f"unsloth/gpt-oss-120b-{name}.gguf", on="gb10")
+    assert row["weights_gb"] == pytest.approx(gib * 1.024**3, rel=0.01)

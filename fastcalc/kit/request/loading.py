@@ -178,12 +178,13 @@ def models_of(
     models: list[Model] = []
     given_names: list[list[str]] = []
     for name in names or DEFAULT_MODELS:
-        model = repository_model(entries, name, notes) or entries.model(name)
+        named = repository_model(entries, name, notes)
+        model = named or entries.model(name)
         if model not in models:
             models.append(model)
             given_names.append([])
         given_names[models.index(model)].append(as_text(name))
-        notes += reading_of(entries, name)
+        notes += [] if named else reading_of(entries, name)
     entries.refuse_idle_changes("models", models)
     return [
         _asked_as(model, tuple(given)) for model, given in zip(models, given_names, strict=True)

@@ -31,12 +31,10 @@ _FILE_TYPE = re.compile(r"(ud-)?((iq|tq|q)\d|mxfp4)", re.IGNORECASE)
 def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> Iterator[str]:
     """Yield the weight formats stated by repository names and checkpoint configurations."""
     for name in names or ():
-        if entries.is_configuration(name):
+        if model := repository_model(entries, name, []):
+            yield from filter(None, [_stored(str(name), model)])
+        elif entries.is_configuration(name):
             yield entries.model(name).own_formats.text
-        elif (model := repository_model(entries, name, [])) and (
-            stored := _stored(str(name), model)
-        ):
-            yield stored
 
 
 def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
@@ -48,7 +46,10 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
     text = str(name)
     if isinstance(name, Model) or Path(text).exists() or text.startswith("."):
         return None
-    if text.lower().endswith((".json", ".yaml", ".yml", ".gguf")):
+    is_file = text.lower().endswith(".gguf")
+    if text.lower().endswith((".json", ".yaml", ".yml")) or (
+        is_file and not checkpoint_format(text)
+    ):
         return None
     is_repository = "/" in text
     if not is_repository and entries.knows(text, "models"):
@@ -71,19 +72,25 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
     is_copy = not is_repository or is_quantized_copy(text, model.repositories.values())
     if model.max_context and not is_copy:
         longest = f"; its config.json may state another longest context than {model.max_context:,}"
-    notes.append(f"{text} is computed as {known_id}, which has the same shape{weights}{longest}")
+    missing = ": there is no such file; its name" if is_file else ""
+    notes.append(
+        f"{text}{missing} is computed as {known_id}, which has the same shape{weights}{longest}"
+    )
     return _stored_as(model, stored, cache)
 
 
 def _stored(text: str, model: Model) -> str | None:
     """Return the weight format that a name states or usually means. None for the model's own.
 
-    From a repository of GGUF files, llama.cpp loads Q4_K_M, or the only file of gpt-oss.
+    From a repository of GGUF files, llama.cpp loads Q4_K_M, or the only file of gpt-oss. GGUF
+    files keep experts that are published in mxfp4, whatever the format in their name.
     """
     stored = checkpoint_format(text)
-    if stored == "" and repository(text).lower().endswith("-gguf"):
-        return "mxfp4-experts-q8_0" if model.expert_format == "mxfp4" else "q4_k_m"
-    return usual_format(text) if stored is None else stored or None
+    if not re.search(r"[-.]gguf$", repository(text).lower()):
+        return usual_format(text) if stored is None else stored or None
+    if model.expert_format != "mxfp4" or (stored or "").startswith("mxfp4"):
+        return stored or "q4_k_m"
+    return f"mxfp4-experts-{stored or 'q8_0'}"
 
 
 def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterator[str]:

@@ -97,6 +97,25 @@ def test_llama_server_is_told_its_split_mode(ranks, mode, capsys, monkeypatch):
     assert int(flags["--ctx-size"]) == 2000 * int(flags["--parallel"])
 
 
+@every(
+    "model,program,served",
+    [
+        ("Qwen/Qwen3-32B-AWQ", "vllm", "vllm serve Qwen/Qwen3-32B-AWQ "),
+        ("unsloth/Qwen3-8B-GGUF:Q4_K_M", "llama-cpp", "--hf-repo unsloth/Qwen3-8B-GGUF:Q4_K_M "),
+        ("models/Qwen3-8B-Q8_0.gguf", "llama-cpp", "--model ./Qwen3-8B-Q8_0.gguf "),
+    ],
+)
+def test_a_server_loads_the_repository_that_the_user_names(
+    model, program, served, capsys, monkeypatch
+):
+    ran = run_once(
+        "plan", model, "--on", "rtx-3090", "--emit", program, capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert served in ran.out.replace("\\\n ", "")
+    assert ("a GGUF file with" in ran.out) == model.endswith(".gguf")
+    assert "a folder or repository" not in ran.out
+
+
 def test_llama_server_splits_matrices_with_a_16_bit_cache_alone(capsys, monkeypatch):
     """README of llama.cpp's tools/server: -sm tensor takes no quantized cache."""
     asked = ["plan", "llama-3.1-70b", "--on", "rtx-3090", "--rate", "0.05/s", "--weights", "q4_k_m"]

@@ -258,7 +258,10 @@ class LlamaCpp(Program):
 
     def start(self, server: Server) -> list[str]:
         """Build the arguments that start a server, whose slots share its context equally."""
-        words = ["llama-server", "--model", _file_of(server), "--n-gpu-layers", "all"]
+        weights = (
+            ["--hf-repo", server.checkpoint] if _of_gguf(server) else ["--model", _file_of(server)]
+        )
+        words = ["llama-server", *weights, "--n-gpu-layers", "all"]
         if server.split_mode:
             words += ["--split-mode", server.split_mode.split()[-1]]
         cache = self.caches[server.cache]
@@ -271,12 +274,18 @@ class LlamaCpp(Program):
 
     def weights(self, server: Server, stored: str) -> Iterator[str]:
         """Yield the contents of the GGUF file."""
-        yield f"{_file_of(server)}: a GGUF file with weights in {stored}"
+        if not _of_gguf(server):
+            yield f"{_file_of(server)}: a GGUF file with weights in {stored}"
+
+
+def _of_gguf(server: Server) -> bool:
+    """Check whether the server loads a repository of GGUF files."""
+    return not server.checkpoint.startswith("./") and "-gguf" in server.checkpoint.lower()
 
 
 def _file_of(server: Server) -> str:
     """Name the GGUF file that the server loads, after the model and its format."""
-    return f"./{PurePosixPath(server.checkpoint).name}.gguf"
+    return f"./{PurePosixPath(server.checkpoint).name.removesuffix('.gguf')}.gguf"
 
 
 PROGRAMS: Mapping[str, Program] = {

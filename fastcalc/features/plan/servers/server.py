@@ -1,5 +1,6 @@
 """A server of a plan, in terms common to all engines, and a program that starts it."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ def checkpoint_of(
 ) -> tuple[str, str | None]:
     """Find the checkpoint that a server loads, and the format that it is quantized to, if any.
 
-    A folder is named if no repository is known for the model, or for these weights.
+    A folder is named if no repository is known for the model, or for these weights, and the user
+    named none.
 
     loaded_as : formats to which the engine quantizes 16-bit weights
     weights : format of the weights, or None for the model's own
@@ -29,7 +31,7 @@ def checkpoint_of(
     model_format = model.format_name
     folder = f"./{_folder_name(name)}"
     if weights in (None, model_format):
-        return repository or folder, None
+        return repository or (name if _is_repository(name) else folder), None
     published = model.also_published.get(weights)
     if published is not None and name.lower() == model.id and REPOSITORY.fullmatch(published.text):
         return published.text, None
@@ -37,6 +39,16 @@ def checkpoint_of(
     if repository and is_wide and weights in loaded_as:
         return repository, weights
     return f"{folder}-{weights}", None
+
+
+def _is_repository(name: str) -> bool:
+    """Check whether a name is a repository, perhaps with a format of llama.cpp, and no file.
+
+    >>> [_is_repository(name) for name in ("org/m-GGUF:Q4_K_M", "org/m.gguf", "m")]
+    [True, False, False]
+    """
+    is_file = name.endswith((".gguf", ".json", ".yaml", ".yml")) or os.path.exists(name)
+    return bool(REPOSITORY.fullmatch(name.partition(":")[0])) and not is_file
 
 
 def _folder_name(name: str) -> str:
