@@ -250,6 +250,15 @@ Program = Literal["exllama", "llama-cpp", "mlx", "sglang", "tensorrt-llm", "vllm
 """The server programs whose start-up rules are known."""
 
 
+_BESIDE_SHARE = {
+    **dict.fromkeys(("chunk_memory", "replica_memory", "joined_memory"), "0 GiB"),
+    "runtime_memory": "0.3 GiB",
+}
+"""The reserve of SGLang if its share of memory is given: 0.3 of 47.54 GiB are taken before it loads
+an A6000 (github.com/xorbitsai/inference/issues/3481), and the share is one of the rest
+(profile_max_num_token in python/sglang/srt/model_executor/model_runner.py)."""
+
+
 class LoweredShare(NamedTuple):
     """The default memory fraction of an engine, and the lower one used at start on a chip."""
 
@@ -308,12 +317,11 @@ class Engine(NamedEntry):
         """Build the engine with some parameters as set at its start, on every chip.
 
         An engine that reserves memory for each prompt token of a step derives its share of memory
-        from that reserve. If the share is given, the rest of the memory is for those tokens, and
-        for attention replicas.
+        from that reserve. If the share is given, the rest of the memory is for those tokens, for
+        attention replicas and for graphs.
         """
         if "memory_fraction" in limits.given and "chunk_memory" in self.parameters.given:
-            derived = dict.fromkeys(("chunk_memory", "replica_memory"), "0 GiB")
-            limits = merged(Parameters.model_validate(derived), limits)
+            limits = merged(Parameters.model_validate(_BESIDE_SHARE), limits)
         by_architecture = {
             key: merged(self._within_budget(values, limits), limits)
             for key, values in self.architectures.items()
@@ -326,10 +334,11 @@ class Engine(NamedEntry):
 
         vLLM lowers its default number of sequences to the budget (vllm/engine/arg_utils.py) and
         refuses a larger one that is given (vllm/config/scheduler.py). SGLang's budget
-        (--chunked-prefill-size) is for prompts only; llama.cpp decodes more slots than its (-b).
+        (--chunked-prefill-size) is for prompts only; llama.cpp decodes more slots than its (-b),
+        and TensorRT-LLM 0.19 started 2,048 sequences with 1,024 tokens (its issue 4275).
         """
         budget, given = limits.given.get("prompt_chunk"), limits.given.get("max_sequences")
-        if budget is None or self.program in ("sglang", "llama-cpp"):
+        if budget is None or self.program in ("sglang", "llama-cpp", "tensorrt-llm"):
             return parameters
         if given and given.si > budget.si:
             raise InputError(

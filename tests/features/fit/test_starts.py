@@ -1,4 +1,4 @@
-"""Starts of vLLM as they logged them: what was left for caches, and what is expected."""
+"""Starts of servers as they logged them: what was left for caches, and what is expected."""
 
 import csv
 import json
@@ -33,6 +33,10 @@ with (shipped_folder("evidence") / "starts.csv").open(encoding="utf-8", newline=
     STARTS = {row["id"]: row for row in csv.DictReader(file)}
 
 
+def is_covered(row):
+    return not row["engine"] and row["engine_version"].startswith(COVERED)
+
+
 def gib(row, key):
     return float(row[key + "_gib"])
 
@@ -51,7 +55,9 @@ def located(row):
     (memory,) = chip.memory
     share = Parameters.model_validate({"memory_fraction": 1.0}).memory_fraction
     reported = share.model_copy(update={"si": gib(row, "total") * GIB / memory.capacity.si})
-    limits = {"memory_fraction": float(row["utilization"])}
+    of_free = row["engine"].startswith("tensorrt-llm")  # the share is one of the memory left
+    name = "cache_fraction" if of_free else "memory_fraction"
+    limits = {name: float(row["utilization"])} if row["utilization"] else {}
     for limit in ("max_num_seqs", "max_num_batched_tokens"):
         limits |= dict.fromkeys(STARTED_WITH[limit], int(row[limit])) if row[limit] else {}
     length = float(row["max_model_len"] or 2000)
@@ -157,8 +163,37 @@ UNSEEN = {
     "vllm-issue-qwen3-235b-fp8-h100-tp4-sglang": "fits",
     "inferencex-deepseek-v4-pro-h200-tp8-fail": "fits",
     "sglang-deepseek-r1-mi308x-tp8": "fits",
+    "aws-qwen3-235b-2507-fp8-l40s-tp8": "fits",
+    "wsl-qwen2.5-7b-awq-4080": "fits",
+    "aws-qwen3-coder-30b-l40s-tp4": "fits",
+    "aws-qwen3-coder-next-l40s-tp4-fail": "no",
+    "aws-qwen3-coder-next-l40s-tp4": "edge",
+    "house-qwen3-vl-30b-a3b-fp8-rtx-pro-6000": "fits",
+    "house-qwen3-vl-4b-fp8-rtx-pro-6000": "fits",
+    "arm-mistral-7b-gptq-gb10": "edge",  # 0.9 of a memory that the system shares was free
+    "probe-deepseek-v4-flash-h200-nvl-tp2-eager": "fits",
+    "b70-gemma-4-31b-fp8-tp2-eager": "fits",
+    "forum-deepseek-v4-flash-gb10-tp2": "edge",  # as above
+    "study-llama-3.1-8b-a100-0.31": "fits",
+    "glm-5.2-nvfp4-gb200-tp4": "fits",
+    "qwq-32b-l4-tp4": "fits",  # gave the reserve of SGLang beside a given share
+    "trtllm-llama-2-7b-fp8-h100": "fits",
+    "trtllm-llama-3.1-8b-fp8-5090": "fits",  # it and the next four gave the compiled engine
+    "trtllm-kimi-k2.5-nvfp4-b300-tp8": "fits",
+    "trtllm-qwq-32b-int4-a100-40gb": "fits",
+    "trtllm-llama-2-7b-int8-a100": "fits",
+    "trtllm-llama-2-7b-a10": "fits",
+    "trtllm-qwen2.5-0.5b-int8-a4000": "fits",
+    "llama-cpp-qwen3-coder-30b-q8-a100-40gb": "fits",
+    "llama-cpp-qwen3.5-9b-4070": "fits",
+    "llama-cpp-qwen3.6-27b-mtp-5090": "fits",
+    "llama-cpp-qwen3.8-27b-q5-3090": "fits",
 }
 """Starts found after the engine's numbers, and what is said of them.
+
+Of the last 23 with a cache, those that fastcalc predicted before it had seen them were within a
+tenth in 15: eight of eleven under vLLM, none of one under SGLang, three of seven under TensorRT-LLM
+and all four under llama.cpp.
 
 Two that failed are to fit. Not memory stopped GLM-5.3 Flash, but a check of the 512 blocks that
 graphs are profiled with, which its build makes and no release from 0.22 to 0.33 does. SGLang loaded
@@ -183,10 +218,17 @@ UNSEEN_FAR = {
     "qevos-qwen3.6-27b-fp8-4090-48gb",  # steps of 16,384 tokens took 1.3 GiB more
     "qevos-qwen3.6-27b-fp8-4090-48gb-fail",
     "atom-glm-5.3-mxfp4-mi355x-tp4",  # a plugin with buffers for experts
+    "b70-gemma-4-31b-fp8-tp2-eager",  # with a draft model, on a chip whose total is assumed
+    "forum-deepseek-v4-flash-gb10-tp2",  # the network took 7 GiB less than in the start that gave it
+    "glm-5.2-nvfp4-gb200-tp4",  # its graphs took 3.7 GiB more
+    "trtllm-llama-2-7b-a10",  # compiled for steps of any number of tokens
+    "trtllm-qwen2.5-0.5b-int8-a4000",  # its buffers took 2 GiB more
 }
 """Those of them whose memory for caches is further off than a tenth."""
 
 KEPT_LESS = {
+    "arm-mistral-7b-gptq-gb10",  # a build of NVIDIA's that profiles smaller steps
+    "aws-qwen3-235b-2507-fp8-l40s-tp8",  # 0.21 GiB for eight ranks without NVLink
     "llmd-mistral-small-3.2-24b",
     "myoceane-gemma-4-26b-a4b-a100-eager",
     "muninn-gemma-4-26b-nvfp4-gb10",
@@ -199,6 +241,9 @@ KEPT_MORE = {
     "a5000-llama-3.1-8b-eager",  # as much as sorted logits take, which 0.17 did without
 }
 """Starts that kept more than is expected, by more than a tenth."""
+
+LLAMA_CPP = [name for name, row in STARTS.items() if row["engine"] == "llama-cpp"]
+"""Starts of llama.cpp, whose caches are as large as its context, whatever memory is left."""
 
 SCORED = [
     name
@@ -220,8 +265,24 @@ def test_verdicts_on_starts_found_later():
 
 def test_memory_of_starts_found_later():
     """Within a tenth in three of four: what is off is named, so that a change is seen."""
-    logged = [name for name in UNSEEN if float(STARTS[name]["available_gib"] or 0.0) > 0.0]
+    logged = [
+        name
+        for name in UNSEEN
+        if float(STARTS[name]["available_gib"] or 0.0) > 0.0 and name not in LLAMA_CPP
+    ]
     assert {name for name in logged if abs(error(STARTS[name])) > 0.1} == UNSEEN_FAR
+
+
+@pytest.mark.parametrize("name", LLAMA_CPP)
+def test_caches_of_llama_cpp_are_those_of_its_context_and_slots(name):
+    """Keys and values of all tokens, which slots share, and the recurrent states of each slot."""
+    row = STARTS[name]
+    placement = located(row).placement
+    states = float(placement.cache_on_chip(0.0))
+    caches = float(placement.cache_on_chip(float(row["max_model_len"]))) - states
+    caches += int(row["max_num_seqs"]) * states
+    assert caches / GIB == pytest.approx(gib(row, "available"), rel=0.015)
+    assert float(placement.available) > caches
 
 
 def test_verdicts_on_starts_of_all_releases_that_are_covered():
@@ -266,11 +327,11 @@ def test_tokens_are_what_was_left_by_the_bytes_of_one(name):
     [
         name
         for name, row in STARTS.items()
-        if row["available_gib"] and row["weights_gib"] and row["engine_version"].startswith(COVERED)
+        if row["available_gib"] and row["weights_gib"] and is_covered(row)
     ],
 )
 def test_the_reserve_is_within_a_tenth_of_what_a_start_kept(name):
-    """But of six: three multimodal ones, two under 0.19, and one with fused all-reduces."""
+    """But of eight: three multimodal ones, two under 0.19, and those that the lists explain."""
     row, place = STARTS[name], located(STARTS[name]).placement
     kept = (
         float(row["utilization"]) * gib(row, "total") - gib(row, "weights") - gib(row, "available")
@@ -295,7 +356,7 @@ def test_a_step_of_version_0_6_took_as_much_with_its_limits(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, row in STARTS.items() if row["engine_version"].startswith(COVERED)]
+    "name", [name for name, row in STARTS.items() if is_covered(row)]
 )
 def test_no_start_that_failed_is_said_to_fit_and_one_with_room_to_spare_is(name):
     row, location = STARTS[name], located(STARTS[name])
@@ -303,6 +364,8 @@ def test_no_start_that_failed_is_said_to_fit_and_one_with_room_to_spare_is(name)
         assert location.verdict != "fits"
         return
     assert location.fits
+    if location.placement.machine.software.free_fraction < 1.0:  # the system shares the memory
+        return
     cache = float(location.placement.cache_per_chip) / GIB
     if row["available_gib"] and gib(row, "available") - cache > gib(row, "total") / 10:
         assert location.verdict == "fits"
