@@ -355,9 +355,7 @@ def test_a_step_of_version_0_6_took_as_much_with_its_limits(name):
     assert activations / GIB == pytest.approx(gib(STARTS[name], "activation"), rel=0.04)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, row in STARTS.items() if is_covered(row)]
-)
+@pytest.mark.parametrize("name", [name for name, row in STARTS.items() if is_covered(row)])
 def test_no_start_that_failed_is_said_to_fit_and_one_with_room_to_spare_is(name):
     row, location = STARTS[name], located(STARTS[name])
     if row["starts"] == "no":
