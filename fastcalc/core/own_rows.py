@@ -7,9 +7,10 @@ measurements are also unknown: measurements that contradict each other correct l
 narrow the range.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,8 +53,7 @@ _PRIOR = np.tile(0.5 ** np.arange(len(ROWS)), len(DEPLOYMENTS))
 _PRIOR = _PRIOR / _PRIOR.sum()
 
 
-@dataclass(frozen=True, eq=False)
-class Places:
+class Places(NamedTuple):
     """Operating points of measured or predicted steps, as logarithms that broadcast.
 
     decode_share : the fraction of time spent on decode steps [1]
@@ -77,10 +77,6 @@ class Places:
     def followed_by(self, others: "Places") -> "Places":
         """Append other operating points along the single axis."""
         return Places(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
-
-    def __iter__(self) -> Iterator[Array]:
-        """Yield the batches, contexts, prompts and decode shares."""
-        return iter((self.batch, self.context, self.prompt, self.decode_share))
 
     def across(self, rows: "Places") -> Array:
         """Compute the covariance with each measurement, along a new last axis. [1]"""
@@ -191,7 +187,7 @@ class OwnEffect:
         return floats(np.exp(logs))
 
     def _at(self, decode_share: ArrayLike) -> Places:
-        return replace(self.places, decode_share=floats(decode_share))
+        return self.places._replace(decode_share=floats(decode_share))
 
     @cached_property
     def decode(self) -> Floats:

@@ -298,11 +298,4 @@ def _more_ranks(location: StartLocation) -> StartRemedy | None:
     return None
 
 
-_REMEDIES = (
-    _fewer_sequences,
-    shorter,
-    _narrower_cache,
-    _larger_share,
-    _smaller_share,
-    more_chips,
-)
+_REMEDIES = (_fewer_sequences, shorter, _narrower_cache, _larger_share, _smaller_share, more_chips)

@@ -190,7 +190,15 @@ def _table(table: TextTable, width: int) -> Iterator[Line]:
     if (ending or last == 1) and sum(natural[:last]) + last - 1 <= width:
         yield from _with_words_below(table, width)
         return
-    bands = _bands(natural, width)
+    # Columns that fit side by side, each group with the first column, which names rows.
+    bands: list[list[int]] = [[0]]
+    for index in range(1, len(natural)):
+        band = bands[-1]
+        band_width = sum(natural[column] + 1 for column in band)
+        if len(band) > 1 and band_width + natural[index] > width:
+            bands.append([0, index])
+        else:
+            band.append(index)
     for number, band in enumerate(bands):
         yield from [[("", "")]] if number else []
         block = _columns(table, band)
@@ -214,19 +222,6 @@ def _narrowed(
         if natural[index] - over >= max(THINNEST, longest):
             return [*natural[:index], natural[index] - over, *natural[index + 1 :]]
     return None
-
-
-def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
-    """Group columns that fit side by side, each group with the first column, which names rows."""
-    bands: list[list[int]] = [[0]]
-    for index in range(1, len(widths)):
-        band = bands[-1]
-        band_width = sum(widths[column] + 1 for column in band)
-        if len(band) > 1 and band_width + widths[index] > width:
-            bands.append([0, index])
-        else:
-            band.append(index)
-    return bands
 
 
 def _columns(table: TextTable, columns: Sequence[int]) -> TextTable:

@@ -187,10 +187,17 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
         np.array([np.nan if score.now is None else score.now for score in scores]),
     )
     before = f"before is uncorrected {engine}, after is corrected by the other measurements"
+    finding = ""
+    if len(scores) > 1:
+        first_error, error = _errors(scores)
+        finding = (
+            f"Half of {many(len(scores), 'row')} are within a factor of {first_error:.2f} before, "
+            f"{error:.2f} after."
+        )
     return replace(
         drawn,
         notes=[*drawn.notes, before, *_notes(scores)],
-        finding=_finding(scores),
+        finding=finding,
         grounds=f"Engine: {engine}.",
     )
 
@@ -216,16 +223,6 @@ def _error(ratios: Sequence[float | None]) -> float:
 def _errors(scores: Sequence[RowScore]) -> tuple[float, float]:
     """Compute the median errors before and after correction by the other rows. [1]"""
     return _error([score.before for score in scores]), _error([score.now for score in scores])
-
-
-def _finding(scores: Sequence[RowScore]) -> str:
-    if len(scores) == 1:
-        return ""
-    before, now = _errors(scores)
-    return (
-        f"Half of {many(len(scores), 'row')} are within a factor of {before:.2f} before, "
-        f"{now:.2f} after."
-    )
 
 
 def _notes(scores: Sequence[RowScore]) -> list[str]:

@@ -1,6 +1,6 @@
 """The appearance of a chart: its size, background, colours, markers and hatches."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
@@ -118,10 +118,9 @@ class Letters:
         """The line height. [pt]"""
         return 1.3 * self.size
 
-    @property
-    def measure(self) -> Callable[[str], float]:
-        """A function that measures the width of a text. [pt]"""
-        return lambda text: _width(text, self.size, "normal")
+    def measure(self, text: str) -> float:
+        """Measure the width of a text. [pt]"""
+        return _width(text, self.size, "normal")
 
     def wrapped(self, text: str, room: float, size: float = 1.0, weight: str = "normal") -> str:
         """Wrap a text to a width. [pt]

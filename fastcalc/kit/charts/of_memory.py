@@ -41,17 +41,12 @@ def memory(locations: Sequence[Location]) -> Chart:
     case = f"{first.model.heading}, {first.work.weight_format}, batch {at_batch}"
     deployments = ", ".join(drawn) if len(drawn) <= FEW else f"{len(drawn)} deployments"
     all_values = f"each bar is one chip of {deployments}; its full length is the usable memory"
+    ordered = sorted(bars, key=lambda bar: -sum(fraction for *_, fraction in bar.parts))
+    ends = [f"{bar.name} is filled to {bar.says}" for bar in (*ordered[:1], *ordered[1:][-1:])]
     return Chart(
         f"Memory placement: {case}",
         bars=bars,
         notes=[*([all_values] if drawn else []), *unfit],
-        finding=_fullest(bars),
+        finding=f"Fullest: {'; least full: '.join(ends)}." if ends else "",
         grounds=grounds([location.scenario for location in locations]),
     )
-
-
-def _fullest(bars: Sequence[Bar]) -> str:
-    """Name the fullest and the least full memory."""
-    ordered = sorted(bars, key=lambda bar: -sum(fraction for *_, fraction in bar.parts))
-    ends = [f"{bar.name} is filled to {bar.says}" for bar in (*ordered[:1], *ordered[1:][-1:])]
-    return f"Fullest: {'; least full: '.join(ends)}." if ends else ""

@@ -81,7 +81,15 @@ def of_speeds(
     notes: Sequence[str],
 ) -> Chart:
     """Draw speeds over a logarithmic axis. Bounds far above the speeds are omitted."""
-    by_panel = {name: list(map(_as_drawn, lines)) for name, lines in by_panel.items()}
+    by_panel = {
+        name: [
+            replace(line, x=widened(line.x), y=np.repeat(line.y, 2))
+            if line.style == "bound" and line.x.size == 1
+            else line
+            for line in lines
+        ]
+        for name, lines in by_panel.items()
+    }
     series = [line for lines in by_panel.values() for line in lines]
     top = max(
         float(np.max(edge)) for line in series if line.style == "line" for edge in line.heights
@@ -110,14 +118,6 @@ def of_speeds(
 
 _FAR = 10.0
 """Largest drawn bound over the fastest speed. A higher one would flatten other lines. [1]"""
-
-
-def _as_drawn(line: Series) -> Series:
-    """Return a series. The bound of a single point becomes a short line."""
-    if line.style != "bound" or line.x.size > 1:
-        return line
-    x = widened(line.x)
-    return replace(line, x=x, y=np.broadcast_to(line.y, x.shape))
 
 
 def widened(batch: Floats) -> Floats:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,11 +91,7 @@ def number_of(flag: str, number_type: type[float]) -> Callable[[str | float], fl
 
 def tokens_of(flag: str) -> Callable[[str | int], int]:
     """Create a parser for the tokens of a flag, whose errors name the flag."""
-
-    def read(text: str | int) -> int:
-        return whole(text, flag, LIMITS["tokens"], "1000 or 8k")
-
-    return read
+    return partial(whole, flag=flag, limit=LIMITS["tokens"], example="1000 or 8k")
 
 
 def format_of(flag: str) -> Callable[[str], str | None]:
