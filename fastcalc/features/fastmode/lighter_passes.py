@@ -75,7 +75,8 @@ def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
     """Add draft tokens to a scenario, with the published number of tokens per step."""
     speculation = Speculation(PUBLISHED[drafts], float(drafts))
     traffic = replace(scenario.traffic, speculation=speculation)
-    return many(drafts, "draft token"), replace(scenario, traffic=traffic)
+    drafted = replace(scenario, traffic=traffic, memory=scenario.memory.drafting(drafts))
+    return many(drafts, "draft token"), drafted
 
 
 def speculation(base: Base) -> Option:

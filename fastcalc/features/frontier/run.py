@@ -22,12 +22,10 @@ def run(request: Frontier) -> Answer:
 
     The answer is "no" if nothing fits.
     """
-    comparison = Evaluated.sharing(
-        request, models=[request.model], batch="1", weights=None, kv=None
-    )
     readers.number(request.max_chips, option("max_chips"), LIMITS["chips searched"], 72)
     notes: list[str] = []
-    placed, refused = placeable(_scenarios(request, comparison, notes), request.max_chips)
+    placed, refused = placeable(_scenarios(request, notes), request.max_chips)
+    notes = list(dict.fromkeys(notes))
     points = frontier(placed, max_chips=request.max_chips)
     if not points:
         reasons = [*refused, "no deployment both fits and has a price"]
@@ -39,20 +37,18 @@ def run(request: Frontier) -> Answer:
     )
 
 
-def _scenarios(request: Frontier, comparison: Evaluated, notes: list[str]) -> list[Scenario]:
-    formats = list(format_pairs(request))
+def _scenarios(request: Frontier, notes: list[str]) -> list[Scenario]:
+    """Build the scenario of the model on each chip in each pair of formats, with its engine."""
+    compared = (
+        Evaluated.sharing(request, models=[request.model], batch="1", weights=weight, kv=cache)
+        for weight, cache in format_pairs(request)
+    )
     try:
-        of_chips = scenarios(comparison, notes)
+        return [
+            replace(scenario, hardware=scenario.pricing.as_rented(scenario.hardware))
+            for comparison in compared
+            for scenario in scenarios(comparison, notes)
+        ]
     except InputError as error:
         like = request.like
         raise InputError(*(without_ranks(s, like) if like else s for s in error.args)) from None
-    return [
-        replace(
-            scenario,
-            hardware=scenario.pricing.as_rented(scenario.hardware),
-            weights=weight,
-            kv=cache,
-        )
-        for scenario in of_chips
-        for weight, cache in formats
-    ]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.pricing import USD_PER_KWH, YEARS
 from fastcalc.core.scenario import Scenario
 from fastcalc.mentions import command
@@ -29,8 +30,9 @@ def compare_command(scenario: Scenario, as_given: Typed) -> str:
     names, traffic, pricing = as_given.names, scenario.traffic, scenario.pricing
     model, chip, engine = scenario.model.id, scenario.hardware.id, scenario.engine.id
     words = ["fastcalc", "compare", names.get(model, model), "--on", names.get(chip, chip)]
-    is_named = engine in names and not scenario.engine_is_borrowed
-    words += ["--engine", names[engine]] if is_named else []
+    is_usual = engine not in names and engine == engine_of_class(scenario.hardware)[0]
+    is_left_out = scenario.engine_is_borrowed or is_usual
+    words += [] if is_left_out else ["--engine", names.get(engine, engine)]
     prompt, output, context, hit = (
         float(length)
         for length in (traffic.prompt, traffic.output, traffic.context, traffic.prefix_hit)

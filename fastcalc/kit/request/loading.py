@@ -291,7 +291,7 @@ def implied_engine(
 ) -> str | None:
     """Choose the engine for a request that llama.cpp, the default, cannot run. Else None.
 
-    The engine is vLLM if limits with its names are set, or if GGUF files have none of the formats.
+    The engine is vLLM if limits with its names are set, or if GGUF files lack one of the formats.
 
     weights : requested formats; by default those stated by repositories and configurations
     names : models
@@ -302,7 +302,7 @@ def implied_engine(
     asked = readers.weights_if_any(weights)
     formats = asked or list(published_formats(entries, names))
     is_read = partial(is_read_by_llama_cpp, as_published=not asked)
-    if not formats or any(map(is_read, formats)):
+    if all(map(is_read, formats)):
         return None
     of_engine = (("exllama", "exl"), ("mlx", "mlx-"))
     alone = (

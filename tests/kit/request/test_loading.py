@@ -123,7 +123,9 @@ def test_requests_longer_than_the_engine_takes(limit, tokens, is_refused):
         ({"language_model_only": True}, "vllm"),
         ({"weights": "q4_k_m"}, None),
         ({"weights": "fp8"}, "vllm"),
-        ({"weights": "fp8,q4_k_m"}, None),
+        # llama.cpp reads GGUF files alone, and vLLM these, too (docs.vllm.ai, features/quantization).
+        ({"weights": "fp8,q4_k_m"}, "vllm"),
+        ({"weights": "q8_0,q4_k_m"}, None),
     ],
 )
 def test_engines_that_limits_and_formats_imply(asked, engine):

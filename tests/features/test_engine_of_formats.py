@@ -1,0 +1,48 @@
+"""A format that llama.cpp does not read runs under the same engine in every command."""
+
+import json
+import shlex
+
+import pytest
+
+import fastcalc
+from tests.helpers import every, run
+
+CARD = "rtx-4090"
+
+
+@every("weights", ["awq", ["awq", "q4_k_m"]])
+def test_awq_weights_are_not_computed_under_llama_cpp(weights):
+    """README of llama.cpp: models are GGUF files."""
+    rows = [
+        *fastcalc.frontier("qwen3-8b", on=CARD, weights=weights, max_chips=1),
+        *fastcalc.sweep("qwen3-8b", on=CARD, weights=weights, batch=8),
+        *fastcalc.fit("qwen3-8b", on=CARD, weights=weights),
+    ]
+    engines = {row["engine"] for row in rows if row["weight_format"].startswith("awq")}
+    assert engines == {"vllm"}
+
+
+@every(
+    "words",
+    [
+        "fastmode llama-3.1-8b --on rtx-4090 --weights awq --batch 4 --speedup 2",
+        "fastmode glm-4.7 --on h200-sxm --batch 32 --speedup 2",
+    ],
+)
+def test_the_command_of_a_row_computes_the_row(words, capsys, monkeypatch):
+    """Also with another model, which is not in AWQ, and with draft tokens, which take memory."""
+
+    def records(*words):
+        ran = run(*words, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+        return json.loads(ran.out)["records"]
+
+    rows = [row for row in records(*words.split()) if row["compare"]]
+    kinds = {(row["trick"], row["model"], row["speculation_drafted_tokens"]): row for row in rows}
+    assert any(drafted for *_, drafted in kinds)
+    for row in kinds.values():
+        (again,) = records(*shlex.split(row["compare"])[1:])
+        for key in ("engine", "weight_format", "fit_verdict"):
+            assert again[key] == row[key], row["compare"]
+        for key in ("memory_used_fraction", "tokens_per_s_per_user"):
+            assert again[key] == pytest.approx(row[key], rel=1e-9), row["compare"]
