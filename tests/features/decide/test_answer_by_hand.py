@@ -1,0 +1,193 @@
+"""The answer of a decision between options with numbers for mental arithmetic."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from fastcalc.features.decide import map as decision_map
+from fastcalc.features.decide.answer import DecideAnswer, _flip_lines, _side
+from fastcalc.features.decide.choice import Axis, BreakEven, Choice, Contender, WinnerMap
+from fastcalc.features.decide.options import _point
+from fastcalc.features.decide.request import Decide
+from fastcalc.features.decide.rows import COLUMNS
+from fastcalc.kit.answer.parts import Notes
+from fastcalc.kit.answer.screen import Screen
+from fastcalc.mentions import as_flags
+from tests.helpers import every
+
+FAST = Contender("fast", {"speed": 100.0, "price": 20.0})
+SLOW = Contender("slow", {"speed": 50.0, "price": 10.0})
+MAP = WinnerMap(
+    Axis("tools", np.array([0.0, 5.0, 10.0])), Axis("fast.speed", np.array([1.0, 2.0])),
+    np.arange(12.0).reshape(2, 2, 3), np.array([[0, 1, -1], [0, 0, 1]]),
+)  # fmt: skip
+
+
+def answered(
+    objective="time", *, winners=None, window=None, told=((), (), ()), asked=None, **shared
+):
+    task = {"steps": 1.0, "tokens": 1000.0, **shared}
+    decision = Choice([FAST, SLOW], task, objective, window)
+    uncounted, remarks, warned = told
+    return DecideAnswer(
+        request=Decide(options=["fast=speed=100,price=20", "slow=speed=50,price=10"], **asked or {}),
+        decision=decision, winners=winners, uncounted=uncounted, remarks=remarks, warned=warned,
+    )  # fmt: skip
+
+
+TASK = [
+    *("", "option", "tokens_per_s", "usd_per_mtok_output", "accuracy", "success", "run_s"),
+    *("s_to_success", "usd_to_success"),
+]
+MONTH = ["successes_a_month", "usd_a_month"]
+
+
+@every(
+    "objective,shared,keys,figure",
+    [
+        ("time", {}, [*TASK, *MONTH], "s_to_success"),
+        ("cost", {}, [*TASK, *MONTH], "usd_to_success"),
+        ("time", {"sessions": 2.0}, [*TASK, "user_s_to_success", *MONTH], "s_to_success"),
+        ("total", {"hour": 60.0}, [*TASK, "total_usd_to_success", *MONTH], "total_usd_to_success"),
+        ("window", {}, ["", "option", "tokens_per_s", "lead_ms", "round_trip_ms", "window_tokens", "tokens_per_s_needed"], "window_tokens"),
+    ],
+)  # fmt: skip
+def test_columns_of_an_objective_and_its_key_figure(objective, shared, keys, figure):
+    columns = answered(objective, window=1.0, **shared).columns()
+    assert [column.key for column in columns] == keys
+    plain = {column.key: column for column in COLUMNS}
+    assert [column.key for column in columns[1:] if column != plain[column.key]] == [figure]
+
+
+def test_a_page_shows_four_break_evens_and_three_notes_unless_all_are_asked_for():
+    """Three remarks, an uncounted input and what is assumed: more than three notes."""
+    answer = answered(told=(["one."], ["two.", "three."], ["four."]))
+    notes, flips = [*answer.notes()], answer.nearest_flips
+    assert len(notes) > 4
+    *_, few = answer.page(Screen(100))
+    *_, all_notes = answer.page(Screen(100, notes=True))
+    assert isinstance(few, Notes)
+    said = [str(line) for line in few.lines]
+    assert any("one." in line for line in said)
+    assert not any("four." in line for line in said)
+    hint = f" prints {len(notes) - 3} more notes."
+    assert as_flags(said[-1]).endswith(hint if len(flips) <= 4 else hint.strip())
+    assert any("four." in str(line) for line in all_notes.lines)
+    assert not any(" prints " in str(line) for line in all_notes.lines)
+    # A map leaves room for one.
+    *_, drawn = answered(winners=MAP, told=(["one."], ["two.", "three."], [])).page(Screen(100))
+    assert not any("two." in str(line) for line in drawn.lines)
+
+
+def test_break_evens_are_ordered_by_ratio_whichever_way_a_number_moves():
+    flips = [
+        BreakEven("fast.speed", 100.0, 40.0, "slow", is_above=False),  # 2.5 times slower
+        BreakEven("slow.speed", 50.0, 100.0, "slow", is_above=True),  # twice as fast
+        BreakEven("tools", 0.0, 1.0, "slow", is_above=True),
+    ]
+    answer = answered()
+    answer.__dict__["flips"] = flips
+    assert answer.nearest_flips == [flips[1], flips[0], flips[2]]
+    assert [*answer.details()["break_even"][0].values()] == ["fast.speed", 100.0, 40.0, "below", "slow"]  # fmt: skip
+    assert answer.details()["break_even"][1]["side"] == "above"
+    assert "options" not in answer.details()
+    drawn = answered(winners=MAP)
+    drawn.__dict__["flips"] = flips
+    assert [one["option"] for one in drawn.details()["options"]] == ["fast", "slow"]
+
+
+@every(
+    "parameter,value,is_above,side",
+    [
+        ("steps", 3.0, True, "3 or more"),
+        ("steps", 1200.0, False, "1,200 or fewer"),
+        ("tools", 2.0, True, "above 2.00 s"),
+        ("tools", 2.0, False, "below 2.00 s"),
+        ("tools", 0.0, False, "0 s"),
+        ("tools", 0.0, True, "above 0 s"),
+        ("fast.price", 12.0, True, "above $12.0"),
+        ("fast.price", 12.0, False, "below $12.0"),
+    ],
+)
+def test_the_side_of_a_value_on_which_another_option_wins(parameter, value, is_above, side):
+    assert _side(BreakEven(parameter, 1.0, value, "slow", is_above)).startswith(side)
+
+
+def test_break_evens_of_one_winner_make_one_line():
+    flips = [
+        BreakEven("tools", 1.0, 2.0, "slow", is_above=True),
+        BreakEven("check", 1.0, 3.0, "other", is_above=True),
+        BreakEven("steps", 1.0, 4.0, "slow", is_above=True),
+    ]
+    first, second = _flip_lines(flips)
+    assert first.startswith(
+        "slow wins if tool time is above 2.00 s per step or number of steps is 4 or more"
+    )
+    assert second.startswith("other wins if ")
+
+
+def test_a_point_of_a_map_has_its_values_its_winner_and_each_figure():
+    records = decision_map.records(answered().decision, MAP)
+    assert len(records) == 6
+    expected = {"tools": 10.0, "fast.speed": 1.0, "winner": None, "s:fast": 2.0, "s:slow": 8.0}
+    assert records[2] == expected
+    assert records[3] | {"winner": "fast", "tools": 0.0, "fast.speed": 2.0} == records[3]
+    assert answered(winners=MAP).records() == records
+    assert [one["option"] for one in answered().records()] == ["fast", "slow"]
+
+
+def test_a_map_has_its_largest_value_on_top():
+    drawn = decision_map.table(MAP)
+    assert [letters for _, letters in drawn.rows] == ["AAB", "AB."]
+    assert decision_map.letter(25) == "Z"
+    assert decision_map.letter(26) == "A"
+    assert decision_map.letter(0) == "A"
+
+
+@every(
+    "asked,words",
+    [
+        ({}, ["--map", "tools=0..30,slow.accuracy=0.5..1"]),
+        ({"steps": 3}, ["--steps 3", "--map"]),
+        ({"map": "tools=0..30,check=0..9"}, ["--notes"]),
+        ({"window_ms": 50.0}, ["--window-ms 50", "--notes"]),
+    ],
+)
+def test_the_next_command_draws_a_map_or_prints_all_notes(asked, words):
+    line = as_flags(answered(asked=asked).next_command())
+    assert line.startswith("fastcalc decide fast=speed=100,price=20 slow=speed=50,price=10 ")
+    assert all(word in line for word in words)
+    assert ("--notes" in line) is ("--notes" in words)
+
+
+def outcome(low, high, usd):
+    rates = [None if end is None else np.array(end) for end in (low, high)]
+    estimate = SimpleNamespace(
+        speed=np.array([10.0, 20.0]), ttft=np.array([1.0, 2.0]), low=rates[0], high=rates[1]
+    )
+    chosen = SimpleNamespace(batches=(4, 8), model=SimpleNamespace(id="m"), hardware=SimpleNamespace(id="h"))  # fmt: skip
+    return SimpleNamespace(estimate=estimate, scenario=chosen, usd=usd)
+
+
+def test_a_computed_option_has_the_numbers_of_its_batch():
+    ends, usd = ([5.0, 15.0], [11.0, 25.0]), (np.array([0.1, 0.2]), np.array([3.0, 6.0]))
+    made = _point(outcome(*ends, usd), 1, {"accuracy": 0.5}, counts_prompt=True)
+    assert made.numbers == {"speed": 20.0, "price": 6.0, "lead": 2.0, "input_price": 0.2, "accuracy": 0.5}  # fmt: skip
+    assert (made.model, made.hardware, made.batch, made.speed_ends) == ("m", "h", 8, (15.0, 25.0))
+    # What is given replaces what is computed.
+    assert _point(outcome(*ends, usd), 0, {"speed": 7.0}, counts_prompt=False).numbers == {
+        "speed": 7.0,
+        "price": 3.0,
+    }
+    for low, high in ((None, [11.0, 25.0]), ([5.0, 15.0], None), (None, None)):
+        unpriced = _point(outcome(low, high, None), 0, {}, counts_prompt=True)
+        assert unpriced.speed_ends is None
+        assert np.isnan([unpriced.numbers["price"], unpriced.numbers["input_price"]]).all()
+
+
+def test_a_note_on_tools_is_on_the_winner_alone():
+    """10 and 20 s of tokens and 30 s of tools: fast wins, and 75 % of its run are tools."""
+    answer = answered(tools=30.0)
+    limits = [str(note.text) for note in answer.notes() if "tools take" in str(note.text)]
+    assert len(limits) == 1
+    assert limits[0].startswith("fast: tools take 75% of a run: ")
