@@ -1,13 +1,17 @@
 """The answer of a decision between options with numbers for mental arithmetic."""
 
+from math import inf, nan
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from fastcalc.features.decide import map as decision_map
+from fastcalc.features.decide.agent_run import Terms, prospect, run_of
 from fastcalc.features.decide.answer import DecideAnswer, _flip_lines, _side
 from fastcalc.features.decide.choice import Axis, BreakEven, Choice, Contender, WinnerMap
 from fastcalc.features.decide.options import _point
+from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.request import Decide
 from fastcalc.features.decide.rows import COLUMNS
 from fastcalc.kit.answer.parts import Notes
@@ -191,3 +195,35 @@ def test_a_note_on_tools_is_on_the_winner_alone():
     limits = [str(note.text) for note in answer.notes() if "tools take" in str(note.text)]
     assert len(limits) == 1
     assert limits[0].startswith("fast: tools take 75% of a run: ")
+
+
+def test_what_is_not_given_is_not_counted():
+    assert vars(Terms(speed=1.0)) == pytest.approx(
+        {
+            "speed": 1.0, "accuracy": 1.0, "price": nan, "input_price": 0.0, "cached_price": None,
+            "plan": 0.0, "quota": None, "quota_hours": None, "lead": 0.0, "round_trip": 0.0,
+            "steps": 1.0, "tokens": 1000.0, "prompt": 0.0, "cached": 0.0, "tools": 0.0, "retries": 0.0,
+            "samples": 1.0, "judge": 1.0, "is_serial": False, "check": 0.0, "repair": None,
+            "sessions": 1.0, "look_away": inf, "come_back": 0.0, "hour": 0.0, "hours": 160.0, "budget": inf,
+        },
+        nan_ok=True,
+    )  # fmt: skip
+    asked = Decide()
+    assert (asked.steps, asked.tokens, asked.retries, asked.best_of, asked.sessions) == (1, 1000, 0, 1, 1)  # fmt: skip
+    assert (asked.tool_seconds, asked.round_trip_ms, asked.check_seconds, asked.hours) == (0, 0, 0, 160)  # fmt: skip
+
+
+def test_units_and_zeros_of_parameters():
+    """Milliseconds are thousandths of a second; nothing runs at a speed or for a time of 0."""
+    scales = {name: one.scale for name, one in PARAMETERS.items() if one.scale != 1.0}
+    assert scales == {"ttft-ms": 1e-3, "round-trip-ms": 1e-3}
+    positive = {name for name, one in PARAMETERS.items() if not one.zero}
+    assert positive == {
+        *("speed", "quota-hours", "steps", "tokens", "best-of", "sessions", "hours", "budget"),
+    }
+
+
+def test_a_repair_takes_its_time_after_each_failed_run():
+    """10 s of tokens, 5 s to check, and one of four runs is repaired in 60 s."""
+    asked = Terms(speed=100.0, accuracy=0.75, check=5.0, repair=60.0)
+    assert float(prospect(run_of(asked), asked).seconds) == pytest.approx(30.0)

@@ -64,6 +64,11 @@ def test_rows_begin_before_the_first_start_that_reaches_the_speed(batches, shown
     assert STARTS[positions].tolist() == shown
 
 
+def test_the_largest_start_and_the_one_before_it_are_shown_where_none_reaches_the_speed():
+    starts = np.array([1, 2, 4, 8])
+    assert starts[rows(study([line([0, 0, 0, 0], starts=starts)]))].tolist() == [4, 8]
+
+
 def test_the_floor_needed_is_the_largest_at_which_a_start_costs_no_more():
     """12 users at 50 tokens/s over so many at 100: 1, 2 and 3 times; none at the longest floor."""
     starts = np.array([12])

@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from fastcalc.errors import InputError
+from fastcalc.features.fastmode import answer as page
 from fastcalc.features.fastmode import curve, solve
+from fastcalc.features.fastmode.answer import FastmodeAnswer
 from fastcalc.features.fastmode.curve import _UNDETERMINED, COLUMNS, CurveStart
-from fastcalc.features.fastmode.option import Option
+from fastcalc.features.fastmode.option import TRICKS, Option
 from fastcalc.features.fastmode.solve import SpeedupOptions, fastmode
 from fastcalc.mentions import as_flags
 from tests.helpers import every
@@ -44,8 +46,9 @@ def test_a_batch_that_does_not_fit_is_refused(changes, sentence):
     assert as_flags(refused.value.sentence) == sentence
 
 
-def option(chip, usd=1.0, trick="other-layout"):
-    found = SimpleNamespace(scenario=SimpleNamespace(hardware=SimpleNamespace(id=chip)))
+def option(chip, trick="other-layout"):
+    scenario = SimpleNamespace(hardware=SimpleNamespace(id=chip))
+    found = SimpleNamespace(scenario=scenario, usd=None)
     return Option(trick, "", outcome=found if chip else None)
 
 
@@ -88,3 +91,21 @@ def test_numbers_of_an_engine_without_published_measurements_are_undetermined(mo
     keys = {column.key for column in COLUMNS}
     assert set(_UNDETERMINED) <= keys
     assert not {"batch", "chips", "speedup", "hardware", "model"} & set(_UNDETERMINED)
+
+
+def test_a_first_screen_names_techniques_that_are_too_slow_alone(monkeypatch):
+    """One that another option of its technique makes up for is not among them."""
+    monkeypatch.setattr(page, "other_prices", lambda *_: ["other prices"])
+    slow, fast = option(None, trick="fewer-bits"), option("other", trick="newer-hardware")
+    late = option(None, trick="newer-hardware")
+    impossible = Option("more-chips", "", why_not="one chip", is_ruled_out=True)
+    solution = options(slow, fast, late, impossible)
+    request = SimpleNamespace(everything=True, written_as="table")
+    answer = FastmodeAnswer(request=request, comparison=None, solution=solution)
+    too_slow, prices = answer._hints()
+    assert as_flags(str(too_slow.text)).startswith(
+        f"Too slow alone: {TRICKS['fewer-bits']}; --wide"
+    )
+    assert (too_slow.weight, too_slow.is_hint, prices.weight, prices.is_hint) == (3, True, 3, True)
+    none = FastmodeAnswer(request=request, comparison=None, solution=options(fast))
+    assert [str(note.text) for note in none._hints()] == [str(prices.text)]

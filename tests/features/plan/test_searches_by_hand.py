@@ -10,7 +10,7 @@ import pytest
 from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
-from fastcalc.features.plan import demand, page_notes
+from fastcalc.features.plan import class_groups, demand, page_notes
 from fastcalc.features.plan.answer_regret import _digits, _measurement, _rough, _texts
 from fastcalc.features.plan.candidates import BATCHES, candidates
 from fastcalc.features.plan.class_groups import ClassGroup, _singles
@@ -25,7 +25,7 @@ from fastcalc.features.plan.decision import Decision, _argmin
 from fastcalc.features.plan.first_tokens import ClassFirstTokens
 from fastcalc.features.plan.fleet_records import _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.packing import Packing, ReplicaCounts, chips_within
-from fastcalc.features.plan.page_tables import columns
+from fastcalc.features.plan.page_tables import PlanRow, columns
 from fastcalc.features.plan.percentile_checks import _best_held, _may_be_closer, _most_replicas
 from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.pool_search import PoolSearch
@@ -142,7 +142,9 @@ def test_25_batches_of_a_gap_are_tried():
 
 
 def option(requests=10.0, *, nodes=0.5, node_chips=8, cost=2.0, chip=None, batch=24.0):
-    grid = SimpleNamespace(scenario=deployed(chip), batches=np.array([batch]))
+    grid = SimpleNamespace(
+        scenario=deployed(chip), batches=np.array([batch]), part=lambda batches: batches
+    )
     return ReplicaOption(grid, requests, nodes, node_chips, cost)
 
 
@@ -648,3 +650,27 @@ def test_where_all_are_late_the_fastest_is_tried():
     assert _worth_filling(late, 2.5) == [late[1]]
     assert _worth_filling(late, 3.0) == late[:2] + late[2:]
     assert _worth_filling([], 1.0) == []
+
+
+def test_an_option_is_replaced_by_what_its_percentiles_hold(monkeypatch):
+    """Of three options the second holds 6 of 10 requests/s, and then none."""
+    options = [option(batch=8.0), option(batch=16.0), option(batch=32.0)]
+    checked = group(*options)
+    before = checked.options_of_chips
+    tried = []
+    held = lambda batches, *_: tried.append(batches.max()) or 6.0  # noqa: E731
+    monkeypatch.setattr(class_groups, "held_throughput", held)
+    checked.check(options[1])
+    first, second, third = checked.replica_options
+    assert (first, third, tried) == (options[0], options[2], [16.0])
+    assert (second.requests, second.is_checked, second.batch) == (6.0, True, 16.0)
+    assert not first.is_checked
+    assert checked.options_of_chips is not before
+    monkeypatch.setattr(class_groups, "held_throughput", lambda *_: 0.0)
+    checked.check(second)
+    assert checked.replica_options == [options[0], options[2]]
+
+
+def test_a_row_of_a_page_is_rented_and_shown_unless_it_says_otherwise():
+    row = PlanRow("1", None, None)
+    assert (row.is_owned, row.is_shown) == (False, True)
