@@ -10,18 +10,18 @@ CASES = [
     (
         "dense-20b --on wse-3",
         "fits at batch 1 on two wse-3. The largest batch is 90. This assumes that "
-        "cerebras may fill 90% of the memory of wse-3: at 94% or more it fits on one.",
+        "cerebras may fill 90% of wse-3 memory; at 94% or more it fits on one.",
     ),
     (
         "dense-20b --on wse-3 --chips 1",
-        "does not fit at batch 1 on one wse-3. This assumes that cerebras may fill 90% of the memory",
+        "does not fit at batch 1 on one wse-3. This assumes that cerebras may fill 90% of wse-3 memory",
     ),
-    ("dense-40b --on wse-3", "wse-3: at 96% or more it fits on one"),
+    ("dense-40b --on wse-3", "wse-3 memory; at 96% or more it fits on one"),
     (
         "llama-3.1-70b --on wse-3",
         "fits at batch 1 on four wse-3. The largest batch is 21. This assumes that cerebras may fill 90%",
     ),
-    ("llama-3.1-70b --on wse-3", "wse-3: at 82% or less it fits on five"),
+    ("llama-3.1-70b --on wse-3", "wse-3 memory; at 82% or less it fits on five"),
 ]
 
 

@@ -101,7 +101,7 @@ def test_a_share_that_the_system_takes_stops_a_solved_server_too(unknown, capsys
     said = " ".join(ran.out.split())
     assert ran.code == 1
     assert "vllm would stop with 'Free memory on device" in said
-    assert "vllm starts with --gpu-memory-utilization 0.85" in said
+    assert "--gpu-memory-utilization 0.85 would let vllm start" in said
     assert "should print" not in said
     assert "sequences per replica" not in said
     assert said.endswith(f"--solve {unknown} --gpu-memory-utilization 0.85")

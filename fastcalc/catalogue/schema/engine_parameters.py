@@ -260,7 +260,11 @@ class DeclaredParameters(Generic[Value]):
         Part, "Fraction of cache memory reserved for recurrent states, or 0 if shared."
     )
     minimum_rows: Value = cost(
-        Count, "Minimum rows that a matmul computes (tile size).", neutral=1.0, plausible=(1, 512)
+        Count,
+        "Minimum rows that a matmul computes (tile size).",
+        label="rows of a GEMM tile",
+        neutral=1.0,
+        plausible=(1, 512),
     )
     max_sequences: Value = choice(
         Count,

@@ -98,7 +98,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "width of the 80% ranges expected after this run and the runs before it / present width; "
         "null once measured",
         "width",
-        heading=("80% range", "vs now"),
+        heading=("80% range", "/ now"),
         format=lambda record: whole_percent(record["range_width"]),
     ),
     Column("command", "text", "command that executes the run", "command", heading=("", "command")),
@@ -146,14 +146,14 @@ def _range(ends: tuple[float, float]) -> str:
 
 _BATCH = numbers("|batch", lambda row: f"{row.batch:,}")
 _BEFORE = (
-    numbers("now: tok/s|per user", lambda row: number(row.before[0])),
-    numbers("now: 80%|range", lambda row: _range(row.before[1:])),
+    numbers("tok/s per|user now", lambda row: number(row.before[0])),
+    numbers("80% range|now", lambda row: _range(row.before[1:])),
 )
 _NOW = (
     key_figure(numbers("with your runs:|tok/s per user", lambda row: number(row.now[0]))),
     numbers("80% |range", lambda row: _range(row.now[1:])),
 )
-_AFTER = numbers("expected 80%|range then", lambda row: _range(row.after))
+_AFTER = numbers("80% range|after", lambda row: _range(row.after))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -251,8 +251,8 @@ class MeasureAnswer(Answer):
         left = whole_percent(self.advice.widths[-1] / self.advice.widths[0])
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
-            f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80% ranges "
-            f"of {what} to {left} of their present width."
+            f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80% range "
+            f"of {what} to {left} of its present width."
         )
 
     def key(self) -> str:
@@ -261,8 +261,8 @@ class MeasureAnswer(Answer):
             ""
             if self.measured
             else (
-                "; vs now: width of the range after this run and those above it; expected range: "
-                "your measurements will also move its center"
+                "; / now: its width after this run and those above it / its present width; "
+                "after: expected width, but your measurements will also move the center"
             )
         )
         return f"key: 80% range: four of five measurements should fall inside{after}"

@@ -133,9 +133,9 @@ def _sentence(place: DeploymentTiers) -> str:
     )
     cache = f"{size(last.size)} in {_named(last)}"
     if now == then:
-        return f"{hits}. A further {cache} would change neither."
+        return f"{hits}. Adding {cache} would change neither."
     rate = f"still {now[1]}" if now[1] == then[1] else then[1]
-    return f"{hits}. A further {cache} would raise it to {then[0]} ({rate} requests/s)."
+    return f"{hits}. Adding {cache} would raise the hit rate to {then[0]} ({rate} requests/s)."
 
 
 def _named(tier: CachedTier) -> str:

@@ -68,7 +68,6 @@ _MEANINGS = {
     "latency": "latency: launches, synchronization and hops take most of a step",
     "needs": "needs N: the batch needs N chips",
     "fits on": "fits on N: the batch fits on N chips in another layout",
-    "no place": "no place: no layout of these chips holds the batch",
 }
 """Explanations of cells in the limiter column, by how the cell begins."""
 

@@ -116,7 +116,7 @@ class DecideAnswer(Answer):
         tokens, stated = f"{float(shared.tokens):,.0f} tokens", phrases(self.settings)
         if self.decision.window is not None:
             return "; ".join([f"Window of {seconds(self.decision.window)} for {tokens}", *stated])
-        task = f"{many(float(shared.steps), 'step')} of {tokens} per run"
+        task = f"A run is {many(float(shared.steps), 'step')} of {tokens}"
         month = f"a month is {float(shared.hours):g} hours of one user"
         return "; ".join([task, *stated, month])
 
@@ -257,7 +257,8 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
     """Format the break-even values at which another option ranks first, one line per option."""
     by_winner: dict[str, list[str]] = {}
     for flip in flips:
-        threshold = f"{decision_map.noun(flip.parameter)} is {_side(flip)}"
+        noun = decision_map.noun(flip.parameter).replace(f"{flip.winner}'s ", "its ")
+        threshold = f"{noun} is {_side(flip)}"
         by_winner.setdefault(flip.winner, []).append(threshold)
     return [f"{name} wins if {listed(where, 'or')}." for name, where in by_winner.items()]
 

@@ -173,7 +173,7 @@ class EntryAnswer(Answer):
 
 
 EXECUTION = {
-    "sequential": "in turn on all cores",
+    "sequential": "one by one on all cores",
     "spatial": "side by side, each in its own region of cores",
 }
 """Descriptions of execution modes, by the value in the file."""
@@ -194,8 +194,8 @@ class ChipAnswer(EntryAnswer):
     def tables(self) -> Iterator[Part]:
         """Show the numbers of the chip, and what is assumed where the file omits a number."""
         chip = self.entry
-        runs = f"layers run {EXECUTION[chip.execution]}"
-        yield Title(chip.id, f"{chip.name}; {chip.scope}; {runs}")
+        runs = f"; layers run {EXECUTION[chip.execution]}" * (chip.execution == "spatial")
+        yield Title(chip.id, f"{chip.name}; {chip.scope}{runs}")
         rows = [
             (path, value.text, value.source or "-", value.printed or "")
             for path, value in quantities(chip).items()
@@ -219,14 +219,15 @@ class ChipAnswer(EntryAnswer):
 
     def remarks(self) -> Iterator[str]:
         """Yield how numbers were read, how certain they are, and the notes of the file."""
-        offers = offers_of(self.entry)
+        offers, by_facts = offers_of(self.entry), dict[str, list[str]]()
         for path, value in quantities(self.entry).items():
             is_unsure = value.confidence in ("low", "memory")
             unsure = f"{value.confidence} confidence" if is_unsure else None
             about = offers.get(path) or _MEANINGS.get(path.rpartition(".")[2])
             facts = [*filter(None, (about, value.reading, value.note, value.date, unsure))]
             if facts:
-                yield f"{path}: {'; '.join(facts)}"
+                by_facts.setdefault("; ".join(facts), []).append(path)
+        yield from (f"{', '.join(paths)}: {facts}" for facts, paths in by_facts.items())
         yield from self.entry.notes
 
 

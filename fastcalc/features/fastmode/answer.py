@@ -26,6 +26,7 @@ from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
+from fastcalc.written import listed
 
 _KEY = "key: each row is the cheapest option of its technique"
 _STAR = "*: may change the answers"
@@ -146,8 +147,8 @@ class FastmodeAnswer(Answer):
         left = Counter(choice.trick for choice in solution.options)
         left -= Counter(choice.trick for choice in self._shown)
         if left:
-            listed = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
-            yield Note(f"not shown: {listed}; {option('everything')} shows them", weight=0)
+            omitted = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
+            yield Note(f"not shown: {omitted}; {option('everything')} shows them", weight=0)
 
     def _hints(self) -> Iterator[Note]:
         """Yield what the first screen omits: techniques that are too slow, and prices."""
@@ -158,7 +159,7 @@ class FastmodeAnswer(Answer):
             if choice.trick not in reaching and not choice.is_ruled_out
         )
         if missed:
-            text = f"too slow alone: {', '.join(missed)}; {option('wide')} says why"
+            text = f"no {listed([*missed], 'or')} alone is fast enough; {option('wide')} says why"
             yield Note(text, weight=3, is_hint=True)
 
     def next_command(self) -> str:

@@ -228,7 +228,7 @@ def why_or_stop(location: StartLocation) -> str:
         says += f" ({blocks:,} blocks are expected)" if blocks else ""
     pairs = [" ".join(remedy.flag for remedy in pair) for pair in location.joint_remedies]
     flags = [*pairs, *(remedy.flag for remedy in remedies)]
-    starts = f"{location.scenario.engine.id} starts with {listed(flags, 'or')}"
+    starts = f"{listed(flags, 'or')} would let {location.scenario.engine.id} start"
     return f"{says}; {starts}" if flags else says
 
 
@@ -382,7 +382,7 @@ def _what_it_needs(location: Location, min_chips: int | None) -> str:
     """State how many chips a model that does not fit needs, or that its server does not start."""
     if location.refused or min_chips == location.placement.layout.chips:
         return "does not start"
-    return f"needs {min_chips:,} chips" if min_chips else "no place"
+    return f"needs {min_chips:,} chips" if min_chips else "does not fit"
 
 
 def _what(location: Location) -> tuple[str, str, str]:
@@ -473,8 +473,8 @@ def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for _, location in larger)])
         batches = dict.fromkeys(f"{batch:,} on {named_chips(where)}" for batch, where in larger)
         yield (
-            f"largest batches assume the largest memory reserve of {engines}; with the expected "
-            f"reserve, they would be {listed([*batches])}"
+            f"with the expected, not the maximum, memory reserve of {engines}, the largest batch "
+            f"is {listed([*batches])}"
         )
 
 
@@ -494,8 +494,8 @@ def _assumed(members: Sequence[StartLocation]) -> Iterator[str]:
                 if flip is not None
             ]
             yield (
-                f"This assumes that {location.scenario.engine.id} may fill {percent:.0f}% of the "
-                f"memory of {chip}: {', '.join(counts)}."
+                f"This assumes that {location.scenario.engine.id} may fill {percent:.0f}% of "
+                f"{chip} memory; {', '.join(counts)}."
             )
 
 

@@ -31,24 +31,22 @@ class MostOnCard:
         """A sentence on the setting that starts."""
         if self.count is None:
             return (
-                f"on {self.chip}, the model starts with no value of {option(self.setting)}: "
-                f"card and host ({self.host}) together have too little memory; name a larger "
-                f"{option('host')}"
+                f"{self.chip} and its host ({self.host}) together have too little memory for any "
+                f"{option(self.setting)}; name a larger {option('host')}"
             )
         if self.setting == "n_cpu_moe":
             return (
-                f"on {self.chip}, the model starts with at least "
-                f"{option(self.setting, self.count)}: experts of {self.count:,} of "
-                f"{self.layers:,} layers in host memory ({self.host})"
+                f"{self.chip} needs {option(self.setting, self.count)} or more: experts of "
+                f"{self.count:,} of {self.layers:,} layers in host memory ({self.host})"
             )
-        starts = f"on {self.chip}, the model starts with at most {option(self.setting, self.count)}"
+        starts = f"{self.chip} allows up to {option(self.setting, self.count)}"
         if self.count > self.layers:
             return f"{starts}: all layers and the output layer"
         if not self.count:
             return f"{starts}: all layers in host memory ({self.host})"
         return (
             f"{starts}: {self.count - 1:,} of {self.layers:,} layers and the output layer in "
-            f"card memory, the others in host memory ({self.host})"
+            f"card memory, the rest in host memory ({self.host})"
         )
 
 

@@ -28,7 +28,7 @@ from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag, option
-from fastcalc.written import listed
+from fastcalc.written import first_few, listed
 
 
 def _formats(record: Record) -> str:
@@ -182,29 +182,28 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
     slow, fast = points[0], points[-1]
     if len(points) == 1:
         return f"Cheapest and fastest: {_offer(slow)}."
-    sentence = f"Cheapest: {_offer(slow)}; fastest: {_offer(fast)}"
+    fastest = _offer(fast).replace(" per user", "")
+    sentence = f"Cheapest: {_offer(slow)}; fastest: {fastest}"
     runs = runs_of(points)
     if len(runs) == 1 and len(runs[0].chips) == 1:
         return f"{sentence}."
     if len(runs) == 1:
-        names = listed(runs[0].chips)
+        names = listed(first_few(runs[0].chips, _MOST_RUNS))
         return f"{sentence}. At speeds in between, {names} are tied in price."
     if len(runs) > _MOST_RUNS:
         chips = dict.fromkeys(chip for run in runs for chip in run.chips)
-        chips_text = listed([*chips])
+        chips_text = listed(first_few([*chips], _MOST_RUNS))
         return f"{sentence}. At speeds in between, the cheapest chip alternates: {chips_text}."
     reach = [
         f"{name_of(before)} up to {number(edge(before.points, after.points))}"
         for before, after in pairwise(runs)
     ]
-    return (
-        f"{sentence}. The cheapest chip is {', '.join(reach)} tokens/s, and {name_of(runs[-1])} "
-        "above that."
-    )
+    reach[0] += " tokens/s"
+    return f"{sentence}. Cheapest chip: {', '.join(reach)}, then {name_of(runs[-1])}."
 
 
-_MOST_RUNS = 5
-"""Maximum number of successive chips that a sentence names."""
+_MOST_RUNS = 4
+"""Maximum number of successive chips, and of tied chips, that a sentence names."""
 
 
 class _Run(NamedTuple):
@@ -238,7 +237,8 @@ def _ranged_cost(point: FrontierPoint) -> Ranged:
 
 def name_of(run: _Run) -> str:
     """Name the chips of a run, several of them as tied in price."""
-    return run.chips[0] if len(run.chips) == 1 else f"{listed(run.chips, 'or')} (tied in price)"
+    chips = listed(first_few(run.chips, _MOST_RUNS), "or")
+    return chips if len(run.chips) == 1 else f"{chips} (tied)"
 
 
 def _offer(point: FrontierPoint) -> str:

@@ -271,7 +271,7 @@ class InferAnswer(Answer):
     def key(self) -> str:
         """Explain bands, ratios and dashes in the table."""
         return (
-            f"key: matching samples: of {self.inverse.points:,} simulated services, those that "
+            f"key: matching samples: number of {self.inverse.points:,} simulated services that "
             "match (not a probability); a..b: their 10th to 90th percentile; -: equal in both tiers"
         )
 
@@ -316,14 +316,14 @@ class InferAnswer(Answer):
                 how = {1.0: "all", 0.0: "no"}.get(region.changed_chip, "some")
                 rows[how].append(combination.tricks)
         clauses = [
-            f"in {how} matching services of {listed([*map(repr, names)])}"
+            f"{how} matches of {listed([*map(repr, names)])}"
             for how, names in rows.items()
             if names
         ]
         if clauses:
             yield (
-                "other hardware means more chips in the fast tier. Their type differs, too, "
-                f"{', and '.join(clauses)}"
+                "other hardware means more chips in the fast tier; they are also of another type "
+                f"in {listed(clauses)}"
             )
 
     def _at_limits(self) -> Iterator[str]:
@@ -369,8 +369,8 @@ class InferAnswer(Answer):
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"knowing {listed(nouns, 'or')} would raise the chance of naming the right one of the "
-            f"{count} explanations from {now} to {chance_then}%"
+            f"if the provider published {listed(nouns, 'or')}, the right one of the {count} "
+            f"explanations could be named with a probability of {chance_then}% instead of {now}%"
         )
 
     def next_command(self) -> str:

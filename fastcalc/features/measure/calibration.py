@@ -74,7 +74,7 @@ def own_parts(
 ) -> list[Part]:
     """Show what a user's measurements changed: engine values, and corrections of deployments."""
     deployments = rows.engine.own_deployments
-    engine = f"{rows.engine.id} as fitted" if fit and fit.nodes else rows.engine.id
+    engine = f"the fitted {rows.engine.id}" if fit and fit.nodes else rows.engine.id
     page = [*own_rows.parts(deployments, engine, width), ""]
     lines = [
         f"skipped {many(count, 'measurement')}: {reason}"

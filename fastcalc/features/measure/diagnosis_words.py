@@ -91,9 +91,7 @@ def unnamed(diagnosis: Diagnosis) -> str:
     if all((one.point.chips or one.point.tp or 1) == 1 for one in diagnosis.predictions):
         excluded.add(LINKS)
     untested = [f.term.name for f in not_named if not f.is_tested and f.term not in excluded]
-    sentences = (
-        [f"Probability of other causes (several may hold): {', '.join(likely)}"] if likely else []
-    )
+    sentences = [f"Other possible causes, with probability: {', '.join(likely)}"] if likely else []
     if untested:
         sentences += [f"no measurement tests {listed(untested, 'or')}"]
     if has_room:

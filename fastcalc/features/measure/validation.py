@@ -35,9 +35,6 @@ _factor = attrgetter("factor")
 FEW_SOURCES = 4
 """Number of independent sources below which a score is not representative."""
 
-FAR_OFF = 1.7
-"""90th-percentile error above which a class is called weak."""
-
 MOST_BEATEN = 20
 """Maximum number of measurements above their bound in a table. The scores count all of them."""
 
@@ -336,21 +333,14 @@ def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
 
 
 def _weak(validation: Validation, fewest_sources: int) -> str:
-    """Describe the classes with too few sources and those with large errors."""
-    classes = [group for group in validation.groups if group.name.startswith("part:")]
-    poorly_sourced = [group for group in classes if group.sources < fewest_sources]
-    far = [group for group in classes if group not in poorly_sourced and group.p90_factor > FAR_OFF]
-    sentences = []
-    for groups, complaint in (
-        (poorly_sourced, "Too few sources for reliable figures:"),
-        (far, f"A tenth of the measurements have errors above {FAR_OFF:g}x in"),
-    ):
-        class_names = [
-            f'"{group.name.removeprefix("part:")}" ({many(group.sources, "source")})'
-            for group in groups
-        ]
-        sentences += [f"{complaint} {listed(class_names)}."] if class_names else []
-    return " ".join(sentences)
+    """Describe the classes with too few sources."""
+    poorly_sourced = [
+        f'"{group.name.removeprefix("part:")}" ({many(group.sources, "source")})'
+        for group in validation.groups
+        if group.name.startswith("part:") and group.sources < fewest_sources
+    ]
+    complaint = "Too few sources for reliable figures: "
+    return f"{complaint}{listed(poorly_sourced)}." if poorly_sourced else ""
 
 
 def shown(groups: Sequence[Group]) -> list[Group]:

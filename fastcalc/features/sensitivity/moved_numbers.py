@@ -218,7 +218,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "effect.raised.value",
     ),
     key_figure(_change("speed", ("tok/s", "+10%"))),
-    _change("total", ("tok/s with", "prefill +10%"), 3),
+    _change("total", ("served tok/s", "+10%"), 3),
     _change("ttft", ("TTFT", "+10%"), 2),
     _change("usd", ("$/Mtok", "+10%"), 4),
     _change("largest_batch", ("max", "batch +10%"), 5),

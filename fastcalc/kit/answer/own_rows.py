@@ -167,8 +167,8 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
     if further > 0:
         page += [f"{many(further, 'more deployment')} in the file", ""]
     key = (
-        f"key: o: predicted by uncorrected {engine}; x: corrected by your other measurements; "
-        "speed and range factor: corrected / uncorrected speed and 80% range"
+        f"key: o: predicted by {engine}; x: corrected by your other measurements; speed and range "
+        "factor: corrected / uncorrected speed and 80% range"
     )
     return [*page[:-1], Notes([key])]
 

@@ -125,7 +125,7 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
     if column.format == "limiter" and not record["fits"]:
         min_chips = record["min_chips"]
         if min_chips is None:
-            return "no place"
+            return "too large"
         return f"{'fits on' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
     # A unit may be per million tokens or per hour.
     column_format = column.format or column.unit.partition("/")[0]

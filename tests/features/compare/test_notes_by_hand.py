@@ -137,10 +137,10 @@ def test_where_loading_a_prompt_beats_computing_it(monkeypatch):
     [
         ("memory", []),
         ("needs 8", ["needs N"]),
-        ("no place", ["no place"]),
+        ("too large", []),
         # Batches that do not fit share a row, with a cell of each.
-        ("needs 8, no place", ["needs N", "no place"]),
-        ("fits on 2, needs 8, no place", ["needs N", "fits on N", "no place"]),
+        ("needs 8, too large", ["needs N"]),
+        ("fits on 2, needs 8, too large", ["needs N", "fits on N"]),
     ],
 )
 def test_the_key_explains_each_word_of_a_cell(cell, words):

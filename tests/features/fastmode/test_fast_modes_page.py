@@ -565,7 +565,7 @@ def test_the_cheapest_chip_by_speed_is_that_of_frontier(detail, capsys, monkeypa
     ):
         printed = words(run("frontier", *asked.split(), capsys=capsys, monkeypatch=monkeypatch).out)
         level = re.search(r"At speeds in between, (\S+) and (\S+) are tied in price", printed)
-        cheapest = re.search(r"The cheapest chip is (\S+) up to ([\d.,]+) tokens/s", printed)
+        cheapest = re.search(r"Cheapest chip: (\S+) up to ([\d.,]+) tokens/s", printed)
         if level:
             assert f"{before}{level[1]} or {level[2]} (tied in price) up to " in words(detail)
         else:

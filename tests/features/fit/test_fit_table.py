@@ -33,7 +33,7 @@ def placed(*scenarios):
         ([scenario(4)], [FOUR], "fits at batch 4 on one a. The largest batch is 400."),
         (
             [scenario(4), scenario(4, chip="b", model=LARGE)],
-            [FOUR, ["b", "-", "4", "-", "-", "-", "no place"]],
+            [FOUR, ["b", "-", "4", "-", "-", "-", "does not fit"]],
             "fits at batch 4 on one a; it does not fit on one b. The largest batch is 400.",
         ),
         (

@@ -70,7 +70,7 @@ def test_as_many_layers_fit_on_a_card_as_were_published(fastcalc, model, layers)
     )
     assert ran.code == 0, ran.err
     text = " ".join(ran.out.split())
-    most = int(text.partition("starts with at most --n-gpu-layers ")[2].partition(":")[0])
+    most = int(text.partition(" allows up to --n-gpu-layers ")[2].partition(":")[0])
     assert layers <= most <= layers + 3
 
 
@@ -82,7 +82,7 @@ def test_a_card_too_small_is_told_how_many_layers_it_takes(fastcalc):
     )
     assert ran.code == 1
     text = " ".join(ran.out.split())
-    layers = int(text.partition("starts with at most --n-gpu-layers ")[2].partition(":")[0])
+    layers = int(text.partition(" allows up to --n-gpu-layers ")[2].partition(":")[0])
     assert 40 <= layers <= 48
     assert f"{layers - 1} of 80 layers and the output layer in card memory" in text
     assert text.endswith(f"--n-gpu-layers {layers}")
@@ -166,7 +166,7 @@ def test_experts_are_moved_to_the_host_until_the_rest_fits(fastcalc):
     )
     assert ran.code == 0, ran.err
     text = " ".join(ran.out.split())
-    layers = int(text.partition("starts with at least --n-cpu-moe ")[2].partition(":")[0])
+    layers = int(text.partition(" needs --n-cpu-moe ")[2].partition(" or more:")[0])
     assert layers == 36 - (24.1 - 3.7) // 1.68
 
 
@@ -184,7 +184,7 @@ def test_a_model_too_large_for_card_and_host_is_said_to_be(fastcalc):
     assert ran.code == 1
     text = " ".join(ran.out.split())
     assert (
-        "starts with no value of --n-gpu-layers: card and host (ddr5-2ch) together have too" in text
+        " and its host (ddr5-2ch) together have too little memory for any --n-gpu-layers;" in text
     )
 
 
@@ -200,7 +200,7 @@ def test_the_remedy_of_layers_starts_when_it_is_used(fastcalc, layers, projector
     ran = fitted(layers)
     assert ran.code == 1
     text = " ".join(ran.out.split())
-    most = int(text.partition("starts with at most --n-gpu-layers ")[2].partition(":")[0])
+    most = int(text.partition(" allows up to --n-gpu-layers ")[2].partition(":")[0])
     assert most < 63
     assert fitted(most).code == 0
     assert fitted(most + 1).code == 1

@@ -38,20 +38,23 @@ def told(monkeypatch):
         (["a"], "Cheapest and fastest: a, 1."),
         (["a", "a"], "Cheapest: {0}, 1; fastest: a, 2."),
         (["a1", "a2"], "Cheapest: {0}, 1; fastest: a2, 2. At speeds in between, a1 and a2 are tied in price."),
-        (["a", "b"], "Cheapest: {0}, 1; fastest: b, 2. The cheapest chip is a up to 2.00 tokens/s, and b above that."),
+        (["a", "b"], "Cheapest: {0}, 1; fastest: b, 2. Cheapest chip: a up to 2.00 tokens/s, then b."),
         (
             ["a1", "a2", "a1", "b", "b", "c"],
-            "Cheapest: {0}, 1; fastest: c, 6. The cheapest chip is a1 or a2 (tied in price) up to 4.00, b up to 6.00 "
-            "tokens/s, and c above that.",
+            "Cheapest: {0}, 1; fastest: c, 6. Cheapest chip: a1 or a2 (tied) up to 4.00 tokens/s, b up to "
+            "6.00, then c.",
         ),
         (
-            ["a", "b", "c", "d", "e"],
-            "Cheapest: {0}, 1; fastest: e, 5. The cheapest chip is a up to 2.00, b up to 3.00, c up to 4.00, d up to "
-            "5.00 tokens/s, and e above that.",
+            ["a", "b", "c", "d"],
+            "Cheapest: {0}, 1; fastest: d, 4. Cheapest chip: a up to 2.00 tokens/s, b up to 3.00, c up to 4.00, then d.",
         ),
         (
-            ["a", "b", "c", "d", "a", "b"],
-            "Cheapest: {0}, 1; fastest: b, 6. At speeds in between, the cheapest chip alternates: a, b, c and d.",
+            ["a", "b", "c", "d", "a", "e"],
+            "Cheapest: {0}, 1; fastest: e, 6. At speeds in between, the cheapest chip alternates: a, b, c, d and 1 more.",
+        ),
+        (
+            ["a1", "a2", "a3", "a4", "a5", "a6", "b"],
+            "Cheapest: {0}, 1; fastest: b, 7. Cheapest chip: a1, a2, a3, a4 or 2 more (tied) up to 7.00 tokens/s, then b.",
         ),
     ],
 )  # fmt: skip

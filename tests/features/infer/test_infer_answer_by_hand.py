@@ -38,11 +38,10 @@ def test_other_hardware_is_more_chips_or_also_another_type():
         region(BATCH + HARDWARE, changed=0.0),
         region(BATCH),
     ]
-    start = "other hardware means more chips in the fast tier. Their type differs, too, "
+    start = "other hardware means more chips in the fast tier; they are also of another type in "
     whole = (
-        "in all matching services of 'other hardware', and "
-        "in some matching services of 'other hardware + higher markup', and "
-        "in no matching services of 'smaller batch + other hardware'"
+        "all matches of 'other hardware', some matches of 'other hardware + higher markup' "
+        "and no matches of 'smaller batch + other hardware'"
     )
     assert [*infer(rows)._other_hardware()] == [start + whole]
     assert [*infer([region(HARDWARE, samples=0)])._other_hardware()] == []
@@ -102,10 +101,10 @@ TWO = [region(BATCH), region(HARDWARE)]
 def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
     assert note.startswith(
-        f"knowing {sentence} would raise the chance of naming the right one of the 2 explanations "
+        f"if the provider published {sentence}, the right one of the 2 explanations could be named "
     )
-    assert "from 50 to 7" in note
-    assert note.endswith("%")
+    assert "with a probability of 7" in note
+    assert note.endswith("% instead of 50%")
 
 
 def test_one_explanation_needs_no_decision_and_few_samples_make_none():

@@ -14,7 +14,7 @@ NOTES = [
     (("frontier", *H100), [], [PRICES, "Tried: common layouts of one replica on up to --max-chips chips"]),
     (
         ("sensitivity", *H100),
-        ["Raising these helps neither decode speed nor the largest batch, though perhaps TTFT: cores"],
+        ["Raising these can only improve TTFT: cores"],
         [PRICES, "Without effect here: ", "Host time per sequence and step (parameters.sequence_overhead): "],
     ),
     (

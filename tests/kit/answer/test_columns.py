@@ -166,7 +166,7 @@ def test_json_keeps_to_the_schema_and_csv_to_its_order(command, fastcalc):
         ({"fits": True, "limiter": "link", "min_chips": 1, "chips": 2}, "link"),
         ({"fits": False, "limiter": "capacity", "min_chips": 4, "chips": 2}, "needs 4"),
         ({"fits": False, "limiter": "capacity", "min_chips": 2, "chips": 2}, "fits on 2"),
-        ({"fits": False, "limiter": "capacity", "min_chips": None, "chips": 2}, "no place"),
+        ({"fits": False, "limiter": "capacity", "min_chips": None, "chips": 2}, "too large"),
     ],
 )
 def test_the_limit_of_a_batch_that_does_not_fit_is_the_chips_that_hold_it(record, cell):

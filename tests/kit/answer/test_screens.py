@@ -157,7 +157,7 @@ def test_what_is_typed_first_fits_80_columns():
     assert all(len(line) <= 80 for line in START.splitlines())
 
 
-@pytest.mark.parametrize("verdict", ["needs 16", "no place"])
+@pytest.mark.parametrize("verdict", ["needs 16", "too large"])
 def test_a_row_without_its_key_figure_has_its_verdict_in_bold(verdict):
     table = TextTable(
         [("batch",), ("tok/s",), ("limited by",)],
