@@ -84,14 +84,11 @@ def class_at(schema: type[BaseModel], data: Json, path: Path_) -> type[BaseModel
             classes = [cls for field in fields for cls in classes_in(field.annotation)]
         tag = data.get("kind") if isinstance(data, dict) else None
         if len(classes) > 1 and tag is not None:
-            classes = [cls for cls in classes if _is_of_kind(cls, tag)]
+            kinds = (cls.model_fields.get("kind") for cls in classes)
+            tags = [get_args(field.annotation) if field else () for field in kinds]
+            pairs = zip(classes, tags, strict=True)
+            classes = [cls for cls, known in pairs if not known or tag in known]
     return classes[0] if len(classes) == 1 else None
-
-
-def _is_of_kind(schema: type[BaseModel], tag: object) -> bool:
-    field = schema.model_fields.get("kind")
-    tags = get_args(field.annotation) if field else ()
-    return not tags or tag in tags
 
 
 def classes_in(annotation: Any) -> list[type[BaseModel]]:

@@ -224,9 +224,12 @@ def extended(document: Document, base: Document) -> Document:
     if "name" in parents and "id" in own:
         inherited["name"] = f"{parents['name']} ({own['id']})"
     if isinstance(groups := inherited.get("architectures"), dict):
-        parameters = document.mapping("parameters")
+        parameters = document.mapping("parameters")  # given for all chips
         inherited["architectures"] = {
-            name: _without(parameters, group) for name, group in groups.items()
+            name: {key: value for key, value in group.items() if key not in parameters}
+            if isinstance(group, dict)
+            else group
+            for name, group in groups.items()
         }
     if is_fitted(document):
         inherited.pop("own_deployments", None)
@@ -240,7 +243,11 @@ def extended(document: Document, base: Document) -> Document:
             data[key] = joined_deployments(stated, parent)
 
     def places(marks: dict[Path_, Mark]) -> dict[Path_, Mark]:
-        return {_moved(at, moved): mark for at, mark in marks.items()}
+        merged: dict[Path_, Mark] = {}  # by the path in the merged document
+        for at, mark in marks.items():
+            length = next((length for length in range(len(at), 0, -1) if at[:length] in moved), 0)
+            merged[(*moved[at[:length]], *at[length:]) if length else at] = mark
+        return merged
 
     return replace(document, data=data, values=places(document.values), keys=places(document.keys))
 
@@ -252,13 +259,6 @@ def _ended_last(rows: list[Json]) -> list[Json]:
     ends = [{k: v for k, v in row.items() if k not in lists or v == []} for row in mappings]
     own = [{k: v for k, v in row.items() if k not in lists or v != []} for row in mappings]
     return [*own, *ends] if len(mappings) == len(rows) else rows
-
-
-def _without(stated: dict[str, Json], parameters: Json) -> Json:
-    """Remove parameters of a group of chips that are given for all chips."""
-    if not isinstance(parameters, dict):
-        return parameters
-    return {name: value for name, value in parameters.items() if name not in stated}
 
 
 def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> Json:
@@ -289,12 +289,6 @@ def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> J
         parent: Json = joined_list[at] if at < len(joined_list) else {"name": name}
         joined_list[at : at + 1] = [_over(parent, item, (*path, step), moved)]
     return joined_list if pieces else stated
-
-
-def _moved(at: Path_, moved: dict[Path_, Path_]) -> Path_:
-    """Translate a path in one of the files into the path in the merged document."""
-    length = next((length for length in range(len(at), 0, -1) if at[:length] in moved), 0)
-    return (*moved[at[:length]], *at[length:]) if length else at
 
 
 def _is_named(value: Json) -> TypeGuard[list[dict[str, Json]]]:

@@ -86,24 +86,21 @@ def _keys(document: Document) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def _meant(key: str) -> str:
-    """Find the key of an entry with this spelling, or with one typing error."""
+    """Find the key of an entry with this spelling, or with one typing error.
+
+    Short words and singulars are excluded, because other programs often use them as keys.
+    """
     written = key.lower().replace("-", "_")
     if written in _KNOWN:
         return written
-    return next((name for name in _KNOWN if _is_slip(written, name)), key)
+    singular = written.removesuffix("s")
+    long = (name for name in _KNOWN if len(name) >= _LEAST_LETTERS)
+    others = (name for name in long if name.removesuffix("s") != singular)
+    return next((name for name in others if is_one_slip(written, name)), key)
 
 
 _KNOWN = sorted({name for schema in SCHEMAS.values() for name in schema.model_fields})
 """The top-level keys of all entries."""
-
-
-def _is_slip(written: str, name: str) -> bool:
-    """Check whether a key is one typing error away from a key of an entry.
-
-    Short words and singulars are excluded, because other programs often use them as keys.
-    """
-    is_singular = written.removesuffix("s") == name.removesuffix("s")
-    return len(name) >= _LEAST_LETTERS and not is_singular and is_one_slip(written, name)
 
 
 _LEAST_LETTERS = 5

@@ -228,7 +228,11 @@ class Catalogue(Names):
             raise InputError(f"{document.place()}: {mismatch}")
         entry = self._supposing(entry, full_document, schema) if self.changes else entry
         bases = tuple(str(base.at("id")) for base in chain[1:])
-        return _inheriting(entry, _stated_by(chain), bases) if bases else entry
+        stated_by: dict[str, str] = {}  # the entry that states each inherited key
+        for parent, name in zip(chain[1:], bases, strict=True):
+            for key in parent.mapping().keys() - document.mapping().keys():
+                stated_by.setdefault(key, name)
+        return _inheriting(entry, tuple(stated_by.items()), bases) if bases else entry
 
     def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
         what_if = {}
@@ -320,16 +324,6 @@ _limited = once(Engine.limited)
 @once
 def _called(engine: Engine, name: str, bases: tuple[str, ...]) -> Engine:
     return engine.model_copy(update={"id": name}).inheriting(engine.inherited, bases)
-
-
-def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
-    """List the keys that a document inherits, each with the id of the entry that states it."""
-    document, *bases = chain
-    stated_by: dict[str, str] = {}
-    for base in bases:
-        for key in base.mapping().keys() - document.mapping().keys():
-            stated_by.setdefault(key, str(base.at("id")))
-    return tuple(stated_by.items())
 
 
 @once

@@ -105,12 +105,6 @@ def unpacking_notes(placement: Placement) -> Iterator[str]:
         yield f"{machine.hardware.id}: {name} at the 16-bit rate"
 
 
-def _bytes_of(group: str, *, is_of_all: bool) -> str:
-    if group == "kv":
-        return "KV cache"
-    return "weights" if is_of_all else "experts"
-
-
 def no_price_note(hardware: Hardware, pricing: Pricing) -> str:
     """Write a note on a chip without the requested type of price, and on how to set one."""
     terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)

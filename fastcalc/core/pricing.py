@@ -119,9 +119,17 @@ class Pricing:
         is_of_node = node and (node.purchase if self.basis == "tco" else node.rent)
         price_of = hardware.inherited.get("node" if is_of_node else "price")
         if self.basis == "tco":
-            usd = self._ownership(hardware)
-            terms = None if usd is None else "ownership"
-            return Quote(usd, terms, price.purchase, price_of=price_of)
+            watts = site_power(hardware)
+            if price.purchase is None or watts is None:
+                return Quote(None, None, price.purchase, price_of=price_of)
+            usd = ownership_per_hour(
+                purchase=price.purchase.si,
+                years=self.years,
+                power=watts,
+                site_factor=1.0,
+                energy_price=self.usd_per_kwh,
+            )
+            return Quote(float(usd), "ownership", price.purchase, price_of=price_of)
         offer = price.offered(self.offer) if self.offer else price.offer
         if offer:
             is_asked = self.offer is not None
@@ -137,20 +145,6 @@ class Pricing:
         """
         offer = self.quote(hardware).offer
         return hardware if offer is None else hardware.joined(offer.instance_chips)
-
-    def _ownership(self, hardware: Hardware) -> float | None:
-        purchase, watts = hardware.chip_price.purchase, site_power(hardware)
-        if purchase is None or watts is None:
-            return None
-        return float(
-            ownership_per_hour(
-                purchase=purchase.si,
-                years=self.years,
-                power=watts,
-                site_factor=1.0,
-                energy_price=self.usd_per_kwh,
-            )
-        )
 
     def includes_power(self, hardware: Hardware) -> bool:
         """Check whether the price of a chip includes its electricity."""

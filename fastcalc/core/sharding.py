@@ -48,16 +48,6 @@ class Sharding:
         )
         return replace(self, tp=tp, ep=ep, dp=dp)
 
-    def _of_copied_attention(self, ranks: int) -> str:
-        """Write the flags that replicate attention over all ranks, if that is requested."""
-        dp = self.dp or 1
-        if dp == 1 or self.tp != ranks or ranks % dp:
-            return ""
-        return (
-            f"; attention copied over {ranks} of them, as with SGLang's --enable-dp-attention, is "
-            f"{option('tp')} {ranks // dp} {option('dp')} {dp}"
-        )
-
     def layout(self, site: Site) -> Layout:
         """Build the layout with the requested ranks on a site."""
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
@@ -76,9 +66,14 @@ class Sharding:
                 dp = ranks // (tp * pp)
             else:
                 of = f", of {site.machine.ranks} ranks each," if site.machine.ranks > 1 else ""
+                copied = (
+                    f"; attention copied over {ranks} of them, as with SGLang's "
+                    f"--enable-dp-attention, is {option('tp')} {ranks // dp} {option('dp')} {dp}"
+                )
+                is_copied = dp > 1 and self.tp == ranks and ranks % dp == 0
                 raise LayoutError(
                     "chips other than tp x pp x dp",
                     f"{option('chips')} {self.chips}{of} is not tp x pp x dp = {tp} x {pp} x {dp} "
-                    f"= {tp * pp * dp}{self._of_copied_attention(ranks)}",
+                    f"= {tp * pp * dp}{copied * is_copied}",
                 )
         return site.check(Layout(tp, pp, self.ep or site.expert_ranks(tp, dp), dp))

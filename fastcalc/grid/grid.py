@@ -143,12 +143,26 @@ class _PlacedGrid:
             ),
             largest_batch=lambda: placement.max_batch if self.max_batch is None else self.max_batch,
             locations=lambda: places(estimate, self.positions, self.listed, site),
-            warnings=lambda: _and_of_layouts(
-                _and_of_edges(_warnings(scenario, site, estimate), scenario, estimate),
-                self.positions,
-                [layout_notes(site, layout, Sharding(grid.chips)) for layout in self.listed],
-            ),
+            warnings=lambda: self._warnings(estimate),
         )
+
+    def _warnings(self, estimate: Estimate) -> CodedColumn:
+        """Collect the notes on each point, with those on overflow, tight fits and its layout."""
+        scenario, host = self.grid.scenario, self.grid.scenario.memory.host
+        notes = _notes_by_size(scenario, self.site, estimate)
+        if host is not None and (is_over := overflows(estimate)).any():
+            near = np.broadcast_to(batch_without_host(estimate.placement), is_over.shape)
+            limits, over = np.unique(np.where(is_over, near, 0.0), return_inverse=True)
+            on_over = [
+                [overflow_note(host.id, limit)] if limit else [] for limit in limits.tolist()
+            ]
+            notes = _joined(notes, over.reshape(is_over.shape), on_over)
+        notes = _joined(notes, 1 * estimate.is_at_edge, [[], [edge_note(scenario.engine.id)]])
+        sharding = Sharding(self.grid.chips)
+        of_layouts = [tuple(layout_notes(self.site, layout, sharding)) for layout in self.listed]
+        distinct = list(dict.fromkeys(of_layouts))
+        kind_of = np.array([distinct.index(note) for note in of_layouts])
+        return _joined(notes, kind_of[self.positions], distinct, is_first=False)
 
 
 def _placed(grid: Grid) -> _PlacedGrid:
@@ -170,52 +184,32 @@ def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS)
     return values(columns, solved(grid))
 
 
-def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn:
-    """Collect the notes on each point.
+def _notes_by_size(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn:
+    """Collect the notes that depend on the numbers of chips and of sequences.
 
-    Notes depend on the number of chips, the link domain, the number of sequences and the engine's
-    sequence limit.
+    These are the link domain of the chips, and the engine's limit of sequences.
     """
     limit, layout = float(site.machine.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
     beyond = floor(limit) + 1 if limit < inf else 1
-    row_count = []
+    notes = []
     for batch in (1, 2, beyond):
         one_batch = replace(scenario, batches=(batch,))
         for chips in (1, 2, site.chips_joined + 1):
             placement = site.place(Layout(pp=chips * site.machine.ranks))
             location = Location(one_batch, site, placement, is_default_layout=False)
-            row_count.append(list(warnings_of(location)))
+            notes.append(list(warnings_of(location)))
     size = 1 * (layout.chips > 1) + (layout.chips > site.chips_joined)
-    codes, host = size + 3 * (1 * (estimate.batch > 1) + is_beyond), scenario.memory.host
-    if host is None or not (is_over := overflows(estimate)).any():
-        return CodedColumn(codes, tuple(row_count))
-    near = np.broadcast_to(batch_without_host(estimate.placement), is_over.shape)
-    limits, place_of = np.unique(np.where(is_over, near, 0.0), return_inverse=True)
-    notes = [[overflow_note(host.id, limit)] if limit else [] for limit in limits.tolist()]
-    words = [[*note, *row] for note in notes for row in row_count]
-    return CodedColumn(codes + len(row_count) * place_of.reshape(is_over.shape), tuple(words))
+    return CodedColumn(size + 3 * (1 * (estimate.batch > 1) + is_beyond), tuple(notes))
 
 
-def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate) -> CodedColumn:
-    """Add the notes on tight fits."""
-    is_at_edge = estimate.is_at_edge
-    if not is_at_edge.any():
-        return warnings
-    note, words = edge_note(scenario.engine.id), warnings.words
-    with_note = ([note, *word] for word in words)
-    return CodedColumn(warnings.codes + len(words) * is_at_edge, (*words, *with_note))
-
-
-def _and_of_layouts(
-    warnings: CodedColumn, positions: Ints, notes: Sequence[list[str]]
+def _joined(
+    column: CodedColumn, codes: Ints, further: Sequence[Sequence[str]], *, is_first: bool = True
 ) -> CodedColumn:
-    """Add the notes on each point's layout.
-
-    positions : the layout index of each point
-    notes : the notes on each layout
-    """
-    row_count = list(dict.fromkeys(map(tuple, notes)))
-    kind_of = np.array([row_count.index(tuple(note)) for note in notes])
-    words = tuple([*word, *row] for row in row_count for word in warnings.words)
-    return CodedColumn(warnings.codes + len(warnings.words) * kind_of[positions], words)
+    """Add one of several lists of notes to those of each point, before or after them."""
+    words = tuple(
+        [*notes, *word] if is_first else [*word, *notes]
+        for notes in further
+        for word in column.words
+    )
+    return CodedColumn(column.codes + len(column.words) * codes, words)

@@ -177,7 +177,9 @@ def _closest(
     highest = (0.0, 0)
     while True:
         candidates = np.unique(np.round(np.geomspace(low + 1, high - 1, _GRID)))
-        batches = _even(candidates, replicas)
+        # Batches that load replicas evenly, or with at most one sequence each.
+        even = replicas * (candidates - replicas + 1.0)
+        batches = np.where(candidates < replicas, candidates, even)
         if len(placement.machine.tiers) > 1:  # up to the first that is too slow for any placement
             hopeful = speeds_at_most(placement, traffic, batches) >= goal
             batches = batches[: np.count_nonzero(hopeful) + 1]
@@ -194,15 +196,6 @@ def _closest(
         if is_exact or max(highest[0], float(totals[beyond])) * below <= 1.0:
             return highest
         low, high = int(candidates[count - 1]) - 1, int(candidates[beyond])
-
-
-def _even(candidates: Floats, replicas: int) -> Floats:
-    """Select batches that load replicas evenly, or with at most one sequence each.
-
-    >>> _even(np.arange(1.0, 7.0), 3).tolist()
-    [1.0, 2.0, 3.0, 6.0, 9.0, 12.0]
-    """
-    return np.where(candidates < replicas, candidates, replicas * (candidates - replicas + 1.0))
 
 
 def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:

@@ -136,20 +136,18 @@ class CachedDeployment:
         placement, batch = self.location.placement, min(self.location.scenario.batches)
         traffic = _traffic(self.scenario, self.lengths, hit)
         estimate = evaluate(placement, batch=np.array([batch]), traffic=traffic)
-        loading = self._loading(name, loaded) if loaded else 0.0
+        loading, host = 0.0, self.scenario.memory.host
+        if loaded and host is not None:
+            memory = MemoryChoice(host, "stream", prefix_tier=name)
+            site = site_of(replace(self.scenario, memory=memory), placement.reserved_tokens)
+            part = _traffic(self.scenario, self.lengths, loaded)
+            behind = Schedule(site.place(placement.layout), part, np.ones(1))
+            loading = float(behind.loading)
+        elif loaded:
+            loading = nan
         of_link = placement.layout.dp / loading if loading > 0.0 else inf
         tokens, requests = size / self.bytes_per_token, min(_carried(estimate), of_link)
         return CachedTier(name, size, tokens, hit, loaded, estimate, loading, requests)
-
-    def _loading(self, name: str | None, fraction: float) -> float:
-        """Compute the time to load a fraction of a mean prompt from a host memory. [s]"""
-        host, placement = self.scenario.memory.host, self.location.placement
-        if host is None:
-            return nan
-        behind = replace(self.scenario, memory=MemoryChoice(host, "stream", prefix_tier=name))
-        site = site_of(behind, placement.reserved_tokens)
-        traffic = _traffic(self.scenario, self.lengths, fraction)
-        return float(Schedule(site.place(placement.layout), traffic, np.ones(1)).loading)
 
 
 def _traffic(scenario: Scenario, lengths: Lengths, hit: float) -> Mix:

@@ -218,8 +218,9 @@ def cut_graphs(model: Model, rows: float, largest: float) -> float:
     rows : the maximum number of tokens in a decode-only step [1]
     largest : the number of rows of the largest graph if it is set, otherwise infinity [1]
     """
-    count = graph_count if has_states(model) else _prompt_graph_count
-    return count(rows, largest)
+    if has_states(model):
+        return graph_count(rows, largest)
+    return float(prompt_graphs(sequences=rows, largest=largest))
 
 
 def _graphs(
@@ -246,11 +247,6 @@ def graph_count(rows: float, largest: float) -> float:
     largest : the number of rows of the largest graph if it is set, otherwise infinity [1]
     """
     return float(captured_graphs(sequences=rows, largest=largest))
-
-
-@cache
-def _prompt_graph_count(rows: float, largest: float) -> float:
-    return float(prompt_graphs(sequences=rows, largest=largest))
 
 
 def _context_buffers(

@@ -78,16 +78,13 @@ class BlockPool:
         """
         total = floats(np.zeros(np.shape(tokens)))
         for group in self.groups:
-            total = total + group.tables * self._of_table(group, tokens, step)
+            size, window = group.tokens, group.layer.window + group.layer.is_chunked
+            blocks: ArrayLike = np.ceil(floats(tokens) / size)
+            if group.layer.state:
+                blocks = self.state_blocks
+            elif isfinite(window):
+                resident = window_blocks(tokens=tokens, window=window, step=step, block=size)
+                resident = resident - group.layer.is_chunked
+                blocks = resident if step > 1.0 else np.minimum(resident, blocks)
+            total = total + group.tables * blocks
         return total
-
-    def _of_table(self, group: BlockGroup, tokens: ArrayLike, step: float) -> ArrayLike:
-        if group.layer.state:
-            return self.state_blocks
-        block_count = np.ceil(floats(tokens) / group.tokens)
-        if not isfinite(group.layer.window):
-            return block_count
-        window = group.layer.window + group.layer.is_chunked
-        resident_blocks = window_blocks(tokens=tokens, window=window, step=step, block=group.tokens)
-        resident_blocks = resident_blocks - group.layer.is_chunked
-        return resident_blocks if step > 1.0 else np.minimum(resident_blocks, block_count)

@@ -1,6 +1,6 @@
 """Block pools of engines in which layers of all types share pages, as in vLLM."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from math import ceil, inf
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.once import once
-from fastcalc.catalogue.schema import Attention, Block, CompressedAttention, LinearAttention
+from fastcalc.catalogue.schema import Attention, CompressedAttention, LinearAttention
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.block_pool import BlockGroup, BlockPool, LayerCache
@@ -122,7 +122,22 @@ def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, i
     """
     counts: dict[LayerCache, int] = {}
     for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
-        for cache in _caches_of(block, layer, tp, drafted):
+        attention = block.attention
+        is_chunked = isinstance(attention, Attention) and attention.chunked
+        tokens: dict[float, float] = {}  # indexer keys share the blocks of the selected tokens
+        for group in layer.caches:
+            token = group.elements * layer.element_bytes(group) / min(tp, group.shards)
+            tokens[group.window] = tokens.get(group.window, 0.0) + token
+        caches = [  # a layer that uses another layer's cache keeps none
+            LayerCache(token, window, is_chunked=is_chunked)
+            for window, token in tokens.items()
+            if token
+        ]
+        if isinstance(attention, LinearAttention):
+            rows = layer.convolution_elements / max(attention.conv_kernel - 1, 1)
+            state = layer.state_bytes + drafted * rows * CONVOLUTION_BYTES
+            caches.append(LayerCache(0.0, state=state / tp))
+        for cache in caches:
             counts[cache] = counts.get(cache, 0) + int(count)
     return counts
 
@@ -150,22 +165,6 @@ def _on_last_stage(layers: int, drafting: int, pp: int) -> int:
     return max(ceil(layers / pp), layers // pp + drafting)
 
 
-def _caches_of(block: Block, layer: Workload, tp: int, drafted: float) -> Iterator[LayerCache]:
-    attention = block.attention
-    is_chunked = isinstance(attention, Attention) and attention.chunked
-    tokens: dict[float, float] = {}  # indexer keys share the blocks of the selected tokens
-    for group in layer.caches:
-        token = group.elements * layer.element_bytes(group) / min(tp, group.shards)
-        tokens[group.window] = tokens.get(group.window, 0.0) + token
-    for window, token in tokens.items():
-        if token:  # a layer that uses another layer's cache keeps none
-            yield LayerCache(token, window, is_chunked=is_chunked)
-    if isinstance(attention, LinearAttention):
-        rows = layer.convolution_elements / max(attention.conv_kernel - 1, 1)
-        state = layer.state_bytes + drafted * rows * CONVOLUTION_BYTES
-        yield LayerCache(0.0, state=state / tp)
-
-
 def _grouped(
     layers: dict[LayerCache, int], block: float, state_blocks: float, *, is_latent: bool
 ) -> tuple[BlockPool | None, int]:
@@ -181,19 +180,13 @@ def _grouped(
     if state:
         alignment = max(block, _LATENT_ALIGNMENT) if is_latent else block
         block = float(state_block_tokens(state=state, token=max(tokens), alignment=alignment))
-    page = block * max(tokens)
-    groups = tuple(
-        BlockGroup(layer, ceil(count / size), _tokens_of_page(layer, page, block))
-        for layer, count in layers.items()
-    )
-    return BlockPool(size * page, groups, state_blocks), size
-
-
-def _tokens_of_page(layer: LayerCache, page: float, block: float) -> float:
-    """Compute the tokens in a page: several blocks if they fill it exactly, else a padded block."""
-    if layer.state or page % (block * layer.token):
-        return block
-    return page / layer.token
+    page, groups = block * max(tokens), []
+    for layer, count in layers.items():
+        # A page has several blocks if they fill it exactly, else a padded one.
+        is_padded = layer.state or page % (block * layer.token)
+        in_page = block if is_padded else page / layer.token
+        groups.append(BlockGroup(layer, ceil(count / size), in_page))
+    return BlockPool(size * page, tuple(groups), state_blocks), size
 
 
 def reserved_on_chip(

@@ -167,29 +167,22 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     is_whole = np.asarray(layout.pp == 1)
     has_head = is_whole | (head >= embedding)
     has_embedding = is_whole | ~has_head
-    ranks = machine.ranks  # of a chip, each with its own part
+    ranks, topology = machine.ranks, topology_of(machine)  # of a chip, each with its own part
+    copies: ArrayLike = 0.0
+    if topology.has_copies:
+        # The up-projections of latent attention are kept a second time, as bf16, for decoding on
+        # latents (W_UK_T and W_UV in vLLM, w_kc and w_vc in SGLang).
+        copied = work.copied.bytes + work.weights.small.bytes
+        whole = copied * (1.0 - 1.0 / np.asarray(layout.tp))
+        copies = whole + work.absorbed_bytes / np.asarray(layout.tp)
+        copies = copies * stage_share(topology, work, layout)
     unread = has_embedding * embedding + machine.unread_bytes - of_draft + draft
     return {
         "dense": floats(dense / layout.tp * ranks),
         "head": floats((small + has_head * head) / layout.tp * ranks),
         "experts": floats(routed * fraction * ranks),
-        "embedding": floats((unread / layout.tp + _copies(machine, work, layout)) * ranks),
+        "embedding": floats((unread / layout.tp + copies) * ranks),
     }
-
-
-def _copies(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Compute the size of duplicated weights on a rank, in addition to its shard. [byte]
-
-    Every tensor-parallel rank has some weights whole (`Topology`). The up-projections of latent
-    attention are kept a second time, as bf16, for decoding on latents (W_UK_T and W_UV in vLLM,
-    w_kc and w_vc in SGLang).
-    """
-    if not topology_of(machine).has_copies:
-        return 0.0
-    copied = work.copied.bytes + work.weights.small.bytes
-    whole = copied * (1.0 - 1.0 / np.asarray(layout.tp))
-    copies = whole + work.absorbed_bytes / np.asarray(layout.tp)
-    return copies * stage_share(topology_of(machine), work, layout)
 
 
 @once_a_layout

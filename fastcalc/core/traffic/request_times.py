@@ -55,17 +55,14 @@ class RequestTimes:
 
     def tpot(self, probability: float) -> float:
         """Compute a quantile of TPOT, or NaN if no request has a second output token. [s]"""
-        return mixture_quantile(probability, *self._tpots) * self.slowness
+        weights = self.share * (self.further > 0.0)
+        means = np.full(len(weights), self.expected_tpot)
+        return mixture_quantile(probability, weights, means, self.tpot_variance) * self.slowness
 
     def request(self, part: float) -> float:
         """Compute a quantile of end-to-end latency. [s]"""
         varied = self.first_variances + self.further**2 * self.tpot_variance
         return mixture_quantile(part, self.share, self._requests, varied) * self.slowness
-
-    @property
-    def _tpots(self) -> tuple[Floats, Floats, Floats]:
-        weights = self.share * (self.further > 0.0)
-        return weights, np.full(len(weights), self.expected_tpot), self.tpot_variance
 
     def share_within_ttft(self, limit: float) -> float:
         """Compute the fraction of requests with a TTFT within a limit. [1]"""

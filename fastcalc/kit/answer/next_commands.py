@@ -44,17 +44,12 @@ def follow_up(
     """
     line = ["fastcalc", target.command(), *map(as_text, begun)]
     apart = [name for name in declared(target) if flag(name) in (*line, *ending)]
-    words = [*repeated(request, target, ("on", *apart)), *_chips_counted(request, target)]
-    return mentions.command(shell_line([*line, *words, *ending]))
-
-
-def _chips_counted(request: Request, target: type[Request]) -> list[str]:
-    """Write ``--chips`` if the count comes from the name of a chip, as in 2xrtx-3090."""
+    words = repeated(request, target, ("on", *apart))
     is_laid_out = any(request.values.get(name) for name in ("chips", *LAYOUT))
-    if is_laid_out or "chips" not in declared(target) or not request.values.get("on"):
-        return []
-    count = count_of_names(request)
-    return [flag("chips"), str(count)] if count else []
+    if not is_laid_out and "chips" in declared(target) and request.values.get("on"):
+        count = count_of_names(request)  # of a name such as 2xrtx-3090
+        words += [flag("chips"), str(count)] if count else []
+    return mentions.command(shell_line([*line, *words, *ending]))
 
 
 def repeated(

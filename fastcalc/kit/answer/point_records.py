@@ -134,13 +134,10 @@ def _points_of(outcome: Outcome) -> EvaluatedPoints:
         locations=partial(
             places, outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
         ),
-        warnings=partial(_warnings, outcome),
+        warnings=lambda: CodedColumn(
+            overflows(outcome.estimate) + 2 * outcome.estimate.is_at_edge, outcome.row_warnings
+        ),
     )
-
-
-def _warnings(outcome: Outcome) -> CodedColumn:
-    codes = overflows(outcome.estimate) + 2 * outcome.estimate.is_at_edge
-    return CodedColumn(codes, outcome.row_warnings)
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:

@@ -59,10 +59,6 @@ def price_line(
     return [Remark(f"{capital('; '.join([*texts, *[remark] * bool(remark)]))}.")] if texts else []
 
 
-def _dollars(quote: Quote) -> str:
-    return marked(f"{quote.usd_per_hour:,.2f}", is_unsure=quote.is_uncertain)
-
-
 def provenance(quote: Quote, pricing: Pricing) -> str:
     """Describe the terms, cloud, region, date and confidence of a price, if stated."""
     words = [
@@ -126,4 +122,5 @@ def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:
         words.append(quote.confidence and f"{quote.confidence} confidence{why}")
     words.append(quote.price_of and f"the price of {quote.price_of}")
     about = ", ".join(filter(None, words))
-    return f"{chip.id} ${_dollars(quote)}" + (f" ({about})" if about else "")
+    usd = marked(f"{quote.usd_per_hour:,.2f}", is_unsure=quote.is_uncertain)
+    return f"{chip.id} ${usd}" + (f" ({about})" if about else "")

@@ -66,7 +66,8 @@ def _fill(sheet: "Worksheet", rows: list[list[Any]], styles: dict[str, "Format"]
                 shown = max(len(number(value)), len(str(rows[0][column])))
                 widths[column] = max(shown, widths.get(column, 0))
             elif value is not None:
-                sheet.write_string(row, column, _text(value), styles["bold"] if row == 0 else None)
+                text, style = visible(_joined(value)), styles["bold"] if row == 0 else None
+                sheet.write_string(row, column, text, style)
     sheet.autofit()
     for column, width in widths.items():
         sheet.set_column(column, column, width + 2)
@@ -124,11 +125,6 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
     file = BytesIO()
     pyarrow.parquet.write_table(pyarrow.Table.from_arrays(columns, schema=schema), file)
     return file.getvalue()
-
-
-def _text(value: Any) -> str:
-    """Convert a string, or several, to the text of a sheet cell."""
-    return visible(_joined(value))
 
 
 def _data(value: Any) -> str:

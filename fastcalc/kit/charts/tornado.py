@@ -30,16 +30,13 @@ def swing_table(swings: Sequence[Swing], width: int) -> TextTable:
     names = max(len(swing.name) for swing in swings)
     says = max(len(swing.says) for swing in swings)
     half = max((width - names - says - 5) // 2, _NARROWEST)
-    rows = [(swing.name, swing.says, _line(swing, half, reach_of(swings))) for swing in swings]
+    rows = []
+    for swing in swings:
+        line = [*(" " * half), "|", *(" " * half)]
+        for change, sign in ((swing.lowered, "-"), (swing.raised, "+")):
+            for step in range(1, round(abs(change) / reach_of(swings) * half) + 1):
+                line[half + (step if change > 0.0 else -step)] = sign
+        rows.append((swing.name, swing.says, "".join(line).rstrip()))
     ends = ends_of(swings)
     scale = f"{ends[0]:<{half}}0{ends[1]:>{half}}"
     return TextTable([("number",), ("now",), (scale,)], rows, left=(0, 2))
-
-
-def _line(swing: Swing, half: int, reach: float) -> str:
-    line = [" "] * half + ["|"] + [" "] * half
-    for change, sign in ((swing.lowered, "-"), (swing.raised, "+")):
-        length = round(abs(change) / reach * half)
-        for step in range(1, length + 1):
-            line[half + (step if change > 0.0 else -step)] = sign
-    return "".join(line).rstrip()

@@ -142,20 +142,17 @@ def declared(request: type[Request]) -> dict[str, DeclaredField]:
             is_shown = hasattr(nearest, "__metadata__")
             annotations[name] = (nearest if is_shown else annotation, heading)
     defaults = {name: getattr(request, name, Parameter.empty) for name in annotations}
-    return {
-        name: DeclaredField(annotation, _setting(name, annotation), heading, defaults[name])
-        for name, (annotation, heading) in annotations.items()
-    }
+    fields: dict[str, DeclaredField] = {}
+    for name, (annotation, heading) in annotations.items():
+        setting: FieldSetting = annotation.__metadata__[0]
+        if setting.parser_of:
+            setting = replace(setting, parser=setting.parser_of(option(name)))
+        fields[name] = DeclaredField(annotation, setting, heading, defaults[name])
+    return fields
 
 
 def _heading(group: type) -> str:
     return (group.__doc__ or "").partition(".")[0]
-
-
-def _setting(name: str, annotation: Any) -> FieldSetting:
-    setting: FieldSetting = annotation.__metadata__[0]
-    of_flag = setting.parser_of
-    return replace(setting, parser=of_flag(option(name))) if of_flag else setting
 
 
 @once

@@ -265,19 +265,17 @@ def prices(value_typed: "PricesGiven | None", *, zero: bool = False) -> list[tup
             (name, number(usd, f"{flag} of {shown(name)}", limit, 2.1, zero=zero))
             for name, usd in value_typed.items()
         ]
-    return [_price(text, zero=zero) for text in value_typed or ()]
-
-
-def _price(text: str, *, zero: bool) -> tuple[str, float]:
-    """Parse chip and price per hour from a text such as ``h100-sxm=2.10``. [USD/h]"""
-    name, equals, usd = text.partition("=")
-    value = parse_number(usd.strip().removeprefix("$"), "_")
-    is_price = value is not None and (value in LIMITS["dollars"] or (zero and value == 0.0))
-    if not name or not equals or value is None or not is_price:
-        raise InputError(
-            f"{option('price')} '{shown(text)}' is not CHIP=USD per hour, such as h100-sxm=2.10"
-        )
-    return name.strip(), value
+    priced: list[tuple[str, float]] = []
+    for text in value_typed or ():
+        name, _, usd = text.partition("=")
+        value = parse_number(usd.strip().removeprefix("$"), "_")
+        is_price = value is not None and (value in LIMITS["dollars"] or (zero and value == 0.0))
+        if not name or value is None or not is_price:
+            raise InputError(
+                f"{option('price')} '{shown(text)}' is not CHIP=USD per hour, such as h100-sxm=2.10"
+            )
+        priced.append((name.strip(), value))
+    return priced
 
 
 def choice(text: str, flag: str, words: tuple[str, ...]) -> str:

@@ -80,16 +80,11 @@ def _validated(table: dict[str, Any], path: Path, request: type[Request]) -> dic
         written = {key.replace("-", "_"): value for key, value in table.items() if value != []}
         settings = {name: from_python(request, name, value) for name, value in written.items()}
     if "baseline" in settings:
-        settings["baseline"] = _regular(path, path.parent / settings["baseline"])
+        settings["baseline"] = baseline = path.parent / settings["baseline"]
+        if baseline.exists() and not baseline.is_file():
+            found = "a folder" if baseline.is_dir() else "a pipe or a device"
+            raise InputError(
+                f"{path}: baseline {shown(baseline.name)} is {found}; name a file that "
+                f"'fastcalc check {option('format', 'json')} {option('out', 'known.json')}' wrote"
+            )
     return settings
-
-
-def _regular(settings: Path, baseline: Path) -> Path:
-    """Check the path of a baseline. Raises InputError if it is a folder, a pipe or a device."""
-    if baseline.exists() and not baseline.is_file():
-        request = "a folder" if baseline.is_dir() else "a pipe or a device"
-        raise InputError(
-            f"{settings}: baseline {shown(baseline.name)} is {request}; name a file that "
-            f"'fastcalc check {option('format', 'json')} {option('out', 'known.json')}' wrote"
-        )
-    return baseline
