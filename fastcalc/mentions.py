@@ -20,7 +20,7 @@ _FLAGS = {"out": "-o", "everything": "--all", "models": "MODEL", "with_": "--wit
 _OF_TABLES = {
     "wide": "table.records",
     "everything": "table.records",
-    "format": "table.save",
+    "format": "the file's ending",
     "notes": "table.notes",
     "out": "table.save",
 }

@@ -5,7 +5,7 @@ characters, so one form serves every kind of output.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 _UNUSUAL = re.compile(r"[^\n\t -~]")
@@ -135,12 +135,18 @@ def instead_of(near: Sequence[str], otherwise: str) -> str:
     return f"did you mean {listed(near, 'or')}?" if near else otherwise
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str, cutoff: float = 0.5) -> str:
-    """Hint for an unknown word: the most similar known word, or other advice."""
+def did_you_mean(
+    word: str, known: Iterable[str] | Mapping[str, str], otherwise: str, cutoff: float = 0.5
+) -> str:
+    """Hint for an unknown word: the most similar known word, or other advice.
+
+    known : the words, or what to write for each
+    """
     from difflib import get_close_matches  # imported late, as only errors need it
 
     near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
-    return f"did you mean '{near[0]}'?" if near else otherwise
+    meant = known[near[0]] if near and isinstance(known, Mapping) else "".join(near)
+    return f"did you mean '{meant}'?" if near else otherwise
 
 
 def csv_cell(value: Any) -> str:

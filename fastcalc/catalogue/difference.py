@@ -9,6 +9,8 @@ from typing import TypeGuard
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, Mark, Path_, inside, plain
 from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.catalogue.schema.hardware import Memory, Price
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.written import Json, did_you_mean, shown
@@ -131,11 +133,18 @@ def change(written: str) -> Change:
             f"{option('set')} {shown(written)}: {reason}; write it in a file of your own"
         )
     if path[0] not in keys:
-        hint = did_you_mean(path[0], keys, "'fastcalc show' prints an entry's keys")
+        hint = did_you_mean(path[0], _paths(keys), "'fastcalc show' prints an entry's keys", 0.7)
         raise InputError(
             f"{option('set')} {shown(written)}: no file has a key '{shown(path[0])}'; {hint}"
         )
     return Change(written.strip(), match[1], path, plain(match[3].strip()))
+
+
+def _paths(keys: Iterable[str]) -> dict[str, str]:
+    """Map the keys of entries, and those of their memories, prices and parameters, to paths."""
+    parents = (("memory.NAME", Memory.model_fields), ("price", Price.model_fields))
+    paths = {key: f"{parent}.{key}" for parent, within in parents for key in within}
+    return paths | {key: f"parameters.{key}" for key in PARAMETERS} | {key: key for key in keys}
 
 
 def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:

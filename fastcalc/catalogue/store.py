@@ -153,7 +153,7 @@ class Catalogue(Names):
             elif self.knows(part, "engines"):
                 hint = f"change the id of {path}, because the catalogue has a {part}, too"
             reason = f"'extends: {extends}' in this file would not find {path}"
-            raise InputError(f"{option('out')} {file}: {reason}; {hint}")
+            raise InputError(f"{option('out', file)}: {reason}; {hint}")
 
     def engine_files(self) -> list[Engine]:
         """List all engines as in their files, without inherited values."""

@@ -18,7 +18,7 @@ from fastcalc.kit.request.fields import declared
 from fastcalc.library import functions
 from fastcalc.library.answer_table import MOST_ROWS
 from fastcalc.library.functions import FUNCTIONS, parameters, request
-from tests.helpers import ROOT, answer_once, nodes, run_once, sweep, thorough
+from tests.helpers import ROOT, answer_once, every, nodes, run_once, sweep, thorough
 
 
 @pytest.fixture(autouse=True)
@@ -686,3 +686,16 @@ def test_an_error_shows_its_message_without_marks():
     error = caught.value
     assert repr(error) == f"{type(error).__name__}({str(error)!r})"
     assert not any("\ue000" <= letter <= "\uf8ff" for letter in repr(error))
+
+
+@every(
+    "name,sentence",
+    [
+        ("x.foo", "table.save('x.foo') ends in none of .csv"),
+        ("nowhere/x.csv", "table.save('nowhere/x.csv') cannot be written"),
+    ],
+)
+def test_a_table_that_cannot_be_saved_names_the_call(name, sentence):
+    table = fc.fit("qwen3-8b", on="h100-sxm")
+    with pytest.raises(fc.InputError, match=re.escape(sentence)):
+        table.save(name)

@@ -14,7 +14,7 @@ def run(request: WriteReport) -> int:
         raise InputError(f"a report needs a file: give {option('out', 'report.html')}")
     if request.out is not None and request.out.suffix.lower() not in (".html", ".htm", ""):
         raise InputError(
-            f"{option('out')} {request.out}: a report is HTML; end it in .html, or use compare"
+            f"{option('out', request.out)}: a report is HTML; end it in .html, or use compare"
         )
     comparison = Compare.sharing(request, format="html")
     return respond(comparison, compare.run(comparison))

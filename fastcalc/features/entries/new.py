@@ -34,7 +34,7 @@ def run_new(request: NewEntry) -> None:
         raise InputError(f"'{shown(request.name)}' cannot be an id: {hint}")
     file = request.out
     if file is not None and os.path.exists(file) and not output.is_stream(file):
-        raise InputError(f"{option('out')} {file} exists already; 'new' does not overwrite files")
+        raise InputError(f"{option('out', file)} exists already; 'new' does not overwrite files")
     entry_type = _kind(request.kind)
     speeds = _speeds() if entry_type == "hardware" else []
     output.write(skeleton(entry_type, request.name, date.today(), speeds), file)

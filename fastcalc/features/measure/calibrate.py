@@ -51,7 +51,7 @@ def _fit_shipped(request: Calibrate) -> None:
     folder = request.out
     if folder is not None and not os.path.isdir(folder):
         raise InputError(
-            f"{option('out')} {folder} is not a folder; the engines go into its folder engines"
+            f"{option('out', folder)} is not a folder; the engines go into its folder engines"
         )
     fitted = calibrate(shipped(), loading.catalogue(request))
     validation = Validation(fitted.left_out, (), groups_of(fitted.left_out))
@@ -104,12 +104,12 @@ def _fit_own(request: Calibrate, path: Path) -> None:
     name = "our-engine" if request.out is None else request.out.stem.lower()
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise InputError(
-            f"{option('out')} {request.out}: an engine is called after its file, in lower case "
+            f"{option('out', request.out)}: an engine is called after its file, in lower case "
             "letters, digits, '.', '-' and '_'; for example our-vllm.yaml"
         )
     if catalogue.knows(name, "engines"):
         raise InputError(
-            f"{option('out')} {request.out}: {name} is an engine of the catalogue already; call "
+            f"{option('out', request.out)}: {name} is an engine of the catalogue already; call "
             f"the file something else, for example our-{name}.yaml"
         )
     is_kept = request.out is not None and not output.is_stream(request.out)

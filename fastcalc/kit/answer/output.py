@@ -75,7 +75,7 @@ def whole(file: Path, *, rewrite: bool = False, executable: bool = False) -> Ite
     except BrokenPipeError:
         raise SystemExit(0) from None
     except OSError as error:
-        raise InputError(f"{option('out')} {file} cannot be written: {reason(error)}") from error
+        raise InputError(f"{option('out', file)} cannot be written: {reason(error)}") from error
 
 
 def is_stream(file: Path) -> bool:
@@ -96,15 +96,15 @@ def _stream(file: Path, *, rewrite: bool, executable: bool) -> Iterator[BinaryIO
     with suppress(FileNotFoundError):
         state = os.stat(file)
         if stat.S_ISDIR(state.st_mode):
-            raise InputError(f"{option('out')} {file} is a folder; name a file in it")
+            raise InputError(f"{option('out', file)} is a folder; name a file in it")
         if not stat.S_ISREG(state.st_mode):
-            raise InputError(f"{option('out')} {file} is not a file; use a pipe instead")
+            raise InputError(f"{option('out', file)} is not a file; use a pipe instead")
         # Renaming a draft would also replace a read-only file: only the folder's permissions count.
         if not os.access(file, os.W_OK):
-            raise InputError(f"{option('out')} {file} may not be written; name another file")
+            raise InputError(f"{option('out', file)} may not be written; name another file")
         if was_read(state) and not rewrite:
             raise InputError(
-                f"{option('out')} {file} is an input of this command; name another file"
+                f"{option('out', file)} is an input of this command; name another file"
             )
     # A symbolic link is kept, and its target is replaced.
     with _draft(Path(os.path.realpath(file)), state, executable=executable) as stream:

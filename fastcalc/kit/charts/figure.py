@@ -275,7 +275,7 @@ def ending_of(file: Path | None) -> str | None:
     endings = sorted(Figure().canvas.get_supported_filetypes())
     if ending not in endings:
         raise InputError(
-            f"{option('out')} {shown(file)} ends in none of {', '.join(endings)} or txt"
+            f"{option('out', shown(file))} ends in none of {', '.join(endings)} or txt"
         )
     return ending
 

@@ -128,8 +128,7 @@ def file_of(text: str) -> Path | None:
         )
     if text.endswith(("/", os.sep)) and os.path.isfile(text.rstrip(f"/{os.sep}")):
         raise InputError(
-            f"{option('out')} {shown(text)} ends like a folder but must be a file; remove the "
-            "ending"
+            f"{option('out', shown(text))} ends like a folder but must be a file; remove the ending"
         )
     return None if text == "-" else Path(text)
 
@@ -147,7 +146,7 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
         if chosen not in formats:
             written = ", ".join(f".{end}" for end, name in _ENDINGS.items() if name in formats)
             raise InputError(
-                f"{option('out')} {shown(file)} ends in none of {written} or .txt; name one with "
+                f"{option('out', shown(file))} ends in none of {written} or .txt; name one with "
                 f"{option('format')}"
             )
     if chosen in BINARY and file is None:
