@@ -110,7 +110,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "memory_used_fraction",
         "ratio",
-        "fraction of the expected usable memory that is filled; above 1 if the batch does not fit",
+        "fraction of the expected usable memory that is filled; above 1 if it is too small",
         "used",
         ("memory", "used"),
         1,

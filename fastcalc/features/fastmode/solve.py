@@ -104,8 +104,9 @@ def fastmode(
         count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id
         plural, verb = ("s", "") if count > 1 else ("", "s")
         fault = f"batch {today.batches[0]:,} of {model} does not fit {count} {chip} chip{plural}"
+        most = f", which fit{verb} at most {max_batch:,}" if max_batch else ""
         hint = f"; write {option('chips', needed)}" if needed and needed > count else ""
-        raise InputError(f"{fault}, which fit{verb} at most {max_batch:,}{hint}")
+        raise InputError(f"{fault}{most}{hint}")
     base = Base(outcome, speed, catalogue, smaller)
     drafts, tokens, acceptance = passes.needed_drafts(base)
     options = base.on_todays_chips() + base.on_other_machines()

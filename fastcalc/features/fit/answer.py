@@ -379,9 +379,16 @@ def _with_roomiest(members: Sequence[StartLocation]) -> Iterator[StartLocation]:
 
 
 def _what_it_needs(location: Location, min_chips: int | None) -> str:
-    """State how many chips a model that does not fit needs, or that its server does not start."""
-    if location.refused or min_chips == location.placement.layout.chips:
-        return "does not start"
+    """State how many chips a model that does not fit needs, or that its server does not start.
+
+    A layout whose engine limits sequences holds fewer than another layout of the same chips.
+    """
+    placement = location.placement
+    if location.refused or min_chips == placement.layout.chips:
+        is_too_many = (
+            not location.refused and min(location.scenario.batches) > placement.edge_max_batch
+        )
+        return f"holds {int(placement.max_batch):,}" if is_too_many else "does not start"
     return f"needs {min_chips:,} chips" if min_chips else "does not fit"
 
 

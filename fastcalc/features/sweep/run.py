@@ -108,7 +108,10 @@ def run(request: Sweep) -> None:
     with _sink(file_format, file) as sink:
         unfit = fill(sink, swept, shows_progress=True)
     lines = (
-        [f"{unfit:,} do not fit: too little memory, or formats that the engine does not support"]
+        [
+            f"{unfit:,} do not fit: too little memory, more sequences than the engine runs, or "
+            "formats that it does not support"
+        ]
         if unfit
         else []
     )

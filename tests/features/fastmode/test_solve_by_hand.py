@@ -34,7 +34,7 @@ TODAY = SimpleNamespace(
         # More chips are named only where they help.
         ({"needed": 2}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7"),
         ({"needed": None}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7"),
-        ({"chips": 1, "most": 0, "needed": None}, "batch 1,200 of m does not fit 1 h chip, which fits at most 0"),
+        ({"chips": 1, "most": 0, "needed": None}, "batch 1,200 of m does not fit 1 h chip"),
         ({"refused": "no such format", "fits": True}, "no such format"),
     ],
 )  # fmt: skip

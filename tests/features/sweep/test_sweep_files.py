@@ -82,8 +82,8 @@ def test_what_does_not_fit_stays_and_is_counted(capsys, monkeypatch):
     assert [row["fits"] for row in rows] == ["true", "true", "false", "false"]
     assert [bool(row["tokens_per_s_per_user"]) for row in rows] == [True, True, False, False]
     assert ran.err == (
-        "fastcalc: note: 4 points; 2 do not fit: too little memory, or formats that the "
-        "engine does not support\n"
+        "fastcalc: note: 4 points; 2 do not fit: too little memory, more sequences than "
+        "the engine runs, or formats that it does not support\n"
     )
     ran = run(*asked[:-1], "1,100", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.err == ""
