@@ -20,8 +20,8 @@ _FEWEST, _MOST = 8, 48  # quanta in the tokens of a full step
 _STATES = 256  # approximate maximum number of waiting quanta
 _PROMPTS, _CHUNKS = 10.0, 8.0  # maximum waiting work in longest prompts and full passes
 _POSITIONS = 5  # of an arrival in the current pass
-_LARGE = 1e100  # a probability, in any scale, above which all are rescaled
-_SMALL = 1e-150  # probability of leaving a state below which it is treated as zero
+_BLOCK = 32  # minimum number of states that are eliminated together
+_SMALL = 1e-13  # least probability of leaving a state
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +102,11 @@ class PrefillQueue:
         quanta, states = self._parts, self._states
         arrived = self._arrived(self._types)
         arrived[:, -1] += np.maximum(1.0 - arrived.sum(axis=1), 0.0)
-        moves = np.zeros((states, states))
-        moves[: quanta + 1] = arrived
-        for state in range(quanta + 1, states):
-            left = state - quanta
-            moves[state, left:] = arrived[quanta, : states - left]
-            moves[state, -1] += arrived[quanta, states - left :].sum()
+        left = np.maximum(np.arange(states) - quanta, 0)[:, np.newaxis]
+        full = np.concatenate([np.zeros(states), arrived[quanta]])
+        moves = full[states + np.arange(states) - left]
+        moves[:quanta] = arrived[:quanta]
+        moves[:, -1] += np.maximum(1.0 - moves.sum(axis=1), 0.0)
         chances = _stationary(moves, quanta)
         times = chances * self._types[np.minimum(np.arange(states), quanta)]
         return np.asarray(times / times.sum())
@@ -180,20 +179,21 @@ class PrefillQueue:
 def _stationary(moves: Floats, down: int) -> Floats:
     """Compute stationary probabilities of a chain with bounded downward jumps, in any scale.
 
-    States are eliminated one by one, the last first (W. K. Grassmann, M. I. Taksar, D. P. Heyman,
-    "Regenerative analysis and steady state distributions for Markov chains," Operations Research
-    33, 1985).
+    Blocks of states are eliminated one by one, the last first (W. K. Grassmann, M. I. Taksar, D. P.
+    Heyman, "Regenerative analysis and steady state distributions for Markov chains," Operations
+    Research 33, 1985).
     """
-    states, into = len(moves), np.ascontiguousarray(moves.T)  # numbers that change lie together
-    for state in range(states - 1, 0, -1):
-        low, column = max(state - down, 0), into[state, :state]
-        onward = into[low:state, state]
-        column /= max(float(np.add.reduce(onward)), _SMALL)
-        into[low:state, :state] += onward[:, np.newaxis] * column
-    chances = np.zeros(states)
-    chances[0] = 1.0
-    for state in range(1, states):
-        chances[state] = np.add.reduce(chances[:state] * into[state, :state])
-        if chances[state] > _LARGE:  # an unstable queue
-            chances[: state + 1] /= chances[state]
+    moves, ratios, width = moves.copy(), list[Floats](), max(down, _BLOCK)
+    for end in range(len(moves), 1, -width):
+        start = max(end - width, 1)
+        low, block = max(start - down, 0), slice(start, end)
+        onward, leaving = moves[block, low:start], -moves[block, block]
+        np.fill_diagonal(leaving, 0.0)
+        np.fill_diagonal(leaving, onward.sum(axis=1) - leaving.sum(axis=1) + _SMALL)
+        ratios.append(np.linalg.solve(leaving.T, moves[:start, block].T).T)
+        moves[:start, low:start] += ratios[-1] @ onward
+    chances: Floats = np.ones(1)
+    for ratio in reversed(ratios):
+        chances = np.concatenate([chances, chances @ ratio])
+        chances /= chances.max()  # of an unstable queue they grow without end
     return chances
