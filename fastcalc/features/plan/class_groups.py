@@ -36,17 +36,20 @@ class ClassGroup:
     bounds: Sequence[CostBound]
     service: Service
 
-    def check(self, option: ReplicaOption) -> None:
+    def check(self, option: ReplicaOption, above: float = 0.0) -> ReplicaOption | None:
         """Lower the throughput of an option until percentiles meet their limits.
 
-        0 drops the option.
+        An option without any throughput is dropped.
+
+        above : throughput up to which the option is of no interest, and is left unchecked [1/s]
         """
-        index = self.replica_options.index(option)
+        index, above = self.replica_options.index(option), above * (above < option.requests)
         grid = option.grid.part(batches=option.batches_to_try)
-        requests = held_throughput(grid, self.service, option.requests)
-        checked = replace(option, requests=requests, is_checked=True)
+        requests = held_throughput(grid, self.service, option.searched_requests, above)
+        checked = replace(option, requests=requests, is_checked=requests > above)
         self.replica_options[index : index + 1] = [checked] if requests else []
         self.__dict__.pop("options_of_chips", None)
+        return checked if requests else None
 
     def least_on_chips(self, rate: float) -> list[ReplicaOption]:
         """Find the option on each chip type that fills the fewest nodes at a rate, cheapest first.

@@ -168,8 +168,8 @@ _OF_POOLS: Sequence[TableColumn] = [
 def class_table(served: Sequence[ServedClass], width: int, *, wide: bool) -> TextTable:
     """Build a table of each class in each pool or, on a first screen, in its slowest pools."""
     pools_of: dict[str, list[ServedClass]] = {}
-    for one in served:
-        pools_of.setdefault(one.request_class.name, []).append(one)
+    for served_class in served:
+        pools_of.setdefault(served_class.request_class.name, []).append(served_class)
     if wide or len(pools_of) == len(served):
         return record_tables.table(CLASS_COLUMNS, served, width)
     rows = [_in_slowest_pools(pools) for pools in pools_of.values()]

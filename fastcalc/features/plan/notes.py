@@ -99,8 +99,8 @@ def decision_notes(
 
 def against_api(chosen: Plan, service: Service) -> Iterator[str]:
     """Yield what an API charges for the throughput of a plan, if one is compared."""
-    most = most_requests(chosen, service)
-    yield from api_notes(service, service.rate or most, most, chosen.usd_per_month)
+    throughput = most_requests(chosen, service)
+    yield from api_notes(service, service.rate or throughput, throughput, chosen.usd_per_month)
 
 
 def idle(chosen: Plan) -> Iterator[str]:

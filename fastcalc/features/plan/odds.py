@@ -120,9 +120,9 @@ def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
 
 def _of_larger_batches(chosen: Plan, service: Service) -> Iterator[tuple[Plan, HeldLimits]]:
     """Yield the plan, then copies with more slots, if percentiles have a closed form."""
-    most = float(np.ravel(chosen.replica.placement.max_batch)[0])
+    max_batch = float(np.ravel(chosen.replica.placement.max_batch)[0])
     for batch in dict.fromkeys(
-        min(chosen.batch * times, max(most, chosen.batch)) for times in _SLOTS
+        min(chosen.batch * times, max(max_batch, chosen.batch)) for times in _SLOTS
     ):
         scenario = replace(chosen.scenario, batches=(int(batch),))
         plan = replace(chosen, scenario=scenario, batch=float(int(batch)))

@@ -1,8 +1,8 @@
 """Percentiles of the leading plans, and the sizes and batches at which they meet the limits."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from math import inf, isnan
 
 import numpy as np
@@ -61,13 +61,11 @@ class _Checks:
     late : plans over the limits
     options : all deployments of the variant
     most : cost above which a plan is of no interest
-    held : results by layout, batch and pool, as several grids have the same
     """
 
     late: list[_Late]
     options: Sequence[Scored] = ()
     most: float = inf
-    held: dict[tuple[object, ...], Plan | None] = field(default_factory=dict)
 
 
 def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> None:
@@ -93,7 +91,6 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
         plan = _held_of_layout(scored, index, checks)
         if plan is not None and (cheapest is None or plan.order < cheapest.order):
             cheapest = plan
-            checks.most = plan.cost
     decision.best_by_variant.pop(variant)
     if cheapest is not None:
         decision.best_by_variant[variant] = cheapest
@@ -107,27 +104,30 @@ def _row_of(scored: Scored, index: int) -> tuple[object, ...]:
 def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     """Find the best deployment of a layout whose percentiles are within the limits.
 
-    If the batch of the search needs more replicas than estimated, never meets the limits or has no
-    exact percentiles, use the smallest batch among those on the fewest replicas.
+    If the batch of the search costs more than estimated, never meets the limits or has no exact
+    percentiles, use the smallest batch among those on the fewest replicas.
 
     index : index of the best batch in the search
     """
-    chosen, service = _held(scored, index, checks), scored.service
+    service, order = scored.service, scored.order(index)
+    max_cost = inf if service.rate is None else order[0]
+    chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost)
     is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
-    if chosen is not None and is_exact and chosen.order <= scored.order(index):
+    if chosen is not None and is_exact and chosen.order <= order:
         return chosen
     places = _batches(scored, index, checks)
-    best = _best_held(chosen, _held(*places[-1], checks))
+    best = _best_held(chosen, _sized_to_limits(*places[-1], checks))
     if service.rate is None or held_limits(plan_of(scored, index), service) is None:
         return best
+    best = _best_held(_sized_to_limits(scored, index, checks), best)
     batches = [_Batch(*place) for place in places]
     fewest = int(min(each.scored.replicas[each.index] for each in batches))
     most = best.replicas if best else min(_most_replicas(scored, index, checks.most), 2.0 * fewest)
     for is_known in (True, False):
         counts = range(fewest, int(most) + 1 if is_known or not best else int(best.replicas))
-        found = _on_fewest(batches, service.rate, counts, is_known=is_known)
-        if found is not None:
-            best = _best_held(best, _held(found.scored, found.index, checks))
+        for batch, replicas in _on_fewest(batches, service.rate, counts, is_known=is_known):
+            plan = _sized_to_limits(batch.scored, batch.index, checks, guess=replicas)
+            best = _best_held(best, plan)
     return best
 
 
@@ -189,9 +189,10 @@ class _Batch:
 
 def _on_fewest(
     batches: Sequence[_Batch], rate: float, counts: range, *, is_known: bool
-) -> _Batch | None:
-    """Find the smallest batch that meets the limits on the fewest replicas, if any does."""
+) -> Iterator[tuple[_Batch, int]]:
+    """Yield the smallest batch that meets the limits on the fewest replicas, if any does."""
 
+    @cache
     def in_time(replicas: int) -> _Batch | None:
         each = rate / replicas
 
@@ -205,23 +206,24 @@ def _on_fewest(
         return smallest if smallest.limits.at(each).are_met else None
 
     if not counts or in_time(counts[-1]) is None:
-        return None
-    fewest, _ = bisect_integers(lambda count: in_time(count) is not None, counts[-1], counts[0] - 1)
-    return in_time(fewest)
+        return
+    enough, step = counts[-1], 1  # rarely many more than the fewest
+    while enough - step >= counts[0] and in_time(enough - step):
+        enough, step = enough - step, 2 * step
+    too_few = max(enough - step, counts[0] - 1)
+    fewest, _ = bisect_integers(lambda count: in_time(count) is not None, enough, too_few)
+    if (batch := in_time(fewest)) is not None:
+        yield batch, fewest
 
 
-def _held(scored: Scored, index: int, checks: _Checks) -> Plan | None:
-    """Return the cached result of `_sized_to_limits`."""
-    key = (*_row_of(scored, index), float(scored.batch[index]))
-    if key not in checks.held:
-        checks.held[key] = _sized_to_limits(scored, index, checks)
-    return checks.held[key]
-
-
-def _sized_to_limits(scored: Scored, index: int, checks: _Checks) -> Plan | None:
+def _sized_to_limits(
+    scored: Scored, index: int, checks: _Checks, *, max_cost: float = inf, guess: int = 0
+) -> Plan | None:
     """Size a deployment to the fewest replicas that meet the limits. None if no number does.
 
-    Returns None also if it costs more than the given maximum.
+    Returns None also if it costs more than the given maximum, or than the best plan so far.
+
+    guess : likely number of replicas, or 0 for that of the search [1]
     """
     plan, service = plan_of(scored, index), scored.service
     limits = held_limits(plan, service)
@@ -236,8 +238,9 @@ def _sized_to_limits(scored: Scored, index: int, checks: _Checks) -> Plan | None
     if service.rate is None:
         rate = limits.highest_rate(max_rate)
     else:
-        affordable = _most_replicas(scored, index, checks.most)
-        replicas = limits.fewest_replicas(service.rate, plan.replicas, max_rate, affordable)
+        affordable = _most_replicas(scored, index, min(max_cost, checks.most))
+        guessed = guess or plan.replicas
+        replicas = limits.fewest_replicas(service.rate, guessed, max_rate, affordable)
         rate = service.rate / replicas if replicas else 0.0
     if not rate:
         return None
@@ -247,6 +250,7 @@ def _sized_to_limits(scored: Scored, index: int, checks: _Checks) -> Plan | None
         limits = limits.at((service.rate or plan.requests) / plan.replicas)
     plan = with_percentiles(plan, service, limits)
     if max(plan.misses.values()) <= 1.0:
+        checks.most = min(checks.most, plan.cost)
         return plan
     checks.late.append((plan, limits))
     return None
@@ -265,7 +269,7 @@ def _most_replicas(scored: Scored, index: int, cost: float) -> float:
     return bisect_integers(is_within, 0, int(chips) + 1)[0]  # of a chip each at least
 
 
-def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
+def held_throughput(grid: Grid, service: Service, max_rate: float, above: float) -> float:
     """Find the highest rate per replica at which percentiles are within the limits. [1/s]
 
     A smaller batch has shorter steps, so it may sustain more within the limits than the largest.
@@ -273,9 +277,10 @@ def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
     grid : grid of one layout, with the batches to try in ascending order
     service : service of one replica, without limits on chips, cost and power
     max_rate : throughput of the largest batch by the search, returned if there is no closed form
+    above : rate that is returned if none above it is within the limits [1/s]
     """
     (scored,) = score(grid, replace(service, rate=max_rate), [None])
-    highest = 0.0
+    highest = above
     for index in np.argsort(-scored.batch).tolist():
         is_largest = scored.batch[index] == scored.batch.max()
         rate = max_rate if is_largest else min(max_rate, float(scored.throughput[index]))

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import inf, sqrt
+from math import floor, inf, sqrt
 
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.cheapest_plans import decide, decide_surely
@@ -222,23 +222,38 @@ class _Chosen:
         """The cost if other pools fill the rest of the nodes."""
         return sum(option.cost_of_filled(self.rate * group.share) for group, option in self.pools)
 
+    def least_throughput(self, group: ClassGroup, option: ReplicaOption, cost: float) -> float:
+        """Compute the throughput of an option's replicas below which all pools cost more. [1/s]"""
+        rate = self.rate * group.share
+        left = cost - self.least_cost + option.cost_of_filled(rate)
+        if cost == inf or (replicas := floor(left / option.each + _SAME_COST)) < 1:
+            return 0.0
+        return rate / replicas / _STEP
+
 
 def _cheapest(
     groupings: Sequence[Grouping], rate: float, service: Service | None = None
 ) -> _Chosen | None:
     """Find the cheapest pools for a rate, within the resource limits of a service if given.
 
-    Percentiles are checked for the chosen options, until none is unchecked.
+    Percentiles are checked for the chosen options, until none is unchecked. Once some pools are
+    known to hold, another option is checked only at the throughput that would make it cheaper.
     """
+    least_cost = inf
     while True:
         chosen = _least(groupings, rate, service)
-        unchecked = (
-            [] if chosen is None else [pool for pool in chosen.pools if not pool[1].is_checked]
-        )
-        if not unchecked:
+        if chosen is None or all(option.is_checked for _, option in chosen.pools):
             return chosen
-        for group, option in unchecked:
-            group.check(option)
+        checked = [
+            (group, option if option.is_checked else group.check(option, above))
+            for group, option in chosen.pools
+            for above in [chosen.least_throughput(group, option, least_cost)]
+        ]
+        holding = [(group, option) for group, option in checked if option and option.is_checked]
+        if len(holding) == len(checked):
+            pools = replace(chosen, pools=holding)
+            if service is None or pools.is_within(service):
+                least_cost = min(least_cost, pools.order[0])
 
 
 def _least(groupings: Sequence[Grouping], rate: float, service: Service | None) -> _Chosen | None:

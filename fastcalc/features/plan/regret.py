@@ -90,15 +90,15 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
         row[:] = np.minimum(row, bought[index] + np.delete(bought, index).min(initial=inf))
     if np.isinf(costs).any():
         return None
-    held = service.deviations
-    after = partial(regret_after, costs=costs, at=at, held=held)
+    after = partial(regret_after, costs=costs, at=at, held=service.deviations)
     measurements = [
         _measured(plan, partial(after, measured=index))
         for index, plan in enumerate(plans)
         if not plan.replica.estimate.passes.own
     ]
     measurements.sort(key=lambda measured: measured.regret + measured.usd)
-    return Regret(plans, expected_regret(costs=costs, at=at, held=held).tolist(), measurements)
+    before = expected_regret(costs=costs, at=at, held=service.deviations)
+    return Regret(plans, before.tolist(), measurements)
 
 
 def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) -> list[float]:

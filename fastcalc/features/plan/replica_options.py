@@ -37,6 +37,7 @@ class ReplicaOption:
     requests : throughput [1/s]
     nodes, node_chips : nodes that it uses, maybe shared with other replicas, and chips per node [1]
     cost_per_chip : cost per chip, by the objective
+    searched_requests : throughput by the search, before percentiles were checked [1/s]
     is_checked : whether percentiles are within their limits at that throughput, if they have a
         closed form
     """
@@ -46,6 +47,7 @@ class ReplicaOption:
     nodes: float
     node_chips: int
     cost_per_chip: float
+    searched_requests: float
     is_checked: bool = False
 
     @property
@@ -221,9 +223,8 @@ def _gaps(group: Scored, service: Service, options: _Best) -> Iterator[_Gap]:
         layout = grid.layouts[row]
         alone = grid.part(layouts=(layout,), batches=np.array([batch]))
         per_chip = _cost_per_chip(grid, service)
-        option = ReplicaOption(
-            alone, float(throughput), float(nodes_of_way), packing.node_chips, per_chip
-        )
+        requests, size = float(throughput), packing.node_chips
+        option = ReplicaOption(alone, requests, float(nodes_of_way), size, per_chip, requests)
         key = (layout, id(grid.scenario))
         if key not in options or options[key].requests < option.requests:
             options[key] = option

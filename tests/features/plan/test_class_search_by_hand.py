@@ -499,7 +499,7 @@ def test_of_as_many_chips_the_cheaper():
 
 def test_chips_and_costs_of_replicas_that_share_nodes():
     """Half a node of eight chips for 10 requests/s, at 3 a chip: 25 requests/s are three replicas."""
-    option = ReplicaOption(None, 10.0, 0.5, 8, 3.0)
+    option = ReplicaOption(None, 10.0, 0.5, 8, 3.0, 10.0)
     assert option.each_chips == 4.0
     assert (option.replicas(25.0), option.filled(25.0)) == (3, 1.5)
     assert (option.chips(1.5), option.chips(1.0), option.cost(25.0)) == (16, 8, 48.0)

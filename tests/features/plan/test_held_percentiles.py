@@ -74,7 +74,10 @@ def held(monkeypatch):
             def is_too_small(self, rate, **_):
                 return holds(self.index, round(10.0 / rate)) < 0
 
-        monkeypatch.setattr(percentile_checks, "_held", lambda _, index, __: plans[index])
+        def sized(_, index, __, max_cost=inf, guess=0):
+            return plans[index] if plans[index] and plans[index].cost <= max_cost else None
+
+        monkeypatch.setattr(percentile_checks, "_sized_to_limits", sized)
         monkeypatch.setattr(percentile_checks, "_batches", lambda *_: tried)
         monkeypatch.setattr(percentile_checks, "_Batch", Batch)
         monkeypatch.setattr(percentile_checks, "_most_replicas", lambda *_: inf)
@@ -203,6 +206,7 @@ def test_layouts_are_tried_until_the_next_costs_no_less(monkeypatch, found, trie
         asked.append(index)
         most.append(checks.most)
         cost = found[index]
+        checks.most = min(checks.most, cost or inf)
         return cost and Checked(cost)
 
     monkeypatch.setattr(percentile_checks, "_held_of_layout", held_of_layout)
@@ -524,6 +528,7 @@ class SizedPlan:
     busy: float = 0.5
     replicas: float = 4.0
     requests: float = 12.0
+    cost: float = 1.0
     is_again: bool = False
     is_checked: bool = False
     held: object = None

@@ -450,4 +450,4 @@ def test_owned_chips_are_filled_in_their_order():
 
 
 def test_an_option_is_checked_by_percentiles_alone():
-    assert not ReplicaOption(None, 1.0, 1.0, 8, 1.0).is_checked
+    assert not ReplicaOption(None, 1.0, 1.0, 8, 1.0, 1.0).is_checked

@@ -28,7 +28,7 @@ from fastcalc.features.plan.packing import Packing, ReplicaCounts, chips_within
 from fastcalc.features.plan.page_tables import PlanRow, columns
 from fastcalc.features.plan.percentile_checks import _best_held, _may_be_closer, _most_replicas
 from fastcalc.features.plan.planned_fleet import PlannedFleet
-from fastcalc.features.plan.pool_search import PoolSearch
+from fastcalc.features.plan.pool_search import PoolSearch, _Chosen
 from fastcalc.features.plan.pools import _replaces, _worth_filling, _worth_sizing
 from fastcalc.features.plan.random_load import HeldLimits
 from fastcalc.features.plan.refine import Gaps, between
@@ -145,7 +145,7 @@ def option(requests=10.0, *, nodes=0.5, node_chips=8, cost=2.0, chip=None, batch
     grid = SimpleNamespace(
         scenario=deployed(chip), batches=np.array([batch]), part=lambda batches: batches
     )
-    return ReplicaOption(grid, requests, nodes, node_chips, cost)
+    return ReplicaOption(grid, requests, nodes, node_chips, cost, requests)
 
 
 def test_what_a_replica_option_costs():
@@ -660,15 +660,38 @@ def test_an_option_is_replaced_by_what_its_percentiles_hold(monkeypatch):
     tried = []
     held = lambda batches, *_: tried.append(batches.max()) or 6.0  # noqa: E731
     monkeypatch.setattr(class_groups, "held_throughput", held)
-    checked.check(options[1])
+    assert checked.check(options[1]) is checked.replica_options[1]
     first, second, third = checked.replica_options
     assert (first, third, tried) == (options[0], options[2], [16.0])
     assert (second.requests, second.is_checked, second.batch) == (6.0, True, 16.0)
     assert not first.is_checked
     assert checked.options_of_chips is not before
     monkeypatch.setattr(class_groups, "held_throughput", lambda *_: 0.0)
-    checked.check(second)
+    assert checked.check(second) is None
     assert checked.replica_options == [options[0], options[2]]
+
+
+def test_an_option_that_costs_more_than_checked_pools_stays_unchecked(monkeypatch):
+    """Below 6 of its 10 requests/s it is of no interest: that it has fewer is all that is kept."""
+    group_of_one = group(option())
+    monkeypatch.setattr(class_groups, "held_throughput", lambda _, __, most, above: above or most)
+    unchecked = group_of_one.check(*group_of_one.replica_options, 6.0)
+    assert (unchecked.requests, unchecked.searched_requests) == (6.0, 10.0)
+    assert not unchecked.is_checked
+    # Where it is still the cheapest at that, its own throughput is needed.
+    checked = group_of_one.check(unchecked, 6.0)
+    assert (checked.requests, checked.is_checked) == (10.0, True)
+
+
+def test_a_throughput_below_which_an_option_costs_more_than_other_pools():
+    """8 requests/s on half nodes of $16: for $24 three replicas, of 8/3 requests/s each."""
+    one = group(option(), share=1.0)
+    chosen = _Chosen([(one, one.replica_options[0])], 8.0)
+    below = chosen.least_throughput(one, one.replica_options[0], 24.0)
+    assert below == pytest.approx(8.0 / 3.0, rel=1e-5)
+    assert below < 8.0 / 3.0
+    assert chosen.least_throughput(one, one.replica_options[0], 7.0) == 0.0  # not one replica
+    assert chosen.least_throughput(one, one.replica_options[0], inf) == 0.0
 
 
 def test_a_row_of_a_page_is_rented_and_shown_unless_it_says_otherwise():
