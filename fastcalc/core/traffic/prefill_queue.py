@@ -190,7 +190,7 @@ def _stationary(moves: Floats, down: int) -> Floats:
         onward, leaving = moves[block, low:start], -moves[block, block]
         np.fill_diagonal(leaving, 0.0)
         np.fill_diagonal(leaving, onward.sum(axis=1) - leaving.sum(axis=1) + _SMALL)
-        ratios.append(np.linalg.solve(leaving.T, moves[:start, block].T).T)
+        ratios.append(floats(np.linalg.solve(leaving.T, moves[:start, block].T).T))
         moves[:start, low:start] += ratios[-1] @ onward
     chances: Floats = np.ones(1)
     for ratio in reversed(ratios):
