@@ -771,7 +771,7 @@ def test_what_to_type_next_works_for_a_users_own_files(fastcalc, tmp_path, monke
     following = out.splitlines()[-1].removeprefix("next: fastcalc ").split()
     assert str(chip) in following
     assert fastcalc(*following).code == 0
-    assert "its file gives no link to more" in words(
+    assert "the hardware file gives no link to more" in words(
         fastcalc("compare", "--on", chip, "--wide").out
     )
 

@@ -221,8 +221,10 @@ class CompareAnswer(Answer):
         is_whole = has_groups or len(priced) == len(outcomes)
         is_kept = not any(request.values.get(name) for name in _NOT_SEARCHED)
         is_searched = priced and is_kept and is_whole
-        ids = chips_by_id(priced if is_searched else outcomes)
-        on = ",".join([*ids][:_MOST_CHIPS]) if has_groups else request.on
+        fitting = [outcome for outcome in (priced if is_searched else outcomes) if outcome.fits]
+        named = [scenario.hardware.id for stated, _ in self.by_model for scenario in stated.priced]
+        ids = list(dict.fromkeys([*named, *chips_by_id(fitting)]))[:_MOST_CHIPS]
+        on = ",".join(ids) if has_groups else request.on
         if not is_searched:
             return report_on(request, request_of("report"), on)
         model = (request.models or DEFAULT_MODELS)[0]
@@ -297,7 +299,8 @@ class CompareAnswer(Answer):
 
 def _opening(stated: Headline, outcomes: Sequence[Outcome]) -> list[Part]:
     first, *more = sentences(stated)
-    return [first, *map(Remark, more), *price_line(stated.priced, others=outcomes), ""]
+    fitting = (outcome for outcome in outcomes if outcome.fits)
+    return [first, *map(Remark, more), *price_line(stated.priced, others=fitting), ""]
 
 
 def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
@@ -314,7 +317,9 @@ def _cells(outcome: Outcome) -> Iterator[record_tables.Row]:
     """Yield the cells of each batch. Batches that do not fit share a row."""
     layout = outcome.placement.layout
     lives = " ".join(filter(None, (outcome.memories, str(layout))))
-    label = f"{layout.chips:,} x {outcome.scenario.hardware.id}"
+    label = outcome.scenario.hardware.id
+    if outcome.fits or outcome.min_chips[0] is not None:
+        label = f"{layout.chips:,} x {label}"
     for fits, group in groupby(
         point_records.point_records([outcome]), lambda record: bool(record["fits"])
     ):

@@ -14,7 +14,7 @@ from fastcalc.kit.answer.outcome_lines import no_place
 from fastcalc.kit.answer.parts import Note
 from fastcalc.kit.answer.point_records import drafters, models_of
 from fastcalc.mentions import option
-from fastcalc.written import listed, many
+from fastcalc.written import first_few, listed, many
 
 if TYPE_CHECKING:
     from fastcalc.evidence.public_speeds import PublicSpeed
@@ -27,7 +27,7 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
     for outcome in hosted:
         if placement := "; ".join(lives(outcome)):
             yield Note(f"{outcome.scenario.hardware.id}: {placement}")
-    yield from (Note(reason) for reason in map(no_place, outcomes) if reason is not None)
+    yield from map(Note, _too_large(outcomes))
     yield from (Note(limit) for limit in map(raised_limit, outcomes) if limit is not None)
     yield from map(Note, _drafts(outcomes))
     yield from map(Note, _published(outcomes))
@@ -39,6 +39,18 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
 
 _NAMED = 3
 """Maximum number of chips per engine that a note names. Above it, the note gives the count."""
+
+
+def _too_large(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield why no number of chips holds the smallest batch, once for chips with one reason."""
+    chips_of = dict[str, list[str]]()
+    for outcome in outcomes:
+        if (text := no_place(outcome)) is not None:
+            chip = f"{outcome.scenario.hardware.id}: "
+            chips = chips_of.setdefault(text.removeprefix(chip), [])
+            chips += [chip.removesuffix(": ")] * text.startswith(chip)
+    for reason, chips in chips_of.items():
+        yield f"{listed(first_few(chips, _NAMED))}: {reason}" if chips else reason
 
 
 def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -87,7 +87,14 @@ def document(answer: CompareAnswer, command: str) -> str:
 
 def _verdict(answer: CompareAnswer) -> Iterator[str]:
     for stated, outcomes in answer.by_model:
-        yield " ".join([*sentences(stated), *price_line(stated.priced, others=outcomes)])
+        yield " ".join(
+            [
+                *sentences(stated),
+                *price_line(
+                    stated.priced, others=(outcome for outcome in outcomes if outcome.fits)
+                ),
+            ]
+        )
         if stated.fastest is None:
             continue
         row = stated.fastest.leaders[0]

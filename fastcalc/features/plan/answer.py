@@ -154,9 +154,7 @@ _TERMS = {
 """Terms of ranked plans and fleets, by the column heading that explains them if it is shown."""
 
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
-_OF_MIX = (
-    "pool: replicas for the classes with the same pool number; latencies: with Poisson arrivals"
-)
+_OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arrivals"
 _IN_POOLS = "p99: in the slowest of the class's pools"
 _IN_NODES = f"chips: rented in whole nodes ({option('by', 'chip')} rents single chips)"
 _QUANTIZED = (

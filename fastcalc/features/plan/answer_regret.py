@@ -107,9 +107,9 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
         return
     chosen, confident = verdict.decision.plans[0], odds.confident
     flag = option("confidence", f"{CONFIDENT:g}")
-    chance = f"a {CONFIDENT:g}% {_CHANCE}"
+    chance = f"a {CONFIDENT:g}% chance"
     if service.utilization < 1.0:  # at slow speeds, too
-        chance += f" at up to {whole_percent(service.utilization)} utilization"
+        chance += f" (at up to {whole_percent(service.utilization)} utilization)"
     chip = "" if confident is None else confident.scenario.hardware.id
     on = "" if chip == chosen.scenario.hardware.id else f" with {chip}"
     if confident is None:

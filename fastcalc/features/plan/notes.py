@@ -78,8 +78,8 @@ def decision_notes(
     """
     chosen, service = decision.plans[0], decision.service
     on_cloud = chosen.scenario.pricing.name == "cloud"
-    is_in_headline = bool(level_runner_up(decision))
-    yield from weighted(0 if is_in_headline else Weight.NEXT_CHIP, _next_chip(decision))
+    is_seen = level_runner_up(decision) or any(plan is decision.runner_up for plan in shown)
+    yield from weighted(0 if is_seen else Weight.NEXT_CHIP, _next_chip(decision))
     for price in other_prices_of_plans(shown):
         yield Note(price, Weight.OTHER_PRICES, is_hint=True)
     yield from weighted(0, prices_of_plans(listed))

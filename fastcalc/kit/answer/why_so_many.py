@@ -110,7 +110,9 @@ def _too_large(location: Location) -> str:
     is_alone = location.is_default_layout and not site.is_joined(Layout(pp=site.domain + 1))
     if is_alone and needed.total > of_joined:
         joined = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
-        return f"{needed.text} does not fit on {joined}, and its file gives no link to more"
+        return (
+            f"{needed.text} does not fit on {joined}, and the hardware file gives no link to more"
+        )
     layer, left = placement.work.largest_layer_bytes, _left(placement, 1.0)
     if placement.machine.is_spatial and layer > left:
         return f"a layer of {size(layer)} exceeds the {size(left)} usable per chip"

@@ -52,7 +52,7 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     assert f"{found['limits_hold_percent']:.0f}% chance of meeting the latency limits" in text
     bill = f"{plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} per month"
     assert plan["hardware"] == found["records"][0]["hardware"]  # so the note leaves it out
-    chance = "A 90% chance of meeting the latency limits at up to 80% utilization"
+    chance = "A 90% chance (at up to 80% utilization)"
     assert f"{chance} would need {bill} (--confidence 90)" in text
 
 

@@ -775,31 +775,29 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
         (SimpleNamespace(chance=0.9, confident=None), ""),
         (
             SimpleNamespace(chance=0.899, confident=None, relaxed={}),
-            "no plan has a 90% chance of meeting the latency limits, because made-up-chip barely "
+            "no plan has a 90% chance, because made-up-chip barely "
             "meets the limits (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.5, confident=plan(SECOND)),
-            "a 90% chance of meeting the latency limits would need 2 chips, $5,256 per month "
-            "with second-chip (--confidence 90)",
+            "a 90% chance would need 2 chips, $5,256 per month with second-chip (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(SECOND, cost=40.0), relaxed={}),
-            "a 90% chance of meeting the latency limits would cost 4 times as much with second-chip, "
+            "a 90% chance would cost 4 times as much with second-chip, "
             "because made-up-chip barely meets the limits (--confidence 90)",
         ),
         (
             SimpleNamespace(
                 chance=0.7, confident=plan(cost=290.0), relaxed={"ttft": 1.5, "tpot": 0.02781}
             ),
-            "a 90% chance of meeting the latency limits would cost 29 times as much, because "
+            "a 90% chance would cost 29 times as much, because "
             "made-up-chip barely meets the limits; with --ttft 1.5s or --tpot 27.9ms it would cost at "
             "most 3 times as much (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(cost=29.9)),
-            "a 90% chance of meeting the latency limits would need 2 chips, $5,256 per month "
-            "(--confidence 90)",
+            "a 90% chance would need 2 chips, $5,256 per month (--confidence 90)",
         ),
     ],
 )
