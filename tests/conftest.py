@@ -12,6 +12,7 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", str(int(time.time())))  # one day for
 import pytest
 from hypothesis import HealthCheck, settings
 
+from fastcalc.catalogue import names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import validate
 from fastcalc.features.claims import run as claims_command
@@ -56,6 +57,7 @@ def once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims_command, "judge", helpers.judge_once)
         patch.setattr(fastmode_command, "tricks", helpers.fastmode_once)
+        patch.setattr(names, "_listed", helpers.listed_once)
         for module in (validate_command, validate):
             patch.setattr(module, "validate_shipped", helpers.score_once)
         yield

@@ -19,6 +19,9 @@ from typing import Any
 import pytest
 import yaml
 
+from fastcalc.catalogue import names
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.kinds import SCHEMAS
 from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.schema.claims import Claim
@@ -178,6 +181,20 @@ def answer_once(command: str, request: Request, notes: Sequence[str] = ()) -> An
             return answer  # a no of fastmode is a page, or a reason
         remember(answers, key, answer)
     return answers[key]
+
+
+SHIPPED_FOLDERS = frozenset(shipped_folder(entry_type) for entry_type in SCHEMAS)
+
+_listed, _listed_before = names._listed, dict[Path, Any]()
+
+
+def listed_once(folder: Path) -> Any:
+    """List the entries of a folder, those of a shipped one once: no test writes there."""
+    if folder not in SHIPPED_FOLDERS:
+        return _listed(folder)
+    if folder not in _listed_before:
+        _listed_before[folder] = _listed(folder)
+    return _listed_before[folder]
 
 
 def is_plain(catalogue: Catalogue) -> bool:

@@ -60,15 +60,25 @@ def hostile(rng: Random) -> str:
     return "".join(["m", *rng.choices(PAYLOADS, k=rng.randint(1, 3)), *letters])
 
 
-@pytest.fixture(scope="module")
-def planned():
+def made_for(cases, programs):
     """Return what the script of each case is made of: program, plan and service."""
     made = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scripts, "script", lambda *given: made.append(given[:3]) or "")
-        for case in CASES.values():
-            for program in PROGRAMS:
-                fc.plan(**case, emit=program)
+        for case in cases:
+            for program in programs:
+                fc.plan(**CASES[case], emit=program)
+    return made
+
+
+@pytest.fixture(scope="module")
+def one_pool():
+    return made_for(["one pool"], ["vllm"])[0]
+
+
+@pytest.fixture(scope="module")
+def planned():
+    made = made_for(CASES, PROGRAMS)
     # llama.cpp has one host, as its script says of others.
     made = [each for each in made if each[0] != "llama-cpp" or each[1].layout.chips <= HOST_CHIPS]
     assert {len(found.checkpoint) > 0 for found in map(decoding, made)} == {True}
@@ -179,11 +189,11 @@ def test_a_script_runs_its_servers_and_nothing_that_a_name_says(planned, shell):
             assert server.checkpoint in files, name
 
 
-def test_a_stub_sees_what_a_name_would_run(planned, shell):
+def test_a_stub_sees_what_a_name_would_run(one_pool, shell):
     """Else the test above could not fail."""
-    done = shell(written(planned[0], "m").replace("./m", "$(touch hit)"))
+    done = shell(written(one_pool, "m").replace("./m", "$(touch hit)"))
     assert done.others
-    assert shell(written(planned[0], "m") + ": > hit\n").files == {"hit"}
+    assert shell(written(one_pool, "m") + ": > hit\n").files == {"hit"}
 
 
 @given(st.lists(st.text(), max_size=4))
@@ -195,10 +205,10 @@ def test_a_printed_command_has_the_words_that_were_typed(words):
         assert shlex.split(line) == words
 
 
-def test_a_point_is_printed_again_by_the_names_that_were_typed(planned):
+def test_a_point_is_printed_again_by_the_names_that_were_typed(one_pool):
     rng = Random(36)
     for _ in range(scaled(40)):
-        name, (_, plan, _) = hostile(rng), planned[0]
+        name, (_, plan, _) = hostile(rng), one_pool
         typed = Typed({plan.scenario.model.id: name}, ["--models-dir", name])
         (printed,) = commands_of(plan, typed)
         words = shell_words(as_flags(printed))

@@ -72,6 +72,8 @@ def plain_spellings(names: Iterable[str], makers: Iterable[str]) -> frozenset[st
     return frozenset(full | {spelling(maker) + name for maker in makers for name in full})
 
 
+_Listing = tuple[tuple[str, int, int], ...]
+_NamesOf = Callable[[Path], Iterable[str]]
 LONGEST_NAME = 255  # bytes of one component of a path on common file systems
 
 
@@ -94,22 +96,17 @@ class Names:
 
     def names(self, kind: Kind) -> list[str]:
         """List all ids of a type, sorted, without opening a file."""
-        return sorted({path.stem for folder in self.folders(kind) for path in files_in(folder)})
+        return sorted(self._files(kind))
 
     def mentioning(self, entry_type: Kind, words: Iterable[str]) -> list[str]:
         """List the ids whose files contain one of several words, without parsing the files."""
         needles = [word.encode() for word in words]
-        texts = self.texts(entry_type)
-        return sorted(name for name in texts if any(word in texts[name] for word in needles))
+        texts = self.texts(entry_type).items()
+        return sorted(name for name, text in texts if any(word in text for word in needles))
 
     def texts(self, entry_type: Kind) -> dict[str, bytes]:
         """Read the file for each id, the user's own before the shipped ones."""
-        texts: dict[str, bytes] = {}
-        for folder in self.folders(entry_type):
-            for path in files_in(folder):
-                if path.stem not in texts:
-                    texts[path.stem] = path.read_bytes()
-        return texts
+        return {name: path.read_bytes() for name, path in self._files(entry_type).items()}
 
     def knows(self, name: str, entry_type: Kind) -> bool:
         """Check whether a type has an entry with this id or alias."""
@@ -122,7 +119,7 @@ class Names:
     def owners(self, entry_type: Kind) -> Callable[[str], str | None]:
         """Build a function that returns the id for a name, or None, based on the current files."""
         by_alias = {alias: path.stem for alias, path in self._by_alias(entry_type).items()}
-        ids = set(self.names(entry_type))
+        ids = self._files(entry_type)
         return lambda name: name if name in ids else by_alias.get(name.lower())
 
     def known(self, entry_type: Kind) -> frozenset[str]:
@@ -144,11 +141,8 @@ class Names:
             last = name.rsplit("/", 1)[-1].lower()
             in_catalogue = f"; the catalogue has '{last}'" if self.knows(last, entry_type) else ""
             raise InputError(missing_file(name) + in_catalogue)
-        if path := self._named(name, entry_type):
+        if path := self._named(name, entry_type) or self._by_alias(entry_type).get(name.lower()):
             return path
-        aliases = self._by_alias(entry_type)
-        if name.lower() in aliases:
-            return aliases[name.lower()]
         if entry_type == "models" and (unpublished := service(name)):
             raise InputError(unpublished.refusal)
         if path := self._by_spelling(name, entry_type):
@@ -185,41 +179,50 @@ class Names:
 
         A vendor before the name is optional.
         """
-        for wanted, spellings_of in (
-            (spelling(name), _spellings),
-            (plain_spelling(name), _plain_spellings),
-        ):
+        tried = ((spelling(name), _spellings), (plain_spelling(name), _plain_spellings))
+        for wanted, spellings_of in tried:
             paths = dict[str, Path]()  # by id, the user's own last
             for folder in reversed(self.folders(entry_type)) if wanted else ():
-                for path, state in _listed(folder):
-                    if wanted in spellings_of(path, state.st_mtime_ns, state.st_size):
-                        paths[path.stem] = path
+                for path in _index(folder, _listed(folder), spellings_of).get(wanted, ()):
+                    paths[path.stem] = path
             if paths:
                 return next(iter(paths.values())) if len(paths) == 1 else None
         return None
 
     def _by_alias(self, entry_type: Kind) -> dict[str, Path]:
         """Map all ids and aliases in lower case to files, the user's own first."""
-        paths: dict[str, Path] = {}
-        for folder in reversed(self.folders(entry_type)):
-            for path, state in _listed(folder):
-                paths |= dict.fromkeys(_names(path, state.st_mtime_ns, state.st_size)[0], path)
-        return paths
+        folders = reversed(self.folders(entry_type))
+        found = (_index(folder, _listed(folder), _lower_names).items() for folder in folders)
+        return {name: files[-1] for index in found for name, files in index}
+
+    def _files(self, kind: Kind) -> dict[str, Path]:
+        folders = reversed(self.folders(kind))
+        return {path.stem: path for folder in folders for path in files_in(folder)}
 
 
 def files_in(folder: Path) -> list[Path]:
     """List the entries of a folder, sorted, without pipes, because reading one would block."""
-    return [path for path, _ in _listed(folder)]
+    return [folder / name for name, *_ in _listed(folder)]
 
 
-def _listed(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    """List the entries of a folder, if it exists, with size and modification time."""
-    states: dict[str, os.stat_result] = {}
+def _listed(folder: Path) -> _Listing:
+    """List the file names of a folder's entries, with modification time and size."""
+    states: list[tuple[str, int, int]] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".yaml") and entry.is_file():
-                states[entry.name] = entry.stat()
-    return [(folder / name, states[name]) for name in sorted(states)]
+                states.append((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size))
+    return tuple(sorted(states))
+
+
+@lru_cache(maxsize=64)
+def _index(folder: Path, listed: _Listing, names_of: _NamesOf) -> dict[str, list[Path]]:
+    """Map names to the entries of a folder, until a file of it changes."""
+    entries: dict[str, list[Path]] = {}
+    for path in [folder / name for name, *_ in listed]:
+        for name in names_of(path):
+            entries.setdefault(name, []).append(path)
+    return entries
 
 
 def is_too_long(name: str) -> bool:
@@ -227,27 +230,31 @@ def is_too_long(name: str) -> bool:
     return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
 
 
-@lru_cache(maxsize=4096)  # a file of measurements may contain thousands of unknown names
-def _names(path: Path, changed: int, size: int) -> tuple[list[str], str]:  # noqa: ARG001  (the key)
-    """Read an entry's names in lower case, and its vendor.
+def _lower_names(path: Path) -> list[str]:
+    return _names(path)[0]
+
+
+def _names(path: Path) -> tuple[list[str], str, bytes]:
+    """Read an entry's names in lower case, its vendor, and its text.
 
     For an invalid file, only the file name is returned. Parsing all entries takes longer than a
     comparison, so if id and aliases are plain words on a line each, as `fastcalc new` and `import`
     write them, only those lines are read.
     """
+    text = b""
     try:
         text = path.read_bytes()
         ids, lists, vendors = (each.findall(text) for each in (_ID, _ALIASES, _VENDOR))
         vendor = vendors[0].decode() if vendors else ""
         if len(ids) == 1 and len(lists) == text.count(b"aliases:") <= 1:
             words = b", ".join((*ids, *lists)).decode().lower()
-            return [path.stem.lower(), *words.split(", ")], vendor
+            return [path.stem.lower(), *words.split(", ")], vendor, text
         data = read(path).mapping()
     except (InputError, OSError):
-        return [path.stem], ""
+        return [path.stem], "", text
     listed = data.get("aliases")
     names = [data.get("id", path.stem), *(listed if isinstance(listed, list) else [])]
-    return [path.stem.lower(), *(str(name).lower() for name in names)], vendor
+    return [path.stem.lower(), *(str(name).lower() for name in names)], vendor, text
 
 
 _WORD = rb"[A-Za-z][\w.-]*"
@@ -258,25 +265,21 @@ _REPOSITORIES = re.compile(rb"^repositories:(?: \{.*|(?:\n  .*)+)", re.MULTILINE
 _REPOSITORY = re.compile(rb": ([\w.-]+)/([\w.-]+)")
 
 
-@lru_cache(maxsize=4096)
-def _spellings(path: Path, changed: int, size: int) -> frozenset[str]:
+def _spellings(path: Path) -> frozenset[str]:
     """List the spellings of an entry's names, with and without its vendor."""
-    names, stated = _names(path, changed, size)
+    names, stated, _ = _names(path)
     vendor, spellings = spelling(stated), {spelling(name) for name in names}
     spellings |= {name.removeprefix(vendor) for name in spellings}
     spellings |= {vendor + name for name in spellings}
     return frozenset(spellings - {"", vendor})
 
 
-@lru_cache(maxsize=4096)
-def _plain_spellings(path: Path, changed: int, size: int) -> frozenset[str]:
+def _plain_spellings(path: Path) -> frozenset[str]:
     """List the spellings of an entry without optional words, see `plain_spellings`.
 
     The spellings include the names of its repositories, whose owners count as vendors.
     """
-    (names, vendor), text = _names(path, changed, size), b""
-    with suppress(OSError):
-        text = path.read_bytes()
+    names, vendor, text = _names(path)
     section = _REPOSITORIES.search(text)
     repositories = _REPOSITORY.findall(section[0]) if section else []
     owners = {owner.decode().lower() for owner, _ in repositories}
@@ -299,11 +302,8 @@ def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
     near = [*sorted(shorter, key=len, reverse=True), *longer]
     near += sorted(inside, key=len)
     near += get_close_matches(lowered, set(distinct) - set(near), n=maximum, cutoff=_ALIKE)
-    near += [
-        candidate
-        for candidate in distinct
-        if len(lowered) > 2 and lowered in candidate and candidate not in near
-    ]
+    within = (candidate for candidate in distinct if len(lowered) > 2 and lowered in candidate)
+    near += [candidate for candidate in within if candidate not in near]
     return near[:maximum]
 
 

@@ -150,9 +150,9 @@ def test_a_rule_begins_to_doubt_where_it_says(
     tmp_path_factory, rule, file, old, new, fine, doubtful
 ):
     text = (ROOT / f"{file}.yaml").read_text()
+    folder = tmp_path_factory.mktemp("edges")
     for number in (*fine, *doubtful):
         changed = put(text, (re.escape(old), new.format(number)))
-        folder = tmp_path_factory.mktemp("edges")
         found = faults(folder, file.partition("/")[2], changed)
         assert (rule in {fault.rule for fault in found}) == (number in doubtful), number
 

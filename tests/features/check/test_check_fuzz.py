@@ -3,6 +3,7 @@
 150 cases here; ``FASTCALC_FUZZ=20000 pytest tests/features/check/test_check_fuzz.py`` for more.
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from fastcalc.errors import InputError
 from fastcalc.features.check.lint import check_document
 from fastcalc.features.check.rule import RULES, RuleContext
 from tests.helpers import loaded, sweep
-from tests.strategies import scaled
+from tests.strategies import Dice, dice, scaled
 
 CASES = int(os.environ.get("FASTCALC_FUZZ", scaled(150)))
 SHARE = settings(max_examples=max(CASES // 5, 1))
@@ -37,29 +38,45 @@ TEXTS = [
     path.read_text() for kind in ("hardware", "models", "engines") for path in shipped_folder(kind).glob("*.yaml")
 ]  # fmt: skip
 
-KEYS = st.sampled_from(
-    sorted(
-        {*Hardware.model_fields, *Model.model_fields, *Engine.model_fields}
-        | {"capacity", "bandwidth", "value", "source", "printed", "reading", "bf16", "fp8", "chip"}
+KEYS = sorted(
+    {*Hardware.model_fields, *Model.model_fields, *Engine.model_fields}
+    | {"capacity", "bandwidth", "value", "source", "printed", "reading", "bf16", "fp8", "chip"}
+)
+WORDS = ["80 GiB", "3.35 TB/s", "1 PFLOP/s", "0 W", "1e400 B", "hopper", "HBM3", "1,979"]
+NUMBERS = [0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1.7976931348623157e308, 1e-9, 2.0**53]
+
+
+def random_text(roll: Dice, length: int) -> str:
+    """A text of any letters, of which some are special to YAML or no text at all."""
+    letters = (
+        chr(roll.whole(0, 0x10FFFF)) if roll.either() else roll.choice(SPECIAL)
+        for _ in range(roll.whole(0, length))
     )
-)
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-(10**30), 10**30),
-    st.floats(),
-    st.text(max_size=30),
-    st.sampled_from(
-        ["80 GiB", "3.35 TB/s", "1 PFLOP/s", "0 W", "1e400 B", "hopper", "HBM3", "1,979"]
-    ),
-)
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4), st.dictionaries(KEYS | st.text(max_size=8), inner, max_size=5)
-    ),
-    max_leaves=15,
-)
+    return "".join(letter for letter in letters if not "\ud800" <= letter <= "\udfff")
+
+
+SPECIAL = "abid:{}[],- \n\t&*!|>'\"#%@`?0.5eE_~<\0\x85\u2028\ufeff"
+
+
+def random_key(roll: Dice) -> str:
+    return roll.choice(KEYS) if roll.random() < 0.8 else random_text(roll, 8)
+
+
+def random_value(roll: Dice, depth: int = 3) -> Any:
+    """A value of any type, nested a few times."""
+    kind = roll.whole(0, 9 if depth else 5)
+    if kind > 7:
+        return {random_key(roll): random_value(roll, depth - 1) for _ in range(roll.whole(0, 5))}
+    if kind > 5:
+        return [random_value(roll, depth - 1) for _ in range(roll.whole(0, 4))]
+    scalars = (
+        None, roll.either(), roll.whole(-(10**30), 10**30), random_text(roll, 30), roll.choice(WORDS),
+        roll.choice(NUMBERS) if roll.either() else roll.lognormvariate(0.0, 30.0),
+    )  # fmt: skip
+    return scalars[kind]
+
+
+VALUES = dice.map(random_value)
 
 
 def written(data: Any) -> bytes:
@@ -101,9 +118,10 @@ def test_random_yaml_like_text(text):
 
 
 @SHARE
-@given(st.dictionaries(KEYS, VALUES, max_size=12))
-def test_random_entries(data):
-    survives(written(data))
+@given(dice)
+def test_random_entries(roll):
+    keys = roll.sample(KEYS, roll.whole(0, 12))
+    survives(written({key: random_value(roll) for key in keys}))
 
 
 @SHARE

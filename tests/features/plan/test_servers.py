@@ -641,6 +641,21 @@ clients:
 """
 
 
+@pytest.fixture(scope="module")
+def servers_of_a_mix():
+    """The pools of a mix and the script that starts them, planned once for each program."""
+    planned = {}
+
+    def plan(program, chip, mix):
+        if (program, chip) not in planned:
+            asked = {"traffic": str(mix), "on": chip, "tp": 1, "emit": program}
+            table = fastcalc.plan("llama-3.1-8b", **asked)
+            planned[program, chip] = len(table), table.details["servers"]
+        return planned[program, chip]
+
+    return plan
+
+
 @every(
     "program,chip,counts,started",
     [
@@ -650,14 +665,15 @@ clients:
         ("sglang", "mi300x", (0, 2), [("0", "30000"), ("1", "30001")]),
     ],
 )
-def test_servers_of_several_pools_run_at_once(tmp_path, program, chip, counts, started):
+def test_servers_of_several_pools_run_at_once(
+    tmp_path, servers_of_a_mix, program, chip, counts, started
+):
     """Each stub ends when all have started, so a server in the foreground would never end."""
     mix, log = tmp_path / "mix.yaml", tmp_path / "log"
     mix.write_text(MIX)
     log.write_text("")  # each case starts with none
-    table = fastcalc.plan("llama-3.1-8b", traffic=str(mix), on=chip, tp=1, emit=program)
-    written = table.details["servers"]
-    assert len(table) == 2
+    pools, written = servers_of_a_mix(program, chip, mix)
+    assert pools == 2
     assert written.count("wait\n") == 1
     devices = "CUDA" if chip == "h100-sxm" else "HIP"
     engine = tmp_path / ("vllm" if program == "vllm" else "python")

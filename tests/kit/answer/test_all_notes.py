@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.helpers import run_once, words
+from tests.helpers import run_once, thorough, words
 
 PRICES = "n-demand price per chip-hour: h100-sxm $2.95 (Nebius eu-north1, 2026, medium confidence)"
 H100 = ("llama-3.1-8b", "--on", "h100-sxm")
@@ -12,7 +12,7 @@ MEASURE = ("--batch", "8,64", "--prompt", "500", "--output", "200")
 NOTES = [
     (("compare", *H100), [], [PRICES, "Speeds and output prices cover decode only", "Engine vllm (h100-sxm): fitted on"]),
     (("frontier", *H100), [], [PRICES, "Tried: common layouts of one replica on up to --max-chips chips"]),
-    (
+    thorough(
         ("sensitivity", *H100),
         ["Raising these can only improve TTFT: cores"],
         [PRICES, "Without effect here: ", "Host time per sequence and step (parameters.sequence_overhead): "],

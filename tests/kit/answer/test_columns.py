@@ -118,7 +118,7 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize(
-    "command", sweep(DOCUMENTS, lambda name: name.startswith(("fastmode", "sensitivity")))
+    "command", sweep(DOCUMENTS, lambda name: name.startswith(("fastmode", "sensitivity", "plan")))
 )
 def test_json_says_what_wrote_it_and_on_which_day(command, capsys, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795348800")  # 2026-11-22, noon
