@@ -179,8 +179,8 @@ class Names:
 
         A vendor before the name is optional.
         """
-        tried = ((spelling(name), _spellings), (plain_spelling(name), _plain_spellings))
-        for wanted, spellings_of in tried:
+        spellings = ((spelling(name), _spellings), (plain_spelling(name), _plain_spellings))
+        for wanted, spellings_of in spellings:
             paths = dict[str, Path]()  # by id, the user's own last
             for folder in reversed(self.folders(entry_type)) if wanted else ():
                 for path in _index(folder, _listed(folder), spellings_of).get(wanted, ()):
@@ -192,8 +192,8 @@ class Names:
     def _by_alias(self, entry_type: Kind) -> dict[str, Path]:
         """Map all ids and aliases in lower case to files, the user's own first."""
         folders = reversed(self.folders(entry_type))
-        found = (_index(folder, _listed(folder), _lower_names).items() for folder in folders)
-        return {name: files[-1] for index in found for name, files in index}
+        indices = (_index(folder, _listed(folder), _lower_names).items() for folder in folders)
+        return {name: files[-1] for index in indices for name, files in index}
 
     def _files(self, kind: Kind) -> dict[str, Path]:
         folders = reversed(self.folders(kind))
