@@ -138,9 +138,9 @@ def test_a_name_of_several_is_answered_with_them(typed, kind, suggested):
 
 
 def test_a_card_that_is_like_none_has_no_suggestion():
-    """A P40 is no T4, though both names end a Tesla's."""
-    with pytest.raises(InputError, match="'Tesla P40'; list them"):
-        ENTRIES.find("Tesla P40", "hardware")
+    """A K80 is no T4, though both names end a Tesla's."""
+    with pytest.raises(InputError, match="'Tesla K80'; list them"):
+        ENTRIES.find("Tesla K80", "hardware")
 
 
 def test_every_nvidia_card_is_found_without_hyphens():

@@ -115,13 +115,19 @@ STORED = [
     ("glm-4-9b-0414", 9_400_279_040),
     ("granite-3.1-3b-a800m", 3_298_793_472),
     ("granite-3.1-8b", 8_170_848_256),
+    ("granite-4.0-h-small", 32_207_337_984),
     ("hunyuan-7b", 7_504_568_320),
+    ("hunyuan-a13b", 80_393_183_232),
+    ("lfm2-8b-a1b", 8_339_929_856 + 22 * 32),  # biases of the router are not counted
+    ("nemotron-ultra-253b", 253_401_268_224),
     ("olmo-2-7b", 7_298_617_344),
     ("olmo-3-7b", 7_298_011_136),
     ("olmoe-1b-7b", 6_919_161_856),
     ("phi-3.5-moe", 41_873_153_344),
     ("qwen1.5-moe-a2.7b", 14_315_784_192),
     ("qwen2-57b-a14b", 57_408_658_944),
+    # The stored total has a vision tower (as Qwen3-VL 30B-A3B) and an audio tower of 32 layers.
+    ("qwen3-omni-30b-a3b", 31_719_205_488 - 538_631_408 - 647_927_168),
     ("seed-oss-36b", 36_151_104_512),
     ("smollm3-3b", 3_075_098_624),
     ("starcoder2-7b", 7_173_923_840),
@@ -165,6 +171,11 @@ def test_a_configuration_counts_right(name, total, active, cached, windowed, for
 @every("name,total", STORED)
 def test_a_configuration_meets_the_checkpoint(name, total):
     assert workload(load_model(CONFIGS / f"{name}.json")).total_parameters == total
+
+
+def test_an_omni_model_is_its_thinker():
+    remarks = import_model(CONFIGS / "qwen3-omni-30b-a3b.json").remarks
+    assert remarks[-1].endswith("separately from the text, and the audio tower is not counted.")
 
 
 @every("name", FIXTURES)

@@ -64,6 +64,7 @@ glm4_moe_lite | untied |
 glm_moe_dsa | untied | index_topk 2048, index_head_dim 128, index_n_heads 32
 mistral4 | untied |
 glm4_moe | untied |
+hunyuan_v1_moe | untied |
 hy_v3 | untied |
 dots1 | untied |
 ernie4_5_moe | tied |

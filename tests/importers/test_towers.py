@@ -15,6 +15,12 @@ def test_the_tower_of_qwen_is_exact():
     assert vision_parameters(QWEN, 5120) == 460_730_096
 
 
+def test_three_layers_with_a_merger_of_their_own():
+    # Qwen3-VL 30B-A3B: 31,070,754,032 stored, of which 30,532,122,624 are the text core.
+    deep = {**QWEN, "out_hidden_size": 2048, "deepstack_visual_indexes": [8, 16, 24]}
+    assert vision_parameters(deep, 2048) == 31_070_754_032 - 30_532_122_624
+
+
 SMALL = {"num_hidden_layers": 1, "hidden_size": 4, "intermediate_size": 8, "patch_size": 2}
 ENCODER = 4 * 4 * 4 + 2 * 4 * 8 + 5 * 4 + 8 + 4 * 4
 """Matrices, biases and norms of its layer."""

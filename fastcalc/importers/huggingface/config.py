@@ -173,6 +173,8 @@ class Fields:
         return [f"Not in the file, so defaults were assumed: {values}.", *self.remarks]
 
     def _whole(self, name: str, value: object, minimum: int, maximum: int) -> int:
+        if isinstance(value, list) and value and value.count(value[0]) == len(value):
+            value = value[0]  # one number, repeated for every layer
         if isinstance(value, str):
             raise self.refuse(f"{name} should be a number, not the text {_shown(value)}")
         if isinstance(value, bool) or not isinstance(value, int):

@@ -142,7 +142,6 @@ def nemotron_nas(fields: Fields) -> list[Layer]:
                 multiple = ffn.number("ffn_mult")
                 wide = -int(-2 * multiple * block.count("hidden_size") / 3 // 256) * 256
             layer["ffn"] = parts.dense_of(wide)
-        if not layer:
-            raise block.refuse("model files do not support a layer without attention and network")
-        layers.append(layer)
+        if layer:  # one without attention and network passes its input on
+            layers.append(layer)
     return layers

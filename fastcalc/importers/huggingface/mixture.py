@@ -86,10 +86,11 @@ def grouped(fields: Fields) -> list[Layer]:
     return mixed([attention] * fields.layers(), patterns.shared_networks(fields))
 
 
-def head_norms(fields: Fields) -> list[Layer]:
-    """Read Hy3 and dots: as GLM, but always with a norm on queries and keys."""
+def head_norms(fields: Fields, *, router_bias: bool = True) -> list[Layer]:
+    """Read Hunyuan, Hy3 and dots: as GLM, but always with a norm on queries and keys."""
     attention = parts.grouped(fields, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
-    return mixed([attention] * fields.layers(), patterns.shared_networks(fields))
+    networks = patterns.shared_networks(fields, router_bias=router_bias)
+    return mixed([attention] * fields.layers(), networks)
 
 
 def ernie(fields: Fields) -> list[Layer]:

@@ -137,6 +137,9 @@ def _loaded(
 
 def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Json], list[str]]:
     """Build the mapping of a model file without id and name, and the remarks."""
+    thinker = file.data.get("thinker_config")
+    if isinstance(thinker, dict):  # of an omni model: the text model without the one that speaks
+        file.data |= thinker
     fields, family = _fields(file)
     fields.require("hidden_size", "vocab_size", *family.needs)
     layers = family.read(fields)
@@ -205,8 +208,13 @@ def _towers(file: JsonFile, fields: Fields) -> dict[str, Json]:
     if not seen:
         fields.remark("Only the text model is counted, not the vision or audio tower.")
         return {}
-    fields.remark("vision_parameters is counted from vision_config, separately from the text.")
-    return {"vision_parameters": seen}
+    unheard = ", and the audio tower is not counted" if file.data.get("audio_config") else ""
+    fields.remark(
+        f"vision_parameters is counted from vision_config, separately from the text{unheard}."
+    )
+    return {
+        "vision_parameters": {"value": seen, "source": "config", "confidence": "medium"},
+    }
 
 
 def _printed(fields: Fields, stored: Formats, is_stated: bool) -> dict[str, Json]:

@@ -165,7 +165,8 @@ def experts(
 
 def shared_width(fields: Fields) -> int:
     """Compute the total width of the shared experts: their number times the width of one. [1]"""
-    number = fields.maybe("n_shared_experts", "num_shared_experts", minimum=0)
+    names = ("n_shared_experts", "num_shared_experts", "num_shared_expert")
+    number = fields.maybe(*names, minimum=0)
     return number * fields.count(*EXPERT_WIDTH) if number else 0
 
 

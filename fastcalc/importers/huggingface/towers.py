@@ -37,12 +37,15 @@ def vision_parameters(config: Json, text_hidden: int) -> int | None:
 
 
 def _joining(config: Mapping[str, Json], hidden: int, out: int) -> int:
-    """Count the merger of neighbouring patches, or one projection without it. [1]"""
+    """Count the mergers of neighbouring patches, or one projection without them. [1]"""
     merged = _count(config, ("spatial_merge_size",))
     if not merged:
         return hidden * out
     wide = hidden * merged**2
-    return wide * wide + wide + wide * out + out + 2 * hidden
+    projection = wide * wide + wide + wide * out + out
+    tapped = config.get("deepstack_visual_indexes")
+    deep = len(tapped) if isinstance(tapped, list) else 0  # layers with a merger of their own
+    return projection + 2 * hidden + deep * (projection + 2 * wide)
 
 
 def _count(config: Mapping[str, Json], names: tuple[str, ...]) -> int | None:

@@ -95,7 +95,7 @@ WORKED = {
     "MD006": "the shape has 8.232B parameters, the published number is 8.03B: +2.5%;",
     # Four experts rather than two, of 176 million parameters in each of 32 layers, more
     "MD007": "12.9B active are published; the shape has 24.15B / 24.02B / 23.89B ",
-    "MD010": "width 143360 is 35 of hidden_size 4096; dense layers have 0.25 to 9.0",
+    "MD010": "width 143360 is 35 of hidden_size 4096; dense layers have 0.25 to 26.0",
     "MD020": "the checkpoint has 60.8 GiB: +2.6e+02%",  # 233.7 GB of 65.3
     "MD022": "2,304 parameters more than the shape has",  # 128 experts in 18 of 36 layers
     "EN001": "is outside its own band of 28 us to 90 us",
