@@ -116,7 +116,7 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     if chosen is not None and is_exact and chosen.order <= order:
         return chosen
     places = _batches(scored, index, checks)
-    best = _best_held(chosen, _sized_to_limits(*places[-1], checks))
+    best = _best_held(chosen, _sized_to_limits(*places[-1], checks, chosen))
     if service.rate is None or held_limits(plan_of(scored, index), service) is None:
         return best
     best = _best_held(_sized_to_limits(scored, index, checks), best)
@@ -126,8 +126,8 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     for is_known in (True, False):
         counts = range(fewest, int(most) + 1 if is_known or not best else int(best.replicas))
         for batch, replicas in _on_fewest(batches, service.rate, counts, is_known=is_known):
-            plan = _sized_to_limits(batch.scored, batch.index, checks, guess=replicas)
-            best = _best_held(best, plan)
+            at = batch.scored, batch.index
+            best = _best_held(best, _sized_to_limits(*at, checks, best, guess=replicas))
     return best
 
 
@@ -174,16 +174,20 @@ class _Batch:
         """The highest rate per replica according to the search. [1/s]"""
         return self.limits.load.rate / self._plan.busy * self.scored.service.utilization
 
-    def is_too_small(self, rate: float, *, is_known: bool) -> bool:
-        """Check whether only larger batches can meet the limits at a rate per replica. [1/s]
-
-        With more concurrent sequences, requests wait less for a slot, but TPOT is higher.
+    def can_sustain(self, rate: float, *, is_known: bool) -> bool:
+        """Check a rate per replica without latencies. Larger batches sustain more. [1/s]
 
         is_known : whether percentiles must be exact
         """
+        is_within = rate <= self.max_rate * (1.0 + _SAME_COST)
+        return is_within and not (is_known and not self.limits.at(rate).load.is_known)
+
+    def is_too_small(self, rate: float) -> bool:
+        """Check whether only larger batches can meet the limits at a rate per replica. [1/s]
+
+        With more concurrent sequences, requests wait less for a slot, but TPOT is higher.
+        """
         at_rate = self.limits.at(rate)
-        if rate > self.max_rate * (1.0 + _SAME_COST) or (is_known and not at_rate.load.is_known):
-            return True
         return at_rate.is_tpot_met and not at_rate.are_met
 
 
@@ -194,16 +198,22 @@ def _on_fewest(
 
     @cache
     def in_time(replicas: int) -> _Batch | None:
-        each = rate / replicas
+        each, last = rate / replicas, len(batches) - 1
+
+        def is_able(index: int) -> bool:
+            return batches[index].can_sustain(each, is_known=is_known)
 
         def is_enough(index: int) -> bool:
-            return not batches[index].is_too_small(each, is_known=is_known)
+            return not batches[index].is_too_small(each)
 
-        last = len(batches) - 1
-        if not is_enough(last):
+        if not is_able(last):
             return None
-        smallest = batches[bisect_integers(is_enough, last, -1)[0]]
-        return smallest if smallest.limits.at(each).are_met else None
+        smallest, _ = bisect_integers(is_able, last, -1)
+        if not is_enough(smallest):
+            if not is_enough(last):
+                return None
+            smallest, _ = bisect_integers(is_enough, last, smallest)
+        return batches[smallest] if batches[smallest].limits.at(each).are_met else None
 
     if not counts or in_time(counts[-1]) is None:
         return
@@ -217,11 +227,17 @@ def _on_fewest(
 
 
 def _sized_to_limits(
-    scored: Scored, index: int, checks: _Checks, *, max_cost: float = inf, guess: int = 0
+    scored: Scored,
+    index: int,
+    checks: _Checks,
+    best: Plan | None = None,
+    *,
+    max_cost: float = inf,
+    guess: int = 0,
 ) -> Plan | None:
     """Size a deployment to the fewest replicas that meet the limits. None if no number does.
 
-    Returns None also if it costs more than the given maximum, or than the best plan so far.
+    Returns None also if it costs more than the given maximum, or is no better than a given plan.
 
     guess : likely number of replicas, or 0 for that of the search [1]
     """
@@ -231,7 +247,7 @@ def _sized_to_limits(
         return replace(plan, is_checked=True)
     if not limits.are_limited:
         return with_percentiles(plan, service, limits)
-    if not limits.are_met:
+    if checks.most == inf and not limits.are_met:
         checks.late.append((plan, limits))
     rate = limits.load.rate
     max_rate = rate / plan.busy * service.utilization
@@ -248,6 +264,9 @@ def _sized_to_limits(
         capped = replace(service, utilization=plan.busy * rate / limits.load.rate, share=None)
         plan = plan_of(resized(scored, index, capped), 0)
         limits = limits.at((service.rate or plan.requests) / plan.replicas)
+    plan = replace(plan, has_percentiles=limits.load.is_known)
+    if best is not None and _best_held(best, plan) is best:
+        return None
     plan = with_percentiles(plan, service, limits)
     if max(plan.misses.values()) <= 1.0:
         checks.most = min(checks.most, plan.cost)

@@ -213,7 +213,9 @@ def test_limits_are_counted_where_they_are_limited_and_known():
 def batch(most, held):
     """A batch that sustains so much per replica, and meets the limits up to another rate."""
     limits = SimpleNamespace(at=lambda rate: SimpleNamespace(are_met=rate <= held))
-    return SimpleNamespace(limits=limits, is_too_small=lambda rate, **_: rate > most)
+    return SimpleNamespace(
+        limits=limits, can_sustain=lambda rate, **_: rate <= most, is_too_small=lambda _: False
+    )
 
 
 @every(
@@ -253,9 +255,10 @@ def test_the_smallest_batch_on_the_fewest_replicas(batches, counts, found):
 def test_a_batch_is_too_small_where_larger_ones_may_do(rate, known, tpot, met, is_too_small):
     at_rate = SimpleNamespace(load=SimpleNamespace(is_known=known), is_tpot_met=tpot, are_met=met)
     one = SimpleNamespace(limits=SimpleNamespace(at=lambda _: at_rate), max_rate=10.0)
-    assert _Batch.is_too_small(one, rate, is_known=True) is is_too_small
+    is_able = _Batch.can_sustain(one, rate, is_known=True)
+    assert (not is_able or _Batch.is_too_small(one, rate)) is is_too_small
     if rate == 5.0 and not known:
-        assert not _Batch.is_too_small(one, rate, is_known=False)
+        assert _Batch.can_sustain(one, rate, is_known=False)
 
 
 @every("prompts,longest", [([10.0, 900.0], 1000.0), ([900.0, 10.0], 1000.0), ([5.0], 105.0)])

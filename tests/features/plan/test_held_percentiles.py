@@ -71,10 +71,13 @@ def held(monkeypatch):
             def at(self, rate):
                 return SimpleNamespace(are_met=holds(self.index, round(10.0 / rate)) == 0)
 
-            def is_too_small(self, rate, **_):
+            def can_sustain(self, *_, **__):
+                return True
+
+            def is_too_small(self, rate):
                 return holds(self.index, round(10.0 / rate)) < 0
 
-        def sized(_, index, __, max_cost=inf, guess=0):
+        def sized(_, index, __, best=None, max_cost=inf, guess=0):
             return plans[index] if plans[index] and plans[index].cost <= max_cost else None
 
         monkeypatch.setattr(percentile_checks, "_sized_to_limits", sized)
@@ -179,9 +182,10 @@ def test_a_batch_is_too_small(rate, is_known, tpot_met, are_met, is_too_small):
     at_rate = SimpleNamespace(
         load=SimpleNamespace(is_known=is_known), is_tpot_met=tpot_met, are_met=are_met
     )
-    limits = SimpleNamespace(load=SimpleNamespace(rate=2.0), at=lambda _: at_rate)
+    limits = SimpleNamespace(load=SimpleNamespace(rate=2.0, is_known=True), at=lambda _: at_rate)
     batch.__dict__.update({"_plan": SimpleNamespace(busy=0.2), "limits": limits})
-    assert batch.is_too_small(rate, is_known=True) is is_too_small
+    is_able = batch.can_sustain(rate, is_known=True)
+    assert (not is_able or batch.is_too_small(rate)) is is_too_small
     if not is_known:
         assert not batch.is_too_small(rate, is_known=False)
 
@@ -531,13 +535,14 @@ class SizedPlan:
     cost: float = 1.0
     is_again: bool = False
     is_checked: bool = False
+    has_percentiles: bool = False
     held: object = None
     misses: dict = field(default_factory=dict)
 
 
 def limits_of(**changes):
     given = {"are_limited": True, "are_met": True, "rate": 2.0, "replicas": 4, "at_rate": None}
-    return Limits(load=SimpleNamespace(rate=2.0), **given | changes)
+    return Limits(load=SimpleNamespace(rate=2.0, is_known=True), **given | changes)
 
 
 def test_plans_without_percentiles_or_limits_are_as_they_were_searched(sized):
