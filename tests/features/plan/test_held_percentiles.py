@@ -187,7 +187,7 @@ def test_a_batch_is_too_small(rate, is_known, tpot_met, are_met, is_too_small):
     is_able = batch.can_sustain(rate, is_known=True)
     assert (not is_able or batch.is_too_small(rate)) is is_too_small
     if not is_known:
-        assert not batch.is_too_small(rate, is_known=False)
+        assert batch.can_sustain(rate, is_known=False)
 
 
 @every(
