@@ -3,28 +3,30 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from fastcalc.core.scenario import Scenario
-from fastcalc.features.plan import fleet_records
 from fastcalc.features.plan import notes as plan_notes
-from fastcalc.features.plan.allocation import Fleet
+from fastcalc.features.plan import records as plan_records
+from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.answer_regret import chance_of_limits
-from fastcalc.features.plan.api import cheaper_api
-from fastcalc.features.plan.class_table import OVER
+from fastcalc.features.plan.class_table import OVER, class_record
 from fastcalc.features.plan.columns import KEYS, UPPER, WEAK
 from fastcalc.features.plan.page_notes import bill_of, in_all, notes_of, sustain_verb
 from fastcalc.features.plan.page_tables import PlanRow, columns, rows_of, tables_of
-from fastcalc.features.plan.planned_fleet import PlannedFleet
+from fastcalc.features.plan.planned_fleet import PlannedFleet, Verdict
+from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.service_asked import phrase
+from fastcalc.features.plan.sharing import ReplicaPool
 from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Charts
 from fastcalc.kit.answer.commands import compare_command
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.parts import HeadlineCase, Part, TextTable, Title
-from fastcalc.kit.answer.point_records import Record, plainly
+from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.prices import price_line
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import option
@@ -66,7 +68,7 @@ def _remarks(planned: PlannedFleet) -> str:
     remarks += _idle_for_power(fleet)
     remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
     if fleet.service.rate is not None or planned.is_of_fleet:
-        remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
+        remarks += plan_notes.cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
     return remarks + (_expected(planned) if planned.is_of_one_class else "")
 
 
@@ -186,6 +188,46 @@ def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[Text
     return record_tables.with_mark(f"key: {'; '.join(texts)}", *tables, marks=_MARKS)
 
 
+def _charge_all_owned(
+    planned: PlannedFleet, row: Record, allocation: Allocation, pool: ReplicaPool
+) -> None:
+    """Set the rate at which an API costs as much as all owned chips of a type, used or idle."""
+    used = row["chips_total"] if planned.is_of_one_class else allocation.used("chips")
+    row["api_break_even_tokens_per_month"] *= allocation.chips / used
+    if len(planned.fleet.owned) == 1:
+        service = pool.decision.service
+        share = sum(kind.share for kind in pool.classes)
+        tokens = (service.prompt + service.output) * SECONDS_PER_MONTH
+        rate = row["api_break_even_tokens_per_month"] / tokens
+        row["api_break_even_utilization"] = rate / (share * planned.owned_capacity)
+
+
+def _share(planned: PlannedFleet, allocation: Allocation) -> Record:
+    """Build the record of an allocation, with its decision unless that is listed elsewhere."""
+    of_plans = {}
+    if planned.is_of_one_class and planned.is_of_fleet:
+        is_last = allocation is planned.fleet.allocations[-1]
+        verdict = planned.verdict if is_last else Verdict(allocation.decision)
+        of_plans = {
+            "assumptions": plan_records.assumptions(allocation.decision),
+            **plan_records.details(verdict, planned.typed),
+        }
+    return {
+        "owned_chips": allocation.chips if allocation.is_owned else None,
+        "requests_per_s": plain(allocation.requests),
+        "chips_left": plain(allocation.chips_left),
+        **of_plans,
+        "sharing": plan_records.sharings(allocation.sharing),
+    }
+
+
+def _nearest_limit(pool: ReplicaPool) -> float | None:
+    """Return the TTFT of the class nearest to its limit, if any class has one. [s]"""
+    times = zip(pool.plan.class_ttft, pool.classes, strict=False)
+    limited = [(ttft / kind.ttft, ttft) for ttft, kind in times if kind.ttft < inf]
+    return max(limited)[1] if limited else None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanAnswer(PlannedFleet):
     """The answer of `plan`: owned chips that serve the load, and the cheapest chips to rent.
@@ -209,8 +251,22 @@ class PlanAnswer(PlannedFleet):
 
         The first record of each pool is the chosen plan.
         """
-        is_ranked = self.is_of_one_class and self.servers is None
-        return fleet_records.unrounded(self, self.request.top if is_ranked else 1)
+        count = self.request.top if self.is_of_one_class and self.servers is None else 1
+        rows: list[Record] = []
+        for allocation, pool in self.pools:
+            owned = allocation.chips if allocation.is_owned else None
+            names = tuple(kind.name for kind in pool.classes if kind.name)
+            for row in plan_records.unrounded(
+                pool.decision.plans[:count], pool.decision.service, self.typed, owned, names
+            ):
+                if not self.is_of_one_class:
+                    row["rank"] = len(rows) + 1
+                if (nearest := _nearest_limit(pool)) is not None:
+                    row["service_ttft_ms"] = nearest * 1e3
+                if allocation.is_owned and row["api_break_even_tokens_per_month"]:
+                    _charge_all_owned(self, row, allocation, pool)
+                rows.append(row)
+        return rows
 
     def records(self) -> list[Record]:
         """Build one record for each plan."""
@@ -222,11 +278,33 @@ class PlanAnswer(PlannedFleet):
 
     def premises(self) -> Record:
         """Report the traffic, prices, engines and the definition of the latencies."""
-        return fleet_records.assumptions(self)
+        decision = self.decision if self.is_of_one_class else self.pools[0][1].decision
+        shared = plan_records.assumptions(decision)
+        if self.is_of_fleet or not self.is_of_one_class:
+            shared["requests_per_s"] = plain(self.fleet.requests)
+        if not self.is_of_one_class:
+            lengths = ("prompt_tokens", "output_tokens", "context_tokens", "prefix_hit")
+            shared = {key: value for key, value in shared.items() if key not in lengths}
+        return shared | ({"traffic": str(self.request.traffic)} if self.request.traffic else {})
 
     def details(self) -> Record:
         """Report why others lost, what would help, class latencies and allocations."""
-        return fleet_records.details(self) if self.servers is None else {"servers": self.servers}
+        if self.servers is not None:
+            return {"servers": self.servers}
+        of_plans: Record = {}
+        if self.is_of_one_class and not self.is_of_fleet:
+            of_plans = plan_records.details(self.verdict, self.typed)
+        return {
+            **of_plans,
+            "classes": [class_record(served) for served in self.served],
+            "sharing": plan_records.sharings(self.fleet.allocations[-1].sharing),
+            "requests_per_s": plain(self.fleet.requests),
+            "rate": plain(self.fleet.service.rate),
+            "requests_per_s_with_next_node": {
+                chip: plain(sustained) for chip, sustained in self.grown.items()
+            },
+            "shares": [*map(partial(_share, self), self.fleet.allocations)],
+        }
 
     @property
     def charts(self) -> Charts:

@@ -7,12 +7,12 @@ from statistics import NormalDist
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.notes import Weight, chips_and_price, weighted
 from fastcalc.features.plan.odds import CONFIDENT, CONFIDENT_DEVIATIONS, DEAR, Odds
+from fastcalc.features.plan.planned_fleet import Verdict
 from fastcalc.features.plan.refusal import limit_as_option
 from fastcalc.features.plan.regret import BATCHES, Measurement
 from fastcalc.features.plan.servers.programs import bench_command
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.tipping_points import TippingPoint
-from fastcalc.features.plan.verdict import Verdict
 from fastcalc.kit.answer.numbers_as_text import rounded_down, rounded_up, whole_percent
 from fastcalc.kit.answer.parts import Note
 from fastcalc.kit.answer.point_records import Record, plain

@@ -17,7 +17,6 @@ from fastcalc.features.plan.answer_regret import (
     regret_notes,
     tipping_point_notes,
 )
-from fastcalc.features.plan.api import api_notes
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.class_table import ServedClass
 from fastcalc.features.plan.decision import Decision, Plan
@@ -162,8 +161,8 @@ def shared_nodes(fleet: Fleet) -> Iterator[str]:
         for chip in (chip for chip, count in chips.items() if count > 1):
             numbers = [
                 str(number)
-                for number, (own, plan) in enumerate(pools, 1)
-                if own is allocation and plan.scenario.hardware.id == chip
+                for number, (serving, plan) in enumerate(pools, 1)
+                if serving is allocation and plan.scenario.hardware.id == chip
             ]
             yield f"replicas of pools {listed(numbers)} share nodes of {chip}"
 
@@ -330,7 +329,7 @@ def _against_api(planned: PlannedFleet) -> Iterator[str]:
         return
     rented = (allocation for allocation in fleet.allocations if not allocation.is_owned)
     capacity = planned.owned_capacity + sum(allocation.most_requests for allocation in rented)
-    yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
+    yield from plan_notes.api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
 
 
 def _busy(planned: PlannedFleet) -> Iterator[str]:

@@ -11,14 +11,47 @@ from fastcalc.features.plan.allocation import Allocation, Fleet, allocate, with_
 from fastcalc.features.plan.class_table import ServedClass, with_percentiles
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.deployments_asked import typed_of
+from fastcalc.features.plan.odds import Odds, odds_of
 from fastcalc.features.plan.pool_search import PoolSearch
+from fastcalc.features.plan.regret import Regret, regret_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import ReplicaPool
-from fastcalc.features.plan.verdict import Verdict
+from fastcalc.features.plan.tipping_points import TippingPoint, turns
+from fastcalc.grid.grid import Grid
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.commands import Typed
 from fastcalc.kit.request.readers import as_text
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A decision, and the deployments that it was chosen from.
+
+    grids : all deployments, empty if another search would answer a different question
+    model : name of the model, as the user typed it
+    asks_turns : whether tipping points are requested, which takes some seconds
+    """
+
+    decision: Decision
+    grids: Sequence[Grid] = ()
+    model: str = ""
+    asks_turns: bool = False
+
+    @cached_property
+    def regret(self) -> Regret | None:
+        """The expected cost of the uncertainty about chip speeds."""
+        return regret_of(self.decision, self.grids)
+
+    @cached_property
+    def odds(self) -> Odds | None:
+        """The probability that the best plan meets its limits, and a more confident plan."""
+        return odds_of(self.decision, self.grids) if self.decision.plans else None
+
+    @cached_property
+    def turns(self) -> list[TippingPoint] | None:
+        """The tipping points between the best two chips and an API. None if not requested."""
+        return turns(self.decision, self.grids) if self.asks_turns else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -166,8 +166,8 @@ def low_confidence(plan: Plan, service: Service) -> list[str]:
     """List the keys of amounts that depend on an uncertain price per chip-hour."""
     if not any(scenario.quote.is_uncertain for scenario in plan.scenarios):
         return []
-    own = uncertain_amounts(plan.scenario)
-    return [*own, *_AMOUNTS, *["cost"] * (service.objective == "usd" and not service.is_fleet)]
+    amounts = [*uncertain_amounts(plan.scenario), *_AMOUNTS]
+    return [*amounts, *["cost"] * (service.objective == "usd" and not service.is_fleet)]
 
 
 _AMOUNTS = (

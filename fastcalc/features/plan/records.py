@@ -7,16 +7,16 @@ from statistics import NormalDist
 
 from fastcalc.core.load import MOST_BUSY
 from fastcalc.features.plan.answer_regret import regret_record, tipping_point_records
-from fastcalc.features.plan.break_even import runner_up_prices
 from fastcalc.features.plan.columns import KEYS, PLAN_COLUMNS
 from fastcalc.features.plan.decision import FEWER_BITS, REASONS, Decision, Plan
 from fastcalc.features.plan.odds import CONFIDENT_DEVIATIONS
+from fastcalc.features.plan.planned_fleet import Verdict
 from fastcalc.features.plan.random_load import percentiles_of, random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, undetermined
 from fastcalc.features.plan.refusal import relaxed
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import Pools, Sharing
-from fastcalc.features.plan.verdict import Verdict
+from fastcalc.features.plan.tipping_points import runner_up_prices
 from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.grid.column import values
 from fastcalc.kit.answer import point_records as records

@@ -16,6 +16,7 @@ from fastcalc.features.plan.refusal import (
     load_within_limits,
     mix_refusals,
     refusal,
+    relaxed,
 )
 from fastcalc.features.plan.relax import enough, least_relaxed, longest_prompt, may_meet
 from fastcalc.features.plan.service import Service
@@ -70,13 +71,7 @@ def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], li
             prompt := longest_prompt(scenarios, decision.service)
         ):
             decision.relaxed["prompt"] = prompt
-    service = decision.service
-    options = [
-        limit_as_option(name, value, service)
-        for name, value in decision.relaxed.items()
-        if value < inf
-    ]
-    return [refusal(decision), *sentences], options
+    return [refusal(decision), *sentences], relaxed(decision)
 
 
 def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -> list[str]:

@@ -17,12 +17,11 @@ from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.features.plan import answer, answer_regret, fleet_records, notes, page_notes, refusal
+from fastcalc.features.plan import answer, answer_regret, notes, page_notes, refusal
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer_regret import tipping_point_notes
-from fastcalc.features.plan.api import api_notes, cheaper_api
 from fastcalc.features.plan.decision import Decision, Plan
-from fastcalc.features.plan.notes import Weight
+from fastcalc.features.plan.notes import Weight, api_notes, cheaper_api
 from fastcalc.features.plan.random_load import in_words
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.regret import Measurement, Regret
@@ -966,7 +965,7 @@ def test_consumer_cards_and_marketplaces(market, is_marketplace, text):
 def test_the_first_token_of_the_class_nearest_its_limit(times, limits, nearest):
     classes = [SimpleNamespace(ttft=limit) for limit in limits]
     pool = SimpleNamespace(plan=SimpleNamespace(class_ttft=times), classes=classes)
-    assert fleet_records._nearest_limit(pool) == nearest
+    assert answer._nearest_limit(pool) == nearest
 
 
 def test_the_bill_of_several_pools():

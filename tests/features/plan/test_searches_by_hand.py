@@ -11,6 +11,7 @@ from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
 from fastcalc.features.plan import class_groups, demand, page_notes
+from fastcalc.features.plan.answer import _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.answer_regret import _digits, _measurement, _rough, _texts
 from fastcalc.features.plan.candidates import BATCHES, candidates
 from fastcalc.features.plan.class_groups import ClassGroup, _singles
@@ -23,7 +24,6 @@ from fastcalc.features.plan.class_table import (  # fmt: skip
 )
 from fastcalc.features.plan.decision import Decision, _argmin
 from fastcalc.features.plan.first_tokens import ClassFirstTokens
-from fastcalc.features.plan.fleet_records import _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.packing import Packing, ReplicaCounts, chips_within
 from fastcalc.features.plan.page_tables import PlanRow, columns
 from fastcalc.features.plan.percentile_checks import _best_held, _may_be_closer, _most_replicas

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from fastcalc.features.plan import tipping_points
-from fastcalc.features.plan.break_even import break_even_price, runner_up_prices, share_of_cost
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.service import Service, Tariff
 from fastcalc.features.plan.tipping_points import (  # fmt: skip
@@ -19,6 +18,9 @@ from fastcalc.features.plan.tipping_points import (  # fmt: skip
     _nearest,
     _of_lengths,
     _searched,
+    break_even_price,
+    runner_up_prices,
+    share_of_cost,
     turns,
 )
 from tests.features.plan.test_plan_sentences import SECOND, UNPRICED, deployed, plan
