@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,23 +28,16 @@ def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
         if name not in installed:
             listed = ", ".join(sorted(installed)) or "none is"
             raise InputError(f"no plugin called '{shown(name)}' is installed; installed: {listed}")
-        for entry_type, folder in _folders_of(installed[name]).items():
-            folders[entry_type] += (folder,)
-    return folders
-
-
-def _folders_of(plugin: EntryPoint) -> dict[Kind, Path]:
-    package, *inner = plugin.value.split(".")
-    spec = None
-    with suppress(ValueError):  # the value is not a package name
-        spec = find_spec(package)  # only the top-level package: finding a subpackage would run it
-    roots = (spec.submodule_search_locations if spec else None) or ()
-    paths = (
-        (entry_type, Path(root, *inner, entry_type)) for root in roots for entry_type in SCHEMAS
-    )
-    folders = {entry_type: path for entry_type, path in paths if path.is_dir()}
-    if not folders:
-        entry_types = ", ".join(SCHEMAS)
-        why = f"its package {shown(plugin.value)} has none of the folders {entry_types}"
-        raise InputError(f"plugin '{shown(plugin.name)}': {why}; reinstall it")
+        package, *inner = installed[name].value.split(".")
+        spec = None
+        with suppress(ValueError):  # the value is not a package name
+            spec = find_spec(package)  # finding a subpackage would run the package
+        roots = (spec.submodule_search_locations if spec else None) or ()
+        paths = ((kind, Path(root, *inner, kind)) for root in roots for kind in SCHEMAS)
+        own = {kind: path for kind, path in paths if path.is_dir()}
+        if not own:
+            why = f"its package {shown(installed[name].value)} has none of the folders"
+            raise InputError(f"plugin '{shown(name)}': {why} {', '.join(SCHEMAS)}; reinstall it")
+        for kind, path in own.items():
+            folders[kind] += (path,)
     return folders

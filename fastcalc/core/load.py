@@ -105,21 +105,6 @@ class _AnyRate(NamedTuple):
     tokens: Floats
     prompt_shares: Floats
 
-    @classmethod
-    def of(cls, passes: Schedule) -> "_AnyRate":
-        """Compute the values for 1, 2, ... requests in flight."""
-        chunk, requests = passes.machine.software.prompt_chunk, _mix_of(passes).kinds
-        chunked = float(requests.share @ (np.ceil(requests.computed / chunk) - 1.0))
-        beginning = passes.seconds(FIRST) if chunked else 0.0
-        run, decoding = served_run(passes).seconds, np.ravel(passes.seconds(DECODE) * passes.steps)
-        holds = np.asarray(np.ravel(run + chunked * beginning))
-        return cls(
-            holds=holds,
-            rates=np.ravel(passes.batch) / holds,
-            tokens=np.ravel(token_in_traffic(passes).seconds),
-            prompt_shares=np.asarray(1.0 - decoding / np.ravel(run)),
-        )
-
 
 class _FirstSteps(NamedTuple):
     """The first steps of a request of each type, at the mean number in flight.
@@ -135,24 +120,6 @@ class _FirstSteps(NamedTuple):
     chunks: Floats
     step: float
     streams: float
-
-    @classmethod
-    def of(cls, passes: Schedule) -> "_FirstSteps":
-        """Extract the values from a schedule, and drop its components."""
-        seconds = np.ravel(passes.chunks * passes.seconds(FIRST))
-        loading = np.broadcast_to(np.ravel(passes.loading), seconds.shape)
-        return cls(
-            seconds=seconds,
-            overhead=np.asarray(passes.machine.software.request_overhead + loading),
-            chunks=np.ravel(passes.chunks),
-            step=float(np.ravel(passes.seconds(DECODE))[0]),
-            streams=float(np.ravel(passes.streams)[0]),
-        )
-
-
-def _mix_of(passes: Schedule) -> Mix:
-    assert isinstance(passes.traffic, Mix)
-    return passes.traffic
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +173,8 @@ class RandomLoad:
     @property
     def mix(self) -> Mix:
         """The mix of requests."""
-        return _mix_of(self.passes)
+        assert isinstance(self.passes.traffic, Mix)
+        return self.passes.traffic
 
     @property
     def _arrivals(self) -> float:
@@ -226,8 +194,19 @@ class RandomLoad:
 
     @cached_property
     def _any_rate(self) -> _AnyRate:
-        passes = self.passes  # a copy, whose steps take much memory
-        return _AnyRate.of(Schedule(passes.placement, passes.traffic, passes.batch))
+        # The steps of a copy, since they take much memory.
+        passes = Schedule(self.passes.placement, self.passes.traffic, self.passes.batch)
+        chunk, requests = passes.machine.software.prompt_chunk, self.mix.kinds
+        chunked = float(requests.share @ (np.ceil(requests.computed / chunk) - 1.0))
+        beginning = passes.seconds(FIRST) if chunked else 0.0
+        run, decoding = served_run(passes).seconds, np.ravel(passes.seconds(DECODE) * passes.steps)
+        holds = np.asarray(np.ravel(run + chunked * beginning))
+        return _AnyRate(
+            holds=holds,
+            rates=np.ravel(passes.batch) / holds,
+            tokens=np.ravel(token_in_traffic(passes).seconds),
+            prompt_shares=np.asarray(1.0 - decoding / np.ravel(run)),
+        )
 
     @property
     def _rates(self) -> Floats:
@@ -299,7 +278,16 @@ class RandomLoad:
 
     @cached_property
     def _begun(self) -> _FirstSteps:
-        return _FirstSteps.of(self._first())
+        passes = self._first()
+        seconds = np.ravel(passes.chunks * passes.seconds(FIRST))
+        loading = np.broadcast_to(np.ravel(passes.loading), seconds.shape)
+        return _FirstSteps(
+            seconds=seconds,
+            overhead=np.asarray(passes.machine.software.request_overhead + loading),
+            chunks=np.ravel(passes.chunks),
+            step=float(np.ravel(passes.seconds(DECODE))[0]),
+            streams=float(np.ravel(passes.streams)[0]),
+        )
 
     @cached_property
     def _is_short(self) -> Floats:

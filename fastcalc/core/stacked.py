@@ -127,8 +127,8 @@ def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
     """Group deployments that fit in one stack, and yield the indices of each group."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for index, passes in enumerate(deployments):
-        if _is_stackable(passes):
-            alike.setdefault(_common(passes), []).append(index)
+        if (common := _common(passes)) is not None:
+            alike.setdefault(common, []).append(index)
     for indices in alike.values():
         points = np.cumsum(
             [
@@ -143,27 +143,6 @@ def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
                 yield members
 
 
-def _is_stackable(passes: Schedule) -> bool:
-    """Check whether a schedule consists of plain numbers, in rows with batches along them.
-
-    The numbers are of one model without assigned bytes, and chips with regions must have a single
-    memory. A row is a layout or a request.
-    """
-    machine, drafts = passes.machine, passes.traffic.speculation
-    is_placed = machine.place or (machine.is_spatial and not passes.has_one_memory)
-    has_one_draft = np.ndim(drafts.drafted) == np.ndim(drafts.tokens_per_pass) == 0
-    is_bound = machine.engine.is_bound
-    if is_bound or is_placed or machine.draft or machine.prefix is not None or not has_one_draft:
-        return False
-    engine, work = machine.engine, passes.placement.work
-    if engine.own_deployments and measured_on(engine, machine.hardware.id, work):
-        return False
-    rows = _row_shape(passes)
-    shape = np.broadcast_shapes(rows, np.shape(passes.batch))
-    is_one_axis = sum(count > 1 for count in rows) <= 1 and rows[-1:] in ((), (1,))
-    return is_one_axis and shape[:-1] == rows[:-1] and 0 < prod(shape) <= BLOCK
-
-
 def _row_shape(passes: Schedule) -> tuple[int, ...]:
     """Return the shape of the layouts and requests of a deployment."""
     traffic = passes.traffic
@@ -175,10 +154,26 @@ def _columns(passes: Schedule) -> int:
     return int(np.shape(passes.batch)[-1]) if np.ndim(passes.batch) else 1
 
 
-def _common(passes: Schedule) -> tuple[object, ...]:
-    """Build a key of the properties that deployments in one stack must share."""
+def _common(passes: Schedule) -> tuple[object, ...] | None:
+    """Build a key of the properties that deployments in one stack must share, or return None.
+
+    A stack consists of plain numbers of one model without assigned bytes, in rows with batches
+    along them; a row is a layout or a request. Chips with regions must have a single memory.
+    """
     machine, work, traffic = passes.machine, passes.placement.work, passes.traffic
-    is_drafted = bool(traffic.speculation.drafted)
+    engine, drafts = machine.engine, traffic.speculation
+    is_placed = machine.place or (machine.is_spatial and not passes.has_one_memory)
+    has_one_draft = np.ndim(drafts.drafted) == np.ndim(drafts.tokens_per_pass) == 0
+    if engine.is_bound or is_placed or machine.draft or machine.prefix is not None:
+        return None
+    if not has_one_draft or measured_on(engine, machine.hardware.id, work):
+        return None
+    rows = _row_shape(passes)
+    shape = np.broadcast_shapes(rows, np.shape(passes.batch))
+    is_one_axis = sum(count > 1 for count in rows) <= 1 and rows[-1:] in ((), (1,))
+    if not (is_one_axis and shape[:-1] == rows[:-1] and 0 < prod(shape) <= BLOCK):
+        return None
+    is_drafted = bool(drafts.drafted)
     has_stages = bool(np.any(np.asarray(passes.placement.layout.pp) > 1))
     is_layered = not machine.is_spatial and (has_stages or is_drafted)
     layer_counts = tuple(count for count, _ in work.layer_kinds) if is_layered else None

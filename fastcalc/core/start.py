@@ -273,28 +273,22 @@ def more_chips(location: StartLocation) -> StartRemedy | None:
 
     If ranks are stated, one of them is raised, because additional chips would only hold copies.
     """
-    if location.scenario.sharding.names_ranks:
-        return _more_ranks(location)
-    site, fewest = location.site, min(filter(None, location.min_chips), default=1)
-    least = max(fewest, location.placement.layout.chips + 1)
+    scenario, layout, site = location.scenario, location.placement.layout, location.site
+    if scenario.sharding.names_ranks:
+        # More tensor-parallel ranks, or else more stages.
+        widest = (("tp", layout.tp, site.widest_group), ("pp", layout.pp, MOST_CHIPS))
+        for name, ranks, maximum in widest:
+            for count in (2 * ranks, 4 * ranks, 8 * ranks):
+                sharding = replace(scenario.sharding, chips=None, **{name: count})
+                if count <= maximum and _starts(replace(scenario, sharding=sharding)):
+                    return StartRemedy(name, str(count))
+        return None
+    fewest = min(filter(None, location.min_chips), default=1)
+    least = max(fewest, layout.chips + 1)
     counts = {layout.chips for layout in (*usual_layouts(site), *site.default_layouts)} | {fewest}
     for count in sorted(count for count in counts if count >= least):
-        if _starts(replace(location.scenario, sharding=Sharding(chips=count))):
+        if _starts(replace(scenario, sharding=Sharding(chips=count))):
             return StartRemedy("chips", str(count))
-    return None
-
-
-def _more_ranks(location: StartLocation) -> StartRemedy | None:
-    """Find more tensor-parallel ranks, or else more stages, that make it start."""
-    scenario, layout = location.scenario, location.placement.layout
-    widest = {"tp": location.site.widest_group, "pp": MOST_CHIPS}
-    for name, ranks in (("tp", layout.tp), ("pp", layout.pp)):
-        for count in (2 * ranks, 4 * ranks, 8 * ranks):
-            if count > widest[name]:
-                break
-            sharding = replace(scenario.sharding, chips=None, **{name: count})
-            if _starts(replace(scenario, sharding=sharding)):
-                return StartRemedy(name, str(count))
     return None
 
 

@@ -53,34 +53,24 @@ def best_split(
         placed_bytes = floats(sum(sizes[group] * split.shares[group][at] for group in assigned))
         room.append(np.maximum(usable - placed_bytes, 0.0))
     free = [group for group in READ if group not in assigned and np.any(sizes[group])]
-    fastest, gaining = floats(np.inf), _gaining(len(room), passes)
+    fastest, gaining = floats(np.inf), set(combinations(range(len(room)), 2))
     has_turns = any(costs.turning_memory is not None for options in passes for costs in options)
+    if passes:
+        # The farther memory may be faster for some category in some way to run some step.
+        gaining = {
+            (near, far)
+            for near, far in gaining
+            for options in passes
+            for costs in options
+            for pair in zip(costs.by_memory[near], costs.by_memory[far], strict=True)
+            if np.any(extra_beyond_rounding(*pair) < 0.0)
+        }
     for memories in _turns(len(room), gaining) if free else ():
         is_in_order = list(memories) == sorted(memories)
         may_be_empty = not is_in_order or not gaining.isdisjoint(combinations(memories, 2))
         for fills in _fills(split, free, memories, room, (has_turns, may_be_empty)):
             split, fastest = _best(split, fastest, fills, seconds(fills))
     return split if "embedding" in assigned else _with_table(split, room)
-
-
-def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, int]]:
-    """Find pairs of memories in which the farther one may be faster for some category.
-
-    A pair is dropped only if the nearer memory is at least as fast in every way to run every step.
-    """
-    pairs = set(combinations(range(count), 2))
-    if not passes:
-        return pairs
-    return {
-        (near, far)
-        for near, far in pairs
-        for options in passes
-        for costs in options
-        for near_seconds, far_seconds in zip(
-            costs.by_memory[near], costs.by_memory[far], strict=True
-        )
-        if np.any(extra_beyond_rounding(near_seconds, far_seconds) < 0.0)
-    }
 
 
 def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
