@@ -70,11 +70,11 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
     Raises LayoutError if the engine has no kernel for the weights.
     """
     check_start(site)
-    holding = _holding(site, usual_layouts(site))
-    if not holding:
+    held = holding(site, usual_layouts(site))
+    if not held:
         smallest = site.smallest(1)
-        holding = [smallest.layout] if smallest else []
-    allowed = [layout for layout in holding if chips is None or layout.chips in chips]
+        held = [smallest.layout] if smallest else []
+    allowed = [layout for layout in held if chips is None or layout.chips in chips]
     return layouts_that_start(site, allowed)
 
 
@@ -125,7 +125,7 @@ def open_layouts(site: Site, chips: int) -> list[Layout]:
 def practised_layouts(site: Site, chips: int) -> list[Layout]:
     """List the usual layouts on some chips that hold the weights and a token, and start."""
     layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
-    return layouts_that_start(site, _holding(replace(site, reserved_tokens=1.0), layouts))
+    return layouts_that_start(site, holding(replace(site, reserved_tokens=1.0), layouts))
 
 
 def on_fewer_chips(site: Site, chips: int) -> Placement | None:
@@ -142,7 +142,8 @@ def on_fewer_chips(site: Site, chips: int) -> Placement | None:
     return None
 
 
-def _holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
+def holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
+    """Filter the layouts that hold a sequence, of any of several request types."""
     if not layouts:
         return []
     largest = np.max(np.atleast_2d(site.place_all(layouts, axes=1).max_batch), axis=-1)

@@ -4,9 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
 
-import numpy as np
-
-from fastcalc.core.chosen_layouts import fewest_chips, layouts_on_offer
+from fastcalc.core.chosen_layouts import fewest_chips, holding, layouts_on_offer
 from fastcalc.core.outcome import Outcome, site_of, solve
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Site
@@ -68,10 +66,7 @@ class Space:
 
     def holding(self, layouts: list[Layout]) -> list[Layout]:
         """Filter the layouts that hold a sequence."""
-        if not layouts:
-            return []
-        holds = np.broadcast_to(self.site.place_all(layouts).max_batch >= 1, (len(layouts),))
-        return [layouts[index] for index in np.flatnonzero(holds).tolist()]
+        return holding(self.site, layouts)
 
     def at(self, layout: Layout, *batches: int) -> Outcome:
         """Solve the scenario on a layout for several batches."""

@@ -40,55 +40,6 @@ def kept_memory(machine: Machine, layout: AnyLayout) -> KeptMemory:
     return machine.reserve.on(ranks, layout.tp, layout.sharing_replicas)
 
 
-def _room(
-    machine: Machine, work: Workload, layout: AnyLayout, reserves: float = 1.0
-) -> tuple[ArrayLike, ArrayLike]:
-    """Compute the memory that caches and some weights share on the fullest chip. [byte]
-
-    The second result is the size of these weights. Categories with an explicit memory fill that
-    one, and the others share the rest of all memories.
-
-    reserves : the ratio of the engine's reserve to its expected value [1]
-    """
-    reserved = reserves * kept_memory(machine, layout).total
-    usable, places = machine.usable(layout.chips, reserved), machine.place
-    if not places:
-        return sum(usable), weights_per_chip(machine, work, layout)
-    free: ArrayLike = 0.0
-    for group, size in stored_weights(machine, work, layout).items():
-        if group in places:
-            usable = [
-                room - fraction * size for room, fraction in zip(usable, places[group], strict=True)
-            ]
-        else:
-            free = free + size
-    fits = np.min(np.broadcast_arrays(*usable), axis=0) >= 0.0
-    if "kv" not in places:
-        return np.where(fits, sum(usable), 0.0), free
-    pairs = list(zip(usable, places["kv"], strict=True))
-    cache_room = reduce(np.minimum, (room / fraction for room, fraction in pairs if fraction))
-    beside = sum(room for room, fraction in pairs if not fraction)
-    return np.where(fits, cache_room, 0.0), np.maximum(free - beside, 0.0)
-
-
-def _reserved(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Compute the memory reserved for a sequence on the fullest chip, in whole pages. [byte]
-
-    If states have a separate memory, the scarcer memory counts as if it were all.
-    """
-    pages = reserved_on_chip(machine, work, layout, tokens)
-    if pages is not None:
-        return pages
-    cache = cache_on_chip(machine, work, layout, tokens)
-    fraction = machine.software.state_fraction
-    if not work.state_bytes or not np.any(fraction):
-        return cache
-    state = cache_on_chip(machine, work, layout, 0.0)
-    of_states = machine.software.state_blocks * state / np.maximum(fraction, _SHARE_OF_NOTHING)
-    of_tokens = (cache - state) / np.maximum(1.0 - fraction, _SHARE_OF_NOTHING)
-    return np.where(np.asarray(fraction) > 0.0, np.maximum(of_states, of_tokens), cache)
-
-
 @dataclass(frozen=True, eq=False)
 class _PlacedWorkload(Generic[OneOrMore]):
     """A workload on a layout: the contents of each chip, and how many sequences fit.
@@ -129,11 +80,54 @@ class _PlacedWorkload(Generic[OneOrMore]):
     @cached_property
     def reserved_per_chip(self) -> Array:
         """The reserved cache of one sequence of a replica on the fullest chip. [byte]"""
-        return _reserved(self.machine, self.work, self.layout, self.reserved_tokens)
+        return self._reserved(self.reserved_tokens)
 
     def cache_on_chip(self, tokens: ArrayLike) -> Array:
         """Compute the cache of some tokens of a sequence on the fullest chip. [byte]"""
         return cache_on_chip(self.machine, self.work, self.layout, tokens)
+
+    def _room(self, reserves: float = 1.0) -> tuple[ArrayLike, ArrayLike]:
+        """Compute the memory that caches and some weights share on the fullest chip. [byte]
+
+        The second result is the size of these weights. Categories with an explicit memory fill that
+        one, and the others share the rest of all memories.
+
+        reserves : the ratio of the engine's reserve to its expected value [1]
+        """
+        usable, places = self.usable_beside(reserves), self.machine.place
+        if not places:
+            return sum(usable), self.weights_per_chip
+        free: ArrayLike = 0.0
+        for group, size in stored_weights(self.machine, self.work, self.layout).items():
+            if group in places:
+                pairs = zip(usable, places[group], strict=True)
+                usable = [room - fraction * size for room, fraction in pairs]
+            else:
+                free = free + size
+        fits = np.min(np.broadcast_arrays(*usable), axis=0) >= 0.0
+        if "kv" not in places:
+            return np.where(fits, sum(usable), 0.0), free
+        cached = list(zip(usable, places["kv"], strict=True))
+        cache_room = reduce(np.minimum, (room / fraction for room, fraction in cached if fraction))
+        beside = sum(room for room, fraction in cached if not fraction)
+        return np.where(fits, cache_room, 0.0), np.maximum(free - beside, 0.0)
+
+    def _reserved(self, tokens: ArrayLike) -> Array:
+        """Compute the memory reserved for a sequence on the fullest chip, in whole pages. [byte]
+
+        If states have a separate memory, the scarcer memory counts as if it were all.
+        """
+        pages = reserved_on_chip(self.machine, self.work, self.layout, tokens)
+        if pages is not None:
+            return pages
+        cache, software = self.cache_on_chip(tokens), self.machine.software
+        fraction = software.state_fraction
+        if not self.work.state_bytes or not np.any(fraction):
+            return cache
+        state = self.cache_on_chip(0.0)
+        of_states = software.state_blocks * state / np.maximum(fraction, _SHARE_OF_NOTHING)
+        of_tokens = (cache - state) / np.maximum(1.0 - fraction, _SHARE_OF_NOTHING)
+        return np.where(np.asarray(fraction) > 0.0, np.maximum(of_states, of_tokens), cache)
 
     @property
     def chips_per_layer(self) -> ArrayLike:
@@ -185,12 +179,12 @@ class _PlacedWorkload(Generic[OneOrMore]):
         reserves : the ratio of the engine's reserve to its expected value [1]
         """
         machine = self.machine
-        usable, weights = _room(machine, self.work, self.layout, reserves)
+        usable, weights = self._room(reserves)
         fits = partial(largest_batch, usable=usable, weights=weights)
         fraction = machine.software.cache_fraction
         per_replica = fits(cache_per_sequence=self.reserved_per_chip / fraction)
         if machine.length_to_start:
-            longest = _reserved(machine, self.work, self.layout, machine.length_to_start)
+            longest = self._reserved(machine.length_to_start)
             per_replica = np.where(
                 fits(cache_per_sequence=longest / fraction) >= 1.0, per_replica, 0.0
             )
@@ -206,7 +200,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         the memory left for caches also counts. If layers are distributed over memories, it is the
         fraction of the fullest memory.
         """
-        usable, weights = _room(self.machine, self.work, self.layout)
+        usable, weights = self._room()
         cache = (
             self.sequences(batch) * self.reserved_per_chip / self.machine.software.cache_fraction
         )
@@ -257,7 +251,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
         reserves : the ratio of the engine's reserve to its expected value [1]
         """
-        usable, weights = _room(self.machine, self.work, self.layout, reserves)
+        usable, weights = self._room(reserves)
         return floats(usable - weights) * self.machine.software.cache_fraction
 
     @property
@@ -269,7 +263,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         longest = self.machine.length_to_start
         if not longest:
             return 0.0
-        return float(np.max(_reserved(self.machine, self.work, self.layout, longest)))
+        return float(np.max(self._reserved(longest)))
 
     def sequences(self, batch: ArrayLike) -> Array:
         """Compute the number of sequences on the fullest replica. [1]"""
