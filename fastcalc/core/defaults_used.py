@@ -28,7 +28,7 @@ def default_notes(
             f"{hardware.id} states no link, so its link to the host is at most {taken}, the "
             f"{HOST_LINK.basis}; give another with links.scale_up in a file that extends it"
         )
-    if pricing.includes_power(hardware):
+    if pricing.quote(hardware).terms == "ownership":  # which includes electricity
         notes += power_notes(hardware)
     if placement.machine.hardware.cores is None and _limits_cores(placement):
         notes.append(

@@ -32,7 +32,7 @@ from fastcalc.core.entry_notes import (
 )
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.model.workload import published_base
-from fastcalc.core.overflow import overflow_notes, overflows
+from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
 from fastcalc.core.own_row_notes import own_notes
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import domain_notes
@@ -162,7 +162,9 @@ class Outcome(Location):
     @property
     def row_warnings(self) -> tuple[list[str], ...]:
         """The notes on each row: on batches that overflow into host memory, and on tight fits."""
-        over = overflow_notes(self.placement, overflows(self.estimate))
+        host, over = self.scenario.memory.host, list[str]()
+        if host is not None and overflows(self.estimate).any():
+            over = [overflow_note(host.id, float(batch_without_host(self.placement)))]
         edge = [edge_note(self.scenario.engine.id)] if self.estimate.is_at_edge.any() else []
         of_layout = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
         all_notes = [*warnings_of(self), *of_layout]

@@ -36,18 +36,6 @@ def overflows(estimate: Estimate) -> Bools:
     return np.asarray(is_beyond & (estimate.served < queued.served))
 
 
-def overflow_notes(placement: AnyPlacement, is_over: Bools) -> list[str]:
-    """Write notes on a placement if one of its batches overflows into host memory at a loss.
-
-    placement : a placement with a single layout and request type
-    is_over : whether each batch overflows at a loss
-    """
-    host = placement.machine.memory.host
-    if host is None or not is_over.any():
-        return []
-    return [overflow_note(host.id, float(batch_without_host(placement)))]
-
-
 def overflow_note(host: str, near: float) -> str:
     """Write a note on a batch that overflows into host memory at a loss.
 

@@ -145,7 +145,3 @@ class Pricing:
         """
         offer = self.quote(hardware).offer
         return hardware if offer is None else hardware.joined(offer.instance_chips)
-
-    def includes_power(self, hardware: Hardware) -> bool:
-        """Check whether the price of a chip includes its electricity."""
-        return self.quote(hardware).terms == "ownership"

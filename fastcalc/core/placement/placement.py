@@ -20,7 +20,7 @@ from fastcalc.core.placement.fullest_chip import (
     stored_weights,
     weights_per_chip,
 )
-from fastcalc.core.placement.layout import AnyLayout, Layout, Layouts
+from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.legal import MOST_CHIPS, LegalLayouts, slots
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.formulas.types import Array, ArrayLike, floats
@@ -29,15 +29,6 @@ _SHARE_OF_NOTHING = 1e-9
 """The fraction of a memory that zero sequences take. [1]"""
 
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
-
-
-def kept_memory(machine: Machine, layout: AnyLayout) -> KeptMemory:
-    """Compute the expected memory that an engine reserves on each chip.
-
-    Replicas work together only if they share experts.
-    """
-    ranks = layout.expert_shards * layout.pp
-    return machine.reserve.on(ranks, layout.tp, layout.sharing_replicas)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,8 +229,10 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def kept(self) -> KeptMemory:
-        """The engine's reserve, term by term."""
-        return kept_memory(self.machine, self.layout)
+        """The engine's expected reserve by term; replicas that share experts work together."""
+        layout = self.layout
+        ranks = layout.expert_shards * layout.pp
+        return self.machine.reserve.on(ranks, layout.tp, layout.sharing_replicas)
 
     @property
     def available(self) -> Array:

@@ -33,6 +33,7 @@ from fastcalc.core.step.pass_work import (
 )
 from fastcalc.core.step.spatial import spatial_pass
 from fastcalc.core.step.step import expected_step, head_in_first_memory
+from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.formulas.load import prefilling_replicas
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
@@ -121,9 +122,8 @@ class Schedule:
     @cached_property
     def prefilling_replicas(self) -> ArrayLike:
         """The number of attention replicas that prefill in the same step, if any does. [1]"""
-        if not self.traffic.has_random_prompts:
-            return self.placement.layout.dp
-        return self._prefilling_at_random
+        is_random = isinstance(self.traffic, Mix) and self.traffic.is_random
+        return self._prefilling_at_random if is_random else self.placement.layout.dp
 
     @property
     def _prefilling_at_random(self) -> Array:

@@ -27,7 +27,8 @@ class Mix(Traffic):
     classes : the request classes, whose fractions are normalized
     arriving : the index of the class in prefill while all classes are decoded; None for prompts of
         all classes [1]
-    is_random : whether short prompts arrive at random, so that some share a step
+    is_random : whether prompts arrive at random, so that some short ones share a step, and
+        attention replicas do not prefill in the same steps
     """
 
     classes: tuple[RequestClass, ...] = ()
@@ -103,11 +104,6 @@ class Mix(Traffic):
             np.minimum(np.asarray(chunk)[..., np.newaxis], requests.computed),
         )
         return floats(computed / ((requests.share * requests.computed) / lumps).sum(axis=-1))
-
-    @property
-    def has_random_prompts(self) -> bool:
-        """Whether attention replicas prefill at random times rather than in the same steps."""
-        return self.is_random
 
     @property
     def longest(self) -> float:

@@ -132,11 +132,6 @@ class Traffic:
         return serving.prompt_lump(batch=batch, prompt=prompt, output=steps, chunk=chunk)
 
     @property
-    def has_random_prompts(self) -> bool:
-        """Whether attention replicas prefill at random times rather than in the same steps."""
-        return False
-
-    @property
     def longest_each(self) -> Array:
         """The final length of a sequence in tokens. [1]"""
         return np.maximum(self.prompt + self.output, self.context)

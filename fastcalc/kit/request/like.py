@@ -68,7 +68,7 @@ class Like:
         applied = {id(item): item for scenario in compared for item in _of(scenario)}
         if not applied:
             raise InputError(self._refusal(compared))
-        notes: dict[str, None] = {}
+        notes: list[str] = []
         for rows in self.by_engine.values():
             counts = rows.left_aside | {
                 _differs(item, compared): len(item.rows)
@@ -77,25 +77,21 @@ class Like:
             }
             for reason, count in counts.items():
                 noun = "rows are" if count > 1 else "row is"
-                notes[f"{self.file.name}: {count} {noun} skipped: {reason}"] = None
+                notes.append(f"{self.file.name}: {count} {noun} skipped: {reason}")
             for name, count in rows.inherited.items():
                 noun = "rows were" if count > 1 else "row was"
-                notes[
+                notes.append(
                     f"{self.file.name}: {count} {noun} measured with {name}, which "
                     f"{rows.engine.id} extends, so they may deviate from {rows.engine.id}"
-                ] = None
+                )
         chips = {item.hardware for item in applied.values()}
         unmeasured = {scenario.hardware.id for scenario in compared} - chips
         if unmeasured:
-            names = (
-                ", ".join(sorted(unmeasured))
-                if len(unmeasured) <= _NAMED
-                else f"{len(unmeasured)} chips"
-            )
-            notes[
-                f"{names}: {self.file.name} has no measurement of these, so they are unchanged"
-            ] = None
-        return list(notes)
+            is_short = len(unmeasured) <= _NAMED
+            names = ", ".join(sorted(unmeasured)) if is_short else f"{len(unmeasured)} chips"
+            why = f"{self.file.name} has no measurement of these, so they are unchanged"
+            notes.append(f"{names}: {why}")
+        return list(dict.fromkeys(notes))
 
     def _refusal(self, compared: Sequence[Scenario]) -> str:
         measured = [
