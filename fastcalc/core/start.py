@@ -117,10 +117,10 @@ class StartLocation(Location):
         It is None if a length is given, if the model's maximum is not published, or for other
         engines.
         """
-        scenario, longest = self.scenario, self.scenario.model.max_context
-        if scenario.memory.longest or not longest or scenario.engine.program != "vllm":
+        longest = _default_length(self.scenario)
+        if self.scenario.memory.longest or not longest:
             return None
-        memory = replace(scenario.memory, longest=float(longest))
+        memory = replace(self.scenario.memory, longest=float(longest))
         placed = locate(replace(self.on_its_layout, memory=memory))
         return start_location(placed)
 
@@ -223,12 +223,15 @@ def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
     return None if sequences is None else StartRemedy("max_num_seqs", str(sequences))
 
 
+def _default_length(scenario: Scenario) -> int:
+    """Return the tokens of the longest sequence that vLLM accepts by default, or 0. [1]"""
+    return (scenario.engine.program == "vllm" and scenario.model.max_context) or 0
+
+
 def shorter(location: StartLocation) -> StartRemedy | None:
-    """Find the longest sequences with which it starts, if a length was requested."""
+    """Find the longest sequences with which it starts."""
     scenario = location.on_its_layout
-    longest = scenario.memory.longest
-    if not longest:
-        return None
+    longest = scenario.memory.longest or _default_length(scenario)
     min_length = ceil(scenario.traffic.longest)
 
     def starts(tokens: int) -> bool:

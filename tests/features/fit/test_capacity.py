@@ -189,6 +189,15 @@ def test_a_longest_context_states_the_maximum_length_to_start_with(fastcalc_run)
     assert f"--max-model-len {longest}" in text.partition("next: fastcalc compare")[2]
 
 
+def test_a_tight_fit_of_long_prompts_names_the_length_that_starts(fastcalc_run):
+    """629,503 tokens and 1,000 of output, where vLLM's default is the model's 1,048,576."""
+    flags = ("fit", "glm-5.2", "--on", "h200-sxm", "--chips", "16", "--prompt", "629503")
+    tight = " ".join(fastcalc_run(*flags).out.split())
+    length = int(tight.partition("reserve; --max-model-len ")[2].split(",")[0])
+    assert length >= 629_503 + 1_000
+    assert "fits at batch 1" in fastcalc_run(*flags, "--max-model-len", str(length)).out
+
+
 @pytest.mark.parametrize("unknown", ["users", "context"])
 def test_quantized_weights_are_named_where_nothing_is_solved_for(unknown, fastcalc_run):
     """141 GB of weights at 16 bits exceed one H100; at 4.5 bits, 40 GB do not."""
