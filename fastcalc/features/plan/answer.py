@@ -82,13 +82,6 @@ def _idle_for_power(fleet: Fleet) -> str:
     return f"; the power limit leaves {listed(idle)} idle" if idle else ""
 
 
-def load_line(planned: PlannedFleet) -> str:
-    """Describe the load that is served."""
-    fleet = planned.fleet
-    models = None if planned.is_of_one_class else listed(planned.models)
-    return phrase(planned.request, fleet.service, models)
-
-
 def _chips_rented(planned: PlannedFleet) -> list[Scenario]:
     """List the scenario of each rented chip type."""
     scenarios = [
@@ -339,7 +332,8 @@ class PlanAnswer(PlannedFleet):
     def _above_tables(self) -> Iterator[Part]:
         """Show the headline and the prices per chip-hour."""
         yield headline(self)
-        yield HeadlineCase(load_line(self))
+        models = None if self.is_of_one_class else listed(self.models)
+        yield HeadlineCase(phrase(self.request, self.fleet.service, models))
         break_even = ""
         if self.is_of_one_class and not self.is_of_fleet:
             break_even = plan_notes.break_even(self.decision)

@@ -8,11 +8,9 @@ from math import inf
 import numpy as np
 
 from fastcalc.core.placement.layout import Layouts
-from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan.decision import (
     FEWER_BITS,
     Decision,
-    Plan,
     Variant,
     summary_of,
     variant_of,
@@ -179,9 +177,9 @@ class _Search:
             self.left.append(gaps_of(scored))
             for deployments in scored:
                 decision.add(summary_of(deployments))
-        parts = [
-            gaps.split() for gaps in _worth_trying(self.left, decision, self.shown, self.variants)
-        ]
+        limit_of = _limit_of_costs(decision, self.shown, self.variants)
+        better = (gaps.below(limit_of(gaps, False), limit_of(gaps, True)) for gaps in self.left)
+        parts = [gaps.split() for gaps in better if len(gaps)]
         self.waiting = [(first.between(), decision.service, first.pools) for first, _ in parts]
         self.left = [remaining for _, remaining in parts]
 
@@ -209,67 +207,35 @@ def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
         decision.terms = grid.scenario.pricing.offer or ""
 
 
-def _worth_trying(
-    left: Sequence[Gaps], decision: Decision, shown: int, variants: Collection[Variant]
-) -> list[Gaps]:
-    """Select gaps that may hold a better deployment than the shown plans, or the first."""
-    limit_of = _limit_of_shown(decision, shown, variants) if shown else _limit_of_first(decision)
-    better = (gaps.below(limit_of(gaps, False), limit_of(gaps, True)) for gaps in left)
-    return [gaps for gaps in better if len(gaps)]
-
-
 _LimitOf = Callable[[Gaps, bool], float]
 """The cost that a plan in some gaps must beat, with or without disaggregated prefill."""
 
 
-def _limit_of_first(decision: Decision) -> _LimitOf:
-    """Return the cost of the best plan, up to which other batches of its variant are tried."""
-    best = decision.plans[0] if decision.best_by_variant else None
-    own_variant = best and best.variant
+def _limit_of_costs(decision: Decision, shown: int, variants: Collection[Variant]) -> _LimitOf:
+    """Return the cost of the shown plans: of each variant, or the best of each chip.
+
+    If none but the first is shown, it is the cost of the first.
+    """
+    best = decision.plans[:1]
+    fewer = decision.in_fewer_bits[:FEWER_BITS] if shown else []
+    also = map(decision.best_by_variant.get, variants)
+    plans = [*decision.reported(shown), *filter(None, also)] if shown else best
+    costs = {plan.variant: plan.cost for plan in plans}
+    of_chip = {plan.scenario.hardware.id: plan for plan in (decision.of_each_chip if shown else ())}
+    leaders = fewer[-1:] if len(fewer) == FEWER_BITS else best
+    first = leaders[0].cost if leaders else inf
 
     def limit_of(gaps: Gaps, is_disaggregated: bool) -> float:
         scenario = gaps.grid.scenario
+        cheapest = of_chip.get(scenario.hardware.id) if shown else next(iter(best), None)
+        limit, may_lead = inf, decision.may_lead_in(scenario)
+        if cheapest and (decision.may_lead(cheapest) or not may_lead):
+            limit = first if decision.may_lead(cheapest) and not may_lead else cheapest.cost
         unlike = next((pool.scenario for pool in gaps.pools if pool and pool.scenario), None)
-        variant = variant_of(scenario, is_disaggregated=is_disaggregated, taking=unlike)
-        limit = _below(best, scenario, decision)
-        return limit if variant == own_variant else limit * (1.0 - 1e-9)
-
-    return limit_of
-
-
-def _below(best: Plan | None, scenario: Scenario, decision: Decision) -> float:
-    """Return the cost of a plan. Infinity if it may not lead but the scenario's formats may."""
-    if best is None or (decision.may_lead_in(scenario) and not decision.may_lead(best)):
-        return inf
-    return best.cost
-
-
-def _limit_of_shown(decision: Decision, shown: int, variants: Collection[Variant]) -> _LimitOf:
-    """Return the cost of each shown plan: of each requested variant, or the best of each chip."""
-    chip_plans, fewer = decision.of_each_chip, decision.in_fewer_bits[:FEWER_BITS]
-    alone = {plan.variant: plan.cost for plan in decision.reported(shown)}
-    alone |= {
-        variant: plan.cost
-        for variant in variants
-        if (plan := decision.best_by_variant.get(variant))
-    }
-    of_chip = {plan.scenario.hardware.id: plan for plan in chip_plans}
-    if len(fewer) == FEWER_BITS:
-        first = fewer[-1].cost
-    else:
-        first = decision.plans[0].cost if chip_plans else inf
-
-    def limit_of(gaps: Gaps, is_disaggregated: bool) -> float:
-        scenario = gaps.grid.scenario
-        on_chip = of_chip.get(scenario.hardware.id)
-        limit = _below(on_chip, scenario, decision)
-        if on_chip and decision.may_lead(on_chip) and not decision.may_lead_in(scenario):
-            limit = first
-        unlike = next((pool.scenario for pool in gaps.pools if pool and pool.scenario), None)
-        if unlike is not None:  # the best of these is shown, too, however much it costs
+        if unlike is not None and shown:  # the best of these is shown, too, however much it costs
             best_unlike = decision.on_unlike_chips
             limit = max(limit, best_unlike.cost if best_unlike else inf)
         variant = variant_of(scenario, is_disaggregated=is_disaggregated, taking=unlike)
-        return alone.get(variant, limit * (1.0 - 1e-9))  # equal cost is no gain
+        return costs.get(variant, limit * (1.0 - 1e-9))  # equal cost is no gain
 
     return limit_of

@@ -157,7 +157,8 @@ class Groups:
                 ),
                 default=inf,
             )
-            if members.bit_count() > 1 and self._can_share(members):
+            can_share = all(single in self._groups for single in _singles(members))
+            if members.bit_count() > 1 and can_share and self._may_share(self._classes_of(members)):
                 self._search_shared(members, rate, cost_without_sharing, apart)
             costs[members] = min(cost_without_sharing, self._cost(members, rate))
         return [
@@ -173,11 +174,6 @@ class Groups:
         """Return the lowest cost of a searched group in dedicated nodes, otherwise infinity."""
         group = self._groups.get(members)
         return min(group.costs_on_chips(rate).values(), default=inf) if group else inf
-
-    def _can_share(self, members: int) -> bool:
-        return self._may_share(self._classes_of(members)) and all(
-            single in self._groups for single in _singles(members)
-        )
 
     def _classes_of(self, members: int) -> Classes:
         return tuple(self._classes[single.bit_length() - 1] for single in _singles(members))

@@ -1,10 +1,8 @@
 """Columns of plans: the fields of a record, and which of them a table shows."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from fastcalc.core.scenario import Scenario
 from fastcalc.core.speed_range import weaknesses
 from fastcalc.features.plan.ranked_plan import RankedPlan
 from fastcalc.grid.column import Column
@@ -24,10 +22,6 @@ UPPER = "<"
 def _prefill_ranks(name: str, point: RankedPlan) -> int | None:
     layout = point.plan.prefill_layout
     return None if layout is None else int(getattr(layout, name))
-
-
-def _weaknesses(scenario: Scenario) -> Iterator[str]:
-    return weaknesses(scenario.engine, scenario.hardware)
 
 
 COLUMNS: tuple[Column[Any], ...] = (
@@ -237,7 +231,9 @@ COLUMNS: tuple[Column[Any], ...] = (
         "range_is_wider",
         "text",
         "reason why the 80% range is wider than for measured deployments; null if it is not",
-        lambda point: "; ".join(_weaknesses(point.plan.scenario)) or None,
+        lambda point: (
+            "; ".join(weaknesses(point.plan.scenario.engine, point.plan.scenario.hardware)) or None
+        ),
     ),
     Column(
         "prefill_hardware",

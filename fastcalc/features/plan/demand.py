@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.catalogue.schema import Model
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, check_context
@@ -151,13 +151,11 @@ class Deployments:
             (model, *_) = loading.models_of(entries, [name or self.request.model], self.notes)
             self._check(model, name)
             scenarios[name] = [
-                replace(scenario, hardware=self._as_rented(scenario))
+                replace(scenario, hardware=pricing.as_rented(scenario.hardware))
                 for scenario in scenarios_of(self.request, model, self.notes)
+                for pricing in [self.pricing or scenario.pricing]
             ]
         return scenarios
-
-    def _as_rented(self, scenario: Scenario) -> Hardware:
-        return (self.pricing or scenario.pricing).as_rented(scenario.hardware)
 
     def _model_name(self, request_class: RequestClass) -> str:
         return self.traffic.models.get(request_class.name, "")

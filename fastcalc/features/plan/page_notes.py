@@ -26,7 +26,7 @@ from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.random_load import in_words, random_load
 from fastcalc.features.plan.refusal import chips_of, refusal_of
 from fastcalc.features.plan.service import Service
-from fastcalc.features.plan.sharing import Pools, ReplicaPool
+from fastcalc.features.plan.sharing import ReplicaPool
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.grid.grid import Grid
@@ -181,9 +181,10 @@ def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
     elif len(pools) > 1 and len(models) == 1:
         yield f"{part}no replica meets the limits of all classes together"
     if len(pools) < sum(len(pool.classes) for pool in pools):
-        bill, chips = bill_of(sharing.one_each), listed(_chip_types(sharing.one_each))
+        bill = bill_of(sharing.one_each)
+        chips = dict.fromkeys(pool.plan.scenario.hardware.id for pool in sharing.one_each)
         is_same = bill == bill_of(pools)
-        costs = "cost the same as this plan" if is_same else f"need {bill} ({chips})"
+        costs = "cost the same as this plan" if is_same else f"need {bill} ({listed([*chips])})"
         yield f"{part}a pool for each class would {costs}"
 
 
@@ -194,10 +195,6 @@ def bill_of(pools: Sequence[ReplicaPool]) -> str:
     chips = many(sum(pool.chips for pool in pools), "chip")
     usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
     return chips if usd is None else f"{chips}, ${dollars(usd)} per month"
-
-
-def _chip_types(pools: Pools) -> list[str]:
-    return [*dict.fromkeys(pool.plan.scenario.hardware.id for pool in pools)]
 
 
 _HALF = 0.5
