@@ -21,7 +21,7 @@ from fastcalc.features.measure import validate as validate_command
 from fastcalc.features.plan.planned_fleet import Verdict
 from tests import helpers
 
-gc.set_threshold(20_000, 10, 5)  # answers refer to themselves, and hold arrays until collected
+gc.set_threshold(50_000, 10, 10)  # answers refer to themselves, and hold arrays until collected
 
 if sys.platform == "win32":  # these need bash, signals, pipes or symbolic links
     collect_ignore = [

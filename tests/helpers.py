@@ -168,12 +168,18 @@ def form(command: str, request: Request) -> str:
     return ""
 
 
-def answer_once(command: str, request: Request, notes: Sequence[str] = ()) -> Any:
-    """Answer a request, or give the answer again where only its presentation differs."""
+def answer_once(
+    command: str, request: Request, notes: Sequence[str] = (), *, files_are_kept: bool = False
+) -> Any:
+    """Answer a request, or give the answer again where only its presentation differs.
+
+    Files that a request names may change between two tests, unless they are kept.
+    """
     fields = {name: repr(value) for name, value in request.values.items()}
     words = [command, *(f"{name}={fields[name]}" for name in fields if name not in PRESENTATION)]
     key = " ".join([*words, form(command, request)])
-    if notes or any(FILE.search(word.strip("'\"")) or "Path(" in word for word in words):
+    names_files = any(FILE.search(word.strip("'\"")) or "Path(" in word for word in words)
+    if notes or (names_files and not files_are_kept):
         return answer_to(command, request, notes)
     if key not in answers:
         answer = answer_to(command, request)

@@ -5,18 +5,18 @@ import io
 import json
 import re
 import unicodedata
+from functools import partial
 
 import pytest
 import yaml
 
+from fastcalc.cli import lazy_commands
 from fastcalc.features.fastmode import records as fastmode
 from fastcalc.features.plan import columns as plan_columns
 from fastcalc.kit.answer import console
 from fastcalc.kit.answer import point_records as records
 from fastcalc.written import csv_cell, line, to_csv, to_json, to_markdown, visible
-from tests.helpers import sweep, thorough
-
-from .helpers import ROOT, loaded, run
+from tests.helpers import ROOT, answer_once, loaded, run, sweep, thorough
 
 # clear the screen, a bar, right-to-left, C1's own introducer, no width, and the next line
 BAD = "=1+1\x1b[2J|\u202e\x9b31m\u200b\ufeff\\|\r\nb"
@@ -27,6 +27,9 @@ NUMBER = re.compile(r"-?[0-9.,]+(e[+-]?[0-9]+)?")
 
 @pytest.fixture
 def fastcalc(capsys, monkeypatch):
+    """A command, answered once for all formats: no test changes the files that it reads."""
+    kept = partial(answer_once, files_are_kept=True)
+    monkeypatch.setattr(lazy_commands, "answer_to", kept)
     return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
 
 

@@ -568,7 +568,7 @@ ANSWERS = {
 """Answers that say something of what to give."""
 
 
-SLOW = ("slow start", "curve")
+SLOW = ("slow start", "curve", "busy")
 
 
 @pytest.mark.parametrize(

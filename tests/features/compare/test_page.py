@@ -29,10 +29,18 @@ def fastcalc(capsys, monkeypatch, tmp_path):
     return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
 
 
+@pytest.fixture(scope="module")
+def pages():
+    """Pages that were written, by name."""
+    return {}
+
+
 @pytest.fixture
-def page(fastcalc, tmp_path):
-    assert fastcalc("report", *ASKED, "-o", "report.html").code == 0
-    return (tmp_path / "report.html").read_text()
+def page(fastcalc, tmp_path, pages):
+    if "report" not in pages:
+        assert fastcalc("report", *ASKED, "-o", "report.html").code == 0
+        pages["report"] = (tmp_path / "report.html").read_text()
+    return pages["report"]
 
 
 class Reader(HTMLParser):
