@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
+from operator import is_
 
 import numpy as np
 
@@ -196,6 +197,9 @@ class Decision:
     unknown: Counter[str] = field(default_factory=Counter)
     terms: str = ""
     expected: "Decision | None" = None
+    _ordered: tuple[list[Plan], list[Plan], list[Plan]] = field(
+        default=([], [], []), init=False, repr=False, compare=False
+    )
 
     def add(self, decision: "Decision") -> None:
         """Add the deployments of another decision."""
@@ -244,13 +248,16 @@ class Decision:
     @property
     def in_order(self) -> list[Plan]:
         """The best plan of each variant, in order. Plans that may not lead come last."""
-        return sorted(self.best_by_variant.values(), key=self._order)
+        plans = list(self.best_by_variant.values())
+        if len(plans) != len(self._ordered[0]) or not all(map(is_, plans, self._ordered[0])):
+            ordered = sorted(plans, key=self._order)
+            self._ordered = plans, ordered, [*filter(self.may_lead, ordered)] or ordered
+        return self._ordered[1]
 
     @property
     def plans(self) -> list[Plan]:
         """The plans that may lead, in order, or all plans if none may."""
-        ordered = self.in_order
-        return [plan for plan in ordered if self.may_lead(plan)] or ordered
+        return self._ordered[2] if self.in_order else []
 
     @property
     def in_fewer_bits(self) -> list[Plan]:

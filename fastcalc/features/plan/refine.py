@@ -93,19 +93,19 @@ def gaps_of(scored: Sequence[Scored]) -> Gaps:
         priority = -group.batch
         if is_idle:
             priority = group.cost if service.rate is None else -group.throughput
-        best = group.best_of_rows(priority)
-        is_disaggregated, rows = np.full(len(best), bool(group.pools)), group.layout[best]
-        batch = group.batch[best]
-        below, above = group.tried_around(best)
+        indices = group.best_of_rows(priority)
+        is_disaggregated, rows = np.full(len(indices), bool(group.pools)), group.layout[indices]
+        batch = group.batch[indices]
+        below, above = group.tried_around(indices)
         if is_idle:
             share = np.minimum(below, batch**2 / above) / batch
-            cost = _lowest_costs_at_random(group, best, share)
+            cost = _lowest_costs_at_random(group, indices, share)
             gaps_found += [
                 (cost, rows, below, batch, is_disaggregated),
                 (cost, rows, batch, above, is_disaggregated),
             ]
         else:
-            gaps_found.append((_lowest_costs(group, best), rows, batch, above, is_disaggregated))
+            gaps_found.append((_lowest_costs(group, indices), rows, batch, above, is_disaggregated))
         # A batch below the best may serve the same load with fewer sequences.
         if service.rate is not None:
             at = group.first_of_pools(group.cheapest)

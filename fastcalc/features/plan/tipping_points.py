@@ -205,17 +205,17 @@ def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
     second, service = decision.runner_up, decision.service
     if second is None or service.objective != "usd" or service.is_fleet:
         return None, None
-    best = decision.plans[0]
-    if decision.may_lead(best) and not decision.may_lead(second):
+    cheapest = decision.plans[0]
+    if decision.may_lead(cheapest) and not decision.may_lead(second):
         return None, None
-    ours, theirs = (plan.scenario.hardware.id for plan in (best, second))
+    ours, theirs = (plan.scenario.hardware.id for plan in (cheapest, second))
     charged = service.api_request_usd
     api = inf if charged is None or not service.rate else charged * service.rate * 3600.0
-    above = break_even_price(best, ours, second.cost, second.cost * share_of_cost(second, ours))
-    least, of_theirs = best.cost, best.cost * share_of_cost(best, theirs)
-    if api < least:
-        least, of_theirs = api, 0.0
-    below = break_even_price(second, theirs, least, of_theirs)
+    above = break_even_price(cheapest, ours, second.cost, second.cost * share_of_cost(second, ours))
+    lowest, of_theirs = cheapest.cost, cheapest.cost * share_of_cost(cheapest, theirs)
+    if api < lowest:
+        lowest, of_theirs = api, 0.0
+    below = break_even_price(second, theirs, lowest, of_theirs)
     return None if api < second.cost else above, below
 
 
