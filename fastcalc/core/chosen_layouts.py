@@ -211,8 +211,9 @@ def _chosen(
     estimates : the estimates of the candidate layouts, in order
     """
     candidates = [choice.best(next(estimates) if choice.tried else None) for choice in choices]
-    if len(candidates) == 1 and choices[0].is_everywhere:
-        return candidates[0]
+    is_here = choices[0].is_here if len(choices) == 1 else np.zeros(1, dtype=bool)
+    if is_here is None or (is_here.ndim == 1 and is_here.all()):
+        return candidates[0]  # all batches use the same number of chips
     site, rows = question.site, np.shape(question.site.reserved_tokens)[:1]
     shape = (*rows, *np.atleast_1d(question.batches).shape)
     layouts, positions = [site.counted(Layout())], np.zeros(shape, dtype=np.intp)
@@ -275,12 +276,6 @@ class _Choice:
     holds: Bools
     tried: Evaluation | None
     is_here: Bools | None = None
-
-    @property
-    def is_everywhere(self) -> bool:
-        """Whether all batches use this number of chips."""
-        is_here = self.is_here
-        return is_here is None or (is_here.ndim == 1 and bool(is_here.all()))
 
     def best(self, estimate: Estimate | None) -> Chosen:
         """Choose the layout with the highest throughput for each batch."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import ArrayLike, Bools, Floats
+from fastcalc.formulas.types import ArrayLike, Bools
 
 _BITS = 36
 """The significant bits of a mantissa: numbers that differ by less than about 1e-11 are equal.
@@ -25,16 +25,12 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     [True, True, False, False]
     """
     shape = np.shape(gain)
-    gains, costs = (_rounded(np.asarray(values, float).ravel()) for values in (gain, cost))
+    mantissas, exponents = np.frexp(np.array([np.ravel(gain), np.ravel(cost)], float))
+    # Fewer digits, so that two computations of one number agree.
+    gains, costs = np.ldexp(np.round(np.ldexp(mantissas, _BITS)), exponents - _BITS)
     order = np.lexsort((np.arange(gains.size), costs, -gains))
     order = order[(np.isfinite(gains) & np.isfinite(costs))[order]]
     cheapest_before = np.minimum.accumulate(np.concatenate([[np.inf], costs[order]]))[:-1]
     is_best = np.zeros(gains.shape, dtype=bool)
     is_best[order[costs[order] < cheapest_before]] = True
     return is_best.reshape(shape)
-
-
-def _rounded(values: Floats) -> Floats:
-    """Round values to fewer digits, so that two computations of one number agree."""
-    mantissa, exponent = np.frexp(values)
-    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))

@@ -169,7 +169,14 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
     moved: ArrayLike = sum(read)
     memory = _read_time(terms, read)
     flops, compute = _multiplied(terms, rows, tokens)
-    sent, link = _sent(terms, tokens)
+    sent: ArrayLike = 0.0
+    link: ArrayLike = inf
+    if not is_nothing(terms.sent_width):
+        # Half a ring all-reduce, or one hop per token.
+        message = tokens * terms.sent_width * NARROWEST_ACTIVATION_BYTES
+        reduced = all_reduce_bytes(ranks=terms.tp_chips, message=message) / 2.0
+        hop = terms.hops * (message / terms.hop_replicas)
+        sent, link = where(terms.tp_chips > 1, terms.reductions * reduced, hop), terms.link
     return Bound(
         Component(
             "bound",
@@ -277,13 +284,3 @@ def _rates(
             ]
     dense, head, experts, caches = rates
     return dense, head, experts, caches, np.maximum(dense, head)
-
-
-def _sent(terms: BoundTerms, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
-    """Count the bytes that must cross links: half a ring all-reduce, or one hop per token."""
-    if is_nothing(terms.sent_width):
-        return 0.0, inf
-    message = tokens * terms.sent_width * NARROWEST_ACTIVATION_BYTES
-    reduced = all_reduce_bytes(ranks=terms.tp_chips, message=message) / 2.0
-    hop = terms.hops * (message / terms.hop_replicas)
-    return where(terms.tp_chips > 1, terms.reductions * reduced, hop), terms.link

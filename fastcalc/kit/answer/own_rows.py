@@ -161,7 +161,7 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
             ordered = sorted(scores, key=lambda score: (-score.row.decode_share, score.row.batch))
             shown = [record_tables.row(_ROWS, score) for score in evenly(ordered, _SHOWN)]
             page += [*record_tables.tables(_ROWS, [shown], width), ""]
-        beliefs = list(_beliefs(deployment, scores))
+        beliefs = _beliefs(deployment, scores)
         page += [record_tables.table(_BELIEFS, beliefs, width), Notes(_notes(scores)), ""]
     further = len(deployments) - _DEPLOYMENTS
     if further > 0:

@@ -223,20 +223,19 @@ def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
 
 def drafters(outcomes: Sequence[Outcome]) -> dict[str, str]:
     """Describe the draft model of each model, and its cost."""
-    return {outcome.scenario.model.id: _drafter(outcome.scenario) for outcome in outcomes}
-
-
-def _drafter(scenario: Scenario) -> str:
-    draft, cost = scenario.memory.draft, "the time of one layer"
-    if draft:
-        name, cost = draft.name, "one of its steps"
-    elif scenario.model.mtp:
-        name = "its own multi-token-prediction module"
-    else:
-        name = "a one-layer head (assumed)"
-    if scenario.engine.is_bound:
-        cost = f"no time under {scenario.engine.id}, which leaves out drafting"
-    return f"drafted by {name}; each draft token costs {cost}"
+    by_model: dict[str, str] = {}
+    for scenario in (outcome.scenario for outcome in outcomes):
+        draft, cost = scenario.memory.draft, "the time of one layer"
+        if draft:
+            name, cost = draft.name, "one of its steps"
+        elif scenario.model.mtp:
+            name = "its own multi-token-prediction module"
+        else:
+            name = "a one-layer head (assumed)"
+        if scenario.engine.is_bound:
+            cost = f"no time under {scenario.engine.id}, which leaves out drafting"
+        by_model[scenario.model.id] = f"drafted by {name}; each draft token costs {cost}"
+    return by_model
 
 
 def plainly(record: Record) -> Record:
