@@ -13,7 +13,7 @@ from fastcalc.features.decide.choice import Axis, BreakEven, Choice, Contender, 
 from fastcalc.features.decide.options import _point
 from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.request import Decide
-from fastcalc.features.decide.rows import COLUMNS
+from fastcalc.features.decide.rows import COLUMNS, Row
 from fastcalc.kit.answer.parts import Notes
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
@@ -63,24 +63,39 @@ def test_columns_of_an_objective_and_its_key_figure(objective, shared, keys, fig
     assert [column.key for column in columns[1:] if column != plain[column.key]] == [figure]
 
 
+def with_flips(answer, count=5):
+    """Have an answer break even at the doubles of some values."""
+    flips = [
+        BreakEven(f"fast.{name}", 10.0, 10.0 * 2.0**index, "slow", is_above=True)
+        for index, name in enumerate(("price", "speed", "plan", "quota", "input-price")[:count], 1)
+    ]
+    answer.__dict__["flips"] = flips
+    return answer
+
+
 def test_a_page_shows_four_break_evens_and_three_notes_unless_all_are_asked_for():
-    """Three remarks, an uncounted input and what is assumed: more than three notes."""
-    answer = answered(told=(["one."], ["two.", "three."], ["four."]))
-    notes, flips = [*answer.notes()], answer.nearest_flips
+    """Two remarks, an uncounted input, a warning and what is assumed: more than three notes."""
+    answer = with_flips(answered(told=(["one."], ["two.", "three."], ["four."])))
+    notes = [*answer.notes()]
     assert len(notes) > 4
     *_, few = answer.page(Screen(100))
     *_, all_notes = answer.page(Screen(100, notes=True))
     assert isinstance(few, Notes)
-    said = [str(line) for line in few.lines]
-    assert any("one." in line for line in said)
-    assert not any("four." in line for line in said)
-    hint = f" prints {len(notes) - 3} more notes."
-    assert as_flags(said[-1]).endswith(hint if len(flips) <= 4 else hint.strip())
-    assert any("four." in str(line) for line in all_notes.lines)
-    assert not any(" prints " in str(line) for line in all_notes.lines)
+    few_lines, all_lines = " ".join(map(str, few.lines)), " ".join(map(str, all_notes.lines))
+    assert "one." in few_lines
+    assert "four." not in few_lines
+    hint = f" prints 1 more tipping point and {len(notes) - 3} more notes."
+    assert as_flags(few_lines).endswith(hint)
+    assert "four." in all_lines
+    assert " prints " not in all_lines
+    # At 16 times as much, and at 32 times only where all are shown.
+    assert ("$160" in few_lines or "160 " in few_lines, "320" in few_lines) == (True, False)
+    assert "320" in all_lines
+    *_, four = with_flips(answered(), 4).page(Screen(100))
+    assert "tipping point" not in " ".join(map(str, four.lines))
     # A map leaves room for one.
-    *_, drawn = answered(winners=MAP, told=(["one."], ["two.", "three."], [])).page(Screen(100))
-    assert not any("two." in str(line) for line in drawn.lines)
+    *_, drawn = with_flips(answered(winners=MAP, told=(["one."], ["two."], []))).page(Screen(100))
+    assert "two." not in " ".join(map(str, drawn.lines))
 
 
 def test_break_evens_are_ordered_by_ratio_whichever_way_a_number_moves():
@@ -227,3 +242,14 @@ def test_a_repair_takes_its_time_after_each_failed_run():
     """10 s of tokens, 5 s to check, and one of four runs is repaired in 60 s."""
     asked = Terms(speed=100.0, accuracy=0.75, check=5.0, repair=60.0)
     assert float(prospect(run_of(asked), asked).seconds) == pytest.approx(30.0)
+
+
+def test_amounts_in_dollars_rest_on_the_price_of_a_chip(monkeypatch):
+    def listed():
+        (fast, _) = answered().records()
+        return fast["low_confidence"]
+
+    assert not listed()
+    monkeypatch.setattr(Row, "is_uncertain", True)
+    assert {"usd_per_mtok_output", "usd_to_success", "usd_a_month"} <= set(listed())
+    assert all("usd" in key for key in listed())

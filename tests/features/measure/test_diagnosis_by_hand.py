@@ -12,7 +12,9 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.errors import InputError
 from fastcalc.evidence.start_log import StartLog
+from fastcalc.features.measure.diagnose import _started
 from fastcalc.features.measure.diagnosis import belief as beliefs
 from fastcalc.features.measure.diagnosis.belief import GRID, Belief, Hypothesis, believe, parts_of
 from fastcalc.features.measure.diagnosis.diagnose import Diagnosis, _few_enough
@@ -722,3 +724,28 @@ def test_memory_and_tokens_of_a_start_have_a_range():
     assert replace(found, log=StartLog("vllm", tokens=1000)).held == pytest.approx(
         131_072_000, rel=1e-3
     )
+
+
+def test_a_limit_on_sequences_leaves_memory_without_requests():
+    """2,000 tokens of 128 KiB are 250 MiB: 100 GiB have room for 409.6, 50 GiB for 204.8."""
+    for held, room in ((None, 409.6), (50.0, 204.8)):
+        found = start(available=held and held * GIB)
+        cause = found._of_sequence_limit(64.0, "max_num_seqs")
+        assert cause.times == pytest.approx(room / 64.0)
+        assert cause.sentence.endswith(
+            f"64 concurrent requests, and its memory has room for {room:.0f}"
+        )
+    # Of more than there is room for, fewer limit nothing.
+    assert start()._of_sequence_limit(500.0, "max_num_seqs").times == 1.0
+
+
+@every("weights,is_refused", [(None, False), (5.0, False), (40.0, True)])
+def test_weights_and_caches_of_a_log_fit_the_chip(weights, is_refused):
+    """70 GiB of caches and 5 GiB of weights fit 80 GiB; with 40 GiB they do not."""
+    scenario = start().scenario
+    log = StartLog("vllm", settings={}, available=70.0 * GIB, weights=weights and weights * GIB)
+    if is_refused:
+        with pytest.raises(InputError, match=r"the log has 110\.0 GiB of memory on a chip"):
+            _started(log, scenario)
+    else:
+        assert _started(log, scenario).log is log

@@ -1,10 +1,12 @@
 """Sentences and rows of a validation from made-up predictions."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 from fastcalc.evidence.earlier import ChipChange
-from fastcalc.evidence.score import Group
+from fastcalc.evidence.score import SRAM, Group
 from fastcalc.evidence.validate import Validation
+from fastcalc.features.measure import accuracy_chart
 from fastcalc.features.measure import validation as page
 from fastcalc.features.measure.validation import ValidationAnswer
 from tests.helpers import every
@@ -157,3 +159,19 @@ def test_the_headline_of_a_validation(above, verb):
         f"80% ranges contain 80% of them; {verb} the hardware bound."
     )
     assert ", except" not in scope
+
+
+def test_a_chart_groups_predictions_by_what_their_fit_has_seen(monkeypatch):
+    """Few SRAM machines set their own engines; a host holds weights of some others."""
+    monkeypatch.setattr(accuracy_chart, "accuracy", dict)
+    chip, wafer = (SimpleNamespace(part=part) for part in ("GPU", SRAM))
+    alone, hosted = (
+        SimpleNamespace(point=SimpleNamespace(is_offloaded=held)) for held in (False, True)
+    )
+    aside = SimpleNamespace(
+        fitted=SimpleNamespace(predictions=[chip, wafer]),
+        held_out=SimpleNamespace(predictions=[alone, hosted]),
+    )
+    answer = ValidationAnswer(request=None, validation=Validation([chip], (), ()), aside=aside, changes=None)  # fmt: skip
+    assert [*answer.accuracy_chart().values()] == [[chip], [alone], [hosted], [wafer]]
+    assert replace(answer, aside=None).accuracy_chart() == {"": [chip]}
