@@ -70,6 +70,10 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     behind = publishers_behind(left_out, evidence.publisher)
     unseen = unseen_kinds(left_out, evidence.publisher)
     widths = learned(left_out, blind, unseen, behind)
+    architectures = defaultdict(set)
+    for deployment in rows.deployments:
+        naming = (e.id for e in family.chain(deployment.engine.id) if e.fitted_architectures)
+        architectures[next(naming, "")].add(deployment.hardware.architecture or "")
     return Calibration(
         family=family,
         values=np.exp(logs),
@@ -77,7 +81,7 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
         publishers=publishers_of(fit, logs, evidence),
         widths=widths,
         kinds=fitted_kinds,
-        architectures=_architectures_of(rows, family),
+        architectures=({owner: sorted(names - {""}) for owner, names in architectures.items()}),
         prefill_chips=_prefill_chips(left_out, evidence),
         left_out=[
             prediction
@@ -136,12 +140,3 @@ def _prefill_chips(predictions: Sequence[Prediction], evidence: Evidence) -> dic
         if len(names) >= ENOUGH:
             chips[engine].append(chip)
     return chips
-
-
-def _architectures_of(rows: StackedPoints, family: ParameterFamily) -> dict[str, list[str]]:
-    """List the fitted architectures, by the engine file that names them."""
-    architectures = defaultdict(set)
-    for deployment in rows.deployments:
-        naming = (e.id for e in family.chain(deployment.engine.id) if e.fitted_architectures)
-        architectures[next(naming, "")].add(deployment.hardware.architecture or "")
-    return {owner: sorted(names - {""}) for owner, names in architectures.items()}

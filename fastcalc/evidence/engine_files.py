@@ -10,7 +10,7 @@ from fastcalc.catalogue.schema.engines import HalfWidths
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
-from fastcalc.evidence.parameters import FIT, FittedValue
+from fastcalc.evidence.parameters import FIT
 from fastcalc.evidence.score import groups_of
 from fastcalc.quoting import yaml_text
 from fastcalc.written import many
@@ -71,18 +71,6 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
         if isinstance(width, HalfWidths)
     }
     numbers["unseen"] = f"{widths.unseen:g}"
-    fitted_on = _fitted_on(engine, calibration)
-    return {
-        **({"fitted_on": yaml_text(fitted_on)} if fitted_on else {}),
-        "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
-        "fitted_kinds": _mapped({phase: _listed(names) for phase, names in fitted_kinds.items()}),
-        "prefill_chips": _listed(calibration.prefill_chips.get(engine.id, ())),
-        "range_widths": _mapped(numbers | {"basis": yaml_text(widths.basis)}),
-    }
-
-
-def _fitted_on(engine: Engine, calibration: Calibration) -> str | None:
-    """Write a sentence on the measurements of a fit, or return None if there are none."""
     family = calibration.family
     is_first = engine.id == family.nodes[0].engine
     parent = family.engines[engine.extends] if engine.extends else None
@@ -93,17 +81,26 @@ def _fitted_on(engine: Engine, calibration: Calibration) -> str | None:
         or (is_first and engine in family.chain(prediction.engine_used))
     ]
     if not rows or not (parent or is_first):
-        return None
-    own = groups_of(rows)[0]
-    points = f"{own.count:,} published measurements from {many(own.sources, 'source')}"
-    if parent is None:
-        return (
-            f"{points}, all GPU engines together ({_EVIDENCE}); held-out publishers: median error "
-            f"{own.median_factor:.2f}, 90% within {own.p90_factor:.2f}"
-        )
-    whose = parent.name if parent.extends else "all GPU engines"
-    has_own = any(node.engine == engine.id for node in family.nodes)
-    return f"{points}, with the values of {whose}{' as prior' * has_own} ({_EVIDENCE})"
+        fitted_on = None
+    else:
+        own = groups_of(rows)[0]
+        points = f"{own.count:,} published measurements from {many(own.sources, 'source')}"
+        if parent is None:
+            fitted_on = (
+                f"{points}, all GPU engines together ({_EVIDENCE}); held-out publishers: median "
+                f"error {own.median_factor:.2f}, 90% within {own.p90_factor:.2f}"
+            )
+        else:
+            whose = parent.name if parent.extends else "all GPU engines"
+            has_own = any(node.engine == engine.id for node in family.nodes)
+            fitted_on = f"{points}, with the values of {whose}{' as prior' * has_own} ({_EVIDENCE})"
+    return {
+        **({"fitted_on": yaml_text(fitted_on)} if fitted_on else {}),
+        "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
+        "fitted_kinds": _mapped({phase: _listed(names) for phase, names in fitted_kinds.items()}),
+        "prefill_chips": _listed(calibration.prefill_chips.get(engine.id, ())),
+        "range_widths": _mapped(numbers | {"basis": yaml_text(widths.basis)}),
+    }
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -182,7 +179,10 @@ def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
     ):
         indent, block = ("    ", f"  {node.group}:") if node.group else ("  ", "parameters:")
         written = fit.base.on(node.group).given[node.name]
-        number = f"value: {in_unit(written, value)}, band: {_band(node, value)}"
+        low, high = node.band or (value, value)
+        limit = PARAMETERS[node.name].reader.limit.maximum
+        low, high = min(low, value / 1.01), max(high, value * 1.01)  # the bounds are rounded
+        number = f"value: {in_unit(written, value)}, band: [{low:.3g}, {min(high, limit):.3g}]"
         text = f"{indent}{node.name}: {{{number}, source: {FIT}}}"
         values.setdefault(block, []).append(text)
     lines = []
@@ -191,11 +191,3 @@ def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
             lines.append("architectures:")
         lines += [block, *texts]
     return [*sources, *lines, ""]
-
-
-def _band(node: FittedValue, value: float) -> str:
-    """Format the plausible range of a value in a user's engine file. [SI]"""
-    low, high = node.band or (value, value)
-    limit = PARAMETERS[node.name].reader.limit.maximum
-    low, high = min(low, value / 1.01), max(high, value * 1.01)  # the bounds are rounded
-    return f"[{low:.3g}, {min(high, limit):.3g}]"

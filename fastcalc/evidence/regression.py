@@ -175,7 +175,14 @@ class Fit:
         def loss(squares: Floats) -> Floats:
             limit = np.full(squares.shape, np.inf)
             limit[:points] = (HUBER * weights[is_used] * NOISE) ** 2
-            return _huber(squares, limit)
+            inside = squares <= limit
+            safe = np.where(inside, 1.0, squares)
+            bound = np.where(np.isfinite(limit), limit, 0.0)
+            loss = np.where(inside, squares, 2.0 * np.sqrt(bound * safe) - bound)
+            slope = np.where(inside, 1.0, np.sqrt(bound / safe))
+            return np.stack(
+                [loss, slope, np.where(inside, 0.0, -0.5 * np.sqrt(bound) * safe**-1.5)]
+            )
 
         solution = least_squares(
             errors,
@@ -204,12 +211,3 @@ class Fit:
             of_label = labels == label
             residuals[of_label] = self.residuals(self.solve(is_used & ~of_label, near))[of_label]
         return residuals
-
-
-def _huber(squares: Floats, limit: Floats) -> Floats:
-    inside = squares <= limit
-    safe = np.where(inside, 1.0, squares)
-    bound = np.where(np.isfinite(limit), limit, 0.0)
-    loss = np.where(inside, squares, 2.0 * np.sqrt(bound * safe) - bound)
-    slope = np.where(inside, 1.0, np.sqrt(bound / safe))
-    return np.stack([loss, slope, np.where(inside, 0.0, -0.5 * np.sqrt(bound) * safe**-1.5)])

@@ -49,10 +49,12 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     names = next((names for names in lists if isinstance(names, list)), [])
     served = [name for name in names if isinstance(name, str)]
     served += [model.text("name") for model in config.within("models").mappings("items")]
+    statistics = record.within("benchmark_duration")
+    duration = statistics.number("avg")
     yield ServedRun(
         program="AIPerf" if "request_count" in record.data else "GenAI-Perf",
         completed=None if completed is None else int(completed),
-        seconds=_seconds(record.within("benchmark_duration")),
+        seconds=None if duration is None else duration * _unit(statistics, "s"),
         prompt=record.within("input_sequence_length").number("avg") or 0.0,
         output=record.within("output_sequence_length").number("avg") or 0.0,
         arrivals=_arrivals(config),
@@ -79,11 +81,6 @@ def _unit(statistics: Record, unstated: str) -> float:
 
 def _times(statistics: Record) -> Times:
     return times_in(statistics, unit=_unit(statistics, "ms"), mean=statistics.number("avg"))
-
-
-def _seconds(statistics: Record) -> float | None:
-    duration = statistics.number("avg")
-    return None if duration is None else duration * _unit(statistics, "s")
 
 
 def _arrivals(config: Record) -> Arrivals:

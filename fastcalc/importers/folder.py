@@ -25,7 +25,8 @@ def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str
     files without one of `SUFFIXES` are not read. Raises InputError if a file cannot be read, or if
     there are no files or too many.
     """
-    files = sorted(_files(folder))
+    below = files_below(folder, "name a folder of results in it")
+    files = sorted(path for path in below if path.suffix in SUFFIXES and path.is_file())
     if not files:
         raise InputError(f"{shown(folder, 200)} contains no {', '.join(SUFFIXES)}")
     if len(files) > MOST_FILES:
@@ -50,11 +51,6 @@ def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str
             f"result of {PROGRAMS}"
         )
     return gathered(str(folder), points, faults, foreign.skipped, uncounted=foreign.unlisted)
-
-
-def _files(folder: Path) -> list[Path]:
-    files = files_below(folder, "name a folder of results in it")
-    return [path for path in files if path.suffix in SUFFIXES and path.is_file()]
 
 
 def _points(path: Path, catalogue: Catalogue) -> Points | None:

@@ -144,7 +144,30 @@ def read_header(path: Path) -> GgufHeader:
     for item in pieces:
         file_pairs, listed = _read(item)
         pairs, tensors = file_pairs | pairs, [*tensors, *listed]
-    return _summed(path, pairs, tensors)
+    amounts: dict[str, dict[NumberFormat, float]] = defaultdict(lambda: defaultdict(float))
+    vocabulary, total = None, 0.0
+    for name, shape, type_id in tensors:
+        parameters = float(prod(shape))
+        total += parameters
+        if name == "token_embd.weight" and len(shape) == 2:
+            vocabulary = shape[1]
+        group = next((group for group, names in _GROUPS if re.search(names, name)), None)
+        if group is None or len(shape) < 2:
+            continue
+        if type_id not in _TYPES:
+            raise InputError(
+                f"{path}: tensor '{shown(name, 60)}' has the unsupported type {type_id}; give the "
+                f"model's config.json with {option('weights')} FORMAT"
+            )
+        amounts[group][number_format(_TYPES[type_id])] += parameters
+    return GgufHeader(
+        pairs=pairs,
+        stored={group: mixed_format(of.items()) for group, of in amounts.items()},
+        sizes={group: sum(of.values()) for group, of in amounts.items()},
+        parameters=total,
+        names=frozenset(name for name, _, _ in tensors),
+        vocabulary=vocabulary,
+    )
 
 
 def _read(path: Path) -> tuple[dict[str, Json], list[tuple[str, list[int], int]]]:
@@ -172,32 +195,3 @@ def _tensor(stream: _Stream) -> tuple[str, list[int], int]:
     type_id = stream.number("I")
     stream.number("Q")  # offset of its data
     return name, shape, type_id
-
-
-def _summed(
-    path: Path, pairs: dict[str, Json], tensors: list[tuple[str, list[int], int]]
-) -> GgufHeader:
-    amounts: dict[str, dict[NumberFormat, float]] = defaultdict(lambda: defaultdict(float))
-    vocabulary, total = None, 0.0
-    for name, shape, type_id in tensors:
-        parameters = float(prod(shape))
-        total += parameters
-        if name == "token_embd.weight" and len(shape) == 2:
-            vocabulary = shape[1]
-        group = next((group for group, names in _GROUPS if re.search(names, name)), None)
-        if group is None or len(shape) < 2:
-            continue
-        if type_id not in _TYPES:
-            raise InputError(
-                f"{path}: tensor '{shown(name, 60)}' has the unsupported type {type_id}; give the "
-                f"model's config.json with {option('weights')} FORMAT"
-            )
-        amounts[group][number_format(_TYPES[type_id])] += parameters
-    return GgufHeader(
-        pairs=pairs,
-        stored={group: mixed_format(of.items()) for group, of in amounts.items()},
-        sizes={group: sum(of.values()) for group, of in amounts.items()},
-        parameters=total,
-        names=frozenset(name for name, _, _ in tensors),
-        vocabulary=vocabulary,
-    )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fastcalc.importers import vllm
-from fastcalc.importers.json_records import NoRunError, Record, Stated
+from fastcalc.importers.json_records import NoRunError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times
 from fastcalc.importers.setup import engine_named
 
@@ -40,6 +40,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     chips, layout = _layout(record)
     rate = measured.number("output_tput_per_gpu")
     method = (record.text("spec_decoding") or record.text("spec_method")).lower()
+    called = record.text("decode_hw") or record.text("hw") or record.text("hardware")
     run = ServedRun(
         program="InferenceX",
         completed=None,
@@ -56,7 +57,12 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         weight_bits=_BITS.get(record.text("precision").lower()),
         date=record.text("date")[:10],
         names=(record.text("model"),),
-        stated=_stated(record, layout),
+        stated={
+            **layout,
+            "hardware": _CHIPS.get(called.lower().partition("-")[0], called),
+            "engine": engine_named(record.text("framework")),
+            "weights": _WEIGHTS.get(record.text("precision").lower()),
+        },
         remarks=(shown_image(record),),
     )
     if is_split:
@@ -86,13 +92,3 @@ def _layout(record: Record) -> tuple[int | None, dict[str, int | None]]:
     is_data_parallel = str(record.data.get(f"{prefix}dp_attention")).lower() == "true"
     ranks, copies = (1, chips // pp) if is_data_parallel else (tp, chips // (tp * pp))
     return chips, {"chips": chips, "tp": ranks, "pp": pp, "dp": copies, "ep": ep}
-
-
-def _stated(record: Record, layout: dict[str, int | None]) -> Stated:
-    called = record.text("decode_hw") or record.text("hw") or record.text("hardware")
-    return {
-        **layout,
-        "hardware": _CHIPS.get(called.lower().partition("-")[0], called),
-        "engine": engine_named(record.text("framework")),
-        "weights": _WEIGHTS.get(record.text("precision").lower()),
-    }

@@ -237,7 +237,8 @@ class _StartReader:
             return
         is_header = _has(line, _HEADERS)
         ended = self.start and (
-            (self.start.tokens is not None and is_header) or self._is_again(line)
+            (self.start.tokens is not None and is_header)
+            or (self.start is not None and bool(self.start.stopped) and _has(line, _RESTARTS))
         )
         if self.start is None or ended:
             self.start = StartLog(_program_of(line) or program)
@@ -259,10 +260,6 @@ class _StartReader:
                 if field == "blocks":
                     field, value = "tokens", float(value) * (start.number("block_size") or _BLOCK)
                 setattr(start, field, int(value) if field == "tokens" else value)
-
-    def _is_again(self, line: str) -> bool:
-        """Check whether a new start begins after a failed one."""
-        return self.start is not None and bool(self.start.stopped) and _has(line, _RESTARTS)
 
     def _read_stop(self, start: StartLog, line: str) -> None:
         """Read the error that ends a start: the first one, which causes the others."""

@@ -317,39 +317,36 @@ def _time(value: object, key: str, location: _Place) -> float:
 
 def _csv_requests(file: str, stream: BufferedReader) -> _Requests:
     try:
-        return _read_csv(CsvRows(file, lines_of(file, stream), refuse))
+        rows = CsvRows(file, lines_of(file, stream), refuse)
+        lines, requests = iter(rows), _Requests(rows.file)
+        _, header = next(lines, (1, []))
+        names = [name.strip() for name in header]
+        fields = fields_of(names)
+        if fields is None:
+            columns_found = ", ".join(shown(name, 30) for name in names[:4])
+            why = f"no trace has columns {columns_found}" if columns_found else "the file is empty"
+            raise InputError(f"{rows.file}:1:1: {why}; {known_fields()}")
+        requests.fields = fields
+        requests.arrival, requests.unit = arrival_field(fields, names)
+        columns = [names.index(name) for name in (fields.prompt, fields.output)]
+        arrival = names.index(requests.arrival) if requests.arrival in names else None
+        clock = _Clock()
+        for line, row in lines:
+            try:
+                prompt, output = (_cell(row, column) for column in columns)
+                requests.add(prompt, output, None if arrival is None else clock.read(row[arrival]))
+            except (ValueError, IndexError):
+                says = f"'{shown(','.join(row), 40)}' is not a time and two whole numbers of tokens"
+                requests.refuse_row(
+                    InputError(
+                        str(rows.fault(line, 0, f"{says}; write for example {_EXAMPLES['.csv']}"))
+                    )
+                )
+        if clock.first is not None:
+            requests.unit, requests.is_dated = 1.0, True
+        return requests
     except NoTextError as error:
         raise InputError(str(error)) from error
-
-
-def _read_csv(rows: CsvRows) -> _Requests:
-    lines, requests = iter(rows), _Requests(rows.file)
-    _, header = next(lines, (1, []))
-    names = [name.strip() for name in header]
-    fields = fields_of(names)
-    if fields is None:
-        columns_found = ", ".join(shown(name, 30) for name in names[:4])
-        why = f"no trace has columns {columns_found}" if columns_found else "the file is empty"
-        raise InputError(f"{rows.file}:1:1: {why}; {known_fields()}")
-    requests.fields = fields
-    requests.arrival, requests.unit = arrival_field(fields, names)
-    columns = [names.index(name) for name in (fields.prompt, fields.output)]
-    arrival = names.index(requests.arrival) if requests.arrival in names else None
-    clock = _Clock()
-    for line, row in lines:
-        try:
-            prompt, output = (_cell(row, column) for column in columns)
-            requests.add(prompt, output, None if arrival is None else clock.read(row[arrival]))
-        except (ValueError, IndexError):
-            says = f"'{shown(','.join(row), 40)}' is not a time and two whole numbers of tokens"
-            requests.refuse_row(
-                InputError(
-                    str(rows.fault(line, 0, f"{says}; write for example {_EXAMPLES['.csv']}"))
-                )
-            )
-    if clock.first is not None:
-        requests.unit, requests.is_dated = 1.0, True
-    return requests
 
 
 def _cell(row: list[str], column: int) -> float:

@@ -87,7 +87,16 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
             Reuse.of(trace.prompt, trace.blocks, trace.ends, trace.block) if trace.block else None
         )
         return AskedTraffic((limited,), trace.rate, {}, reuse, trace.reading)
-    document, workload = _document(path)
+    document = scan(path)
+    empty = [fault for fault in document.faults if fault.rule in ("ST006", "ST007")]
+    if empty:
+        first, _, _ = empty[0].message.partition(";")
+        raise InputError(f"{empty[0].place}: {first}; {_EXAMPLE}")
+    if document.faults:
+        raise refuse(in_order(document.faults))
+    workload, faults = validate(document, TrafficFile)
+    if workload is None:
+        raise refuse(faults)
     limits, reading = {"ttft": ttft, "tpot": tpot}, list[str]()
     classes = [
         _class_of(document, index, client, path.parent, limits, reading)
@@ -123,20 +132,6 @@ def _shared(
         sizes.append(np.full(client.prefixes, float(client.prefix_length)))
     prompt = sum(request_class.share * request_class.prompt for request_class in classes)
     return SharedPrefixes(np.concatenate(rates), np.concatenate(sizes), prompt) if rates else None
-
-
-def _document(path: Path) -> tuple[Document, TrafficFile]:
-    document = scan(path)
-    empty = [fault for fault in document.faults if fault.rule in ("ST006", "ST007")]
-    if empty:
-        first, _, _ = empty[0].message.partition(";")
-        raise InputError(f"{empty[0].place}: {first}; {_EXAMPLE}")
-    if document.faults:
-        raise refuse(in_order(document.faults))
-    workload, faults = validate(document, TrafficFile)
-    if workload is None:
-        raise refuse(faults)
-    return document, workload
 
 
 def _class_of(
@@ -185,18 +180,13 @@ def _typical(distribution: Distribution) -> tuple[Floats, Floats]:
     if distribution.type == "empirical":
         fractions = np.array(list(params.values()))
         return fractions / fractions.sum(), np.array([float(length) for length in params])
-    return typical_lengths(_quantile(distribution.type, params))
-
-
-def _quantile(distribution: str, params: dict[str, float]) -> Callable[[Floats], Floats]:
-    """Build the quantile function of a length distribution, limited to the stated range."""
     mean, deviation = params["mean"], params.get("std_dev", 0.0)
     low, high = params.get("min", 1.0), params.get("max", LIMITS["tokens"].maximum)
 
     def length(probability: Floats) -> Floats:
-        if distribution == "exponential":
+        if distribution.type == "exponential":
             lengths = -mean * np.log1p(-probability)
-        elif distribution == "gaussian":
+        elif distribution.type == "gaussian":
             lengths = mean + deviation * normal_quantile(share=probability)
         else:
             sigma = lognormal_sigma(mean=mean, deviation=deviation)
@@ -205,7 +195,7 @@ def _quantile(distribution: str, params: dict[str, float]) -> Callable[[Floats],
             )
         return np.clip(lengths, max(low, 1.0), high)
 
-    return length
+    return typical_lengths(length)
 
 
 def lengths_of(trace: Trace) -> Lengths:

@@ -74,15 +74,10 @@ def _renamed(line: Words) -> Iterator[str]:
             yield word
         else:
             next(pairs, None)
-            yield from _copied(line, word, value)
-
-
-def _copied(line: Words, word: str, value: str) -> Iterator[str]:
-    """Yield fastcalc's flag with the value of an engine's, unless that changes nothing."""
-    name = FLAGS[word].own
-    if name == LENGTH and value == "0":  # for llama.cpp, 0 is the model's length
-        value = line.longest or "auto"
-    is_all = name == "--n-gpu-layers" and ALL_LAYERS.fullmatch(value)
-    is_method = name == "--weights" and value in METHODS
-    if not (is_all or is_method or value in SAYS_NOTHING):
-        yield from (name, value)
+            name = FLAGS[word].own
+            if name == LENGTH and value == "0":  # for llama.cpp, 0 is the model's length
+                value = line.longest or "auto"
+            is_all = name == "--n-gpu-layers" and ALL_LAYERS.fullmatch(value)
+            is_method = name == "--weights" and value in METHODS
+            if not (is_all or is_method or value in SAYS_NOTHING):
+                yield from (name, value)

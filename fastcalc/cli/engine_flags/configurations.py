@@ -77,41 +77,28 @@ def read_lengths(line: Words) -> None:
             continue  # llama.cpp names a type, and only warns of lengths beyond the model's
         configuration = _json(text, name)
         rope = configuration if name in ROPE else _rope(configuration)
-        tokens = _scaled(rope, _position_limit(configuration), line.longest)
+        texts = (configuration, configuration.get("text_config"))
+        limits = [
+            _positive(part.get("max_position_embeddings"))
+            for part in texts
+            if isinstance(part, dict)
+        ]
+        stated = max(limits)
+        positions = stated or _positive(line.longest)
+        kind, factor = rope.get("rope_type", rope.get("type")), _positive(rope.get("factor")) or 1.0
+        if kind in _UNSCALED:
+            factor = 1.0
+        elif kind in _YARN:
+            original = _positive(rope.get("original_max_position_embeddings")) or positions
+            positions, factor = stated or max(original * factor, positions), 1.0
+        tokens = positions * factor
+        tokens = int(tokens) if tokens < 1e9 else 0
         if tokens and str(tokens) != line.longest:
             line.set_longest(tokens)
             line.notes.append(f"{name}: sequences of up to {tokens:,} tokens")
         unread = [key for key in configuration if name not in ROPE and key not in _LENGTH_KEYS]
         if unread:
             line.notes.append(f"{name}: ignored {shown(', '.join(unread), 60)}")
-
-
-def _scaled(rope: Mapping[str, Any], stated: float, longest: str) -> int:
-    """Compute the longest sequence with a rope scaling. 0 if it is unknown. [1]
-
-    vLLM multiplies the positions of a model by the factor of linear and dynamic scalings. Those of
-    YaRN are scaled in a configuration, or else are its original ones times the factor.
-
-    stated : positions that the configuration sets, 0 if it sets none [1]
-    """
-    positions = stated or _positive(longest)
-    kind, factor = rope.get("rope_type", rope.get("type")), _positive(rope.get("factor")) or 1.0
-    if kind in _UNSCALED:
-        factor = 1.0
-    elif kind in _YARN:
-        original = _positive(rope.get("original_max_position_embeddings")) or positions
-        positions, factor = stated or max(original * factor, positions), 1.0
-    tokens = positions * factor
-    return int(tokens) if tokens < 1e9 else 0
-
-
-def _position_limit(configuration: Mapping[str, Any]) -> float:
-    """Read the positions that an override sets, of the model or its text configuration. [1]"""
-    texts = (configuration, configuration.get("text_config"))
-    limits = [
-        _positive(part.get("max_position_embeddings")) for part in texts if isinstance(part, dict)
-    ]
-    return max(limits)
 
 
 def _positive(value: Any) -> float:

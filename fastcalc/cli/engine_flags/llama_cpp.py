@@ -212,7 +212,18 @@ def _read_split_mode(line: Words) -> None:
         line.taken("--chips")
         return
     if shares:
-        _check_shares(listed, parts)
+        try:
+            numbers = [float(part) for part in parts]
+            largest_share = max(numbers) * len(numbers) / sum(numbers)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            raise InputError(
+                f"-ts {shown(listed, 30)}: give a share for each card, as -ts 1,1"
+            ) from None
+        if not largest_share <= _EVEN:
+            raise InputError(
+                f"-ts {shown(listed, 30)}: one card has {largest_share:.2g} times an equal share; "
+                "only equal shares are computed; leave -ts out, or give -ts 1,1"
+            )
     stated = line.value("--chips")
     cards = stated or str(len(parts) or "")
     if mode in _TENSOR_SPLITS and not line.has("--tp"):
@@ -225,20 +236,6 @@ def _read_split_mode(line: Words) -> None:
         line.words += ["--pp", cards]
     if mode == "row":
         line.notes.append("-sm row: computed as the faster -sm tensor, which llama.cpp recommends")
-
-
-def _check_shares(text: str, parts: list[str]) -> None:
-    """Refuse shares with one far above the others, because its card would be full first."""
-    try:
-        shares = [float(part) for part in parts]
-        largest_share = max(shares) * len(shares) / sum(shares)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        raise InputError(f"-ts {shown(text, 30)}: give a share for each card, as -ts 1,1") from None
-    if not largest_share <= _EVEN:
-        raise InputError(
-            f"-ts {shown(text, 30)}: one card has {largest_share:.2g} times an equal share; only "
-            "equal shares are computed; leave -ts out, or give -ts 1,1"
-        )
 
 
 def _named_count(line: Words) -> str:

@@ -186,9 +186,10 @@ def parted(words: Iterable[str]) -> Iterator[str]:
         head, is_dotted, key = name.partition(".")
         if is_dotted and head.replace("_", "-") in CONFIGURATIONS:
             value = value if is_joined else next(remaining, "")
+            number = whole(value)
             yield from (
                 head.replace("_", "-"),
-                to_json({key.replace("-", "_"): _read_value(value)}),
+                to_json({key.replace("-", "_"): (number if str(number) == value else value)}),
             )
         elif plain in FLAGS and not FLAGS[plain].has_value:
             yield from [] if value.lower() in ("false", "0") else [plain]
@@ -196,11 +197,6 @@ def parted(words: Iterable[str]) -> Iterator[str]:
             yield from [plain, value] if is_joined else [plain]
         else:
             yield word
-
-
-def _read_value(text: str) -> str | int:
-    number = whole(text)
-    return number if str(number) == text else text
 
 
 def whole(text: str) -> int:

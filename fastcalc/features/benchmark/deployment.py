@@ -75,7 +75,22 @@ def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeploymen
     models = {scenario.model.id for scenario in candidates}
     if len(chips) > 1 or len(models) > 1:
         raise InputError("a benchmark measures one server: name one model and one chip")
-    now = _in_one_layout(candidates, notes)
+    outcomes = solve_all(candidates)
+    if len(outcomes) == 1:
+        now = outcomes[0]
+    else:
+        largest = max(
+            (outcome for outcome in outcomes if outcome.fits),
+            key=lambda outcome: max(outcome.scenario.batches),
+            default=outcomes[0],
+        )
+        batches = tuple(sorted({batch for scenario in candidates for batch in scenario.batches}))
+        notes.append(
+            f"all batches use {largest.placement.layout.chips} chips ({largest.placement.layout}), "
+            f"which batch {max(largest.scenario.batches):,} needs; set {option('tp')} or "
+            f"{option('chips')} to match your server"
+        )
+        now = solve(replace(_placed(largest), batches=batches))
     if now.estimate.low is None:
         raise InputError(
             f"{now.scenario.engine.id} has no range to narrow: it is the bound; omit "
@@ -91,24 +106,6 @@ def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeploymen
     plain = engine.model_copy(update={"own_deployments": []})
     before = solve(replace(_placed(now), engine=plain)) if rows else now
     return MeasuredDeployment(now, before, rows)
-
-
-def _in_one_layout(candidates: list[Scenario], notes: list[str]) -> Outcome:
-    outcomes = solve_all(candidates)
-    if len(outcomes) == 1:
-        return outcomes[0]
-    largest = max(
-        (outcome for outcome in outcomes if outcome.fits),
-        key=lambda outcome: max(outcome.scenario.batches),
-        default=outcomes[0],
-    )
-    batches = tuple(sorted({batch for scenario in candidates for batch in scenario.batches}))
-    notes.append(
-        f"all batches use {largest.placement.layout.chips} chips ({largest.placement.layout}), "
-        f"which batch {max(largest.scenario.batches):,} needs; set {option('tp')} or "
-        f"{option('chips')} to match your server"
-    )
-    return solve(replace(_placed(largest), batches=batches))
 
 
 def _placed(outcome: Outcome) -> Scenario:

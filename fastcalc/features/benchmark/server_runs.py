@@ -87,7 +87,9 @@ def make_runs(
         busy = (f"client busy {client_busy:.0%} of the run",) * (client_busy > MOST_BUSY)
         points = _points(replace(run, remarks=busy), server)
         _add(request.results_file, points, entries)
-        measured_runs.append(_medians(run, client_busy))
+        assert run.ttft.median is not None
+        assert run.rate is not None
+        measured_runs.append(MeasuredRun(run.ttft.median, run.tpot.median, run.rate, client_busy))
 
     try:
         asyncio.run(_measured(request, server, runs, keep))
@@ -199,12 +201,6 @@ def _served_run(
         date=today().isoformat(),
         names=(endpoint.model,),
     )
-
-
-def _medians(run: ServedRun, client_busy: float) -> MeasuredRun:
-    assert run.ttft.median is not None
-    assert run.rate is not None
-    return MeasuredRun(run.ttft.median, run.tpot.median, run.rate, client_busy)
 
 
 def _points(run: ServedRun, server: BenchmarkedServer) -> list[Point]:

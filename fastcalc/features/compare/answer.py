@@ -212,7 +212,15 @@ class CompareAnswer(Answer):
         compared = chips_by_id(outcomes).keys()
         if request.like and (next_command := rows_kept(request, request.like, min(compared))):
             return next_command
-        if self._is_of_one_server:
+        names = names_typed(catalogue(self.request), self.request.on)
+        outcome = self.outcomes[0]
+        if (
+            len(self.outcomes) == len(names) == 1
+            and outcome.scenario.sharding.names_ranks
+            and outcome.fits
+            and outcome.estimate.low is not None
+            and not outcome.estimate.passes.own
+        ):
             (chip,) = names_typed(catalogue(request), request.on).values()
             model = (request.models or DEFAULT_MODELS)[0]
             return follow_up(request, request_of("measure"), model, flag("on"), chip)
@@ -229,19 +237,6 @@ class CompareAnswer(Answer):
             return report_on(request, request_of("report"), on)
         model = (request.models or DEFAULT_MODELS)[0]
         return follow_up(request, request_of("frontier"), model, flag("on"), on)
-
-    @property
-    def _is_of_one_server(self) -> bool:
-        """Whether a single deployment fits, has a range, and has no measurements by the user."""
-        names = names_typed(catalogue(self.request), self.request.on)
-        outcome = self.outcomes[0]
-        return (
-            len(self.outcomes) == len(names) == 1
-            and outcome.scenario.sharding.names_ranks
-            and outcome.fits
-            and outcome.estimate.low is not None
-            and not outcome.estimate.passes.own
-        )
 
     def records(self) -> list[Record]:
         """Build one record per batch of each outcome."""

@@ -137,17 +137,6 @@ class _Roof(NamedTuple):
         return Series(f"bound of {unmarked(self.name)}", x, y, self.place, "bound")
 
 
-def _roofs(outcomes: Sequence[Outcome]) -> list[_Roof]:
-    """List the roofline of each chip, which is the same for every layout."""
-    roofs: dict[str, _Roof] = {}
-    for title, index, name, outcome in drawn_of(outcomes):
-        if name not in roofs:
-            work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
-            moved, peak = (float(np.max(rate)) / count for rate in (work.bandwidth, work.flop_rate))
-            roofs[name] = _Roof(title, index, name, moved, peak)
-    return [*roofs.values()]
-
-
 def roofline(outcomes: Sequence[Outcome]) -> Chart:
     """Draw the rooflines of chips with their decode steps and prefills: FLOP/s by FLOP per byte."""
     by_panel: dict[str, list[Series]] = {}
@@ -156,7 +145,13 @@ def roofline(outcomes: Sequence[Outcome]) -> Chart:
     by_panel = _joined(by_panel)
     passes = [line for lines in by_panel.values() for line in lines]
     across = axes(passes, "arithmetic intensity, FLOP per byte read", "")[0]
-    roofs = _roofs(outcomes)
+    by_chip: dict[str, _Roof] = {}  # the same for every layout
+    for title, index, name, outcome in drawn_of(outcomes):
+        if name not in by_chip:
+            work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
+            moved, peak = (float(np.max(rate)) / count for rate in (work.bandwidth, work.flop_rate))
+            by_chip[name] = _Roof(title, index, name, moved, peak)
+    roofs = [*by_chip.values()]
     for roof in roofs:
         by_panel[roof.panel].append(roof.line(across))
     labelled = [line for lines in by_panel.values() for line in lines]

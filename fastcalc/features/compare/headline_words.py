@@ -1,6 +1,6 @@
 """Headlines in sentences: the fastest and the cheapest chips, with batch and number of chips."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import lcm
 
 from fastcalc.core.outcome import Outcome
@@ -53,21 +53,12 @@ def _equal_numbers(stated: Headline) -> str:
     if fastest is None or not stated.has_rivals or stated.is_sized:
         return ""
     counts = {row.chips for row in (*fastest.leaders[:_MOST_NAMED], *_others(fastest))}
-    equal = _equal_count(counts)
+    *fewer, largest = sorted(counts)
+    step = lcm(*fewer)
+    equal = -(-largest // step) * step  # 24 for 8 and 19 chips
     if len(counts) == 1 or equal > _MOST_TIMES * min(counts):
         return ""
     return f"to compare equal numbers of chips, add {option('chips', f'{equal}')}"
-
-
-def _equal_count(counts: Iterable[int]) -> int:
-    """Find the smallest multiple of the smaller counts that is at least the largest count. [1]
-
-    >>> _equal_count([19, 8]), _equal_count([4, 1]), _equal_count([16, 4, 8])
-    (24, 4, 16)
-    """
-    *fewer, largest = sorted(counts)
-    step = lcm(*fewer)
-    return -(-largest // step) * step
 
 
 def cost(stated: Headline) -> str:

@@ -223,7 +223,16 @@ def prospect(run: Run, terms: Terms) -> Prospect:
         busy = formulas.busy_sessions(response=run.seconds, think=by_user)
         tokens = formulas.time_to_success(attempt=run.tokens, success=ends)
         listed = formulas.time_to_success(attempt=run.usd, success=ends)
-        month, paid = _month(tokens, listed, terms, floats(terms.hours) * HOUR / between)
+        # Successes per month, and the cost of tokens per success beyond a plan.
+        in_hours = floats(terms.hours) * HOUR / between
+        if terms.quota is None:
+            month, paid = np.fmin(in_hours, floats(terms.budget) / listed), listed
+        else:
+            is_priced, quota = ~np.isnan(listed), included(terms)
+            bought = np.where(is_priced, floats(terms.budget) / listed, 0.0)
+            month = np.fmin(in_hours, quota / tokens + bought)
+            beyond = share_beyond(usage=month * tokens, included=quota)
+            paid = np.where(is_priced, listed * beyond, 0.0)
         usd = np.where(floats(terms.plan) > 0.0, paid + terms.plan / month, paid)
         month_usd = np.where(month > 0.0, month * paid, 0.0) + terms.plan
         total = np.where(np.isinf(user), np.inf, usd + floats(terms.hour) / HOUR * user)
@@ -237,21 +246,6 @@ def included(terms: Terms) -> Array:
         return floats(float("nan"))
     periods = 1.0 if terms.quota_hours is None else floats(terms.hours) / terms.quota_hours
     return floats(terms.quota) * periods
-
-
-def _month(tokens: Array, listed: Array, terms: Terms, in_hours: Array) -> tuple[Array, Array]:
-    """Compute successes per month, and the cost of tokens per success beyond a plan. [1, USD]
-
-    tokens, listed : tokens per success, and their price without a plan [1, USD]
-    in_hours : successes possible within the month's hours [1]
-    """
-    if terms.quota is None:
-        return np.fmin(in_hours, floats(terms.budget) / listed), listed
-    is_priced, quota = ~np.isnan(listed), included(terms)
-    bought = np.where(is_priced, floats(terms.budget) / listed, 0.0)
-    month = np.fmin(in_hours, quota / tokens + bought)
-    beyond = share_beyond(usage=month * tokens, included=quota)
-    return month, np.where(is_priced, listed * beyond, 0.0)
 
 
 def window_tokens(terms: Terms, window: ArrayLike) -> Array:

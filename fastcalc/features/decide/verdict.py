@@ -86,7 +86,15 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
     if decision.objective == "window":
         fit = [f"{name} {math.floor(-worth[name] + 1e-9):,}" for name in ranked]
         return f"Tokens that fit the window: {', '.join(fit)}."
-    sentence, comparison = _best(decision, first.name, leading)
+    if decision.objective == "time":
+        amount = f"{seconds(leading)} per successful run"
+        sentence, comparison = f"{first.name} takes the least user time, {amount}", "as long"
+    else:
+        with_user = " with the user's time" * (decision.objective == "total")
+        sentence, comparison = (
+            f"{first.name} is cheapest{with_user}, at ${dollars(leading)} per successful run",
+            "as much",
+        )
     if len(decision.level) > 1:
         sentence = _level(decision)
     followers, level_names = list[str](), {contender.name for contender in decision.level}
@@ -100,15 +108,6 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
 
 
 _TAKES = {"time": "takes", "cost": "costs", "total": "costs"}
-
-
-def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
-    """State that an option wins, and return the comparison word for the other options."""
-    if decision.objective == "time":
-        amount = f"{seconds(leading)} per successful run"
-        return f"{name} takes the least user time, {amount}", "as long"
-    with_user = " with the user's time" * (decision.objective == "total")
-    return f"{name} is cheapest{with_user}, at ${dollars(leading)} per successful run", "as much"
 
 
 def _level(decision: Choice) -> str:

@@ -46,16 +46,6 @@ def run_list(request: ListEntries) -> ListAnswer:
         raise InputError(*dict.fromkeys(broken))
     for schema_kind in SCHEMAS:
         catalogue.refuse_idle_changes(schema_kind, loaded)
-    return ListAnswer(
-        request=request,
-        reasons=[f"skipped: {reason}" for reason in broken],
-        kind=entry_type,
-        entries=_filtered(request, loaded),
-    )
-
-
-def _filtered(request: ListEntries, loaded: list[CatalogueEntry]) -> list[CatalogueEntry]:
-    """Select the entries that match a request's filters. Raises InputError if there are none."""
     if request.with_ is not None:
         fields = tuple(type(loaded[0]).model_fields)
         stated = readers.choice(request.with_, option("with_"), fields)
@@ -70,7 +60,12 @@ def _filtered(request: ListEntries, loaded: list[CatalogueEntry]) -> list[Catalo
         loaded = [entry for entry in loaded if getattr(entry, field).lower() == word.lower()]
     if not loaded:
         raise InputError(f"no {request.entries} file states {request.with_}")
-    return loaded
+    return ListAnswer(
+        request=request,
+        reasons=[f"skipped: {reason}" for reason in broken],
+        kind=entry_type,
+        entries=loaded,
+    )
 
 
 def _is_stated(value: object) -> bool:

@@ -124,7 +124,15 @@ class FastmodeAnswer(Answer):
             yield Note(line, weight=0)
         if any(choice.trick == "smaller-model" and choice.outcome for choice in self._shown):
             yield Note(_OF_OTHER_MODELS, weight=0)
-        yield from self._hints()
+        reaching = {choice.trick for choice in self._shown if choice.outcome}
+        missed = dict.fromkeys(
+            TRICKS[choice.trick]
+            for choice in self._shown
+            if choice.trick not in reaching and not choice.is_ruled_out
+        )
+        if missed:
+            text = f"no {listed([*missed], 'or')} alone is fast enough; {option('wide')} says why"
+            yield Note(text, weight=3, is_hint=True)
         yield Note(sentences.law_of_batches(solution), weight=0)
         if too_fast := sentences.too_fast(solution):
             yield Note(too_fast)
@@ -149,18 +157,6 @@ class FastmodeAnswer(Answer):
         if left:
             omitted = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
             yield Note(f"not shown: {omitted}; {option('everything')} shows them", weight=0)
-
-    def _hints(self) -> Iterator[Note]:
-        """Yield what the first screen omits: techniques that are too slow, and prices."""
-        reaching = {choice.trick for choice in self._shown if choice.outcome}
-        missed = dict.fromkeys(
-            TRICKS[choice.trick]
-            for choice in self._shown
-            if choice.trick not in reaching and not choice.is_ruled_out
-        )
-        if missed:
-            text = f"no {listed([*missed], 'or')} alone is fast enough; {option('wide')} says why"
-            yield Note(text, weight=3, is_hint=True)
 
     def next_command(self) -> str:
         """Suggest a report on today's chips and on those that reach the speed with this model."""

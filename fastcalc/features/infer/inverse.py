@@ -283,20 +283,9 @@ def _consistent(
         np.log(reported / cost[passing])
         for reported, cost in zip(published.prices, (slow_cost, tier.cost), strict=True)
     ]
-    markups, weights = _markups(needed, tolerance, generator, is_free="markup_ratio" in differing)
-    consistent |= markups
-    inside = weights > 0.0
-    return {name: numbers[inside] for name, numbers in consistent.items()}, weights[inside]
-
-
-def _markups(
-    needed: Sequence[Floats], tolerance: float, generator: np.random.Generator, *, is_free: bool
-) -> tuple[dict[str, Floats], Floats]:
-    """Compute markups within the tolerance of those needed, and their weight in the box.
-
-    needed : logarithms of the markups of both tiers
-    is_free : whether the markups of the tiers may differ; the fast tier's is drawn second
-    """
+    # Markups within the tolerance of those needed, and their weight in the box. Where those of the
+    # tiers may differ, the fast tier's is drawn second.
+    is_free = "markup_ratio" in differing
     slack, side, ratio = np.log1p(tolerance), SIDES["markup"], SIDES["markup_ratio"]
     slow, fast = needed
     low = np.maximum(slow - slack, np.log(side.low))
@@ -311,4 +300,6 @@ def _markups(
         highest = np.minimum(fast + slack - markup, np.log(ratio.high))
         log_ratio = lowest + generator.random(len(slow)) * (highest - lowest)
         weight = weight * np.maximum(highest - lowest, 0.0) / np.log(ratio.high / ratio.low)
-    return {"markup": np.exp(markup), "markup_ratio": np.exp(log_ratio)}, weight
+    consistent |= {"markup": np.exp(markup), "markup_ratio": np.exp(log_ratio)}
+    inside = weight > 0.0
+    return {name: numbers[inside] for name, numbers in consistent.items()}, weight[inside]

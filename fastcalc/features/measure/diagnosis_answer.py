@@ -129,7 +129,7 @@ class DiagnosisAnswer(Answer):
         page: list[Part] = [*self._given(), "", sentence(self.sentence), ""]
         notes: list[str] = []
         if diagnosis:
-            page += [*_picture(diagnosis, screen.width, self._explained), ""]
+            page += [*_picture(diagnosis, screen.width, ("logged" if self.start else "causes")), ""]
             notes = [self._key(), unnamed(diagnosis)]
         if changes := shown[: len(self.changes)]:
             page += ["What to change", Listing(changes)]
@@ -153,11 +153,6 @@ class DiagnosisAnswer(Answer):
             "key: above 1x: slower than predicted; o: predicted with default settings; "
             f"*: {meaning}"
         )
-
-    @property
-    def _explained(self) -> str:
-        """The heading of the times that include the known or named causes."""
-        return "logged" if self.start else "causes"
 
     def _given(self) -> Iterator[Remark]:
         """Yield lines on the given measurements and on the log."""

@@ -9,7 +9,7 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.earlier import ChipChange, chip_changes, factors_in
 from fastcalc.evidence.points import Points
 from fastcalc.evidence.shipped import shipped
-from fastcalc.evidence.validate import Shipped, Validation, validate, validate_shipped
+from fastcalc.evidence.validate import Validation, validate, validate_shipped
 from fastcalc.features.measure.request import Validate
 from fastcalc.features.measure.validation import ValidationAnswer, changed
 from fastcalc.importers.any_file import read
@@ -25,8 +25,27 @@ def run(request: Validate) -> ValidationAnswer:
         raise InputError(
             f"{option('max_median_factor')} {limit:g} is below 1, which nothing can reach"
         )
-    earlier = _earlier(request)  # read before predicting, because it may be invalid
-    validation, aside = _validation(request)
+    allowed = request.max_worse
+    if request.baseline is None:
+        if allowed is not None:
+            raise InputError(
+                f"{option('max_worse')} compares with earlier predictions; name them with "
+                f"{option('baseline', 'before.csv')}"
+            )
+        earlier = None
+    else:  # read before predicting, because it may be invalid
+        readers.share(allowed or 0.0, option("max_worse"), zero=True)
+        earlier = factors_in(request.baseline)
+    catalogue, file_options = loading.catalogue(request), request.file_options()
+    if request.path is not None:
+        validation, aside = of_file(catalogue, request.path, file_options), None
+    else:
+        if any(file_options.values()):
+            raise InputError("give a file; the shipped evidence names its own hardware and engines")
+        scores = validate_shipped(shipped(), catalogue)
+        predictions = [*scores.fitted.predictions, *scores.held_out.predictions]
+        skipped = [*scores.fitted.skipped, *scores.held_out.skipped]
+        validation, aside = Validation(predictions, skipped, scores.fitted.groups), scores
     median = next(group.median_factor for group in validation.groups if group.name == "all")
     changes, reasons = _changes(request, validation, earlier)
     if limit is not None and median > limit:
@@ -41,33 +60,6 @@ def run(request: Validate) -> ValidationAnswer:
         aside=aside,
         changes=changes,
     )
-
-
-def _validation(request: Validate) -> tuple[Validation, Shipped | None]:
-    """Predict the measurements of a file, or the shipped evidence by group."""
-    catalogue, file_options = loading.catalogue(request), request.file_options()
-    if request.path is not None:
-        return of_file(catalogue, request.path, file_options), None
-    if any(file_options.values()):
-        raise InputError("give a file; the shipped evidence names its own hardware and engines")
-    scores = validate_shipped(shipped(), catalogue)
-    predictions = [*scores.fitted.predictions, *scores.held_out.predictions]
-    skipped = [*scores.fitted.skipped, *scores.held_out.skipped]
-    return Validation(predictions, skipped, scores.fitted.groups), scores
-
-
-def _earlier(request: Validate) -> dict[str, float] | None:
-    """Read the error factors of the baseline by measurement id. Returns None without one. [1]"""
-    allowed = request.max_worse
-    if request.baseline is None:
-        if allowed is not None:
-            raise InputError(
-                f"{option('max_worse')} compares with earlier predictions; name them with "
-                f"{option('baseline', 'before.csv')}"
-            )
-        return None
-    readers.share(allowed or 0.0, option("max_worse"), zero=True)
-    return factors_in(request.baseline)
 
 
 def _changes(

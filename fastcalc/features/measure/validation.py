@@ -113,9 +113,10 @@ class ValidationAnswer(Answer):
         aside = self.aside
         total = next(group for group in self.validation.groups if group.name == "all")
         points, sources = many(total.count, "measurement"), many(total.sources, "source")
+        file = "" if self.request.path is None else f" in {self.request.path.name}"
         yield (
             f"Median error {total.median_factor:.2f}x and 90th percentile {total.p90_factor:.2f}x "
-            f"over {points} from {sources}{self._file()}. The 80% ranges contain "
+            f"over {points} from {sources}{file}. The 80% ranges contain "
             f"{whole_percent(total.coverage)} of them; {total.bound_beaten or 'none'} "
             f"{'exceed' if total.bound_beaten > 1 else 'exceeds'} the hardware bound."
         )
@@ -129,9 +130,6 @@ class ValidationAnswer(Answer):
         if aside is not None:
             yield from ("", "Publishers that no engine was fitted on", "")
             yield from scores(aside.held_out, screen.width)
-
-    def _file(self) -> str:
-        return "" if self.request.path is None else f" in {self.request.path.name}"
 
     def _scope(self) -> str:
         """Describe which fits predict the shipped measurements."""

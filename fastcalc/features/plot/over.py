@@ -55,37 +55,35 @@ def run(request: Plot) -> OverAnswer:
             "plot speed"
         )
     try:
-        return _solved(request)
+        changes = change_lists(request.over)
+        lists = [_ascending(listed) for listed in changes.listed]
+        if changes.single or len(lists) > 2:
+            wrong = (
+                f"{shown(changes.single[0])} is one value" if changes.single else "more than two"
+            )
+            raise InputError(
+                f"{option('over')}: {wrong}; give one or two numbers with several values each, "
+                "such as memory.SRAM.bandwidth=1PB/s..16PB/sx2"
+            )
+        combined = list(product(*lists))
+        if len(combined) > _MOST_CELLS:
+            raise InputError(
+                f"{option('over')} lists {len(combined):,} combinations, of which at most "
+                f"{_MOST_CELLS:,} are drawn; use larger steps"
+            )
+        batch = request.batch if request.batch != Plot.batch else "1"
+        comparison, notes = Evaluated.sharing(request, batch=batch), list[str]()
+        points: list[list[Outcome]] = []
+        for combination in combined:
+            what_ifs = [*(request.set or ()), *(change.written for change in combination)]
+            changed = replace(comparison, set=what_ifs)
+            scenarios = loading.scenarios(changed, [] if points else notes)
+            points.append(solve_all(scenarios))
+            progress.say(f"{len(points):,} of {len(combined):,} combinations")
+        varied = [_varied(listed) for listed in lists]
+        return OverAnswer(request=request, reading=notes, varied=varied, points=points)
     except InputError as error:  # reworded, because other commands call these what-ifs
         raise InputError(error.sentence.replace(option("set"), option("over"))) from None
-
-
-def _solved(request: Plot) -> OverAnswer:
-    changes = change_lists(request.over)
-    lists = [_ascending(listed) for listed in changes.listed]
-    if changes.single or len(lists) > 2:
-        wrong = f"{shown(changes.single[0])} is one value" if changes.single else "more than two"
-        raise InputError(
-            f"{option('over')}: {wrong}; give one or two numbers with several values each, such as "
-            "memory.SRAM.bandwidth=1PB/s..16PB/sx2"
-        )
-    combined = list(product(*lists))
-    if len(combined) > _MOST_CELLS:
-        raise InputError(
-            f"{option('over')} lists {len(combined):,} combinations, of which at most "
-            f"{_MOST_CELLS:,} are drawn; use larger steps"
-        )
-    batch = request.batch if request.batch != Plot.batch else "1"
-    comparison, notes = Evaluated.sharing(request, batch=batch), list[str]()
-    points: list[list[Outcome]] = []
-    for combination in combined:
-        what_ifs = [*(request.set or ()), *(change.written for change in combination)]
-        changed = replace(comparison, set=what_ifs)
-        scenarios = loading.scenarios(changed, [] if points else notes)
-        points.append(solve_all(scenarios))
-        progress.say(f"{len(points):,} of {len(combined):,} combinations")
-    varied = [_varied(listed) for listed in lists]
-    return OverAnswer(request=request, reading=notes, varied=varied, points=points)
 
 
 def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:

@@ -67,7 +67,16 @@ def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
     for key, name in _NAMES.items():
         value = pairs.get(f"{architecture}.{key}")
         if value is not None:
-            data[name] = _alike(path, key, value)
+            data[name] = value
+        if isinstance(value, list):  # stated per layer, and read if it is the same in all
+            distinct = sorted({number for number in value if isinstance(number, int) and number})
+            if len(distinct) != 1:
+                raise InputError(
+                    f"{path}: layers differ in {key} ({listed([*map(str, distinct[:3])])}), which "
+                    f"is not read from a GGUF file; give the model's config.json with "
+                    f"{option('weights')} FORMAT"
+                )
+            data[name] = distinct[0]
     data |= {
         "vocab_size": header.vocabulary,
         "torch_dtype": "bfloat16",
@@ -105,16 +114,3 @@ def _of_kind(
         if isinstance(inner, int) and isinstance(heads, int) and heads:
             return {"linear_value_head_dim": inner // heads}
     return {"use_qk_norm": True} if model_type == "glm4_moe" and size else {}
-
-
-def _alike(path: Path, key: str, value: Json) -> Json:
-    """Read a number that is the same in all layers, stated once or per layer."""
-    if not isinstance(value, list):
-        return value
-    distinct = sorted({number for number in value if isinstance(number, int) and number})
-    if len(distinct) == 1:
-        return distinct[0]
-    raise InputError(
-        f"{path}: layers differ in {key} ({listed([str(one) for one in distinct[:3]])}), which is "
-        f"not read from a GGUF file; give the model's config.json with {option('weights')} FORMAT"
-    )

@@ -55,7 +55,20 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
     """Read a Hugging Face configuration (file or folder), or the header of a GGUF file."""
     path = config_path(name)
     if path.suffix.lower() == ".gguf":
-        return _import_gguf(path, id)
+        header = read_header(path)
+        file = JsonFile(str(path), configuration(path, header))
+        stored = replace(as_formats(header.stored, header.sizes), cache="fp16")
+        entry, remarks = mapping(file, stored)
+        read = _loaded(file, label(path, file.data), id, entry, remarks)
+        counted = checkpoint_parameters(read.model)
+        if abs(counted / header.parameters - 1.0) <= _MOST_OFF:
+            return read
+        warning = (
+            f"Warning: the file's tensors have {header.parameters / 1e9:.2f} B parameters, but "
+            f"{counted / 1e9:.2f} B follow from its keys: the imported model may be incomplete."
+        )
+        entry = {**read.entry, "notes": [warning, *remarks]}
+        return _loaded(file, label(path, file.data), id, entry, [warning, *remarks])
     file = read_json(path)
     hint = _with_sidecar(path, file)
     name = label(path, file.data)
@@ -96,23 +109,6 @@ def _with_sidecar(path: Path, file: JsonFile) -> str:
         if said
         else ""
     )
-
-
-def _import_gguf(path: Path, id: str | None) -> Imported:  # noqa: A002
-    header = read_header(path)
-    file = JsonFile(str(path), configuration(path, header))
-    stored = replace(as_formats(header.stored, header.sizes), cache="fp16")
-    entry, remarks = mapping(file, stored)
-    read = _loaded(file, label(path, file.data), id, entry, remarks)
-    counted = checkpoint_parameters(read.model)
-    if abs(counted / header.parameters - 1.0) <= _MOST_OFF:
-        return read
-    warning = (
-        f"Warning: the file's tensors have {header.parameters / 1e9:.2f} B parameters, but "
-        f"{counted / 1e9:.2f} B follow from its keys: the imported model may be incomplete."
-    )
-    entry = {**read.entry, "notes": [warning, *remarks]}
-    return _loaded(file, label(path, file.data), id, entry, [warning, *remarks])
 
 
 _MOST_OFF = 0.005

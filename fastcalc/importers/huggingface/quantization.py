@@ -49,6 +49,7 @@ _METHODS = {
     "mxfp8": "mxfp8",
     "bitnet": "bitnet",
 }
+_CACHES = {"FLOAT8": "fp8", "FP8": "fp8", "FLOAT4": "nvfp4", "NVFP4": "nvfp4"}
 _LEFT_ALONE = (
     *("ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules", "exclude"),
     *("llm_int8_skip_modules", "skip_modules", "modules_not_to_quantize"),
@@ -129,8 +130,10 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
     for pattern in (name for rule in scheme.rules for name in rule.modules.unread):
         fields.remark(f"'{shown(pattern, 60)}' of quantization_config is too complex: not read.")
     stored = as_formats(*_counted(scheme, fields, layers, plain, predicting))
-    scheme_of_cache = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
-    stored.cache = _cache(scheme_of_cache)
+    cache = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
+    if isinstance(cache, dict):
+        cache = f"{cache.get('type')}{cache.get('num_bits')}"
+    stored.cache = _CACHES.get(str(cache).upper(), "bf16")
     sides = config.get("weight_block_size")
     if isinstance(sides, list) and all(isinstance(side, int) and side > 0 for side in sides):
         stored.block_side = max((side for side in sides if isinstance(side, int)), default=0)
@@ -147,14 +150,6 @@ def _of_mlx(config: Fields) -> str | None:
     if mode != "affine":
         return mode if mode in FORMATS else None
     return f"mlx-{bits}bit" if group == 64 else f"mlx-{bits}bit-g{group}"
-
-
-def _cache(scheme: Json) -> str:
-    if isinstance(scheme, dict):
-        scheme = f"{scheme.get('type')}{scheme.get('num_bits')}"
-    return {"FLOAT8": "fp8", "FP8": "fp8", "FLOAT4": "nvfp4", "NVFP4": "nvfp4"}.get(
-        str(scheme).upper(), "bf16"
-    )
 
 
 def _is_routed(layer: Layer) -> bool:
@@ -266,7 +261,22 @@ def _scheme(config: Fields, fields: Fields, plain: str, *, has_experts: bool) ->
     if isinstance(layers, dict) and layers:
         return Scheme([*rules, *_by_layer(layers)], "fp8" if method == "fp8" else None)
     if algorithm not in _ALGORITHMS and isinstance(config.data.get("config_groups"), dict):
-        return _from_groups(config, rules)
+        # Compressed tensors: groups of modules by name, or all linear modules.
+        scheme, ignored = Scheme(rules, None), config.data.get("ignore")
+        for name, rule in (config.mapping("config_groups") or {}).items():
+            data = rule.get("weights") if isinstance(rule, dict) else None
+            if not isinstance(rule, dict) or not isinstance(data, dict):
+                continue
+            inner = config.inside(data, "config_groups", name, "weights")
+            stored = _of_group(inner, rule, config)
+            targets = _texts(rule.get("targets")) or ["Linear"]
+            classes = [target for target in targets if target in _CLASSES]
+            if stored and len(classes) < len(targets):
+                scheme.rules.append(FormatRule(ModulePatterns(set(targets) - set(classes)), stored))
+            if stored and classes:
+                scheme.others = stored
+                scheme.takes_head = isinstance(ignored, list) and bool(ignored)
+        return scheme
     stored = _ALGORITHMS.get(algorithm) or _from_method(config, method)
     if stored is None:
         fields.remark(
@@ -294,25 +304,6 @@ def _by_layer(layers: dict[str, Json]) -> Iterator[FormatRule]:
             names[stored].append(name)
     for stored, modules in names.items():
         yield FormatRule(ModulePatterns(modules), stored)
-
-
-def _from_groups(config: Fields, rules: list[FormatRule]) -> Scheme:
-    """Read the scheme of compressed tensors: groups of modules by name, or all linear modules."""
-    scheme, ignored = Scheme(rules, None), config.data.get("ignore")
-    for name, rule in (config.mapping("config_groups") or {}).items():
-        data = rule.get("weights") if isinstance(rule, dict) else None
-        if not isinstance(rule, dict) or not isinstance(data, dict):
-            continue
-        inner = config.inside(data, "config_groups", name, "weights")
-        stored = _of_group(inner, rule, config)
-        targets = _texts(rule.get("targets")) or ["Linear"]
-        classes = [target for target in targets if target in _CLASSES]
-        if stored and len(classes) < len(targets):
-            scheme.rules.append(FormatRule(ModulePatterns(set(targets) - set(classes)), stored))
-        if stored and classes:
-            scheme.others = stored
-            scheme.takes_head = isinstance(ignored, list) and bool(ignored)
-    return scheme
 
 
 _CLASSES = ("Linear", "FusedMoE", "FusedMoELinear")

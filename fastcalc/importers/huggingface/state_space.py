@@ -77,15 +77,13 @@ def jamba(fields: Fields) -> list[Layer]:
         choose([n % period == offset % period for n in range(count)], attention, mixer),
         choose([n % step == first % step for n in range(count)], experts, network),
     )
-    normed = fields.count("mamba_d_state", default=16) * 2 + _whole(mixer["step_rank"])
+    rank = mixer["step_rank"]
+    assert isinstance(rank, int)
+    normed = fields.count("mamba_d_state", default=16) * 2 + rank
     return [
         {**layer, "other_parameters": normed} if layer["attention"] == mixer else layer
         for layer in layers
     ]
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def granite_hybrid(fields: Fields) -> list[Layer]:

@@ -23,7 +23,7 @@ from fastcalc.features.measure.diagnosis.belief import (
     together,
 )
 from fastcalc.features.measure.diagnosis.next_point import NextPoint, next_point
-from fastcalc.features.measure.diagnosis.slowdowns import Slowdowns, slowdowns_of
+from fastcalc.features.measure.diagnosis.slowdowns import slowdowns_of
 from fastcalc.features.measure.diagnosis.terms import PARTS, TERMS, SlowdownTerm
 from fastcalc.formulas.sequences import evenly
 from fastcalc.formulas.types import Floats
@@ -147,7 +147,13 @@ class Diagnosis:
         logs, weights = [], []
         for probability, hypothesis in named:
             if probability >= least:
-                of_grid = _of_grid(slowdowns, hypothesis.parts)
+                grids = [slowdowns.at(index, GRID) for index in hypothesis.parts]
+                if len(grids) == 2:
+                    of_grid = together(
+                        tuple(hypothesis.parts), grids[0][:, np.newaxis], grids[1][np.newaxis]
+                    )
+                else:
+                    of_grid = grids[0] if grids else np.zeros((1, len(slowdowns.residuals)))
                 logs.append(of_grid.reshape(-1, len(slowdowns.residuals)))
                 weights.append(probability * hypothesis.weights.ravel())
         columns, weight = np.concatenate(logs).T, np.concatenate(weights)
@@ -156,14 +162,6 @@ class Diagnosis:
 
 _RARE = 1e-3
 """Probability below which a hypothesis is left out, unless all are less likely. [1]"""
-
-
-def _of_grid(slowdowns: Slowdowns, components: Sequence[int]) -> Floats:
-    """Compute the log slowdown of each measurement, by grid point of each part."""
-    grids = [slowdowns.at(index, GRID) for index in components]
-    if len(grids) == 2:
-        return together(tuple(components), grids[0][:, np.newaxis], grids[1][np.newaxis])
-    return grids[0] if grids else np.zeros((1, len(slowdowns.residuals)))
 
 
 def _quantiles(values: Floats, weights: Floats) -> Floats:
