@@ -59,7 +59,17 @@ class PointTable:
             return
         for line, cells in iterator:
             if len(cells) != len(names):
-                self._wrong_length(line, cells, names)
+                at = min(len(cells), len(names))
+                lengths = f"the row has {len(cells):,} cells, the header {len(names)}"
+                is_torn = any("\n" in cell or "\r" in cell for cell in cells)
+                if is_torn:
+                    at = self._rows.cells_begun(line) - 1
+                    hint = "it spans several lines: close the quotes of each cell on the same line"
+                elif len(cells) > len(names):
+                    hint = 'put a cell that contains commas into quotes, "like, this"'
+                else:
+                    hint = f"the cells from '{names[at]}' on are missing; leave unknown cells empty"
+                self._note(self._rows.fault(line, at, f"{lengths}; {hint}"))
                 continue
             point = self._point(line, [cell.strip() for cell in cells], names)
             if point:
@@ -85,19 +95,6 @@ class PointTable:
             self._note(self._rows.fault(line, position, message))
         # Numeric texts of the row are replaced by numbers, which a type checker does not see.
         return None if wrong else Point(**{**row, **numbers}, line=line)  # type: ignore[arg-type]
-
-    def _wrong_length(self, line: int, cells: Sequence[str], names: Sequence[str]) -> None:
-        position = min(len(cells), len(names))
-        lengths = f"the row has {len(cells):,} cells, the header {len(names)}"
-        is_torn = any("\n" in cell or "\r" in cell for cell in cells)
-        if is_torn:
-            position = self._rows.cells_begun(line) - 1
-            hint = "it spans several lines: close the quotes of each cell on the same line"
-        elif len(cells) > len(names):
-            hint = 'put a cell that contains commas into quotes, "like, this"'
-        else:
-            hint = f"the cells from '{names[position]}' on are missing; leave unknown cells empty"
-        self._note(self._rows.fault(line, position, f"{lengths}; {hint}"))
 
     def _note(self, fault: FileFault) -> None:
         if len(self.faults) < _MOST_FAULTS:

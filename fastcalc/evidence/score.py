@@ -11,7 +11,6 @@ from fastcalc.catalogue.schema.engines import Phase
 from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of
 from fastcalc.core.speed_range import speed_range
 from fastcalc.evidence.point import Point
-from fastcalc.evidence.predict import Batch
 from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats
 
@@ -153,7 +152,15 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         machine = "offload" if is_offloaded else class_of(hardware)
         about = batch.deployment.engine.id, machine, phase, has_experts
         fraction = fractions[len(predictions) :][: len(batch.points)]
-        edges = _edges(batch, phase, fraction)
+        reach = speed_range(
+            batch.placement,
+            phase,
+            fitted_share=fraction,
+            is_offloaded=batch.points[0].is_offloaded,
+        )
+        narrowed = batch.recipe.timeline.narrowed
+        limits = [edge**narrowed for edge in reach] if reach else []
+        edges = np.broadcast_arrays(*limits, fraction)[: len(limits)]
         for row, (point, assumed) in enumerate(zip(batch.points, batch.assumptions, strict=True)):
             index = len(predictions)
             prediction = Prediction(
@@ -170,19 +177,6 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
             ends = [edge.item(row) for edge in edges]
             predictions.append(prediction.within(*ends) if ends else prediction)
     return predictions
-
-
-def _edges(batch: Batch, phase: Phase, fitted_share: Floats) -> Sequence[Floats]:
-    """Compute the limits of each range, if any, relative to the prediction. [1]"""
-    reach = speed_range(
-        batch.placement,
-        phase,
-        fitted_share=fitted_share,
-        is_offloaded=batch.points[0].is_offloaded,
-    )
-    narrowed = batch.recipe.timeline.narrowed
-    ends = [edge**narrowed for edge in reach] if reach else []
-    return np.broadcast_arrays(*ends, fitted_share)[: len(ends)]
 
 
 def _as_measured(rows: StackedPoints) -> Floats:

@@ -6,7 +6,6 @@ The keys are those of ``evalscope/perf/utils/perf_constants.py`` in github.com/m
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import inf
 
 from fastcalc.importers.json_records import NoNumberError, NoRunError, Record, alongside
@@ -95,11 +94,8 @@ def _times(record: Record, name: str, percentiles: list[Record], column: str) ->
                 continue  # the cell of another table
             if value is not None and (percentile := _share(row)):
                 stated[percentile] = value * seconds
-    times = Times(mean=_seconds(record, name), median=stated.get(50))
-    return replace(
-        times,
-        upper={percentile: stated[percentile] for percentile in UPPER if percentile in stated},
-    )
+    upper = {percentile: stated[percentile] for percentile in UPPER if percentile in stated}
+    return Times(_seconds(record, name), stated.get(50), upper)
 
 
 def _share(row: Record) -> int:

@@ -6,7 +6,6 @@ stages or a folder above them.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
@@ -24,18 +23,6 @@ _LENGTHS = (
 )  # keys in the data section; the first one present is used
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """The settings of a run from its ``config.yaml``.
-
-    output : requested mean output length, if the server must not stop earlier [token]
-    """
-
-    names: tuple[str, ...] = ()
-    engine: str = ""
-    output: float | None = None
-
-
 def is_result(record: Record) -> bool:
     """Check whether a record is a stage, or the summary of all stages, of inference-perf."""
     return {"load_summary", "successes", "failures"} <= record.data.keys()
@@ -47,14 +34,14 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     latency, throughput = successes.within("latency"), successes.within("throughput")
     if "requested_rate" not in load.data:
         raise NoRunError("a summary of all stages, which have different loads")
-    config = _configuration(Path(record.file).parent)
+    names, engine, requested = _configuration(Path(record.file).parent)
     requests_per_s = throughput.number("requests_per_sec") or 0.0
     output = successes.within("output_len").number("mean") or 0.0
     rate = throughput.number("output_tokens_per_sec")
     remarks: tuple[str, ...] = ()
-    if config.output:
-        remarks = (f"{config.output:g} output tokens were requested, {output:.4g} retokenised",)
-        output, rate = config.output, config.output * requests_per_s
+    if requested:
+        remarks = (f"{requested:g} output tokens were requested, {output:.4g} retokenised",)
+        output, rate = requested, requested * requests_per_s
     completed, clients = successes.count("count") or 0, load.count("concurrency") or 0
     ttft, tpot, request = (
         times_in(statistics, unit=1.0, mean=statistics.number("mean"), median="median")
@@ -75,14 +62,17 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         request=request,
         rate=rate,
         failed=record.within("failures").count("count") or 0,
-        names=config.names,
-        stated={"engine": config.engine},
+        names=names,
+        stated={"engine": engine},
         remarks=remarks,
     )
 
 
-def _configuration(folder: Path) -> Configuration:
-    """Read the configuration in the folder of a stage or in the folder above it."""
+def _configuration(folder: Path) -> tuple[tuple[str, ...], str, float | None]:
+    """Read the model's names and the engine from the configuration in or above a stage's folder.
+
+    The third value is the requested mean output length, if the server must not stop earlier [token]
+    """
     for path in (folder / "config.yaml", folder.parent / "config.yaml"):
         try:
             document = reader.read(path) if path.is_file() else None
@@ -91,7 +81,7 @@ def _configuration(folder: Path) -> Configuration:
         if document is not None and document.at("load", "type") is not None:
             break
     else:
-        return Configuration()
+        return (), "", None
     lengths = [document.at("data", *steps) for steps in _LENGTHS]
     numbers = [length for length in lengths if isinstance(length, (int, float)) and length > 0]
     counts = [number for number in numbers if number is not True]
@@ -100,8 +90,8 @@ def _configuration(folder: Path) -> Configuration:
         document.at("server", "model_name"),
         document.at("tokenizer", "pretrained_model_name_or_path"),
     )
-    return Configuration(
-        names=tuple(name for name in names if isinstance(name, str) and name),
-        engine=engine_named(str(document.at("server", "type"))),
-        output=float(counts[0]) if counts and is_whole else None,
+    return (
+        tuple(name for name in names if isinstance(name, str) and name),
+        engine_named(str(document.at("server", "type"))),
+        float(counts[0]) if counts and is_whole else None,
     )

@@ -62,10 +62,15 @@ def stated_count(text: str) -> int | None:
     >>> stated_count("8xh100"), stated_count("a3-highgpu-8g"), stated_count("mi300x")
     (8, 8, None)
     """
-    instance, match = _INSTANCES.get(text.strip().lower()), _COUNTED.fullmatch(text.strip())
-    if instance is not None:
-        return instance[1]
-    return (int(match[1] or match[4]) or None) if match else None
+    return _parsed(text)[1]
+
+
+def _parsed(text: str) -> tuple[str, int | None]:
+    """Split a text into a chip's name and its count."""
+    if instance := _INSTANCES.get(text.strip().lower()):
+        return instance
+    match = _COUNTED.fullmatch(text.strip())
+    return (match[2] or match[3], int(match[1] or match[4]) or None) if match else (text, None)
 
 
 def printed_chip(text: str, entries: Catalogue) -> str | None:
@@ -76,10 +81,7 @@ def printed_chip(text: str, entries: Catalogue) -> str | None:
     >>> printed_chip("2x3090", Catalogue()), printed_chip("8 x NVIDIA H200", Catalogue())
     ('rtx-3090', 'NVIDIA H200')
     """
-    instance, match = _INSTANCES.get(text.strip().lower()), _COUNTED.fullmatch(text.strip())
-    if instance is not None:
-        return instance[0]
-    name = (match[2] or match[3]) if match else text
+    name, _ = _parsed(text)
     if card := _CARD.fullmatch(name.strip()):  # a GeForce card by its number only
         name = f"rtx-{card[1]}-ti" if card[2] else f"rtx-{card[1]}"
     return name if entries.knows(name, "hardware") else chip_id(name, entries)

@@ -120,51 +120,43 @@ class NoRunError(Exception):
     """A record has no usable run. The message gives the reason."""
 
 
-class _NotJson(Exception):  # noqa: N818  (it becomes a fault)
-    def __init__(self, index: int, message: str) -> None:
-        self.index, self.message = index, message
-
-
 def records(content: Text) -> tuple[list[Record], list[FileFault]]:
     """Parse the mappings of a file, including those before a truncation, and its faults."""
-    text, results = content.text, []
-    try:
-        for record in _mappings(text, content.file):
-            results.append(record)
-    except _NotJson as error:
-        index = min(error.index, len(text))
+    text, results = content.text, list[Record]()
+
+    def broken(index: int, message: str) -> tuple[list[Record], list[FileFault]]:
+        index = min(index, len(text))
         line, column = text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
-        return results, [FileFault(content.file, line, column, error.message)]
-    return results, []
+        return results, [FileFault(content.file, line, column, message)]
 
-
-def _mappings(text: str, file: str) -> Iterator[Record]:
     decoder = json.JSONDecoder(parse_int=short_whole)
     index, line, counted = _skip(text, 0), 1, 0
     in_list = text.startswith("[", index)
     index = _skip(text, index + 1) if in_list else index
     if index == len(text) and not in_list:
-        raise _NotJson(0, "the file is empty")
+        return broken(0, "the file is empty")
     while index < len(text) and not (in_list and text[index] == "]"):
         line, counted = line + text.count("\n", counted, index), index
         try:
             value, end = decoder.raw_decode(text, index)
         except json.JSONDecodeError as error:
             reason = error.msg[:1].lower() + error.msg[1:]
-            raise _NotJson(error.pos, f"not readable as JSON: {reason}") from error
-        except RecursionError as error:
-            raise _NotJson(index, "nested too deeply; no measurement needs that") from error
+            return broken(error.pos, f"not readable as JSON: {reason}")
+        except RecursionError:
+            return broken(index, "nested too deeply; no measurement needs that")
         if not isinstance(value, dict):
-            raise _NotJson(index, "expected JSON objects, {...}")
-        yield Record(line, value, text, index, file)
+            return broken(index, "expected JSON objects, {...}")
+        results.append(Record(line, value, text, index, content.file))
         index = _skip(text, end)
         if in_list and index < len(text) and text[index] != "]":
             if text[index] != ",":
-                why = "not readable as JSON: a comma is missing between two mappings"
-                raise _NotJson(index, why)
+                return broken(
+                    index, "not readable as JSON: a comma is missing between two mappings"
+                )
             index = _skip(text, index + 1)
     if in_list and index >= len(text):
-        raise _NotJson(index, "the list is never closed: the file is truncated")
+        return broken(index, "the list is never closed: the file is truncated")
+    return results, []
 
 
 def alongside(file: str, name: str) -> list[Record]:

@@ -28,10 +28,8 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def _run(benchmark: Record, *, is_cached: bool) -> ServedRun:
-    context, prompt = (
-        benchmark.number("context_size") or 0.0,
-        benchmark.number("prompt_size") or 0.0,
-    )
+    context = benchmark.number("context_size") or 0.0
+    prompt = benchmark.number("prompt_size") or 0.0
     first, remarks = _times(benchmark, "e2e_ttft"), tuple[str, ...]()
     if context and benchmark.data.get("is_context_prefill_phase") is True:
         prompt, remarks = 0.0, ("the context is loaded",)

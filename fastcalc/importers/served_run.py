@@ -211,25 +211,7 @@ def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
         notes="; ".join(filter(None, words)),
         line=line,
     )
-    return [
-        measured
-        if isinstance(measured, str)
-        else replace(
-            point,
-            metric=measured.metric,
-            value=measured.value,
-            notes="; ".join(filter(None, (f"kind={measured.kind}", point.notes, measured.upper))),
-        )
-        for measured in _measured(run, load)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    metric: str
-    value: float
-    kind: str
-    upper: str = ""
+    return list(_measured(run, load, point))
 
 
 def _speculation(run: ServedRun) -> tuple[float | None, str]:
@@ -252,8 +234,13 @@ def _speculation(run: ServedRun) -> tuple[float | None, str]:
     return None, f"{INFERRED}, tokens per pass not stated" if run.is_speculated else ""
 
 
-def _measured(run: ServedRun, load: Load) -> Iterator[_Measured | str]:
+def _measured(run: ServedRun, load: Load, point: Point) -> Iterator[Point | str]:
     """Yield each measurement, or the reason why it cannot be used."""
+
+    def measured(metric: str, value: float, kind: str, upper: str = "") -> Point:
+        notes = "; ".join(filter(None, (f"kind={kind}", point.notes, upper)))
+        return replace(point, metric=metric, value=value, notes=notes)
+
     is_lone = load.concurrency == 1 and not load.is_open
     served = "e2e_saturated" if load.concurrency is None else "e2e_concurrency"
     tpot, ttft = run.tpot.typical, run.ttft.typical
@@ -261,19 +248,19 @@ def _measured(run: ServedRun, load: Load) -> Iterator[_Measured | str]:
         upper = _upper_words(run.tpot)
         if run.is_decode_only:
             upper = f"inter-token: other chips compute the prompts{'; ' * bool(upper)}{upper}"
-        yield _Measured("tpot_s", tpot, "decode_batch1" if is_lone else served, upper)
+        yield measured("tpot_s", tpot, "decode_batch1" if is_lone else served, upper)
     elif tpot is not None:
         yield "the time per token is 0: no answer had a second token"
     if ttft is not None and load.concurrency is None:
         yield "TTFT with all requests sent at once is mostly queueing time"
     elif ttft is not None and ttft > 0:
-        yield _Measured("ttft_s", ttft, "prefill" if is_lone else served, _upper_words(run.ttft))
+        yield measured("ttft_s", ttft, "prefill" if is_lone else served, _upper_words(run.ttft))
     elif ttft is not None:
         yield "TTFT is 0: the answers were not streamed"
     if load.is_open and load.concurrency is not None and load.concurrency < _ROUNDED_WELL:
         yield "the output rate at a low request rate is set by the clients"
     elif run.rate is not None and run.rate > 0:
-        yield _Measured("tokens_per_s_total", run.rate, served)
+        yield measured("tokens_per_s_total", run.rate, served)
 
 
 def _upper_words(times: Times) -> str:

@@ -246,7 +246,12 @@ class _StartReader:
         self._read_stop(start, line)
         self._read_buffer(start, line)
         if _has(line, _LISTS):
-            self._read_settings(start, number, line)
+            for name, written in SETTINGS[start.program].items():
+                if stated := re.search(_VALUE.format(written), line):
+                    text = next(group for group in stated.groups() if group is not None).rstrip(".")
+                    if text not in ("None", "auto"):
+                        start.settings[name] = text
+                        self.places[name] = f"{self.file}:{number}:{stated.start() + 1}"
         for setting, signs in _ON.items():
             if _has(line, signs):
                 start.settings[setting] = "True"
@@ -287,15 +292,6 @@ class _StartReader:
         name = _BUFFERS[match[2]]
         buffer_bytes = start.weights if name == "weights" else start.available
         setattr(start, name, (buffer_bytes or 0.0) + float(match[3]) * 2.0**20)
-
-    def _read_settings(self, start: StartLog, number: int, line: str) -> None:
-        """Read the settings in a line. None and auto count as not stated."""
-        for name, written in SETTINGS[start.program].items():
-            if match := re.search(_VALUE.format(written), line):
-                text = next(group for group in match.groups() if group is not None).rstrip(".")
-                if text not in ("None", "auto"):
-                    start.settings[name] = text
-                    self.places[name] = f"{self.file}:{number}:{match.start() + 1}"
 
     def check_settings(self, start: StartLog) -> None:
         """Refuse a number that no server accepts. A word or a sign counts as not stated."""

@@ -7,7 +7,7 @@ reporting.py``. A report states the mean number of concurrent requests, not how 
 from collections.abc import Iterator
 from math import ceil
 
-from fastcalc.importers.json_records import NoRunError, Record, Stated
+from fastcalc.importers.json_records import NoRunError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, accepted_tokens, times_in
 
 _WEIGHTS = {
@@ -55,18 +55,12 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         if "decoding_stats" in record.data
         else 1.0,
         names=(model.text("model"), model.text("model_path")),
-        stated=_stated(record),
+        stated={
+            **{name: world.count(key) for name, key in _LAYOUT.items()},
+            "engine": "tensorrt-llm",
+            "hardware": record.within("machine").text("name"),
+            "weights": _WEIGHTS.get(model.text("quantization").lower()),
+            "kv": "fp8" if model.text("kv_cache_dtype").lower() == "fp8" else None,
+        },
         remarks=(f"mean requests in flight {in_flight:.4g}",) if not is_queued else (),
     )
-
-
-def _stated(record: Record) -> Stated:
-    world, model = record.within("world_info"), record.within("engine")
-    counts = {name: world.count(key) for name, key in _LAYOUT.items()}
-    return {
-        **counts,
-        "engine": "tensorrt-llm",
-        "hardware": record.within("machine").text("name"),
-        "weights": _WEIGHTS.get(model.text("quantization").lower()),
-        "kv": "fp8" if model.text("kv_cache_dtype").lower() == "fp8" else None,
-    }

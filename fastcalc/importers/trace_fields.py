@@ -21,7 +21,7 @@ from fastcalc.written import listed
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SPANS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0))
-_WORDS = {1.0: "seconds", 1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
+UNIT_WORDS = {1.0: "seconds", 1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
 
 _BUSIEST = 100.0
 """Request rate above which a trace is read as milliseconds only if it states so: the busiest
@@ -135,8 +135,3 @@ def arrivals_words(count: int, seconds: float, rate: float) -> str:
     unit, size = next((span for span in _SPANS if seconds >= 2 * span[1]), ("s", 1.0))
     per_second = float(f"{rate:.3g}")
     return f"{count:,} requests in {seconds / size:.3g} {unit}, {per_second:,g} per second"
-
-
-def unit_words(seconds: float) -> str:
-    """Name a unit of time."""
-    return _WORDS[seconds]

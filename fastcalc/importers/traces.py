@@ -25,6 +25,7 @@ from fastcalc.formulas.types import Floats, Ints
 from fastcalc.importers.json_places import short_whole
 from fastcalc.importers.trace_fields import (
     MOONCAKE,
+    UNIT_WORDS,
     TraceFields,
     arrival_field,
     arrivals_words,
@@ -32,7 +33,6 @@ from fastcalc.importers.trace_fields import (
     fields_of,
     known_fields,
     unit_of,
-    unit_words,
 )
 from fastcalc.written import Json, ReadingNote, shown
 
@@ -170,7 +170,7 @@ class _Requests:
             raise InputError(
                 f"{self.file}: {len(stamps):,} requests arrive in {trace.arrival[-1]:.3g} s, "
                 f"{trace.rate:.3g} per second, which is out of range: {limit}; check "
-                f"{self.arrival}, read in {unit_words(unit)}"
+                f"{self.arrival}, read in {UNIT_WORDS[unit]}"
             )
         return replace(trace, reading=tuple(self._reading(trace, unit)))
 
@@ -180,7 +180,7 @@ class _Requests:
             yield ReadingNote(f"{name}: {count:,} requests without arrival times")
         else:
             arrivals = arrivals_words(count, float(trace.arrival[-1]), trace.rate)
-            words = "dates" if self.is_dated else unit_words(unit)
+            words = "dates" if self.is_dated else UNIT_WORDS[unit]
             unit_read = f"{self.arrival} read as {words} ({self.fields.format} trace format)"
             yield ReadingNote(f"{name}: {arrivals}; {unit_read}")
         if self.failed:
@@ -231,31 +231,22 @@ def _record(location: "_Place") -> dict[str, Json] | None:
     file, number, line = location
     try:
         record = from_json(line, allow_inf_nan=True)
-    except ValueError:
-        record = _with_place_of_fault(location)
+    except ValueError:  # a fault to locate, a byte order mark, or a blank line
+        try:
+            text = decoded(file, line.removeprefix(b"\xef\xbb\xbf"), number)
+            record = json.loads(text, parse_int=short_whole) if text.strip() else None
+        except NoTextError as error:
+            raise InputError(str(error)) from error
+        except (json.JSONDecodeError, RecursionError) as error:
+            column = error.colno if isinstance(error, json.JSONDecodeError) else 1
+            raise InputError(
+                f"{file}:{number}:{column}: not a line of JSON; write one request per line"
+            ) from error
         if record is None:
             return None
     if not isinstance(record, dict):
         raise InputError(f"{file}:{number}:1: not a mapping; a request has input_length")
     return record
-
-
-def _with_place_of_fault(location: "_Place") -> object:
-    """Parse a line that may begin with a byte order mark. Returns None for a blank line."""
-    file, number, line = location
-    try:
-        text = decoded(file, line.removeprefix(b"\xef\xbb\xbf"), number)
-    except NoTextError as error:
-        raise InputError(str(error)) from error
-    if not text.strip():
-        return None
-    try:
-        return json.loads(text, parse_int=short_whole)
-    except (json.JSONDecodeError, RecursionError) as error:
-        column = error.colno if isinstance(error, json.JSONDecodeError) else 1
-        raise InputError(
-            f"{file}:{number}:{column}: not a line of JSON; write one request per line"
-        ) from error
 
 
 class _Arrivals:

@@ -12,11 +12,11 @@ from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.errors import InputError
 from fastcalc.importers import trace_fields
 from fastcalc.importers.trace_fields import (
+    UNIT_WORDS,
     arrival_field,
     arrivals_words,
     fields_of,
     unit_of,
-    unit_words,
 )
 from fastcalc.importers.traces import _json_requests, read_trace
 from fastcalc.importers.workloads import lengths_of, read_workload
@@ -682,7 +682,7 @@ def test_a_field_may_end_with_its_unit(field, seconds):
         seconds,
     )
     words = {"s": "", "ms": "milli", "us": "micro", "ns": "nano"}
-    assert unit_words(seconds) == f"{words[field]}seconds"
+    assert UNIT_WORDS[seconds] == f"{words[field]}seconds"
     assert arrival_field(trace_fields.MOONCAKE, ["timestamp"]) == ("timestamp", None)
 
 

@@ -76,14 +76,14 @@ def read_lengths(line: Words) -> None:
         if name in ROPE and not text.startswith("{"):
             continue  # llama.cpp names a type, and only warns of lengths beyond the model's
         configuration = _json(text, name)
-        rope = configuration if name in ROPE else _rope(configuration)
-        texts = (configuration, configuration.get("text_config"))
-        limits = [
-            _positive(part.get("max_position_embeddings"))
-            for part in texts
-            if isinstance(part, dict)
-        ]
-        stated = max(limits)
+        texts = (configuration, configuration.get("text_config"))  # of the model, or its text part
+        parts = [part for part in texts if isinstance(part, dict)]
+        keys = ("rope_scaling", "rope_parameters")
+        scalings = (part[key] for part in parts for key in keys if isinstance(part.get(key), dict))
+        rope = configuration if name in ROPE else next(scalings, {})
+        # vLLM multiplies the positions of a model by the factor of linear and dynamic scalings.
+        # Those of YaRN are scaled in a configuration, or else its original ones times the factor.
+        stated = max(_positive(part.get("max_position_embeddings")) for part in parts)
         positions = stated or _positive(line.longest)
         kind, factor = rope.get("rope_type", rope.get("type")), _positive(rope.get("factor")) or 1.0
         if kind in _UNSCALED:
@@ -91,8 +91,7 @@ def read_lengths(line: Words) -> None:
         elif kind in _YARN:
             original = _positive(rope.get("original_max_position_embeddings")) or positions
             positions, factor = stated or max(original * factor, positions), 1.0
-        tokens = positions * factor
-        tokens = int(tokens) if tokens < 1e9 else 0
+        tokens = int(positions * factor) if positions * factor < 1e9 else 0
         if tokens and str(tokens) != line.longest:
             line.set_longest(tokens)
             line.notes.append(f"{name}: sequences of up to {tokens:,} tokens")
@@ -107,19 +106,6 @@ def _positive(value: Any) -> float:
         return float(value)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if is_number and 0 < value < 1e12 else 0.0
-
-
-def _rope(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read the rope scaling in an override of a configuration, or of its text configuration."""
-    texts = (configuration, configuration.get("text_config"))
-    scalings = (
-        part[key]
-        for part in texts
-        if isinstance(part, dict)
-        for key in ("rope_scaling", "rope_parameters")
-        if isinstance(part.get(key), dict)
-    )
-    return next(scalings, {})
 
 
 def _read_graphs(line: Words) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.reader import Document, inside
 from fastcalc.catalogue.schema import Model
-from fastcalc.catalogue.schema.claims import EXPECTED, Check, Claim, Input
+from fastcalc.catalogue.schema.claims import EXPECTED, Check, Claim
 from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.errors import InputError, placed
 from fastcalc.features.claims.catalogue_numbers import number_of
@@ -299,7 +299,23 @@ def _trial(catalogue: Catalogue, check: Check, locate: Callable[..., str], read:
     inputs = {}
     for name, argument in check.inputs.items():
         with placed(locate, "inputs", name):
-            inputs[name] = _resolved(reading, argument)
+            if argument.names:
+                names = list(argument.names)
+                text = ", ".join(names if len(set(names)) > 1 else names[:1])
+                inputs[name] = _Resolved(names if argument.is_list else names[0], text)
+            else:
+                values, texts, origins = list(argument.values), list(argument.texts), []
+                for entry in argument.entry:
+                    number = number_of(reading, entry, str(argument.field))
+                    values.append(number.si)
+                    texts.append(number.text)
+                    file = f"{entry}.yaml, {argument.field}"
+                    origins.append(f"{file}: {number.source}" if number.source else file)
+                text = ", ".join(texts)
+                if not argument.is_list:
+                    inputs[name] = _Resolved(values[0], text, tuple(origins))
+                else:
+                    inputs[name] = _Resolved(np.array(values), f"({text})", tuple(origins))
     return _Trial(check, reading, inputs)
 
 
@@ -423,21 +439,3 @@ class _Resolved(NamedTuple):
     argument: Any
     text: str
     origins: tuple[str, ...] = ()
-
-
-def _resolved(catalogue: Catalogue, argument: Input) -> _Resolved:
-    if argument.names:
-        names = list(argument.names)
-        text = ", ".join(names if len(set(names)) > 1 else names[:1])
-        return _Resolved(names if argument.is_list else names[0], text)
-    values, texts, origins = list(argument.values), list(argument.texts), []
-    for entry in argument.entry:
-        number = number_of(catalogue, entry, str(argument.field))
-        values.append(number.si)
-        texts.append(number.text)
-        file = f"{entry}.yaml, {argument.field}"
-        origins.append(f"{file}: {number.source}" if number.source else file)
-    text = ", ".join(texts)
-    if not argument.is_list:
-        return _Resolved(values[0], text, tuple(origins))
-    return _Resolved(np.array(values), f"({text})", tuple(origins))

@@ -27,7 +27,7 @@ from fastcalc.kit.answer.outcome_lines import (
     heading_in_full,
     key_of_bound,
 )
-from fastcalc.kit.answer.parts import Note, Notes, Part, Remark, TextTable, Title, sentence
+from fastcalc.kit.answer.parts import Note, Notes, Part, Remark, Title, sentence
 from fastcalc.kit.answer.point_records import Record, compare_records
 from fastcalc.kit.answer.prices import price_line, prices
 from fastcalc.kit.answer.row_words import TIED
@@ -115,7 +115,19 @@ class CompareAnswer(Answer):
     def body(self, screen: Screen) -> Iterator[Part]:
         """Show corrections from the user's measurements, then each model's headline and table."""
         if self.request.like:
-            yield from self._own_rows(screen.width)
+            from fastcalc.kit.answer import own_rows  # most comparisons have none
+
+            compared = {
+                id(deployment): (deployment, scenario.engine.id)
+                for outcome in self.outcomes
+                for scenario in [outcome.scenario]
+                for deployment in measured_on(scenario.engine, scenario.hardware.id, scenario.work)
+                if is_of(deployment, outcome.placement.layout)
+            }
+            if compared:
+                deployments, engines = zip(*compared.values(), strict=True)
+                names = listed([*dict.fromkeys(engines)])
+                yield from (*own_rows.parts(deployments, names, screen.width), "")
         tables = record_tables.tables(_FIRST_COLUMNS, self._rows, screen.width)
         for number, ((stated, group), table) in enumerate(zip(self.by_model, tables, strict=True)):
             yield from [""][:number]
@@ -158,45 +170,23 @@ class CompareAnswer(Answer):
             *notes,
             *map(sentence, _meanings(rows)),
         ]
-        page = [*self._in_full(tables)]
-        if self.request.explain:
-            from fastcalc.features.compare.explain.answer import explanation_parts
-
-            page += explanation_parts(self.outcomes)
-        return [*page, Notes(lines, self.next_command())]
-
-    def _in_full(self, tables: Iterable[TextTable]) -> Iterator[Part]:
-        """Yield the headline of each model and a table of all columns for each of its outcomes."""
+        page: list[Part] = []
         remaining = iter(tables)
         for stated, group in self.by_model:
-            yield from _opening(stated, group)
-            yield heading_in_full(group[0], self.phrases_in_full)
+            page += [*_opening(stated, group), heading_in_full(group[0], self.phrases_in_full)]
             for outcome, table in zip(group, remaining, strict=False):
                 price = outcome.usd_per_hour
                 cost = f"; ${dollars(price)}/h" if price is not None else ""
                 where = (
                     f"{outcome.where}: {why(outcome)}; largest batch {outcome.max_batch:,}{cost}"
                 )
-                yield ""
-                yield Title(outcome.scenario.hardware.id, where)
-                yield table
-            yield ""
+                page += ["", Title(outcome.scenario.hardware.id, where), table]
+            page.append("")
+        if self.request.explain:
+            from fastcalc.features.compare.explain.answer import explanation_parts
 
-    def _own_rows(self, width: int) -> list[Part]:
-        """Show the corrections from the user's measurements, for each deployment that has any."""
-        from fastcalc.kit.answer import own_rows  # most comparisons have none
-
-        compared = {
-            id(deployment): (deployment, scenario.engine.id)
-            for outcome in self.outcomes
-            for scenario in [outcome.scenario]
-            for deployment in measured_on(scenario.engine, scenario.hardware.id, scenario.work)
-            if is_of(deployment, outcome.placement.layout)
-        }
-        if not compared:
-            return []
-        deployments, engines = zip(*compared.values(), strict=True)
-        return [*own_rows.parts(deployments, listed([*dict.fromkeys(engines)]), width), ""]
+            page += explanation_parts(self.outcomes)
+        return [*page, Notes(lines, self.next_command())]
 
     def next_command(self) -> str:
         """Suggest `frontier`, or a report if a price is missing or a setting is not searched.

@@ -54,18 +54,17 @@ def _counted(outcome: Outcome, name: str) -> str:
 
 def _joined(by_panel: Mapping[str, Sequence[Series]]) -> dict[str, list[Series]]:
     """Merge series of equal name and style, although chips and layout may differ by batch."""
-    return {title: list(_of_one_name(lines)) for title, lines in by_panel.items()}
-
-
-def _of_one_name(lines: Sequence[Series]) -> Iterator[Series]:
-    for labelled in grouped(lines, lambda line: (line.name, line.style)).values():
-        tips = [tip for line in labelled for tip in line.tips]
-        x, y = (np.concatenate([getattr(line, name) for line in labelled]) for name in ("x", "y"))
-        ends = [
-            None if end is None else np.concatenate([getattr(line, name) for line in labelled])
-            for name, end in (("low", labelled[0].low), ("high", labelled[0].high))
-        ]
-        yield replace(labelled[0], x=x, y=y, low=ends[0], high=ends[1], tips=tips)
+    merged: dict[str, list[Series]] = {title: [] for title in by_panel}
+    for title, lines in by_panel.items():
+        for alike in grouped(lines, lambda line: (line.name, line.style)).values():
+            columns = {
+                name: np.concatenate([getattr(line, name) for line in alike])
+                for name in ("x", "y", "low", "high")
+                if getattr(alike[0], name) is not None
+            }
+            tips = [tip for line in alike for tip in line.tips]
+            merged[title].append(replace(alike[0], **columns, tips=tips))
+    return merged
 
 
 def _sentence(outcomes: Sequence[Outcome], place: int) -> str:

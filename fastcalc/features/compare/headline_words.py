@@ -1,6 +1,6 @@
 """Headlines in sentences: the fastest and the cheapest chips, with batch and number of chips."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import lcm
 
 from fastcalc.core.outcome import Outcome
@@ -42,7 +42,12 @@ def speed(stated: Headline) -> str:
     if fastest is None:
         chips = listed(first_few(stated.tried, _MOST_NAMED), "or")
         sentence = f"{stated.model} does not fit on {chips} at batch {stated.smallest_batch:,}."
-        needs = [_needs(chip, needed) for chip, needed in stated.left_out]
+        needs = []
+        for chip, needed in stated.left_out:
+            smallest, largest = min(needed), max(needed)
+            words = f"{needed[smallest]:,} {chip} at batch {smallest:,}"
+            more = f" and {needed[largest]:,} at batch {largest:,}"
+            needs.append(words + more * (needed[largest] > needed[smallest]))
         return f"{sentence} It needs {listed(first_few(needs, 2))}." if needs else sentence
     return f"{_fastest(fastest)}." if stated.has_rivals else alone(fastest.leaders[0])
 
@@ -88,14 +93,6 @@ def _left_out(stated: Headline) -> str:
     unnamed = len(chips) - _MOST_NAMED
     chips[_MOST_NAMED:] = [f"some on {unnamed:,} more"] * (unnamed > 0)
     return f"more chips hold larger batches, which may be cheaper: {'; '.join(chips)}"
-
-
-def _needs(chip: str, needed: Mapping[int, int]) -> str:
-    """Count the chips for the smallest batch, and for the largest if it needs more."""
-    smallest, largest = min(needed), max(needed)
-    words = f"{needed[smallest]:,} {chip} at batch {smallest:,}"
-    more = f" and {needed[largest]:,} at batch {largest:,}"
-    return words + more * (needed[largest] > needed[smallest])
 
 
 def leaders(outcomes: Sequence[Outcome]) -> tuple[str, str]:

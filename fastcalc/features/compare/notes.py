@@ -30,7 +30,21 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
     yield from map(Note, _too_large(outcomes))
     yield from (Note(limit) for limit in map(raised_limit, outcomes) if limit is not None)
     yield from map(Note, _drafts(outcomes))
-    yield from map(Note, _published(outcomes))
+    of_services = [
+        outcome for outcome in outcomes if class_of(outcome.scenario.hardware) in SRAM_CLASSES
+    ]
+    smallest = dict[tuple[str, str], Outcome]()  # the outcome with batch 1, if there is one
+    for outcome in sorted(of_services, key=lambda outcome: outcome.scenario.batches[0]):
+        if outcome.estimate.fits[0]:
+            key = outcome.scenario.model.id, outcome.scenario.hardware.id
+            smallest.setdefault(key, outcome)
+    for (model, chip), outcome in smallest.items():
+        from fastcalc.evidence.public_speeds import public_speeds
+
+        shape = outcome.scenario.model
+        speeds = public_speeds(chip, {shape.id, *shape.aliases})
+        if texts := ", ".join(dict.fromkeys(_public(speed, outcome) for speed in speeds)):
+            yield Note(f"{model} on {chip}, measured with one user: {texts}")
     yield from map(Note, each_warning(outcomes))
     yield from map(Note, _engines(outcomes))
     for about in (_rates, _ranges, _memories, _serial_bounds):
@@ -86,25 +100,6 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
             f"only the memory of the draft model counts ({option('speculate', '0.8x5')} drafts 5 "
             "tokens per step and accepts each at 0.8)"
         )
-
-
-def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield published single-user speeds for chips that are known only from services."""
-    of_services = [
-        outcome for outcome in outcomes if class_of(outcome.scenario.hardware) in SRAM_CLASSES
-    ]
-    smallest = dict[tuple[str, str], Outcome]()  # the outcome with batch 1, if there is one
-    for outcome in sorted(of_services, key=lambda outcome: outcome.scenario.batches[0]):
-        if outcome.estimate.fits[0]:
-            key = outcome.scenario.model.id, outcome.scenario.hardware.id
-            smallest.setdefault(key, outcome)
-    for (model, chip), outcome in smallest.items():
-        from fastcalc.evidence.public_speeds import public_speeds
-
-        shape = outcome.scenario.model
-        speeds = public_speeds(chip, {shape.id, *shape.aliases})
-        if texts := ", ".join(dict.fromkeys(_public(speed, outcome) for speed in speeds)):
-            yield f"{model} on {chip}, measured with one user: {texts}"
 
 
 def _public(speed: "PublicSpeed", outcome: Outcome) -> str:

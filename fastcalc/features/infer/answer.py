@@ -278,7 +278,17 @@ class InferAnswer(Answer):
     def notes(self) -> Iterator[Note]:
         """Yield notes on deciding numbers, other hardware, few samples, and the search."""
         yield from map(Note, (*self.deciding(), *self._other_hardware(), *self._rough()))
-        yield from (Note(line, weight=0) for line in self._at_limits())
+        edges = []
+        for combination in self.listed:
+            sides = [SIDES[name] for name in combination.region.at_edge]
+            limits = [
+                f"{' '.join(_HEADINGS[side.name][0])}: {combination.band(side)}, limit "
+                f"{number(side.high, 2)}"
+                for side in sides
+            ]
+            edges += [f"{combination.tricks} ({' and '.join(limits)})"] * bool(limits)
+        if edges:
+            yield Note(f"ranges that reach the limit of the search: {'; '.join(edges)}", weight=0)
         sides = (
             f"{side.label} {_ends(side, (side.low, side.high))} {side.unit}".rstrip()
             for side in BOX
@@ -325,20 +335,6 @@ class InferAnswer(Answer):
                 "other hardware means more chips in the fast tier; they are also of another type "
                 f"in {listed(clauses)}"
             )
-
-    def _at_limits(self) -> Iterator[str]:
-        """Yield a note on the bands that reach the limit of the search range."""
-        edges = []
-        for combination in self.listed:
-            sides = [SIDES[name] for name in combination.region.at_edge]
-            limits = [
-                f"{' '.join(_HEADINGS[side.name][0])}: {combination.band(side)}, limit "
-                f"{number(side.high, 2)}"
-                for side in sides
-            ]
-            edges += [f"{combination.tricks} ({' and '.join(limits)})"] * bool(limits)
-        if edges:
-            yield f"ranges that reach the limit of the search: {'; '.join(edges)}"
 
     def _rough(self) -> Iterator[str]:
         """Yield a note on rows with few samples."""

@@ -46,7 +46,14 @@ def run(request: Diagnose) -> DiagnosisAnswer | StoppedAnswer:
     if request.path is None:
         assert log is not None
         if log.stopped:
-            return _of_stop(request, catalogue, log)
+            if request.hardware is None:
+                return StoppedAnswer(request=request, log=log)
+            logged_start = _logged(log, _scenario_of_log(request, catalogue, log))
+            expected, logged = (
+                start_location(locate(scenario))
+                for scenario in (logged_start.scenario_as_started, logged_start.scenario_as_logged)
+            )
+            return StoppedAnswer(request=request, log=log, location=expected, as_logged=logged)
         scenario = _scenario_of_log(request, catalogue, log)
         try:
             start = _started(log, scenario)
@@ -176,18 +183,6 @@ def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
     if is_speculated and not drafted:
         sentences.append("the measurements used speculative decoding, but the log shows none")
     return sentences
-
-
-def _of_stop(request: Diagnose, catalogue: Catalogue, log: StartLog) -> StoppedAnswer:
-    """Explain the error that ended a start, with changes that would fix it if the chip is known."""
-    if request.hardware is None:
-        return StoppedAnswer(request=request, log=log)
-    start = _logged(log, _scenario_of_log(request, catalogue, log))
-    expected, logged = (
-        start_location(locate(scenario))
-        for scenario in (start.scenario_as_started, start.scenario_as_logged)
-    )
-    return StoppedAnswer(request=request, log=log, location=expected, as_logged=logged)
 
 
 def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Scenario:

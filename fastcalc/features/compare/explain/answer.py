@@ -46,12 +46,16 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[Part]:
     for outcome in outcomes:
         memory = memory_equations(outcome.placement)
         origins = dict.fromkeys(origins_of(memory))
-        blocks += [*_memory_parts(outcome, memory), ""]
+        scenario, layout = outcome.scenario, outcome.placement.layout
+        names = f"{scenario.model.id} on {scenario.hardware.id}, {scenario.engine.id}"
+        chips = "its chip" if layout.chips == 1 else f"each of {layout.chips:,} chips ({layout})"
+        lines = Listing([_line(equation) for equation in memory])
+        blocks += [f"{names}: memory of {chips}", lines, Notes([kept_note(outcome)]), ""]
         batches = fitting(outcome)
         shown = spread(batches)
         if len(shown) < len(batches):
             blocks += [
-                f"{outcome.scenario.hardware.id}: {len(shown)} of the {len(batches):,} batches "
+                f"{scenario.hardware.id}: {len(shown)} of the {len(batches):,} batches "
                 f"that fit are explained; choose others with {option('batch')}; "
                 f"{option('format', 'json')} has all",
                 "",
@@ -62,15 +66,6 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[Part]:
                 origins |= dict.fromkeys(forward_pass.origins)
         blocks += _sources(outcome, list(origins))
     return blocks
-
-
-def _memory_parts(outcome: Outcome, memory: Sequence[Equation]) -> Iterable[Part]:
-    scenario, layout = outcome.scenario, outcome.placement.layout
-    names = f"{scenario.model.id} on {scenario.hardware.id}, {scenario.engine.id}"
-    chips = "its chip" if layout.chips == 1 else f"each of {layout.chips:,} chips ({layout})"
-    yield f"{names}: memory of {chips}"
-    yield Listing([_line(equation) for equation in memory])
-    yield Notes([kept_note(outcome)])
 
 
 def spread(batches: Sequence[int]) -> list[int]:

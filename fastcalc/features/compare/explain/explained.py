@@ -123,22 +123,18 @@ def explained(context: object, term: Component, *, is_hidden: bool = False) -> E
         if candidate.result.value != 0.0 and isfinite(candidate.result.value)
     ]
     if not equations or equations[-1].name != "time":
-        equations += _timing(term)
+        # The time is the sum of terms of work over rate.
+        rate = number(term.flop_rate, "FLOP/s")
+        pieces = [
+            ("memory", term.memory_time, number(term.bytes, "B") / number(term.bandwidth, "B/s")),
+            ("compute", term.compute_time, number(term.flops, "FLOP") / rate),
+            ("link", term.link_time, number(term.sent, "B") / number(term.link, "B/s")),
+            ("latency", term.latency, number(term.count) * number(term.seconds_each, "s")),
+        ]
+        terms = [equation(name, value, "s", of) for name, value, of in pieces if value > 0.0]
+        memory, compute, link, latency = (number(value, "s") for _, value, _ in pieces)
+        seconds = overlap(memory, compute, term.norm) + link + latency
+        is_alone = len(terms) == 1
+        total = equation("time", term.seconds, "s", terms[0].term if is_alone else seconds)
+        equations += [total] if is_alone else [*terms, total]
     return ExplainedPart(term, tuple(equations), is_hidden)
-
-
-def _timing(part: Component) -> list[Equation]:
-    """Write the time of a component as terms of work and rate, and their sum."""
-    rate = number(part.flop_rate, "FLOP/s")
-    pieces = [
-        ("memory", part.memory_time, number(part.bytes, "B") / number(part.bandwidth, "B/s")),
-        ("compute", part.compute_time, number(part.flops, "FLOP") / rate),
-        ("link", part.link_time, number(part.sent, "B") / number(part.link, "B/s")),
-        ("latency", part.latency, number(part.count) * number(part.seconds_each, "s")),
-    ]
-    equations = [equation(name, value, "s", term) for name, value, term in pieces if value > 0.0]
-    if len(equations) == 1:
-        return [equation("time", part.seconds, "s", equations[0].term)]
-    memory, compute, link, latency = (number(value, "s") for _, value, _ in pieces)
-    seconds = overlap(memory, compute, part.norm) + link + latency
-    return [*equations, equation("time", part.seconds, "s", seconds)]

@@ -72,11 +72,14 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     peaks = [line for line in (sampling, layer, encoder) if line.result.value]
     peak = largest(*(line.answer for line in peaks)) if peaks else number(0.0)
     activations = named("activation peak", "B", peak)
+    of_step = numbers.setting("chunk_memory") * number(rows.tokens)
+    stored = numbers.setting("stored_logits") * number(rows.sequences)
+    counters = stored * number(work.vocabulary) * number(LOGIT_BYTES, "B")
     runtime = equation(
         "runtime",
         memory.runtime,
         "B",
-        _runtime(work, numbers, rows),
+        (numbers.setting("runtime_memory") + of_step + counters),
     )
     joined = equation("with other chips", memory.joined, "B", _joined(placement, numbers))
     graphs = equation(
@@ -132,14 +135,6 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
     largest_rows = number(float(largest_capture(sequences=rows, largest=largest)))
     half = number(0.5) + number(0.5) / number(placement.layout.tp)
     return memory + graphs * row * largest_rows * half
-
-
-def _runtime(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
-    """Compute the memory of the runtime, libraries and the sampler's token counters. [B]"""
-    of_step = numbers.setting("chunk_memory") * number(rows.tokens)
-    stored = numbers.setting("stored_logits") * number(rows.sequences)
-    counters = stored * number(work.vocabulary) * number(LOGIT_BYTES, "B")
-    return numbers.setting("runtime_memory") + of_step + counters
 
 
 def _largest(placement: Placement, pairs: Sequence[tuple[float, float]]) -> Term:

@@ -95,10 +95,22 @@ def believe(slowdowns: Slowdowns) -> Belief:
         trials.append((pair, together(pair, *grids), np.outer(*(prior[index] for index in pair))))
     shared = _shared_errors(slowdowns, indices)
     noises = [np.hypot(noise, slowdowns.spreads) for noise in NOISES]
-    hypotheses = [
-        _hypothesis(components, slowdowns.residuals - slower, shared, noises, weights)
-        for components, slower, weights in trials
-    ]
+    hypotheses = []
+    for components, slower, weights in trials:
+        residuals = slowdowns.residuals - slower
+        likelihoods = np.stack(
+            [log_likelihood(residuals=residuals, shared=shared, noise=noise) for noise in noises],
+            axis=-1,
+        )
+        prior_weights = weights[..., np.newaxis] * np.array(NOISE_PRIOR)
+        evidence = float(log_mean(logs=likelihoods, weights=prior_weights))
+        hypotheses.append(
+            Hypothesis(
+                components,
+                evidence,
+                np.sum(prior_weights * np.exp(likelihoods - evidence), axis=-1),
+            )
+        )
     weights = _prior([hypothesis.parts for hypothesis in hypotheses])
     evidence = np.array([hypothesis.log_evidence for hypothesis in hypotheses])
     return Belief(slowdowns, hypotheses, posterior(log_evidence=evidence, prior=weights))
@@ -142,21 +154,3 @@ def _shared_errors(slowdowns: Slowdowns, indices: Sequence[int]) -> Floats:
     slopes = [slowdowns.logs[index, 1] / PRICED[1] * PART_SPREAD for index in indices]
     alike = np.full(len(slowdowns.residuals), SHARED_SPREAD)
     return np.stack([alike, *slopes], axis=-1)
-
-
-def _hypothesis(
-    components: tuple[int, ...],
-    residuals: Floats,
-    shared: Floats,
-    noises: Sequence[Floats],
-    prior: Floats,
-) -> Hypothesis:
-    likelihoods = np.stack(
-        [log_likelihood(residuals=residuals, shared=shared, noise=noise) for noise in noises],
-        axis=-1,
-    )
-    weights = prior[..., np.newaxis] * np.array(NOISE_PRIOR)
-    evidence = float(log_mean(logs=likelihoods, weights=weights))
-    return Hypothesis(
-        components, evidence, np.sum(weights * np.exp(likelihoods - evidence), axis=-1)
-    )

@@ -72,8 +72,13 @@ def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdow
             continue
         for index, slower in enumerate(PRICED[1:], 1):
             times = float(np.exp(slower))
-            is_room = component is ROOM
-            seconds = _less_room(batches, times) if is_room else _slower(rows, component, times)
+            if component is ROOM:  # memory for fewer requests
+                capped = [
+                    _capped(batch, times) if batch.rule in _WAITING else batch for batch in batches
+                ]
+                seconds = _seconds_per_token(rows_of(capped))
+            else:
+                seconds = _slower(rows, component, times)
             logs[item_index, index] = np.log(seconds / predicted)
     are_several = [p.metric == "ttft_s" and (p.concurrency or 1) > 1 for p in rows.points]
     spreads = _FIRST_TOKENS * np.array(are_several, dtype=float)
@@ -87,12 +92,6 @@ def _slower(rows: StackedPoints, component: Part, times: float) -> Floats:
         replace(pile, software=slower) for pile, slower in zip(rows.piles, software, strict=True)
     ]
     return _seconds_per_token(replace(rows, piles=piles))
-
-
-def _less_room(batches: Sequence[Batch], times: float) -> Floats:
-    """Compute the time of each measurement with memory for fewer requests, by a factor. [s]"""
-    capped = [_capped(batch, times) if batch.rule in _WAITING else batch for batch in batches]
-    return _seconds_per_token(rows_of(capped))
 
 
 def _capped(batch: Batch, times: float) -> Batch:
