@@ -81,7 +81,7 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
         publishers=publishers_of(fit, logs, evidence),
         widths=widths,
         kinds=fitted_kinds,
-        architectures=({owner: sorted(names - {""}) for owner, names in architectures.items()}),
+        architectures={owner: sorted(names - {""}) for owner, names in architectures.items()},
         prefill_chips=_prefill_chips(left_out, evidence),
         left_out=[
             prediction

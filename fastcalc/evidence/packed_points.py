@@ -29,31 +29,18 @@ class _PackedTexts:
         return self.texts[self.codes[index]]
 
 
-class _Counts:
-    """A column of positive integers, where None is stored as 0."""
-
-    def __init__(self) -> None:
-        self.values = array("i")
-
-    def append(self, count: int | None) -> None:
-        self.values.append(count or 0)
-
-    def __getitem__(self, index: int) -> int | None:
-        return self.values[index] or None
-
-
 class _PackedNumbers:
-    """A column of numbers, where None is stored as NaN, which no cell may contain."""
+    """A column of numbers, where None is stored as a number that no cell may contain."""
 
-    def __init__(self) -> None:
-        self.values = array("d")
+    def __init__(self, type_code: str, missing: float) -> None:
+        self.values, self.missing = array[float](type_code), missing
 
     def append(self, number: float | None) -> None:
-        self.values.append(nan if number is None else number)
+        self.values.append(self.missing if number is None else number)
 
     def __getitem__(self, index: int) -> float | None:
         number = self.values[index]
-        return None if number != number else number
+        return None if number == self.missing or number != number else number
 
 
 class RebuiltSequence(Sequence[Row]):
@@ -91,8 +78,8 @@ class PackedPoints(RebuiltSequence[Point]):
         if name == "id":
             return self._ids
         if name == "line" or name in COUNTS:
-            return _Counts()
-        return _PackedNumbers() if name in NUMBERS else _PackedTexts()
+            return _PackedNumbers("i", 0)
+        return _PackedNumbers("d", nan) if name in NUMBERS else _PackedTexts()
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -1,7 +1,7 @@
 """Published single-user speeds for a chip and a model, without predictions."""
 
 import csv
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import NamedTuple
 
 from fastcalc.catalogue.folders import shipped_folder
@@ -37,19 +37,13 @@ def public_speeds(hardware: str, models: Collection[str]) -> list[PublicSpeed]:
             for line in stream
             if f",{hardware}," in line and any(f",{model}," in line for model in models)
         ]
-    return sorted(_of(csv.DictReader([header, *lines]), hardware, models), key=lambda one: one.date)
-
-
-def _of(
-    rows: "csv.DictReader[str]", hardware: str, models: Collection[str]
-) -> Iterator[PublicSpeed]:
-    for row in rows:
+    speeds = []
+    for row in csv.DictReader([header, *lines]):
         is_one_user = row["notes"].startswith("kind=decode_batch1")
         is_speed = row["metric"] == "tokens_per_s_per_user"
         is_meant = row["hardware"] == hardware and row["model"] in models
         if is_meant and is_one_user and is_speed:
-            per_pass, chips = (float(row[key]) if row[key] else None for key in _UNCERTAIN)
-            yield PublicSpeed(float(row["value"]), row["date"], per_pass, chips)
-
-
-_UNCERTAIN = ("tokens_per_pass", "chips")
+            cells = row["tokens_per_pass"], row["chips"]
+            per_pass, chips = (float(cell) if cell else None for cell in cells)
+            speeds.append(PublicSpeed(float(row["value"]), row["date"], per_pass, chips))
+    return sorted(speeds, key=lambda speed: speed.date)

@@ -153,10 +153,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         about = batch.deployment.engine.id, machine, phase, has_experts
         fraction = fractions[len(predictions) :][: len(batch.points)]
         reach = speed_range(
-            batch.placement,
-            phase,
-            fitted_share=fraction,
-            is_offloaded=batch.points[0].is_offloaded,
+            batch.placement, phase, fitted_share=fraction, is_offloaded=is_offloaded
         )
         narrowed = batch.recipe.timeline.narrowed
         limits = [edge**narrowed for edge in reach] if reach else []
@@ -199,24 +196,14 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
     scores = np.zeros((len(predictions), 5))
     for index, prediction in enumerate(predictions):
         point = prediction.point
-        about = (
-            prediction.engine_used,
-            prediction.machine,
-            prediction.phase,
-            prediction.has_experts,
-        )
+        about = prediction.engine_used, prediction.machine, prediction.phase, prediction.has_experts
         key = (*about, point.kind, point.metric, point.hardware, point.model, point.source_key)
         if key not in alike:
             alike[key] = _names(prediction), array("i")
         alike[key][1].append(index)
         source = sources.setdefault(point.source_key, len(sources))
-        scores[index] = (
-            prediction.factor,
-            prediction.bias,
-            prediction.is_covered,
-            prediction.beats_bound,
-            source,
-        )
+        errors = prediction.factor, prediction.bias
+        scores[index] = *errors, prediction.is_covered, prediction.beats_bound, source
     members: dict[str, list[array[int]]] = defaultdict(list)
     for names, indices in alike.values():
         for group, name in names.items():

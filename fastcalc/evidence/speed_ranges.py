@@ -3,13 +3,11 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from math import inf, log
+from operator import attrgetter
 
 import numpy as np
 
-from fastcalc.catalogue.schema.engines import (
-    RangeWidths,
-    width_name,
-)
+from fastcalc.catalogue.schema.engines import RangeWidths, width_name
 from fastcalc.core.speed_range import reach
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.score import SRAM, Prediction
@@ -36,7 +34,8 @@ def publishers_behind(
     publisher : returns the publisher of a measurement
     among : the predictions of the measurements to count, or None for the same ones
     """
-    return _others(predictions, publisher, _cell, among)
+    cell = attrgetter("point.hardware", "engine_used", "phase")
+    return _others(predictions, publisher, cell, among)
 
 
 def unseen_kinds(
@@ -46,7 +45,8 @@ def unseen_kinds(
 
     publisher : returns the publisher of a measurement
     """
-    return [count == 0 for count in _others(predictions, publisher, _kind)]
+    kind = attrgetter("machine", "engine_used", "phase")
+    return [count == 0 for count in _others(predictions, publisher, kind)]
 
 
 def _others(
@@ -78,14 +78,6 @@ def by_novelty(
         for name, least, most in ends
     }
     return {name: group for name, group in groups.items() if group}
-
-
-def _cell(prediction: Prediction) -> tuple[str, str, str]:
-    return prediction.point.hardware, prediction.engine_used, prediction.phase
-
-
-def _kind(prediction: Prediction) -> tuple[str, str, str]:
-    return prediction.machine, prediction.engine_used, prediction.phase
 
 
 def ranged(

@@ -34,14 +34,17 @@ def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str
     results = Results(Options(checked(options), NameLookup(catalogue)))
     rows: list[Point] = []
     faults: list[FileFault] = []
+    ranks = ranks_in(catalogue)
     for path in files:
-        table = _points(path, catalogue) if path.suffix == ".csv" else None
-        if table:
-            rows += table.points
-            faults += table.faults
-        elif path.suffix != ".csv":
-            with opened(path) as stream:
+        with opened(path) as stream:
+            if path.suffix != ".csv":
                 results.take(text_in(str(path), stream), is_alone=False)
+                continue
+            head = stream.peek(1).decode("utf-8-sig", "replace").split("\n", 1)[0]
+            if {"metric", "value", "hardware"} <= {name.strip() for name in head.split(",")}:
+                table = points_in(str(path), lines_of(str(path), stream), ranks)
+                rows += table.points
+                faults += table.faults
     has_points = any(isinstance(point, Point) for _, _, point in results.measured)
     foreign = results.points(str(folder), folder, leaves_out=bool(rows or has_points))
     points, faults = [*rows, *foreign.points], [*faults, *foreign.faults]
@@ -51,12 +54,3 @@ def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str
             f"result of {PROGRAMS}"
         )
     return gathered(str(folder), points, faults, foreign.skipped, uncounted=foreign.unlisted)
-
-
-def _points(path: Path, catalogue: Catalogue) -> Points | None:
-    """Read the measurements of a CSV. Returns None if it has other columns."""
-    with opened(path) as stream:
-        head = stream.peek(1).decode("utf-8-sig", "replace").split("\n", 1)[0]
-        if not {"metric", "value", "hardware"} <= {name.strip() for name in head.split(",")}:
-            return None
-        return points_in(str(path), lines_of(str(path), stream), ranks_in(catalogue))

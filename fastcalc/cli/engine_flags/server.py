@@ -165,7 +165,12 @@ def read(line: Words) -> None:
     by_default = _by_default(line)
     for name, value in by_default.items():
         line.notes.append(f"--server: {name} is not given; the server uses {value}")
-    line.notes += _left_to_server(line)
+    default = _LENGTHS.get(line.program)  # of a server that starts if longer sequences do not fit
+    if default and "max_model_len" in line.fields and LENGTH not in line.stated and line.longest:
+        line.notes.append(
+            f"--server: {default} is not given; the server uses {line.longest}, or less if memory "
+            "is insufficient"
+        )
     line.notes += _divided_experts(line)
     line.words += (word for pair in by_default.items() for word in pair)
 
@@ -213,21 +218,6 @@ def _has_experts(model: "Model") -> bool:
     from fastcalc.catalogue.schema import MixtureOfExperts
 
     return any(isinstance(block.ffn, MixtureOfExperts) for block in model.blocks)
-
-
-def _left_to_server(line: Words) -> Iterator[str]:
-    """Yield a note on the default context length of a server other than vLLM.
-
-    Such a server starts even if the model's longest sequence does not fit
-    (sgl-project/sglang#4048); llama.cpp's shortens its default context to fit, except ``-c 0``.
-    """
-    flag = _LENGTHS.get(line.program)
-    is_taken = "max_model_len" in line.fields and LENGTH not in line.stated
-    if flag and is_taken and (longest := line.longest):
-        yield (
-            f"--server: {flag} is not given; the server uses {longest}, or less if memory is "
-            "insufficient"
-        )
 
 
 def _divided_experts(line: Words) -> Iterator[str]:

@@ -189,7 +189,7 @@ def parted(words: Iterable[str]) -> Iterator[str]:
             number = whole(value)
             yield from (
                 head.replace("_", "-"),
-                to_json({key.replace("-", "_"): (number if str(number) == value else value)}),
+                to_json({key.replace("-", "_"): number if str(number) == value else value}),
             )
         elif plain in FLAGS and not FLAGS[plain].has_value:
             yield from [] if value.lower() in ("false", "0") else [plain]

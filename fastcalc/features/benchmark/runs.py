@@ -1,6 +1,6 @@
 """Candidate benchmark runs: load, duration, and the predictions that they constrain."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,22 +55,21 @@ def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
     most = min(_LARGER * max(requested), int(outcome.placement.edge_max_batch))
     powers = (2**power for power in range(most.bit_length()))
     counts = sorted({*requested, *(count for count in powers if count <= most)})
-    return [run for each in lengths for run in _runs_of(outcome, each, counts)]
-
-
-def _runs_of(outcome: Outcome, traffic: Traffic, counts: Sequence[int]) -> Iterator[BenchmarkRun]:
-    """Yield one run for each concurrency."""
-    estimate = evaluate(outcome.placement, batch=np.array(counts, dtype=float), traffic=traffic)
-    for index, (count, wave) in enumerate(zip(counts, estimate.run.tolist(), strict=True)):
-        requests = max(WAVES * count, FEWEST_REQUESTS)
-        yield BenchmarkRun(
-            concurrency=count,
-            prompt=round(float(traffic.prompt)),
-            output=round(float(traffic.output)),
-            requests=requests,
-            seconds=wave * requests / count,
-            places=places_of(estimate, RATES, [index]),
-        )
+    runs = []
+    for traffic in lengths:
+        estimate = evaluate(outcome.placement, batch=np.array(counts, dtype=float), traffic=traffic)
+        for index, (count, wave) in enumerate(zip(counts, estimate.run.tolist(), strict=True)):
+            requests = max(WAVES * count, FEWEST_REQUESTS)
+            run = BenchmarkRun(
+                concurrency=count,
+                prompt=round(float(traffic.prompt)),
+                output=round(float(traffic.output)),
+                requests=requests,
+                seconds=wave * requests / count,
+                places=places_of(estimate, RATES, [index]),
+            )
+            runs.append(run)
+    return runs
 
 
 def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:
@@ -78,26 +77,23 @@ def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:
     traffic = _uncached(outcome.scenario.traffic)
     prompt, output = round(float(traffic.prompt)), min(round(float(traffic.output)), SHORT)
     tests = [(0, output), (prompt, output), (prompt, 0), (max(prompt // 4, 1), 0)]
-    return [_lone_run(outcome, *test) for test in dict.fromkeys(tests)]
-
-
-def _lone_run(outcome: Outcome, prompt: int, output: int) -> BenchmarkRun:
-    """Build a single-sequence test, which llama-bench repeats after a warm-up."""
-    length, context = max(float(prompt), 1.0), prompt + output / 2.0
-    requested = replace(outcome.scenario.traffic, prompt=length, context=max(context, 1.0))
-    estimate = evaluate(
-        outcome.placement, batch=np.ones(1), traffic=replace(requested, prefix_hit=0.0)
-    )
-    rate = timeline.token if output else timeline.prefill
-    seconds = rate(estimate.passes).seconds.item() * max(output, 1)
-    return BenchmarkRun(
-        concurrency=1,
-        prompt=prompt,
-        output=output,
-        requests=REPETITIONS,
-        seconds=seconds * (REPETITIONS + 1),
-        places=places_of(estimate, [rate], [0]),
-    )
+    runs = []
+    for prompt, output in dict.fromkeys(tests):
+        length, context = max(float(prompt), 1.0), max(prompt + output / 2.0, 1.0)
+        requested = replace(traffic, prompt=length, context=context)
+        estimate = evaluate(outcome.placement, batch=np.ones(1), traffic=requested)
+        rate = timeline.token if output else timeline.prefill
+        seconds = rate(estimate.passes).seconds.item() * max(output, 1)
+        run = BenchmarkRun(
+            concurrency=1,
+            prompt=prompt,
+            output=output,
+            requests=REPETITIONS,
+            seconds=seconds * (REPETITIONS + 1),  # llama-bench warms up first
+            places=places_of(estimate, [rate], [0]),
+        )
+        runs.append(run)
+    return runs
 
 
 def _uncached(traffic: Traffic) -> Traffic:

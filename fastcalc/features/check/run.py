@@ -3,7 +3,7 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import diff_bytes, unified_diff
 from functools import partial
@@ -91,14 +91,12 @@ def _span(text: str, starts: Sequence[int], fault: Fault) -> _Span | None:
 
 def diff(files: Iterable[CorrectedFile]) -> bytes:
     """Format the changes as a unified diff for ``patch`` and ``git apply``."""
-    return b"".join(line for file in files for line in _diff(file))
-
-
-def _diff(file: CorrectedFile) -> Iterator[bytes]:
-    before, after = (re.findall(rb"[^\n]*\n|[^\n]+", text) for text in (file.before, file.after))
-    names = _named("a", file.path), _named("b", file.path)
-    for line in diff_bytes(unified_diff, before, after, *names):
-        yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+    lines: list[bytes] = []
+    for file in files:
+        texts = (re.findall(rb"[^\n]*\n|[^\n]+", text) for text in (file.before, file.after))
+        lines += diff_bytes(unified_diff, *texts, _named("a", file.path), _named("b", file.path))
+    unended = b"\n\\ No newline at end of file\n"
+    return b"".join(line if line.endswith(b"\n") else line + unended for line in lines)
 
 
 def _named(side: str, path: Path) -> bytes:

@@ -57,13 +57,16 @@ def _joined(by_panel: Mapping[str, Sequence[Series]]) -> dict[str, list[Series]]
     merged: dict[str, list[Series]] = {title: [] for title in by_panel}
     for title, lines in by_panel.items():
         for alike in grouped(lines, lambda line: (line.name, line.style)).values():
-            columns = {
-                name: np.concatenate([getattr(line, name) for line in alike])
+            x, y, low, high = (
+                None
+                if getattr(alike[0], name) is None
+                else np.concatenate([getattr(line, name) for line in alike])
                 for name in ("x", "y", "low", "high")
-                if getattr(alike[0], name) is not None
-            }
+            )
+            assert x is not None
+            assert y is not None
             tips = [tip for line in alike for tip in line.tips]
-            merged[title].append(replace(alike[0], **columns, tips=tips))
+            merged[title].append(replace(alike[0], x=x, y=y, low=low, high=high, tips=tips))
     return merged
 
 

@@ -280,11 +280,10 @@ class InferAnswer(Answer):
         yield from map(Note, (*self.deciding(), *self._other_hardware(), *self._rough()))
         edges = []
         for combination in self.listed:
-            sides = [SIDES[name] for name in combination.region.at_edge]
             limits = [
                 f"{' '.join(_HEADINGS[side.name][0])}: {combination.band(side)}, limit "
                 f"{number(side.high, 2)}"
-                for side in sides
+                for side in (SIDES[name] for name in combination.region.at_edge)
             ]
             edges += [f"{combination.tricks} ({' and '.join(limits)})"] * bool(limits)
         if edges:

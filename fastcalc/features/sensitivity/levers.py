@@ -1,10 +1,8 @@
 """The parameters in a scenario's files, and the scenario with a changed parameter."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fastcalc.catalogue.entry_numbers import EntryNumber, default_numbers, entry_numbers, with_value
-from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.scenario import Scenario
@@ -51,44 +49,33 @@ class Lever:
 def levers(scenario: Scenario) -> list[Lever]:
     """List the parameters and defaults in a scenario's files that apply to its chip."""
     chip, model, host = scenario.hardware, scenario.model, scenario.memory.host
-    listed = [Lever("hardware", chip.id, number) for number in _of_chip(scenario)]
+    # Of a chip's offers, only the one that sets the price counts: the median, as a rent of its own,
+    # because moving it could make another offer the median.
+    offer, pricing = scenario.quote.offer, scenario.pricing
+    is_replaced = offer is not None and offer in chip.price.offers and pricing.offer is None
+    numbers = [
+        number
+        for number in entry_numbers(chip)
+        if not (is_replaced and number.path.startswith("price.offers["))
+    ]
+    if offer is not None and is_replaced:
+        numbers.append(
+            EntryNumber(("price", "cloud"), "price.cloud", offer.price.si, "hourly price")
+        )
+    listed = [Lever("hardware", chip.id, number) for number in numbers]
     listed += [Lever("hardware", chip.id, number) for number in default_numbers(chip)]
     if host is not None and host.id != WRITTEN:
         listed += [Lever("host", host.id, number) for number in entry_numbers(host)]
-    engine_numbers = _of_engine(scenario.engine, chip)
-    listed += [Lever("engine", scenario.engine.id, number) for number in engine_numbers]
+    by_name: dict[str, EntryNumber] = {}  # the most specific value of each parameter
+    for group in (None, *chip.groups):
+        for number in entry_numbers(scenario.engine):
+            owner = number.place[1] if number.place[0] == "architectures" else None
+            if owner == group:
+                by_name[str(number.place[-1])] = number
+    listed += [Lever("engine", scenario.engine.id, number) for number in by_name.values()]
     listed += [Lever("model", model.id, number) for number in entry_numbers(model)]
     return [
         lever
         for lever in listed
         if lever.number.path not in _UNMOVED and lever.number.kind != "switch"
     ]
-
-
-def _of_chip(scenario: Scenario) -> Iterator[EntryNumber]:
-    """Yield a chip's parameters and, of its offers, only the one that sets the price.
-
-    The median offer counts, and moving it could make another offer the median; it is therefore
-    treated as a rent of its own.
-    """
-    offer = scenario.quote.offer
-    is_replaced = offer is not None and offer in scenario.hardware.price.offers
-    is_replaced = is_replaced and scenario.pricing.offer is None
-    for number in entry_numbers(scenario.hardware):
-        is_offer = number.path.startswith("price.offers[")
-        if not (is_replaced and is_offer):
-            yield number
-    if offer is not None and is_replaced:
-        yield EntryNumber(("price", "cloud"), "price.cloud", offer.price.si, "hourly price")
-
-
-def _of_engine(engine: Engine, chip: Hardware) -> Iterator[EntryNumber]:
-    """Yield the engine parameters that apply to a chip: the most specific value of each."""
-    by_name: dict[str, EntryNumber] = {}
-    groups = [None, *chip.groups]
-    for group in groups:
-        for number in entry_numbers(engine):
-            owner = number.place[1] if number.place[0] == "architectures" else None
-            if owner == group:
-                by_name[str(number.place[-1])] = number
-    yield from by_name.values()

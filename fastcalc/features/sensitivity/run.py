@@ -1,7 +1,6 @@
 """``fastcalc sensitivity``: effects of parameters, and values that reach a target."""
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.limits import LIMITS
@@ -83,19 +82,16 @@ def run(request: Sensitivity) -> Answer:
             f"{option('target', request.target)}: {chip} has no {basis} price; give one with "
             f"{option('price', f'{chip}=USD')}"
         )
-    batches = [batch for outcome in outcomes for batch in _moved(outcome, aim)]
+    batches: list[MovedBatch] = []
+    for outcome in outcomes:
+        figures = MovedFigures(outcome.on_its_layout)
+        progress.say("values that reach the target")
+        reached = goals(outcome, aim, figures) if aim else {}
+        progress.say("effect of each number")
+        batches += batches_of(outcome, effects(outcome, figures), reached)
     return SensitivityAnswer(
         request=request, reading=[*reading, *too_large], outcomes=outcomes, batches=batches
     )
-
-
-def _moved(outcome: Outcome, aim: Target | None) -> Iterator[MovedBatch]:
-    """Vary every parameter at every batch, and search for values that reach a target."""
-    figures = MovedFigures(outcome.on_its_layout)
-    progress.say("values that reach the target")
-    reached = goals(outcome, aim, figures) if aim else {}
-    progress.say("effect of each number")
-    return batches_of(outcome, effects(outcome, figures), reached)
 
 
 def _too_large(outcome: Outcome) -> list[str]:

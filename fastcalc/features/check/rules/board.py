@@ -36,10 +36,8 @@ def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
     chip, all_in = sheet.numbers.get("power.chip"), sheet.numbers.get("power.all_in")
     if chip and all_in and not 1.0 <= all_in.si / chip.si <= 4.0:
         times = ratio(all_in.si / chip.si)
-        yield (
-            all_in,
-            f"{all_in.text} is {times} times the chip's {chip.text}; 1 to 4 times is usual",
-        )
+        message = f"{all_in.text} is {times} times the chip's {chip.text}; 1 to 4 times is usual"
+        yield all_in, message
 
 
 @rule("HW063")
@@ -228,7 +226,5 @@ def rent_against_bandwidth(sheet: Sheet, _: RuleContext) -> Findings:
             message = (
                 f"{price.text} is {ratio(rent_per_tb)} USD/h for each TB/s of {tier.bandwidth.text}"
             )
-            yield (
-                price,
-                f"{message}; chips with such memory cost {low} to {high}; is it for one chip?",
-            )
+            why = f"{message}; chips with such memory cost {low} to {high}; is it for one chip?"
+            yield price, why

@@ -209,10 +209,8 @@ def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
         for item_index, chip_type in enumerate(chip_types if path[-1] == "kinds" else ()):
             if chip_type not in _KINDS:
                 kinds_known = ", ".join(_KINDS)
-                yield (
-                    (*path, item_index),
-                    f"no chip has kind '{shown(chip_type)}'; known are {kinds_known}",
-                )
+                message = f"no chip has kind '{shown(chip_type)}'; known are {kinds_known}"
+                yield (*path, item_index), message
 
 
 @rule("EN008")

@@ -52,10 +52,8 @@ def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
         low, high = (0.0, slot / 4) if is_disk else (slot * (0.9 if is_superchip else 0.24), slot)
         if link and not low <= link.si / GB <= 1.01 * high:
             message = f"{link.text} is outside {low:.3g} to {high:.3g} GB/s"
-            yield (
-                link,
-                f"{message}, the links sold by then in one direction; is it for both, or in bits?",
-            )
+            why = f"{message}, the links sold by then in one direction; is it for both, or in bits?"
+            yield link, why
         elif link and is_disk and tier.bandwidth and tier.bandwidth.si > 1.01 * link.si:
             yield link, f"{link.text} is less than the drive's {tier.bandwidth.text}"
 

@@ -51,10 +51,8 @@ def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Finding
         )
     )
     slip = next((sentence for sentence, factors in slips if tier.counts(**factors)), "")
-    yield (
-        tier.bandwidth,
-        f"{no_parts} has {tier.capacity.text} and {tier.bandwidth.text}: {of}{slip}",
-    )
+    message = f"{no_parts} has {tier.capacity.text} and {tier.bandwidth.text}: {of}{slip}"
+    yield tier.bandwidth, message
 
 
 @rule("HW022")

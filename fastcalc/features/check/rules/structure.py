@@ -39,10 +39,8 @@ def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
     for name in excused if isinstance(excused, dict) else ():
         excused_rule = RULES.get(str(name))
         if excused_rule is None:
-            yield (
-                ("excused", name),
-                f"'{name}' is not a rule; 'fastcalc check {flag('explain')}' lists them",
-            )
+            message = f"'{name}' is not a rule; 'fastcalc check {flag('explain')}' lists them"
+            yield ("excused", name), message
         elif not excused_rule.excusable:
             yield ("excused", name), f"{name} cannot be excused: fix the file instead"
 

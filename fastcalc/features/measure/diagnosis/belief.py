@@ -103,14 +103,9 @@ def believe(slowdowns: Slowdowns) -> Belief:
             axis=-1,
         )
         prior_weights = weights[..., np.newaxis] * np.array(NOISE_PRIOR)
-        evidence = float(log_mean(logs=likelihoods, weights=prior_weights))
-        hypotheses.append(
-            Hypothesis(
-                components,
-                evidence,
-                np.sum(prior_weights * np.exp(likelihoods - evidence), axis=-1),
-            )
-        )
+        mean = float(log_mean(logs=likelihoods, weights=prior_weights))
+        posteriors = np.sum(prior_weights * np.exp(likelihoods - mean), axis=-1)
+        hypotheses.append(Hypothesis(components, mean, posteriors))
     weights = _prior([hypothesis.parts for hypothesis in hypotheses])
     evidence = np.array([hypothesis.log_evidence for hypothesis in hypotheses])
     return Belief(slowdowns, hypotheses, posterior(log_evidence=evidence, prior=weights))
