@@ -33,7 +33,8 @@ class _PackedNumbers:
     """A column of numbers, where None is stored as a number that no cell may contain."""
 
     def __init__(self, type_code: str, missing: float) -> None:
-        self.values, self.missing = array[float](type_code), missing
+        self.values: array[float] = array(type_code)
+        self.missing = missing
 
     def append(self, number: float | None) -> None:
         self.values.append(self.missing if number is None else number)

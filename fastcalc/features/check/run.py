@@ -93,8 +93,11 @@ def diff(files: Iterable[CorrectedFile]) -> bytes:
     """Format the changes as a unified diff for ``patch`` and ``git apply``."""
     lines: list[bytes] = []
     for file in files:
-        texts = (re.findall(rb"[^\n]*\n|[^\n]+", text) for text in (file.before, file.after))
-        lines += diff_bytes(unified_diff, *texts, _named("a", file.path), _named("b", file.path))
+        before, after = (
+            re.findall(rb"[^\n]*\n|[^\n]+", text) for text in (file.before, file.after)
+        )
+        names = _named("a", file.path), _named("b", file.path)
+        lines += diff_bytes(unified_diff, before, after, *names)
     unended = b"\n\\ No newline at end of file\n"
     return b"".join(line if line.endswith(b"\n") else line + unended for line in lines)
 

@@ -1,6 +1,6 @@
 """Cost of a smaller batch from every starting batch: records, a table, and a chart of floors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -234,9 +234,10 @@ def rows(study: Study) -> list[int]:
 def columns(study: Study, cost: float) -> list[TableColumn]:
     """Build the columns of a table whose rows are starting batches."""
     first = study.engines[0]
+    user_speeds = [_marked(first, number(float(speed))) for speed in first.speed]
     shown = [
-        numbers("users at|the start", partial(_start_cell, first)),
-        numbers("tok/s|per user", partial(_speed_cell, first), drop_priority=9),
+        numbers("users at|the start", [f"{start:,}" for start in first.starts].__getitem__),
+        numbers("tok/s|per user", user_speeds.__getitem__, drop_priority=9),
     ]
     shown_engines: set[str] = set()
     for curve in study.engines:
@@ -244,22 +245,10 @@ def columns(study: Study, cost: float) -> list[TableColumn]:
         heading = "|narrow" if engine in shown_engines else f"{engine}|native"
         shown.append(numbers(heading, partial(_multiple_cell, curve)))
         shown_engines.add(engine)
-    floor_cell = partial(_floor_cell, floors_needed(study, cost))
-    shown.append(key_figure(numbers(f"floor for|{cost:g}x, ms", floor_cell)))
+    floors = [number(floor) for floor in floors_needed(study, cost)]
+    shown.append(key_figure(numbers(f"floor for|{cost:g}x, ms", floors.__getitem__)))
     # Other tables use keys as headings; here two columns may have the same heading.
     return [replace(column, key=f"{index}") for index, column in enumerate(shown)]
-
-
-def _start_cell(curve: Curve, at: int) -> str:
-    return f"{curve.starts[at]:,}"
-
-
-def _speed_cell(curve: Curve, at: int) -> str:
-    return _marked(curve, number(float(curve.speed[at])))
-
-
-def _floor_cell(floors: Sequence[float | None], at: int) -> str:
-    return number(floors[at])
 
 
 def _multiple_cell(curve: Curve, at: int) -> str:

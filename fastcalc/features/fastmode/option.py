@@ -68,13 +68,8 @@ def in_order(options: list[Option]) -> list[Option]:
     """
 
     def key(option: Option) -> tuple[bool, bool, float, int, float]:
-        return (
-            option.outcome is None,
-            option.usd is None,
-            option.usd or 0.0,
-            option.tricks,
-            -option.fastest,
-        )
+        is_unpriced, usd = option.usd is None, option.usd or 0.0
+        return option.outcome is None, is_unpriced, usd, option.tricks, -option.fastest
 
     return sorted(options, key=key)
 

@@ -98,18 +98,8 @@ def _check(request: Fastmode) -> None:
         if value is not None:
             readers.number(value, flag, LIMITS["speed"], example)
     readers.number(request.cost, option("cost"), LIMITS["speed"], 6)
-    ends = {
-        option("batch"): request.batch,
-        option("from_speed"): request.from_speed,
-        option("to_speed"): request.to_speed,
-    }
-    ranks = {
-        option("tp"): request.tp,
-        option("pp"): request.pp,
-        option("ep"): request.ep,
-        option("dp"): request.dp,
-    }
-    conflicting = [name for name, value in {**ends, **ranks}.items() if value is not None]
+    fixed = ("batch", "from_speed", "to_speed", "tp", "pp", "ep", "dp")
+    conflicting = [option(name) for name in fixed if request.values[name] is not None]
     if request.curve and conflicting:
         raise InputError(
             f"{option('curve')} tries every start and every layout: remove {conflicting[0]}"
