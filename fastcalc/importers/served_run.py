@@ -273,9 +273,19 @@ def _upper_words(times: Times) -> str:
 def _with_true_token_time(run: ServedRun) -> ServedRun:
     """Correct the time per output token to agree with end-to-end latency and TTFT.
 
+    That time is (end-to-end latency - TTFT) / (output - 1) of the means, else of the medians.
     Clients that count chunks of text instead of tokens are wrong by the tokens per chunk.
     """
-    expected = _token_time(run)
+    pairs = [(run.request.mean, run.ttft.mean)]
+    # Medians can replace means if requests do not queue and all answers have the same length.
+    if not (isinf(run.arrivals.rate) and run.arrivals.limit is None):
+        pairs.append((run.request.median, run.ttft.median))
+    of_statistics = (
+        (request - ttft) / (run.output - 1)
+        for request, ttft in pairs
+        if request is not None and ttft is not None and request > ttft >= 0 and run.output > 1
+    )
+    expected = next(of_statistics, None)
     written = run.tpot.mean if run.tpot.mean is not None else run.tpot.median
     if expected is None or (
         written is not None and written / _DISAGREES <= expected <= written * _DISAGREES
@@ -284,20 +294,6 @@ def _with_true_token_time(run: ServedRun) -> ServedRun:
     says = "none" if written is None else f"{written * 1e3:.4g} ms"
     remark = f"time per token from end-to-end latency and TTFT, the file states {says}"
     return replace(run, tpot=Times(mean=expected), remarks=(*run.remarks, remark))
-
-
-def _token_time(run: ServedRun) -> float | None:
-    """Compute (end-to-end latency - TTFT) / (output - 1) from means, else from medians. [s]
-
-    Medians can replace means if requests do not queue and all answers have the same length.
-    """
-    pairs = [(run.request.mean, run.ttft.mean)]
-    if not (isinf(run.arrivals.rate) and run.arrivals.limit is None):
-        pairs.append((run.request.median, run.ttft.median))
-    for request, ttft in pairs:
-        if request is not None and ttft is not None and request > ttft >= 0 and run.output > 1:
-            return (request - ttft) / (run.output - 1)
-    return None
 
 
 def _load(run: ServedRun) -> Load | str:

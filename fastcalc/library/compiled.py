@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isclose, isnan, nan
+from math import nan
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.estimate import Estimate
@@ -159,7 +161,10 @@ def compile_deployment(
         refusal = f"{_subject(outcome)} takes {error}: it is computed by arrays, not compiled"
         return CompiledDeployment(by_arrays, defaults, None, None, refusal)
     compiled = CompiledDeployment(by_arrays, defaults, fixed, free, None)
-    if all(_is_same(compiled(*point), by_arrays(*point)) for point in _samples(defaults)):
+    # One stream, a full batch, and short and long lengths.
+    samples = [(1.0,), (64.0,), (1.0, *defaults), (7.0, 1.0, 1.0), (300.0, 30_000.0, 2_000.0)]
+    pairs = ((compiled(*point), by_arrays(*point)) for point in samples)
+    if all(np.allclose(*pair, rtol=_SAME, atol=0.0, equal_nan=True) for pair in pairs):
         return compiled
     refusal = f"{_subject(outcome)}: its record differs: it is computed by arrays, not compiled"
     return CompiledDeployment(by_arrays, defaults, None, None, refusal)
@@ -167,17 +172,3 @@ def compile_deployment(
 
 def _subject(outcome: Outcome) -> str:
     return f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"
-
-
-def _samples(defaults: tuple[float, float]) -> list[tuple[float, ...]]:
-    """List points at which a record is checked: one stream, full batch, short and long lengths."""
-    prompt, output = defaults
-    return [(1.0,), (64.0,), (1.0, prompt, output), (7.0, 1.0, 1.0), (300.0, 30_000.0, 2_000.0)]
-
-
-def _is_same(compiled: CompiledPoint, arrays: CompiledPoint) -> bool:
-    pairs = zip(compiled, arrays, strict=True)
-    return all(
-        (isnan(left) and isnan(right)) or isclose(left, right, rel_tol=_SAME)
-        for left, right in pairs
-    )

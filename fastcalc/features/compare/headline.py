@@ -115,7 +115,9 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
     if fastest is not None:
         (leader, *_), has_rivals = fastest.leaders, len(by_chip) > 1
         cheapest = _cheapest(by_chip, leader) if has_rivals else _cheapest_alone(by_chip[0], leader)
-    short = _by_chip(row for row in rows if _needs_more_chips(row))
+    short = _by_chip(
+        row for row in rows if not row.record["fits"] and (row.record["min_chips"] or 0) > row.chips
+    )
     shardings = [outcome.scenario.sharding for outcome in outcomes]
     return Headline(
         model=outcomes[0].scenario.model.asked_name,
@@ -129,10 +131,6 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
         has_rivals=len(by_chip) > 1,
         is_sized=any(sharding.chips is not None or sharding.names_ranks for sharding in shardings),
     )
-
-
-def _needs_more_chips(row: TableRow) -> bool:
-    return not row.record["fits"] and (row.record["min_chips"] or 0) > row.chips
 
 
 def _by_chip(rows: Iterable[TableRow]) -> list[list[TableRow]]:

@@ -445,7 +445,8 @@ def _verdict(members: Sequence[StartLocation]) -> str:
     if edge:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
         condition = f"it starts only if {engines} reserves less memory than its maximum"
-        clauses.append(("fits tightly", f"on {_chips_of(edge)}: {condition}{_certain(edge)}"))
+        where = listed([named_chips(location) for location in edge])
+        clauses.append(("fits tightly", f"on {where}: {condition}{_certain(edge)}"))
     if unfit:
         without = listed([_where_unfit(location) for location in unfit], "or")
         clauses.append(("does not fit", f"on {without}"))
@@ -532,7 +533,3 @@ def _certain(edge: Sequence[Location]) -> str:
         if location.min_chips[0] not in (None, location.placement.layout.chips)
     ]
     return f"; it fits on {listed(counts)}" if counts else ""
-
-
-def _chips_of(locations: Sequence[Location]) -> str:
-    return listed([named_chips(location) for location in locations])

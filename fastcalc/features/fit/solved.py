@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import inf
+from operator import attrgetter
 
 from fastcalc.features.fit.answer import (
     MOST_LISTED,
@@ -88,7 +89,8 @@ class SolvedAnswer(FitAnswer):
     def body(self, screen: Screen) -> Iterator[Part]:
         """Show the solution for each model: a sentence, and a table of chips."""
         columns = self._columns(wide=screen.wide)
-        models = [list(group) for _, group in groupby(self.solutions, _model)]
+        of_model = attrgetter("location.scenario.model.id")
+        models = [list(group) for _, group in groupby(self.solutions, of_model)]
         return between_blank_lines(
             [_sentence(members), "", record_tables.table(columns, _records(members), screen.width)]
             for members in models
@@ -144,10 +146,6 @@ class SolvedAnswer(FitAnswer):
         """Charts of the longest context by users, and of memory contents."""
         charts = super().charts
         return {name: charts[name] for name in ("context", "memory")}
-
-
-def _model(solution: Solution) -> str:
-    return solution.location.scenario.model.id
 
 
 def _records(solutions: Sequence[Solution]) -> list[Record]:

@@ -277,7 +277,12 @@ class InferAnswer(Answer):
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on deciding numbers, other hardware, few samples, and the search."""
-        yield from map(Note, (*self.deciding(), *self._other_hardware(), *self._rough()))
+        yield from map(Note, (*self.deciding(), *self._other_hardware()))
+        if any(combination.is_rough for combination in self.listed):
+            yield Note(
+                f"{_FEW}: fewer than {ENOUGH} samples match, so the ranges are rough; "
+                f"{option('points')} tries more services"
+            )
         edges = []
         for combination in self.listed:
             limits = [
@@ -333,15 +338,6 @@ class InferAnswer(Answer):
             yield (
                 "other hardware means more chips in the fast tier; they are also of another type "
                 f"in {listed(clauses)}"
-            )
-
-    def _rough(self) -> Iterator[str]:
-        """Yield a note on rows with few samples."""
-        if any(combination.is_rough for combination in self.listed):
-            points_flag = option("points")
-            yield (
-                f"{_FEW}: fewer than {ENOUGH} samples match, so the ranges are rough; "
-                f"{points_flag} tries more services"
             )
 
     def deciding(self) -> Iterator[str]:

@@ -209,7 +209,10 @@ def diagnose(
         why = "; ".join(list(dict.fromkeys(reasons.values()))[:3]) or "the file holds no point"
         raise UndiagnosedError(why, points[min(reasons)].line if reasons else 0)
     batches, elsewhere = _of_one_deployment(batches)
-    possible, impossible = _plausible(batches)
+    predictions = predictions_of(rows_of(batches))
+    refusals = {prediction.point.id: _refused(prediction) for prediction in predictions}
+    possible = [one.point for one in predictions if not refusals[one.point.id]]
+    impossible = [f"skipped {name}: {why}" for name, why in refusals.items() if why]
     if not possible:
         raise UndiagnosedError("; ".join(impossible[:3]), 0)
     weighed, sampled = _few_enough(possible)
@@ -255,14 +258,6 @@ def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]
         for name, count in counts.items()
         if name != largest
     ]
-
-
-def _plausible(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
-    """Select the plausible measurements, and write a sentence about each other one."""
-    predictions = predictions_of(rows_of(batches))
-    reasons = {prediction.point.id: _refused(prediction) for prediction in predictions}
-    possible = [one.point for one in predictions if not reasons[one.point.id]]
-    return possible, [f"skipped {name}: {reason}" for name, reason in reasons.items() if reason]
 
 
 def _refused(prediction: Prediction) -> str | None:
