@@ -120,8 +120,7 @@ class FastmodeAnswer(Answer):
     def notes(self) -> Iterator[Note]:
         """Yield notes on the assumptions behind the table."""
         solution, outcomes = self.solution, self._outcomes(self._shown)
-        for line in sentences.first_way(solution):
-            yield Note(line, weight=0)
+        yield from (Note(line, weight=0) for line in sentences.first_way(solution))
         if any(choice.trick == "smaller-model" and choice.outcome for choice in self._shown):
             yield Note(_OF_OTHER_MODELS, weight=0)
         reaching = {choice.trick for choice in self._shown if choice.outcome}

@@ -175,8 +175,7 @@ class CurveAnswer(Answer):
     def records(self) -> Iterator[Record]:
         """Build one record per starting batch, for each engine and format and for each floor."""
         for curve in (*self.study.engines, *self.study.floors):
-            for start in _starts(self.study, curve):
-                yield plainly(values(COLUMNS, start))
+            yield from (plainly(values(COLUMNS, start)) for start in _starts(self.study, curve))
 
     def table(self) -> tuple[list[TableColumn], list[int]]:
         """Build a table of cost multiples by engine and format, one row per starting batch."""

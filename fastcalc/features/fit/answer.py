@@ -163,8 +163,7 @@ class FitAnswer(Answer):
         if len(self.locations) == 1 and alone.fits and not alone.is_expected_to_stop:
             yield from map(Note, filter(None, [start_note(alone)]))
         yield from map(Note, dict.fromkeys(map(quantized_note, self.quantized)))
-        for note in dict.fromkeys(count.note for count in self.gpu_layers):
-            yield Note(note)
+        yield from (Note(note) for note in dict.fromkeys(count.note for count in self.gpu_layers))
         yield from (Note(note, weight=2) for note in _length_notes(self.locations))
         larger = [
             (expected, location)

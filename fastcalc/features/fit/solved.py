@@ -111,15 +111,13 @@ class SolvedAnswer(FitAnswer):
             elif not location.is_expected_to_stop:
                 starts += filter(None, [start_note(location)])
         lines = [*limits, *starts]
-        for line in lines:
-            yield Note(line, weight=int(len(lines) <= _SHORT))
+        yield from (Note(line, weight=int(len(lines) <= _SHORT)) for line in lines)
         yield from map(Note, dict.fromkeys(map(quantized_note, self.quantized)))
         for solution in self.solutions:
             if solution.needs_length and solution.limited_by != "model":
                 chips, length = named_chips(solution.location), solution.certain
                 yield Note(f"{length:,} tokens on {chips} need {option('max_model_len', length)}")
-        for location in self.locations:
-            yield Note(kept_note(location), weight=0)
+        yield from (Note(kept_note(location), weight=0) for location in self.locations)
 
     def next_command(self) -> str | None:
         """Suggest the next command for the solution."""

@@ -121,8 +121,7 @@ class SensitivityAnswer(Answer):
 
     def records(self) -> Iterator[Record]:
         """Build one record per parameter and batch."""
-        for row in self.rows:
-            yield plainly(values(COLUMNS, row))
+        yield from (plainly(values(COLUMNS, row)) for row in self.rows)
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[MovedNumber]]:
         """Build a table of the parameters that change a figure."""

@@ -262,5 +262,4 @@ def _runs(name: str) -> Iterable[tuple[str, ...]]:
     """List all contiguous runs of components of a dotted name."""
     pieces = tuple(name.split("."))
     for start in range(len(pieces)):
-        for end in range(start + 1, len(pieces) + 1):
-            yield pieces[start:end]
+        yield from (pieces[start:end] for end in range(start + 1, len(pieces) + 1))

@@ -302,8 +302,7 @@ def _by_layer(layers: dict[str, Json]) -> Iterator[FormatRule]:
         algorithm = str(rule.get("quant_algo") if isinstance(rule, dict) else rule).upper()
         if stored := _ALGORITHMS.get(algorithm):
             names[stored].append(name)
-    for stored, modules in names.items():
-        yield FormatRule(ModulePatterns(modules), stored)
+    yield from (FormatRule(ModulePatterns(modules), stored) for stored, modules in names.items())
 
 
 _CLASSES = ("Linear", "FusedMoE", "FusedMoELinear")

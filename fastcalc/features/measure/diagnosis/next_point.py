@@ -89,8 +89,7 @@ def _candidates(point: Point) -> Iterator[Point]:
     prompt, output = point.prompt or 1000.0, point.output or 500.0
     served = replace(point, metric="tokens_per_s_total", value=1.0, prompt=prompt, output=output)
     served = replace(served, notes="kind=e2e_concurrency")
-    for count in BATCHES:
-        yield replace(served, concurrency=count)
+    yield from (replace(served, concurrency=count) for count in BATCHES)
     lone = replace(served, concurrency=1, metric="ttft_s")
     yield lone
     yield replace(lone, prompt=prompt * LONGER)
