@@ -8,7 +8,7 @@ GPUs are in ``experiment_metadata.json`` next to it.
 from collections.abc import Iterator
 
 from fastcalc.importers.json_records import NoRunError, Record, alongside
-from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in, times_in
+from fastcalc.importers.served_run import Arrivals, ServedRun, clients_in, times_in
 from fastcalc.importers.setup import engine_named
 
 _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3}
@@ -38,9 +38,9 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         prompt=stats.within("num_input_tokens").number("mean") or 0.0,
         output=stats.within("num_output_tokens").number("mean") or 0.0,
         arrivals=Arrivals(limit=clients_in(run, "num_concurrency")),
-        ttft=_times(stats, "ttft", unit),
-        tpot=_times(stats, "tpot", unit),
-        request=_times(stats, "e2e_latency", unit),
+        ttft=times_in(stats.within("ttft"), unit=unit),
+        tpot=times_in(stats.within("tpot"), unit=unit),
+        request=times_in(stats.within("e2e_latency"), unit=unit),
         rate=run.number("mean_output_throughput_tokens_per_s"),
         failed=run.count("num_error_requests") or 0,
         names=tuple(map(experiment.text, called)),
@@ -50,11 +50,6 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
             "chips": str(count) if isinstance(count, (int, str)) else None,
         },
     )
-
-
-def _times(stats: Record, name: str, unit: float) -> Times:
-    statistics = stats.within(name)
-    return times_in(statistics, unit=unit, mean=statistics.number("mean"))
 
 
 def _seconds(run: Record, completed: int | None) -> float | None:

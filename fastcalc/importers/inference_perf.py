@@ -44,8 +44,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         output, rate = requested, requested * requests_per_s
     completed, clients = successes.count("count") or 0, load.count("concurrency") or 0
     ttft, tpot, request = (
-        times_in(statistics, unit=1.0, mean=statistics.number("mean"), median="median")
-        for statistics in map(latency.within, _LATENCIES)
+        times_in(latency.within(name), unit=1.0, median="median") for name in _LATENCIES
     )
     yield ServedRun(
         program="inference-perf",

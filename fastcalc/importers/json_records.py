@@ -72,7 +72,9 @@ class Record:
             return None
         path = (*self.steps, key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise NoNumberError(path, f"{key} is {_kind(value)}, not a number")
+            text = f"the text '{shown(str(value), 30)}'"
+            kinds = {str: text, bool: str(value).lower(), list: "a list", dict: "a mapping"}
+            raise NoNumberError(path, f"{key} is {kinds[type(value)]}, not a number")
         if not isfinite(value):
             raise NoNumberError(path, f"{key} is {value}, not a finite number")
         if abs(value) not in LIMITS["any"]:
@@ -99,13 +101,6 @@ def _are_numbers(values: Sequence[Any]) -> bool:
         isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
         for value in values
     )
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, str):
-        return f"the text '{shown(value, 30)}'"
-    categories = {bool: str(value).lower(), list: "a list", dict: "a mapping"}
-    return categories[type(value)]
 
 
 class NoNumberError(ValueError):

@@ -58,14 +58,14 @@ def times_in(
     percentiles: Record,
     *,
     unit: float,
-    mean: float | None,
+    mean: float | None = None,
     median: str = "p50",
     prefix: str = "",
 ) -> Times:
     """Read times whose percentiles have the keys ``p90``, ``p95`` and ``p99``.
 
     unit : unit of all numbers in the file [s]
-    mean : mean in that unit
+    mean : mean in that unit, by default that of the key ``mean``
     median : key of the median
     prefix : prefix of all these keys
     """
@@ -77,6 +77,7 @@ def times_in(
         percentile: seconds(percentiles.number(f"{prefix}p{percentile}")) for percentile in UPPER
     }
     stated = {percentile: time for percentile, time in upper.items() if time is not None}
+    mean = percentiles.number("mean") if mean is None else mean
     return Times(seconds(mean), seconds(percentiles.number(f"{prefix}{median}")), stated)
 
 
