@@ -117,22 +117,7 @@ class FitAnswer(Answer):
         return between_blank_lines(self._parts(members, screen) for members in self._groups)
 
     def _parts(self, members: Sequence[StartLocation], screen: Screen) -> Iterator[Part]:
-        # Each chip's locations are followed by the layout that holds its largest batch.
-        shown: list[StartLocation] = []
-        for _, group in groupby(members, lambda location: location.scenario.hardware.id):
-            of_chip = list(group)
-            shown += of_chip
-            known = {location.placement.layout for location in of_chip}
-            for location in (one for one in of_chip if one.verdict == "fits"):
-                placement, scenario = location.roomiest, location.scenario
-                if placement.layout not in known:
-                    known.add(placement.layout)
-                    batches = (location.max_batch,)
-                    sharding = Sharding.of(placement.layout)
-                    largest = replace(scenario, batches=batches, sharding=sharding)
-                    shown.append(
-                        StartLocation(largest, location.site, placement, is_default_layout=False)
-                    )
+        shown = [*_with_roomiest(members)]
         is_short = len(_at_smallest_batch(members)) <= MOST_LISTED
         yield " ".join([_verdict(members), *(_assumed(members) if is_short else ())])
         yield ""
@@ -163,24 +148,10 @@ class FitAnswer(Answer):
         if len(self.locations) == 1 and alone.fits and not alone.is_expected_to_stop:
             yield from map(Note, filter(None, [start_note(alone)]))
         yield from map(Note, dict.fromkeys(map(quantized_note, self.quantized)))
-        yield from (Note(note) for note in dict.fromkeys(count.note for count in self.gpu_layers))
+        for note in dict.fromkeys(count.note for count in self.gpu_layers):
+            yield Note(note)
         yield from (Note(note, weight=2) for note in _length_notes(self.locations))
-        larger = [
-            (expected, location)
-            for location in self.locations
-            if location.verdict == "fits"
-            and (expected := int(location.roomiest.expected_max_batch)) > location.max_batch
-        ]
-        if larger:
-            engines = listed(
-                [*dict.fromkeys(location.scenario.engine.id for _, location in larger)]
-            )
-            batches = dict.fromkeys(f"{batch:,} on {named_chips(where)}" for batch, where in larger)
-            yield Note(
-                f"with the expected, not the maximum, memory reserve of {engines}, the largest "
-                f"batch is {listed([*batches])}",
-                weight=2,
-            )
+        yield from (Note(note, weight=2) for note in _expected_batches(self.locations))
         for of, location in labelled_locations:
             yield Note(f"{of}{kept_note(location)}", weight=0)
 
@@ -388,6 +359,25 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
     return record_tables.table(_FIRST, rows, width)
 
 
+def _with_roomiest(members: Sequence[StartLocation]) -> Iterator[StartLocation]:
+    """Yield locations, each chip's followed by the layout that holds its largest batch.
+
+    A layout that one of the locations has already is not repeated.
+    """
+    for _, group in groupby(members, lambda location: location.scenario.hardware.id):
+        of_chip = list(group)
+        yield from of_chip
+        known = {location.placement.layout for location in of_chip}
+        for location in (one for one in of_chip if one.verdict == "fits"):
+            placement, scenario = location.roomiest, location.scenario
+            if placement.layout not in known:
+                known.add(placement.layout)
+                batches = (location.max_batch,)
+                sharding = Sharding.of(placement.layout)
+                largest = replace(scenario, batches=batches, sharding=sharding)
+                yield StartLocation(largest, location.site, placement, is_default_layout=False)
+
+
 def _what_it_needs(location: Location, min_chips: int | None) -> str:
     """State how many chips a model that does not fit needs, or that its server does not start.
 
@@ -477,6 +467,23 @@ def _where_unfit(location: Location) -> str:
     sharding = location.scenario.sharding
     is_sized = sharding.chips is not None or sharding.names_ranks
     return named_chips(location) if is_sized else location.scenario.hardware.id
+
+
+def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
+    """Yield notes on larger batches that fit at the engines' expected, not maximum, reserve."""
+    larger = [
+        (expected, location)
+        for location in locations
+        if location.verdict == "fits"
+        and (expected := int(location.roomiest.expected_max_batch)) > location.max_batch
+    ]
+    if larger:
+        engines = listed([*dict.fromkeys(location.scenario.engine.id for _, location in larger)])
+        batches = dict.fromkeys(f"{batch:,} on {named_chips(where)}" for batch, where in larger)
+        yield (
+            f"with the expected, not the maximum, memory reserve of {engines}, the largest batch "
+            f"is {listed([*batches])}"
+        )
 
 
 def _assumed(members: Sequence[StartLocation]) -> Iterator[str]:
