@@ -120,18 +120,11 @@ class FastmodeAnswer(Answer):
     def notes(self) -> Iterator[Note]:
         """Yield notes on the assumptions behind the table."""
         solution, outcomes = self.solution, self._outcomes(self._shown)
-        yield from (Note(line, weight=0) for line in sentences.first_way(solution))
+        for line in sentences.first_way(solution):
+            yield Note(line, weight=0)
         if any(choice.trick == "smaller-model" and choice.outcome for choice in self._shown):
             yield Note(_OF_OTHER_MODELS, weight=0)
-        reaching = {choice.trick for choice in self._shown if choice.outcome}
-        missed = dict.fromkeys(
-            TRICKS[choice.trick]
-            for choice in self._shown
-            if choice.trick not in reaching and not choice.is_ruled_out
-        )
-        if missed:
-            text = f"no {listed([*missed], 'or')} alone is fast enough; {option('wide')} says why"
-            yield Note(text, weight=3, is_hint=True)
+        yield from self._hints()
         yield Note(sentences.law_of_batches(solution), weight=0)
         if too_fast := sentences.too_fast(solution):
             yield Note(too_fast)
@@ -156,6 +149,18 @@ class FastmodeAnswer(Answer):
         if left:
             omitted = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
             yield Note(f"not shown: {omitted}; {option('everything')} shows them", weight=0)
+
+    def _hints(self) -> Iterator[Note]:
+        """Yield what the first screen omits: techniques that are too slow, and prices."""
+        reaching = {choice.trick for choice in self._shown if choice.outcome}
+        missed = dict.fromkeys(
+            TRICKS[choice.trick]
+            for choice in self._shown
+            if choice.trick not in reaching and not choice.is_ruled_out
+        )
+        if missed:
+            text = f"no {listed([*missed], 'or')} alone is fast enough; {option('wide')} says why"
+            yield Note(text, weight=3, is_hint=True)
 
     def next_command(self) -> str:
         """Suggest a report on today's chips and on those that reach the speed with this model."""
