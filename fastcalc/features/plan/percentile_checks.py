@@ -116,10 +116,10 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     if chosen is not None and is_exact and chosen.order <= order:
         return chosen
     places = _batches(scored, index, checks)
-    best = _best_held(chosen, _sized_to_limits(*places[-1], checks, chosen))
+    largest = _sized_to_limits(*places[-1], checks, chosen)
     if service.rate is None or held_limits(plan_of(scored, index), service) is None:
-        return best
-    best = _best_held(_sized_to_limits(scored, index, checks), best)
+        return _best_held(chosen, largest)
+    best = _best_held(chosen or _sized_to_limits(scored, index, checks), largest)
     batches = [_Batch(*place) for place in places]
     fewest = int(min(each.scored.replicas[each.index] for each in batches))
     most = best.replicas if best else min(_most_replicas(scored, index, checks.most), 2.0 * fewest)
