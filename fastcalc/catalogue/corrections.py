@@ -124,20 +124,19 @@ def fitting_renames(
         schema.model_validate(renamed)
         return single
     except ValidationError as error:
-        wrong = {_path_in(renamed, detail["loc"]) for detail in error.errors(include_url=False)}
+        details = error.errors(include_url=False)
+    wrong: set[Path_] = set()
+    for detail in details:
+        node: Json = renamed
+        location: Path_ = ()
+        for step in detail["loc"]:  # without the steps that pydantic adds for unions
+            within = inside(node, step)
+            if within is not None or (isinstance(node, dict) and step in node):
+                node, location = within, (*location, step)
+        wrong.add(location)
     at_fault = {location[:length] for location in wrong for length in range(1, len(location) + 1)}
     renamed_paths = {  # the mappings around a key may be renamed, too
         path: tuple(single.get(path[: at + 1], step) for at, step in enumerate(path))
         for path in single
     }
     return {path: key for path, key in single.items() if renamed_paths[path] not in at_fault}
-
-
-def _path_in(data: Json, steps: tuple[int | str, ...]) -> Path_:
-    """Remove the steps that pydantic adds for unions from a path."""
-    path: Path_ = ()
-    for step in steps:
-        within = inside(data, step)
-        if within is not None or (isinstance(data, dict) and step in data):
-            data, path = within, (*path, step)
-    return path

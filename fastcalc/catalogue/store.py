@@ -117,23 +117,15 @@ class Catalogue(Names):
         if isinstance(name, Engine):
             engine = name
         elif len(parts := parts_of(str(name))) > 1:
-            engine = self._joined(parts)
+            # ``vllm-0.19+eager`` has the values of ``eager``, and otherwise those of ``vllm-0.19``.
+            first, *variants = (read(self.find(part, "engines")) for part in parts)
+            chain = self._over(self._chain(first, "engines"), parts, variants)
+            ids = [str(document.at("id")) for document in (first, *variants)]
+            bases = tuple(str(document.at("id")) for document in chain)
+            engine = _called(self._merged(chain, "engines", Engine), "+".join(ids), bases)
         else:
             engine = self._load(str(name), "engines", Engine)
         return engine if self.limits is None else _limited(engine, self.limits)
-
-    def _joined(self, parts: list[str]) -> Engine:
-        """Build an engine with the values of variants over a release.
-
-        ``vllm-0.19+eager`` has the values that ``eager`` states, and otherwise those of
-        ``vllm-0.19``.
-        """
-        first, *variants = (read(self.find(part, "engines")) for part in parts)
-        chain = self._over(self._chain(first, "engines"), parts, variants)
-        engine = self._merged(chain, "engines", Engine)
-        ids = [str(document.at("id")) for document in (first, *variants)]
-        bases = tuple(str(document.at("id")) for document in chain)
-        return _called(engine, "+".join(ids), bases)
 
     def refuse_unreachable(self, name: str, extends: str, file: Path) -> None:
         """Raise an error for a new file from whose folder the id of its engine cannot be found.

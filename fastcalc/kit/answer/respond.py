@@ -33,18 +33,14 @@ def page(
 def screen(request: Request) -> Screen:
     """Choose the screen for a page. It has all notes if the command has no flag for them."""
     wide, notes = request.values.get("wide", False), request.values.get("notes", True)
-    return Screen(console.output_width(), wide, notes, ids=_ids(request))
-
-
-def _ids(request: Request) -> frozenset[str]:
-    """List the ids that an answer may name: those in the folders and in single files."""
-    if not isinstance(request, OwnFolders):
-        return frozenset()
-    stated = (request.values.get(name) for name in ("models", "model", "on", "engine"))
-    names = ",".join(as_text(value) for value in stated if value is not None)
-    folders = catalogue(request)
-    ids = {name for kind in SCHEMAS for name in folders.names(kind)}
-    return frozenset(ids.union(re.findall(r"([a-z]+)(?:\.ya?ml)?(?=,|=|$)", names)))
+    ids: set[str] = set()  # that an answer may name: those in the folders and in single files
+    if isinstance(request, OwnFolders):
+        stated = (request.values.get(name) for name in ("models", "model", "on", "engine"))
+        names = ",".join(as_text(value) for value in stated if value is not None)
+        folders = catalogue(request)
+        ids = {name for kind in SCHEMAS for name in folders.names(kind)}
+        ids |= set(re.findall(r"([a-z]+)(?:\.ya?ml)?(?=,|=|$)", names))
+    return Screen(console.output_width(), wide, notes, ids=frozenset(ids))
 
 
 def respond(request: Output, answer: Answer) -> int:
