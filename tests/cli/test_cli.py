@@ -165,7 +165,7 @@ def test_the_table_at_80_columns_has_every_promised_column(fastcalc):
     for column in ("served", "input", "traffic", "J per"):
         assert column in text
     for promised in (
-        "Prices, on-demand unless noted",
+        "On-demand price per chip-hour: ",
         "(Nebius, 2026)",
         "mean context 1,500",
         "Engine vllm",
