@@ -130,8 +130,8 @@ def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measu
         after, before = fit.after, fit.before
         scores = (
             f"{after.count} points from {many(after.sources, 'source')}: "
-            f"median factor {after.median_factor:.2f}, 90% within {after.p90_factor:.2f} "
-            f"(before: {before.median_factor:.2f} and {before.p90_factor:.2f})"
+            f"median error {after.median_factor:.2f}x, 90% within {after.p90_factor:.2f}x "
+            f"(before: {before.median_factor:.2f}x and {before.p90_factor:.2f}x)"
         )
     data = f"{', ' if _FITTED in engine.name else _FITTED}{measured.file}"
     heading = [

@@ -261,8 +261,8 @@ class MeasureAnswer(Answer):
             ""
             if self.measured
             else (
-                "; / now: its width after this run and those above it / its present width; "
-                "after: expected width, but your measurements will also move the center"
+                "; / now: width after this run and those above it, relative to now; after: "
+                "expected width, but your measurements will also move the center"
             )
         )
         return f"key: 80% range: four of five measurements should fall inside{after}"

@@ -98,7 +98,8 @@ class ListAnswer(Answer):
         yield record_tables.table(*self.table(), screen.width, {"fitted on": 24})
         yield ""
         count = len(self.entries)
-        yield f"{count} {self.kind if count > 1 or self.kind == 'hardware' else self.kind[:-1]}"
+        noun = "chips" if self.kind == "hardware" else self.kind
+        yield f"{count} {noun if count > 1 else noun[:-1]}"
 
     def notes(self) -> Iterator[Note]:
         """Yield cautions about the listed entries."""

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 def run_list(request: ListEntries) -> ListAnswer:
     """List the entries of a kind. The answer is "no" if a broken file was omitted."""
-    entry_type = cast(Kind, readers.choice(request.entries, "list", tuple(SCHEMAS)))
+    asked = "hardware" if request.entries == "chips" else request.entries
+    entry_type = cast(Kind, readers.choice(asked, "list", tuple(SCHEMAS)))
     catalogue = loading.catalogue(request)
     load = _loaders(catalogue)[entry_type]
     loaded: list[CatalogueEntry] = []

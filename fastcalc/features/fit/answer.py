@@ -75,7 +75,7 @@ _FIRST = (
 )
 _KEY = (
     "key: largest batch: sequences with full prompt and output that fit in memory, at most "
-    f"{option('max_num_seqs')}; {KEY}"
+    f"{option('max_num_seqs')}"
 )
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum memory, b if its minimum"
 
@@ -129,7 +129,9 @@ class FitAnswer(Answer):
 
     def key(self) -> str:
         """Explain the largest batch and the bars."""
-        return _KEY + _KEY_OF_EDGE * any(location.verdict == "edge" for location in self.locations)
+        verdicts = {location.verdict for location in self.locations}
+        bars = f"; {KEY}" * bool(verdicts & {"fits", "edge"})
+        return _KEY + bars + _KEY_OF_EDGE * ("edge" in verdicts)
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on the number of chips, and on the engine's memory reserve."""

@@ -360,8 +360,8 @@ class InferAnswer(Answer):
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"if the provider published {listed(nouns, 'or')}, the right one of the {count} "
-            f"explanations could be named with a probability of {chance_then}% instead of {now}%"
+            f"knowing {listed(nouns, 'or')} would raise the chance of naming the right explanation "
+            f"from {now}% to {chance_then}%"
         )
 
     def next_command(self) -> str:

@@ -21,7 +21,7 @@ class Sensitivity(
     groups.Paid,
     groups.Written,
 ):
-    """Rank the numbers of a chip, its engine and a model by their effect.
+    """Rank chip, engine and model parameters by their effect on speed and price.
 
     Shows how speed, throughput, TTFT, price and the largest batch change if a number is 10% higher
     in the same layout, and where the gain saturates. With a target, finds the value at which each

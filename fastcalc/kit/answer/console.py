@@ -34,7 +34,7 @@ _FIRST_CLAUSE = re.compile(r".*?[;.](?= )|.*", re.DOTALL)
 _DOES_NOT_FIT = re.compile(r" *(needs|fits on|too large|does not fit)\b")
 """Cells that explain why the key figure of their row is missing."""
 
-_BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")
+_BEFORE_UNIT = re.compile(r"(?<=[0-9?]) (?=(?!x )[A-Za-z])")
 """Space between a number and its unit, where a line must not break."""
 
 _BEFORE_SIGN = re.compile(r" (?=\*)")
@@ -118,15 +118,15 @@ def _lines(block: Part, width: int) -> Iterator[Line]:
         yield from _table(replace(block, headings=headings, rows=rows), width)
     elif isinstance(block, Notes):
         for note in block.lines:
-            yield from ([(line, DIM)] for line in _wrap(note, width, bullet="- "))
+            yield from ([(line, DIM)] for line in _wrap(_bound(note), width, bullet="- "))
         if block.next_command:
             yield [("next: ", PLAIN), (one_line(block.next_command), BOLD)]
     elif isinstance(block, Listing):
         for entry in block.lines:
-            bound = _BEFORE_UNIT.sub("\xa0", entry)
-            yield from ([(line, PLAIN)] for line in _wrap(bound, width, bullet="  ", hang=4))
+            lines = _wrap(_bound(entry), width, bullet="  ", hang=4)
+            yield from ([(line, PLAIN)] for line in lines)
     elif isinstance(block, Remark):
-        yield from ([(line, PLAIN)] for line in _wrap(block, width) or [""])
+        yield from ([(line, PLAIN)] for line in _wrap(_bound(block), width) or [""])
     else:
         clause = _FIRST_CLAUSE.match(block)
         yield from _led_by(clause[0] if clause else "", block, width)
@@ -135,7 +135,7 @@ def _lines(block: Part, width: int) -> Iterator[Line]:
 def _led_by(lead: str, text: str, width: int) -> Iterator[Line]:
     """Yield the lines of a text, with its first words in bold."""
     left = sum(not sign.isspace() for sign in one_line(lead))
-    for line in _wrap(text, width) or [""]:
+    for line in _wrap(_bound(text), width) or [""]:
         end = 0
         while left and end < len(line):
             left -= not line[end].isspace()
@@ -159,6 +159,11 @@ def word_list(
             break_long_words=breaks_words,
         )
     ]
+
+
+def _bound(text: str) -> str:
+    """Keep numbers on the lines of their units."""
+    return _BEFORE_UNIT.sub("\xa0", text)
 
 
 def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:

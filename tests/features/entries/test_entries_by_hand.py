@@ -175,7 +175,7 @@ def test_what_a_checkpoint_holds_beside_the_core_is_counted(capsys, monkeypatch)
 
 @every(
     "kind,count,said",
-    [("models", 1, "1 model"), ("models", 2, "2 models"), ("hardware", 1, "1 hardware"), ("engines", 1, "1 engine")],
+    [("models", 1, "1 model"), ("models", 2, "2 models"), ("hardware", 1, "1 chip"), ("engines", 1, "1 engine")],
 )  # fmt: skip
 def test_a_list_is_counted(kind, count, said):
     name = {"models": "llama-3.1-8b", "hardware": "h100-sxm", "engines": "vllm"}[kind]
@@ -199,11 +199,16 @@ def test_the_peak_of_16_bits_is_that_of_bf16_if_there_is_one(peak, critical):
         ({"entries": "models", "kind": "gpu"}, "--kind applies to hardware, not to models"),
         ({"entries": "engines", "vendor": "nvidia"}, "--vendor applies to hardware, not to engines"),
         ({"entries": "models", "with_": "draft_of"}, "--with 'draft_of' is unknown"),
-        ({"entries": "chips"}, "list 'chips' is unknown"),
+        ({"entries": "cards"}, "list 'cards' is unknown"),
     ],
 )  # fmt: skip
 def test_filters_that_do_not_apply(fields, said):
     assert read_or_refusal(run_list, ListEntries(**fields)).startswith(said)
+
+
+def test_chips_are_listed_by_either_name():
+    chips, hardware = (run_list(ListEntries(entries=name)) for name in ("chips", "hardware"))
+    assert [chip.id for chip in chips.entries] == [chip.id for chip in hardware.entries]
 
 
 def test_filters_leave_what_they_name():

@@ -139,9 +139,9 @@ def test_of_a_title_the_name_and_the_answer_are_bold():
     )
     shown = render([title], 24, colour=True).splitlines()
     assert [pieces(line) for line in shown] == [
-        [("b200  24 chips, $96,360", "1")],
-        [("a month", "1"), (" for a model at", "0")],
-        [("20 requests/s", "0")],
+        [("b200  24 chips,", "1")],
+        [("$96,360 a month", "1"), (" for a", "0")],
+        [("model at 20 requests/s", "0")],
     ]
 
 
