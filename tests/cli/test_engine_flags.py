@@ -166,7 +166,7 @@ def test_a_draft_model_is_counted_if_its_size_is_known(flags):
 
 
 def test_a_command_without_a_flag_for_draft_tokens_says_that_they_are_ignored():
-    _, (note,) = translated(["validate", "runs.csv", "--spec-tokens", "3"])
+    _, (note,) = translated(["calibrate", "runs.csv", "--spec-tokens", "3"])
     assert note.startswith("speculative decoding: the 3 draft tokens per step are ignored")
     assert "--speculate" in translated(["diagnose", "runs.csv", "--spec-tokens", "3"])[0]
 

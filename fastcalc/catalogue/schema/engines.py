@@ -258,6 +258,10 @@ _BESIDE_SHARE = {
 an A6000 (github.com/xorbitsai/inference/issues/3481), and the share is one of the rest
 (profile_max_num_token in python/sglang/srt/model_executor/model_runner.py)."""
 
+_RANGE_BESIDE_SHARE = SpeedRange(
+    below=1.3, above=2.6, basis="logged starts with a given share (evidence/starts.csv)"
+)
+
 
 class LoweredShare(NamedTuple):
     """The default memory fraction of an engine, and the lower one used at start on a chip."""
@@ -320,14 +324,18 @@ class Engine(NamedEntry):
         from that reserve. If the share is given, the rest of the memory is for those tokens, for
         attention replicas and for graphs.
         """
+        ranges = self.ranges
         if "memory_fraction" in limits.given and "chunk_memory" in self.parameters.given:
             limits = merged(Parameters.model_validate(_BESIDE_SHARE), limits)
+            ranges = {**(ranges or {}), "reserve": _RANGE_BESIDE_SHARE}
         by_architecture = {
             key: merged(self._within_budget(values, limits), limits)
             for key, values in self.architectures.items()
         }
         parameters = merged(self._within_budget(self.parameters, limits), limits)
-        return self.model_copy(update={"parameters": parameters, "architectures": by_architecture})
+        return self.model_copy(
+            update={"parameters": parameters, "architectures": by_architecture, "ranges": ranges}
+        )
 
     def _within_budget(self, parameters: Parameters, limits: Parameters) -> Parameters:
         """Limit the number of sequences to a budget of tokens, one token per sequence.

@@ -11,7 +11,7 @@ from fastcalc.core.outcome import locate
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
 from fastcalc.core.start import start_location
-from fastcalc.core.traffic.traffic import Speculation, Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.point import Point
@@ -21,7 +21,7 @@ from fastcalc.features.measure.diagnosis.start import DIFFERS, GIB, Start, cache
 from fastcalc.features.measure.diagnosis_answer import DiagnosisAnswer
 from fastcalc.features.measure.request import Diagnose
 from fastcalc.features.measure.stopped_answer import StoppedAnswer
-from fastcalc.features.measure.validate import points_of
+from fastcalc.features.measure.validate import drafted, points_of
 from fastcalc.importers.any_file import is_foreign
 from fastcalc.importers.instances import printed_chip
 from fastcalc.importers.naming import checkpoint_format, model_id
@@ -106,21 +106,6 @@ def _of_points(
         left_aside=[*skipped, *result.set_aside],
         ranks=ranks,
     )
-
-
-def drafted(points: Sequence[Point], drafts: Speculation) -> Sequence[Point]:
-    """Add the server's draft tokens to measurements, and tokens per step where they are missing."""
-    if not drafts.drafted:
-        return points
-    notes, tokens = f"draft tokens {drafts.drafted:.0f}", float(drafts.tokens_per_pass)
-    return [
-        replace(
-            point,
-            tokens_per_pass=point.tokens_per_pass or tokens,
-            notes=f"{point.notes}; {notes}" if point.notes else notes,
-        )
-        for point in points
-    ]
 
 
 def _start_of_points(

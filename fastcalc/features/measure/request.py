@@ -41,7 +41,7 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
         }
 
 
-class Validate(Measurements, groups.EarlierRun, groups.Written):
+class Validate(Measurements, Drafting, groups.EarlierRun, groups.Written):
     """Compare predictions with measurements: error, bias and coverage.
 
     Use the options for chip, model and layout if a JSON file does not contain them.

@@ -1,12 +1,16 @@
 """``fastcalc validate``: compare predictions with shipped or own measurements."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.earlier import ChipChange, chip_changes, factors_in
+from fastcalc.evidence.point import Point
 from fastcalc.evidence.points import Points
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation, validate, validate_shipped
@@ -15,6 +19,8 @@ from fastcalc.features.measure.validation import ValidationAnswer, changed
 from fastcalc.importers.any_file import read
 from fastcalc.kit.answer import progress
 from fastcalc.kit.request import loading, readers
+from fastcalc.kit.request.draft_models import draft_model
+from fastcalc.kit.request.speculate import speculation
 from fastcalc.mentions import option
 
 
@@ -38,9 +44,10 @@ def run(request: Validate) -> ValidationAnswer:
         earlier = factors_in(request.baseline)
     catalogue, file_options = loading.catalogue(request), request.file_options()
     if request.path is not None:
-        validation, aside = of_file(catalogue, request.path, file_options), None
+        drafts = request.speculate, request.draft_model
+        validation, aside = of_file(catalogue, request.path, file_options, *drafts), None
     else:
-        if any(file_options.values()):
+        if any((*file_options.values(), request.speculate, request.draft_model)):
             raise InputError("give a file; the shipped evidence names its own hardware and engines")
         scores = validate_shipped(shipped(), catalogue)
         predictions = [*scores.fitted.predictions, *scores.held_out.predictions]
@@ -85,15 +92,38 @@ def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any])
     return measured
 
 
-def of_file(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -> Validation:
+def drafted(points: Sequence[Point], drafts: Speculation) -> Sequence[Point]:
+    """Add the server's draft tokens to measurements, and tokens per step where they are missing."""
+    if not drafts.drafted:
+        return points
+    notes, tokens = f"draft tokens {drafts.drafted:.0f}", float(drafts.tokens_per_pass)
+    return [
+        replace(
+            point,
+            tokens_per_pass=point.tokens_per_pass or tokens,
+            notes=f"{point.notes}; {notes}" if point.notes else notes,
+        )
+        for point in points
+    ]
+
+
+def of_file(
+    catalogue: Catalogue,
+    path: Path,
+    file_options: Mapping[str, Any],
+    speculate: str | float | None = None,
+    draft: str | None = None,
+) -> Validation:
     """Predict the measurements of a file. Raises InputError if none can be predicted."""
     measured = points_of(catalogue, path, file_options)
     engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
-    count = len(measured.points)
+    points, count = drafted(measured.points, speculation(speculate)), len(measured.points)
+    is_separate = bool(draft and points)
+    model = draft_model(catalogue, draft, catalogue.model(points[0].model)) if is_separate else None
     result = validate(
-        measured.points,
+        points,
         catalogue,
-        engine=engine,
+        deployments=PointDeployments(catalogue, engine, model),
         skipped=measured.skipped,
         is_own=True,
         so_far=lambda points_done: progress.say(f"{points_done:,} of {count:,} points predicted"),

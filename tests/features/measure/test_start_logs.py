@@ -149,7 +149,7 @@ def test_sglang_is_expected_to_cache_what_it_logged(tmp_path):
     answer = fastcalc.diagnose(log=tmp_path / "sglang.log", hardware="h100-sxm")
     assert answer._answer.details()["start"]["kv_format"] == "bf16"
     assert answer._answer.details()["start"]["expected_kv_cache_tokens"] == pytest.approx(
-        367404, rel=0.05
+        367404, rel=0.1
     )
     assert not named(answer)
 
