@@ -697,3 +697,38 @@ def test_a_throughput_below_which_an_option_costs_more_than_other_pools():
 def test_a_row_of_a_page_is_rented_and_shown_unless_it_says_otherwise():
     row = PlanRow("1", None, None)
     assert (row.is_owned, row.is_shown) == (False, True)
+
+
+@every(
+    "limits,may_share,chips",
+    [
+        # Alone each class takes half a node, 8 USD, or a whole one for 16: apart they cost 32. On
+        # the other chip each takes five nodes, 80 USD.
+        ({}, True, {"made-up-chip"}),
+        # With a limit on chips, only chips that cost more may be few enough.
+        ({"max_chips": 99}, True, {"made-up-chip", "unpriced-chip"}),
+        ({}, False, None),
+    ],
+)
+def test_a_shared_pool_is_searched_on_chips_where_it_may_cost_less(limits, may_share, chips):
+    kinds = [RequestClass(name, 0.5, Lengths.fixed(prompt, 100.0)) for name, prompt in (("a", 100.0), ("b", 200.0))]  # fmt: skip
+    searched = []
+    bounds = [
+        CostBound(chip, np.array([requests]), np.array([0.5]), 8, 2.0)
+        for chip, requests in (("made-up-chip", 10.0), ("unpriced-chip", 1.0))
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(class_groups, "find_replica_options", lambda *_: ([option()], bounds))
+        groups = class_groups.Groups(
+            kinds,
+            lambda of, _, on: searched.append((len(of), on)) or [],
+            lambda _: may_share,
+            Service(1.0, 1.0, **limits),
+            is_narrow=True,
+        )
+        found = [groups.groupings(20.0), groups.groupings(20.0)][1]
+    shared = [] if chips is None else [(2, frozenset(chips))]
+    assert searched == [(1, None), (1, None), *shared]
+    assert sorted(len(grouping) for grouping in found) == [1] * len(shared) + [2]
+    assert groups.served == set(kinds)
+    assert groups.chips_of_all(20.0) == ["made-up-chip"]
