@@ -336,7 +336,7 @@ class InferAnswer(Answer):
         ]
         if clauses:
             yield (
-                "other hardware means more chips in the fast tier; they are also of another type "
+                "other hardware means more chips in the fast tier. They are also of another type "
                 f"in {listed(clauses)}"
             )
 

@@ -38,7 +38,7 @@ def test_other_hardware_is_more_chips_or_also_another_type():
         region(BATCH + HARDWARE, changed=0.0),
         region(BATCH),
     ]
-    start = "other hardware means more chips in the fast tier; they are also of another type in "
+    start = "other hardware means more chips in the fast tier. They are also of another type in "
     whole = (
         "all matches of 'other hardware', some matches of 'other hardware + higher markup' "
         "and no matches of 'smaller batch + other hardware'"
