@@ -46,3 +46,16 @@ def test_the_command_of_a_row_computes_the_row(words, capsys, monkeypatch):
             assert again[key] == row[key], row["compare"]
         for key in ("memory_used_fraction", "tokens_per_s_per_user"):
             assert again[key] == pytest.approx(row[key], rel=1e-9), row["compare"]
+
+
+@every(
+    "model,stored,engine",
+    [("minimax-m2", "fp8", "vllm"), ("qwen3-8b", "bf16", "llama-cpp"), ("gpt-oss-20b", None, None)],
+)
+def test_published_weights_run_as_if_they_were_requested(model, stored, engine):
+    """GGUF has no type of eight-bit floats (gguf-py/gguf/constants.py, GGMLQuantizationType)."""
+    (own,) = fastcalc.fit(model, on=CARD)
+    assert own["engine"] == (engine or "llama-cpp")
+    if stored:
+        (asked,) = fastcalc.fit(model, on=CARD, weights=stored)
+        assert (own["engine"], own["fits"]) == (asked["engine"], asked["fits"])

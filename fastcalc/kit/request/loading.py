@@ -293,7 +293,7 @@ def implied_engine(
 
     The engine is vLLM if limits with its names are set, or if GGUF files lack one of the formats.
 
-    weights : requested formats; by default those stated by repositories and configurations
+    weights : requested formats; by default those of the checkpoints
     names : models
     """
     limits = (*STARTED_WITH, "max_model_len", "language_model_only")
@@ -301,6 +301,10 @@ def implied_engine(
         return "vllm"
     asked = readers.weights_if_any(weights)
     formats = asked or list(published_formats(entries, names))
+    formats = formats or [
+        (repository_model(entries, name, []) or entries.model(name)).own_formats.text
+        for name in names or ()
+    ]
     is_read = partial(is_read_by_llama_cpp, as_published=not asked)
     if all(map(is_read, formats)):
         return None
