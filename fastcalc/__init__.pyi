@@ -405,6 +405,8 @@ def validate(
     pp: int | str | None = None,
     ep: int | str | None = None,
     dp: int | str | None = None,
+    speculate: NumberGiven | None = None,
+    draft_model: str | None = None,
     baseline: str | Path | None = None,
     set: str | ChangesGiven | None = None,
     hardware_dir: str | Path | Iterable[str | Path] | None = None,

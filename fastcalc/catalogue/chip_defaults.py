@@ -70,9 +70,9 @@ MEDIANS = {
 
 
 OF_A_CORE = {
-    "gpu": ("2.535 TFLOP/s", "11.41 GB/s"),
+    "gpu": ("2.511 TFLOP/s", "11.41 GB/s"),
     "apple": ("0.3579 TFLOP/s", "12 GB/s"),
-    "soc": ("2.604 TFLOP/s", "6.4 GB/s"),
+    "soc": ("2.656 TFLOP/s", "12.8 GB/s"),
     "rdu": ("0.6135 TFLOP/s", "234.4 GB/s"),
     "wafer": ("17.33 GFLOP/s", "23.53 GB/s"),
 }

@@ -95,7 +95,7 @@ def parse_quantity(text: object, dimension: str) -> float:
         )
     if unit not in units:
         same = next((candidate for candidate in units if is_same_unit(unit, candidate)), None)
-        hint = f"did you mean '{same}'?" if same else did_you_mean(unit, units, hint)
+        hint = f"did you mean '{same}'?" if same else did_you_mean(unit, list(units), hint)
         if unit.replace("b", "B") in units:
             hint = f"a small b is a bit; write bytes, such as '{EXAMPLES[dimension]}'"
         sentence = f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"

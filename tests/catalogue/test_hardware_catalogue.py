@@ -389,9 +389,9 @@ def test_the_offer_in_the_middle_is_what_an_hour_costs():
 
 
 def test_the_note_names_who_asks_the_price(capsys, monkeypatch):
-    flags = ("compare", "llama-3.1-8b", "--on", "h100-pcie", "--batch", "1")
+    flags = ("compare", "llama-3.1-8b", "--on", "h100-pcie", "--batch", "1", "--notes")
     text = words(run(*flags, capsys=capsys, monkeypatch=monkeypatch).out)
-    assert "h100-pcie $3.29 (on-demand, Lambda us-east-1, 2026, medium confidence)" in text
+    assert "h100-pcie $3.29 (Lambda us-east-1, 2026, medium confidence)" in text
     given = run(*flags, "--price", "h100-pcie=2", capsys=capsys, monkeypatch=monkeypatch).out
     assert "h100-pcie $2.00 (given)" in given
 

@@ -228,7 +228,7 @@ def test_cores_that_are_no_cores_of_a_gpu_limit_nothing_stated_or_not():
 @every(
     "kind,cores",
     [
-        # Of a 16-bit PFLOP/s at 2.535 TFLOP/s a core, and of 5 TB/s at 11.41 GB/s; at most an MI300X's.
+        # Of a 16-bit PFLOP/s at 2.511 TFLOP/s a core, and of 5 TB/s at 11.41 GB/s; at most an MI300X's.
         ({"peak": "100 TFLOP/s", "bandwidth": "0.1 TB/s"}, 40),
         ({"peak": "100 TFLOP/s", "bandwidth": "2 TB/s"}, 176),
         ({"peak": "5 PFLOP/s", "bandwidth": "20 TB/s"}, 304),

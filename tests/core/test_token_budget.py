@@ -29,7 +29,7 @@ def fitting(**settings):
     [
         ("vllm", [16]),
         ("vllm-0.25", [16]),
-        ("tensorrt-llm", [16]),
+        ("tensorrt-llm", [16, 17]),
         ("sglang", [16, 17]),
         ("llama-cpp", [16, 17]),
     ],

@@ -50,6 +50,8 @@ BEYOND_THE_SHAPE = {
     "nemotron-3-nano-30b-a3b": -128 * 23,
     "nemotron-3-super-120b-a12b": -512 * (40 + 1),
     "nemotron-3-ultra-550b-a55b": -512 * (48 + 1),
+    "lfm2-8b-a1b": -32 * 22,
+    "ernie-4.5-21b-a3b": -2560,  # its draft layer has one norm less
 }
 """Elements that a checkpoint holds and the shape does not. [1]"""
 

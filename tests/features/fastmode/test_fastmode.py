@@ -240,7 +240,7 @@ def test_no_start_is_one_sentence_and_a_no(fastcalc):
             "fastmode starts from the one in use now: write for example --on ",
         ),
         (("--on", "all"), "fastmode starts from the one in use now: write for example --on "),
-        (("--batch", "100000", "--chips", "1"), "does not fit 1 h100-sxm chip, which fits at most"),
+        (("--batch", "100000", "--chips", "2"), "does not fit 2 h100-sxm chips, which fit at most"),
         (("--price", "nothing=3"), "no hardware is called 'nothing'"),
         (("--format", "xml"), "--format 'xml' is unknown"),
         (("--weights", "fp9"), "is not a weight format"),

@@ -518,7 +518,7 @@ def test_a_table_is_drawn(tmp_path, monkeypatch):
     assert not any(text.get_parse_math() for text in drawn.texts)  # dollars are no formulas
     assert words.startswith("$1 or $2 Speed and price: Llama 3.1 8B")
     price, engine = fc.hardware("h100-sxm").price.rent, fc.engine("vllm")
-    for ground in (f"h100-sxm {price.si:.2f} (Nebius, {price.date})", f"vLLM ({engine.date})"):
+    for ground in (f"h100-sxm ${price.si:.2f} (Nebius, {price.date})", f"vLLM ({engine.date})"):
         assert ground in words
     assert words.endswith(f"fastcalc {fc.__version__}, 2026-11-22")
     with pytest.raises(fc.InputError, match="'stp' is unknown: did you mean 'step'"):
