@@ -43,7 +43,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "format of the weights",
         "work.weight_format",
         ("weight", "format"),
-        3,
+        drop_priority=3,
     ),
     Column("kv_format", "text", "format of the KV cache", "work.kv_format", ("KV", "cache"), 5),
     Column(
@@ -62,7 +62,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "tokens accepted per decode step",
         "traffic.speculation.tokens_per_pass",
         ("tokens", "per step"),
-        4,
+        drop_priority=4,
     ),
     Column(
         "fits",
@@ -113,7 +113,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "fraction of the expected usable memory that is filled; above 1 if it is too small",
         "used",
         ("memory", "used"),
-        1,
+        drop_priority=1,
         format="percent",
     ),
     _fitting(
@@ -131,7 +131,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "lower limit of the 80% range",
         "estimate.low",
         ("80%", "range"),
-        1,
+        drop_priority=1,
         format="range",
     ),
     _fitting(
@@ -143,7 +143,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "hardware bound (roofline) on these chips",
         "estimate.bound",
         ("", "bound"),
-        3,
+        drop_priority=3,
     ),
     _fitting(
         "tokens_per_s_total",
@@ -151,7 +151,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "batch x tokens_per_s_per_user",
         "estimate.total",
         ("tok/s", "total"),
-        4,
+        drop_priority=4,
         rests_on=("engine",),
     ),
     _fitting(
@@ -167,7 +167,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "time per output token, decode only",
         lambda points: points.estimate.tpot * 1e3,
         ("TPOT", "ms"),
-        6,
+        drop_priority=6,
         rests_on=("engine",),
     ),
     _fitting(
@@ -176,7 +176,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "TTFT: time to first token",
         lambda points: points.estimate.ttft * 1e3,
         ("TTFT", "ms"),
-        5,
+        drop_priority=5,
         rests_on=_SERVED,
     ),
     _fitting(
@@ -197,7 +197,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
             (*LIMITERS, "capacity"),
         ),
         ("limited", "by"),
-        1,
+        drop_priority=1,
         format="limiter",
     ),
     _fitting(
@@ -206,7 +206,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "price per million input tokens, from the time that prefill adds to served traffic",
         lambda points: points.usd[0],
         ("$/Mtok", "input"),
-        6,
+        drop_priority=6,
         rests_on=_SERVED_PRICE,
     ),
     _fitting(
@@ -215,7 +215,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "price per million output tokens, decode only",
         "usd_of_output",
         ("$/Mtok", "output"),
-        3,
+        drop_priority=3,
         rests_on=("engine", "price"),
     ),
     _fitting(
@@ -224,7 +224,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "price of a request per million of its input and output tokens",
         lambda points: points.usd[2],
         ("$/Mtok", "in+out"),
-        2,
+        drop_priority=2,
         rests_on=_SERVED_PRICE,
     ),
     _fitting(
@@ -233,7 +233,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "energy per output token in served traffic, at the power of chips, host and site",
         "estimate.joules",
         ("J per", "token"),
-        9,
+        drop_priority=9,
         rests_on=_SERVED,
     ),
     Column("warnings", "list", "notes on this row", lambda points: points.warnings()),
@@ -243,7 +243,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "throughput of the deployment, including prefill",
         "estimate.served",
         ("tok/s", "served"),
-        8,
+        drop_priority=8,
         rests_on=_SERVED,
     ),
     _fitting(
@@ -288,7 +288,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "TPOT with interleaved prefill of other requests, as benchmarks measure it",
         lambda points: points.estimate.tpot_in_traffic * 1e3,
         ("TPOT in", "traffic"),
-        7,
+        drop_priority=7,
         rests_on=_SERVED,
     ),
     Column("host", "text", "host whose memory the chips may use", "host"),

@@ -245,6 +245,7 @@ LLAMA3 = '{"rope_type":"llama3","factor":8.0,"original_max_position_embeddings":
         ("--json-model-override-args", '{"text_config":{"rope_scaling":{"factor":2}}}', 81920),
         ("--rope-scaling", "yarn", None),
         ("--hf-overrides", '{"architectures":["X"]}', None),
+        ("--hf-overrides", '{"rope_parameters":{"rope_type":["yarn"]}}', None),
         ("--hf-overrides", '{"max_position_embeddings":true}', None),
         ("--hf-overrides", '{"max_position_embeddings":-5}', None),
         ("--rope-scaling", '{"factor":1e400}', None),

@@ -59,3 +59,20 @@ def test_published_weights_run_as_if_they_were_requested(model, stored, engine):
     if stored:
         (asked,) = fastcalc.fit(model, on=CARD, weights=stored)
         assert (own["engine"], own["fits"]) == (asked["engine"], asked["fits"])
+
+
+def test_a_model_runs_under_the_same_engine_whatever_it_is_compared_with():
+    """Weights in eight bits run under vLLM, whichever other model is beside them."""
+    both = fastcalc.compare("minimax-m2", "qwen3-8b", on=CARD, batch=1)
+    assert [row["engine"] for row in both] == ["vllm", "llama-cpp"]
+    (alone,) = fastcalc.compare("qwen3-8b", on=CARD, batch=1)
+    assert dict(both[1]) == dict(alone)
+
+
+def test_each_model_of_a_mix_runs_under_the_engine_of_its_weights(tmp_path):
+    lengths = {"input_distribution": 1000, "output_distribution": 100}
+    clients = [{"id": name, "rate_fraction": 0.5, "model": name, "ttft": "9s", **lengths} for name in ("qwen3-8b", "qwen3-8b-fp8")]  # fmt: skip
+    path = tmp_path / "mix.yaml"
+    path.write_text(json.dumps({"version": "2", "aggregate_rate": 1, "clients": clients}))
+    rows = fastcalc.plan("qwen3-8b", on=CARD, traffic=path)
+    assert {row["weight_format"]: row["engine"] for row in rows} == {"bf16": "llama-cpp", "fp8": "vllm"}  # fmt: skip

@@ -85,7 +85,8 @@ def read_lengths(line: Words) -> None:
         # Those of YaRN are scaled in a configuration, or else its original ones times the factor.
         stated = max(_positive(part.get("max_position_embeddings")) for part in parts)
         positions = stated or _positive(line.longest)
-        kind, factor = rope.get("rope_type", rope.get("type")), _positive(rope.get("factor")) or 1.0
+        kind, factor = str(rope.get("rope_type", rope.get("type"))), rope.get("factor")
+        factor = _positive(factor) or 1.0
         if kind in _UNSCALED:
             factor = 1.0
         elif kind in _YARN:

@@ -37,7 +37,7 @@ def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Sce
     if request.emit is not None:
         chips = _run_by(request, request.emit, chips, notes)
     engine = request.engine or (request.emit and PROGRAMS[request.emit].engine)
-    implied = loading.implied_engine(request, request.weights, entries, [request.model])
+    implied = loading.implied_engine(request, request.weights, [model])
     engines = loading.engines_of(entries, chips, engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     choices, ranks = _formats(request, chips, notes), loading.ranks_of(request)

@@ -245,7 +245,8 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
     memory = loading.memory_of(entries, request)
     chips = loading.chips_of(entries, request.on, memory, notes)
     names = [None] if request.engine is None else readers.names(request.engine, option("engine"))
-    implied = loading.implied_engine(request, request.weights, entries, request.models)
+    models, tokens = loading.models_of(entries, request.models, notes), LIMITS["tokens"]
+    implied = loading.implied_engine(request, request.weights, models)
     engines = [loading.engines_of(entries, chips, name, implied=implied) for name in names]
     engines_used = [engine for per_chip in engines for engine, _ in per_chip]
     entries.refuse_idle_changes("engines", engines_used)
@@ -254,7 +255,6 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
         for chip, *choices in zip(chips, *engines, strict=True)
         for engine in choices
     ]
-    models, tokens = loading.models_of(entries, request.models, notes), LIMITS["tokens"]
     return Axes(
         models=models,
         drafts={

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -48,7 +48,7 @@ from fastcalc.kit.request.groups import (
 from fastcalc.kit.request.like import like
 from fastcalc.kit.request.number_lists import numbers
 from fastcalc.kit.request.readers import as_text
-from fastcalc.kit.request.repositories import published_formats, repository_model
+from fastcalc.kit.request.repositories import repository_model
 from fastcalc.kit.request.speculate import speculation
 from fastcalc.mentions import option
 from fastcalc.written import ReadingNote, shown
@@ -77,8 +77,9 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     chips = chips_of(entries, request.on, memory, notes)
     _check_points(len(models) * len(chips) * len(batches))
     pricing = pricing_of(chips, request, utilization=request.utilization)
-    implied = implied_engine(request, request.weights, entries, request.models)
-    engines = engines_of(entries, chips, request.engine, implied=implied)
+    implied = (implied_engine(request, request.weights, [model]) for model in models)
+    by_model = [engines_of(entries, chips, request.engine, implied=name) for name in implied]
+    engines = list(chain.from_iterable(by_model))
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     check_longest(request, traffic.longest)
     if any(engine.program == "llama-cpp" for engine, _ in engines):
@@ -100,8 +101,8 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
             engine_is_borrowed=is_borrowed,
             memory=_memory_under(engine, chip, model, replace(memory, draft=draft), entries),
         )
-        for model, draft in zip(models, drafts, strict=True)
-        for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
+        for model, draft, of_chips in zip(models, drafts, by_model, strict=True)
+        for chip, (engine, is_borrowed) in zip(chips, of_chips, strict=True)
     ]
     if request.like is not None:
         compared = like(request, request.like, entries, engines).applied(compared, notes)
@@ -284,27 +285,19 @@ def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
 
 
 def implied_engine(
-    request: EngineLimits,
-    weights: "WordsGiven | None",
-    entries: Catalogue,
-    names: Sequence["ModelGiven"] | None,
+    request: EngineLimits, weights: "WordsGiven | None", models: Sequence[Model]
 ) -> str | None:
     """Choose the engine for a request that llama.cpp, the default, cannot run. Else None.
 
     The engine is vLLM if limits with its names are set, or if GGUF files lack one of the formats.
 
-    weights : requested formats; by default those of the checkpoints
-    names : models
+    weights : requested formats; by default those of the models' checkpoints
     """
     limits = (*STARTED_WITH, "max_model_len", "language_model_only")
     if any(request.values[name] not in (None, False) for name in limits):
         return "vllm"
     asked = readers.weights_if_any(weights)
-    formats = asked or list(published_formats(entries, names))
-    formats = formats or [
-        (repository_model(entries, name, []) or entries.model(name)).own_formats.text
-        for name in names or ()
-    ]
+    formats = asked or [model.own_formats.text for model in models]
     is_read = partial(is_read_by_llama_cpp, as_published=not asked)
     if all(map(is_read, formats)):
         return None

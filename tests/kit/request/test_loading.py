@@ -130,7 +130,7 @@ def test_requests_longer_than_the_engine_takes(limit, tokens, is_refused):
 )
 def test_engines_that_limits_and_formats_imply(asked, engine):
     weights = asked.pop("weights", None)
-    found = loading.implied_engine(Compare(**asked), weights, ENTRIES, ["llama-3.1-8b"])
+    found = loading.implied_engine(Compare(**asked), weights, [ENTRIES.model("llama-3.1-8b")])
     assert found == engine
 
 
