@@ -254,13 +254,20 @@ _NO_FLIPS = "No other value of a single number changes the winner."
 
 
 def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
-    """Format the break-even values at which another option ranks first, one line per option."""
-    by_winner: dict[str, list[str]] = {}
+    """Format the break-even values at which another option ranks first, one line per option.
+
+    Those of the option itself come first, because "its" after another's name may mean either.
+    """
+    own: dict[str, list[str]] = {flip.winner: [] for flip in flips}
+    others: dict[str, list[str]] = {flip.winner: [] for flip in flips}
     for flip in flips:
-        noun = decision_map.noun(flip.parameter).replace(f"{flip.winner}'s ", "its ")
-        threshold = f"{noun} is {_side(flip)}"
-        by_winner.setdefault(flip.winner, []).append(threshold)
-    return [f"{name} wins if {listed(where, 'or')}." for name, where in by_winner.items()]
+        noun = decision_map.noun(flip.parameter)
+        of_winner = noun.removeprefix(f"{flip.winner}'s ")
+        if of_winner == noun:
+            others[flip.winner].append(f"{noun} is {_side(flip)}")
+        else:
+            own[flip.winner].append(f"its {of_winner} is {_side(flip)}")
+    return [f"{name} wins if {listed([*own[name], *others[name]], 'or')}." for name in own]
 
 
 def _side(flip: BreakEven) -> str:

@@ -145,6 +145,18 @@ def test_break_evens_of_one_winner_make_one_line():
     assert second.startswith("other wins if ")
 
 
+def test_numbers_of_the_winner_come_first_and_names_are_whole_words():
+    """After the name of another option "its" could mean either; fast is no part of opus-fast."""
+    flips = [
+        BreakEven("opus-fast.speed", 50.0, 20.0, "fast", is_above=False),
+        BreakEven("fast.speed", 50.0, 80.0, "fast", is_above=True),
+    ]
+    (line,) = _flip_lines(flips)
+    assert line == (
+        "fast wins if its speed is above 80.0 tokens/s or opus-fast's speed is below 20.0 tokens/s."
+    )
+
+
 def test_a_point_of_a_map_has_its_values_its_winner_and_each_figure():
     records = decision_map.records(answered().decision, MAP)
     assert len(records) == 6
