@@ -43,7 +43,8 @@ class ClassGroup:
 
         above : throughput up to which the option is of no interest, and is left unchecked [1/s]
         """
-        index, above = self.replica_options.index(option), above * (above < option.requests)
+        index = self.replica_options.index(option)
+        above = above if above < option.requests else 0.0
         grid = option.grid.part(batches=option.batches_to_try)
         requests = held_throughput(grid, self.service, option.searched_requests, above)
         checked = replace(option, requests=requests, is_checked=requests > above)

@@ -151,9 +151,11 @@ class Deployments:
             (model, *_) = loading.models_of(entries, [name or self.request.model], self.notes)
             self._check(model, name)
             scenarios[name] = [
-                replace(scenario, hardware=pricing.as_rented(scenario.hardware))
+                replace(
+                    scenario,
+                    hardware=(self.pricing or scenario.pricing).as_rented(scenario.hardware),
+                )
                 for scenario in scenarios_of(self.request, model, self.notes)
-                for pricing in [self.pricing or scenario.pricing]
             ]
         return scenarios
 
