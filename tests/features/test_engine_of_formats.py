@@ -76,3 +76,10 @@ def test_each_model_of_a_mix_runs_under_the_engine_of_its_weights(tmp_path):
     path.write_text(json.dumps({"version": "2", "aggregate_rate": 1, "clients": clients}))
     rows = fastcalc.plan("qwen3-8b", on=CARD, traffic=path)
     assert {row["weight_format"]: row["engine"] for row in rows} == {"bf16": "llama-cpp", "fp8": "vllm"}  # fmt: skip
+
+
+@every("chip", ["p40", "p100-sxm", "v100-sxm-32gb"])
+def test_chips_without_kernels_for_eight_bits_do_not_run_them(chip):
+    """Marlin requires compute capability 7.5 (vLLM documentation, supported hardware)."""
+    (row,) = fastcalc.compare("qwen3-8b-fp8", on=chip, batch=1)
+    assert not row["fits"]

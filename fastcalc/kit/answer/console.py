@@ -31,7 +31,7 @@ BOLD, DIM, PLAIN = "bold", "dim", ""
 _FIRST_CLAUSE = re.compile(r".*?[;.](?= )|.*", re.DOTALL)
 """The part of a heading or headline that is bold."""
 
-_DOES_NOT_FIT = re.compile(r" *(needs|fits on|too large|does not fit)\b")
+_DOES_NOT_FIT = re.compile(r" *(needs|fits on|too large|does not fit|does not start)\b")
 """Cells that explain why the key figure of their row is missing."""
 
 _BEFORE_UNIT = re.compile(r"(?<=[0-9?]) (?=(?!x )[A-Za-z])")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 from fastcalc.core.placement.layout import Layout
@@ -125,7 +126,8 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
     if column.format == "limiter" and not record["fits"]:
         min_chips = record["min_chips"]
         if min_chips is None:
-            return "too large"
+            has_room = (record.get("memory_used_fraction") or inf) <= 1.0
+            return "does not start" if has_room else "too large"
         return f"{'fits on' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
     # A unit may be per million tokens or per hour.
     column_format = column.format or column.unit.partition("/")[0]

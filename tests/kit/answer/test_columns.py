@@ -167,6 +167,16 @@ def test_json_keeps_to_the_schema_and_csv_to_its_order(command, fastcalc):
         ({"fits": False, "limiter": "capacity", "min_chips": 4, "chips": 2}, "needs 4"),
         ({"fits": False, "limiter": "capacity", "min_chips": 2, "chips": 2}, "fits on 2"),
         ({"fits": False, "limiter": "capacity", "min_chips": None, "chips": 2}, "too large"),
+        (
+            {
+                "fits": False,
+                "limiter": "capacity",
+                "min_chips": None,
+                "chips": 2,
+                "memory_used_fraction": 0.4,
+            },
+            "does not start",
+        ),
     ],
 )
 def test_the_limit_of_a_batch_that_does_not_fit_is_the_chips_that_hold_it(record, cell):
