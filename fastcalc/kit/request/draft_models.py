@@ -1,7 +1,6 @@
 """Separate draft models for speculative decoding: from the catalogue, EAGLE-3, or by size."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from fastcalc.catalogue.schema import Attention, DenseFFN, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
-from fastcalc.kit.request.repositories import published_formats, repository_model
+from fastcalc.kit.request.repositories import repository_model
 from fastcalc.mentions import option
 from fastcalc.written import shown
 
@@ -76,8 +75,7 @@ def _known(entries: Catalogue, name: str, notes: list[str]) -> Model | None:
     if not is_known and repository_model(unchanged, name, []) is None:
         return None
     (model,) = models_of(unchanged, [name], notes)
-    stored: Sequence[str] = list(published_formats(unchanged, [name]))
-    return model.model_copy(update={"weight_format": stored[0]}) if stored else model
+    return model
 
 
 def _of_size(name: str, stem: str) -> Model:

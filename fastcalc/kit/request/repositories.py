@@ -1,7 +1,7 @@
 """Models by names of Hugging Face repositories, including fine-tunes and checkpoints."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 
 _FILE_TYPE = re.compile(r"(ud-)?((iq|tq|q)\d|mxfp4)", re.IGNORECASE)
 """Prefixes of the names of llama.cpp quantizations."""
-
-
-def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> Iterator[str]:
-    """Yield the weight formats stated by repository names and checkpoint configurations."""
-    for name in names or ():
-        if model := repository_model(entries, name, []):
-            yield from filter(None, [_stored(str(name), model)])
-        elif entries.is_configuration(name):
-            yield entries.model(name).own_formats.text
 
 
 def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:

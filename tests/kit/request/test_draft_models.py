@@ -16,7 +16,7 @@ from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.kit.request.draft_models import draft_model
-from tests.helpers import every, run
+from tests.helpers import ROOT, every, run
 
 ENTRIES = Catalogue()
 ASKED = {"models": "llama-3.1-70b", "on": "h100-sxm", "tp": 4, "gpu_memory_utilization": 0.92}
@@ -202,3 +202,10 @@ def test_a_sweep_counts_a_draft_model_where_it_drafts():
         assert drafted[key] == pytest.approx(compared[key])
     with pytest.raises(fc.InputError, match=r"llama-3\.2-1b drafts nothing: give the draft tokens"):
         fc.plan("llama-3.1-70b", on="h100-sxm", rate="1/s", draft_model="llama-3.2-1b")
+
+
+def test_a_configuration_with_experts_in_another_format_is_a_draft_model_in_its_own_formats():
+    """The example file of the documentation: gpt-oss with 16 bits, and experts in four."""
+    file = str(ROOT / "docs" / "examples" / "config.json")
+    draft = draft_model(ENTRIES, file, ENTRIES.model("gpt-oss-120b"), [])
+    assert draft.own_formats == ENTRIES.model(file).own_formats
