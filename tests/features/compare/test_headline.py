@@ -632,7 +632,7 @@ FAST = re.compile(
     r"(?:(?:(?P<none>Nothing on [\w.-]+ reaches |On [\w.-]+, only quantization or another model reaches )|With (?P<technique>.+?), (?P<chip>[\w.-]+) reaches )?(?P<goal>[\d.,]+) tokens/s per user \((?P<speedup>[\d.,]+)x\)(?:"
     r"(?P<changed> needs quantization or another model, and both change the answers)?"
     r"(?: (?P<same>(?:at|without) .+?)(?:; with (?P<beside>.+?))?"
-    r"|\. Other hardware reaches it with (?P<other>.+?))?)\. (?=Price|Today)"
+    r"|\. Other hardware reaches it with (?P<other>.+?))?)\. (?=(?:On-demand p|P)rice|Ownership|Today)"
     r"|Nothing in the catalogue reaches (?P<missed>[\d.,]+) tokens/s; a single user gets at "
     r"most (?P<most>[\d.,]+), with (?P<with>.*?)\. )"
 )

@@ -102,7 +102,7 @@ def test_what_is_needed_is_more_than_what_is_left():
     for model, chip, settings in asked():
         for location, reason in reasons(model, chip, **settings):
             kinds.update(found := list(claims(reason)))
-            if is_unlinked := "the file states no link" in reason:
+            if is_unlinked := "the hardware file gives no link" in reason:
                 joined = location.site.chips_joined * float(sum(location.placement.usable))
                 assert in_bytes(reason.partition(" does not")[0]) > joined, reason
             is_said = re.search(r"\d (?:[kMGT]B|GiB)", reason) is not None
