@@ -31,17 +31,7 @@ def run(request: Validate) -> ValidationAnswer:
         raise InputError(
             f"{option('max_median_factor')} {limit:g} is below 1, which nothing can reach"
         )
-    allowed = request.max_worse
-    if request.baseline is None:
-        if allowed is not None:
-            raise InputError(
-                f"{option('max_worse')} compares with earlier predictions; name them with "
-                f"{option('baseline', 'before.csv')}"
-            )
-        earlier = None
-    else:  # read before predicting, because it may be invalid
-        readers.share(allowed or 0.0, option("max_worse"), zero=True)
-        earlier = factors_in(request.baseline)
+    earlier = _earlier(request)  # read before predicting, because it may be invalid
     catalogue, file_options = loading.catalogue(request), request.file_options()
     if request.path is not None:
         drafts = request.speculate, request.draft_model
@@ -67,6 +57,19 @@ def run(request: Validate) -> ValidationAnswer:
         aside=aside,
         changes=changes,
     )
+
+
+def _earlier(request: Validate) -> Mapping[str, float] | None:
+    """Read the error factors of earlier predictions, if a file of them is named."""
+    if request.baseline is not None:
+        readers.share(request.max_worse or 0.0, option("max_worse"), zero=True)
+        return factors_in(request.baseline)
+    if request.max_worse is not None:
+        raise InputError(
+            f"{option('max_worse')} compares with earlier predictions; name them with "
+            f"{option('baseline', 'before.csv')}"
+        )
+    return None
 
 
 def _changes(
