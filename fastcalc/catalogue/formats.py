@@ -333,7 +333,12 @@ def is_read_by_llama_cpp(name: str, *, as_published: bool = False) -> bool:
 def _group_format(text: str) -> tuple[str, NumberFormat]:
     name, equals, stored = text.partition("=")
     group = GROUP_NAMES.get(name.strip().lower())
-    if not equals or group is None:
+    if not equals:
+        raise InputError(
+            f"'{shown(text)}' is a second format without a group of matrices; write one format, or "
+            "GROUP=FORMAT, such as experts=nvfp4"
+        )
+    if group is None:
         hint = did_you_mean(name.strip().lower(), GROUP_NAMES, f"known: {', '.join(GROUPS)}")
         raise InputError(
             f"'{shown(text)}' is not GROUP=FORMAT, such as experts=nvfp4: "

@@ -52,7 +52,7 @@ def test_names_of_caches(typed, name):
         ("q9", "is not a weight format that fastcalc knows"),
         ("router=fp8", "'router' is not a group of matrices; known: attention, ffn, experts"),
         ("atention=fp8", "did you mean 'attention'?"),
-        ("bf16+nvfp4", "'nvfp4' is not GROUP=FORMAT"),
+        ("bf16+nvfp4", "'nvfp4' is a second format without a group of matrices; write one format"),
         ("ffn=60%fp8", "'60%fp8' is not a weight format"),
         ("ffn=60%fp8/30%bf16", "write a share of each, which make 100%"),
         ("99bpw", "is not a weight format"),

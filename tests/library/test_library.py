@@ -699,3 +699,11 @@ def test_a_table_that_cannot_be_saved_names_the_call(name, sentence):
     table = fc.fit("qwen3-8b", on="h100-sxm")
     with pytest.raises(fc.InputError, match=re.escape(sentence)):
         table.save(name)
+
+
+def test_models_may_be_one_list():
+    names = ["llama-3.1-8b", "qwen3-8b"]
+    tables = [fc.compare(*names, on="h100-sxm", batch=1), fc.compare(names, on="h100-sxm", batch=1)]
+    assert [[row["model"] for row in table] for table in tables] == [names, names]
+    with pytest.raises(fc.InputError, match="models takes text, a path, a model"):
+        fc.compare([names], on="h100-sxm")
