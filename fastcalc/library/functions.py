@@ -227,8 +227,9 @@ def _bound(
         raise TypeError(f"{command}() takes {len(positional)} names, not {len(names)}")
     by_name: dict[str, Any] = dict(zip(single, names, strict=False))
     for name in several:
-        given = names[len(single) :]
-        given = given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given
+        given: Iterable[Any] = names[len(single) :]
+        if len(names) == len(single) + 1 and isinstance(names[-1], (list, tuple)):
+            given = names[-1]
         by_name[name] = [item for item in given if item is not None] or None
     for name in arguments:
         if name not in keyword_only and name not in positional:
