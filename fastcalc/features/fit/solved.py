@@ -41,7 +41,7 @@ def _layout_cell(record: Record) -> str:
 
 
 def _length_cell(record: Record) -> str:
-    return f"{record['prompt_tokens'] + record['output_tokens']:,}"
+    return f"{max(record['prompt_tokens'] + record['output_tokens'], record['context_tokens']):,}"
 
 
 _DEPLOYED = pick(

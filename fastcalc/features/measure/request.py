@@ -25,7 +25,9 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
             "shipped evidence.",
         ),
     ] = None
-    hardware: Annotated[str | None, flag("NAME", "Chip, for JSON files that omit it.")] = None
+    hardware: Annotated[
+        str | None, flag("NAME", "Chip, for JSON files that omit it.", "--hardware", "--on")
+    ] = None
     model: Annotated[str | None, flag("NAME", "Model, for JSON files that omit it.")] = None
     engine: Annotated[
         "EngineGiven | None", groups.engine_named("Predict every point with this engine.")

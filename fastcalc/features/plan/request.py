@@ -104,6 +104,12 @@ class Askers(Request):
     ] = None
 
 
+def _budget_said(budget: str | float) -> str:
+    from fastcalc.features.plan.service_asked import usd_a_month  # help needs none
+
+    return f"at most ${usd_a_month(budget):,.0f} per month"
+
+
 class Means(Request):
     """Resources."""
 
@@ -122,7 +128,7 @@ class Means(Request):
         flag(
             "USD/month",
             "Budget per month; default: no limit.",
-            says=lambda budget: f"at most ${as_text(budget)}",
+            says=_budget_said,
         ),
     ] = None
     power: Annotated[

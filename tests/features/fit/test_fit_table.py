@@ -196,3 +196,11 @@ ASKED = "with 200 tokens"
 )
 def test_what_chips_hold_in_a_sentence(solutions, sentence):
     assert _sentence(solutions) == sentence
+
+
+def test_solved_table_has_the_length_of_each_sequence(capsys, monkeypatch):
+    """With --context, sequences end at that length; without, at prompt and output."""
+    solve = ["fit", "llama-3.1-8b", "--on", "rtx-4090", "--solve", "users"]
+    for words, length in (["--context=16k"], "16,000"), (["--prompt=2k", "--output=1k"], "3,000"):
+        ran = run_once(*solve, *words, capsys=capsys, monkeypatch=monkeypatch)
+        assert f" {length} " in ran.out.splitlines()[4]

@@ -175,8 +175,8 @@ def test_limits_of_a_file_in_words(options, changes, words):
         ({"traffic": "t.yaml"}, {"rate": None}, "a", "a: t.yaml"),
         ({"traffic": "t.yaml", "rate": "2/s"}, {}, "a", "a: t.yaml, 2 requests/s"),
         # A limit of each class is in their table, and a rate is that of the users.
-        ({"traffic": "t.yaml", "budget": "50k"}, {"ttft": 1.5}, "a",
-         "a: 2.00 requests/s of t.yaml, at most $50k"),
+        ({"traffic": "t.yaml", "budget": "600k/year"}, {"ttft": 1.5}, "a",
+         "a: 2.00 requests/s of t.yaml, at most $50,000 per month"),
         ({"traffic": "t.yaml", "users": 90, "think": "30s"}, {}, "a",
          "a: t.yaml, 90 users (2.00 requests/s, mean latency 15.0 s), think time 30s"),
     ],
