@@ -223,6 +223,8 @@ def why_or_stop(location: StartLocation) -> str:
     stops = f"{location.scenario.engine.id} would stop with '{line}'"
     if line is None or (location.fits and location.memory_verdict == "edge"):
         says = why(location)
+    elif location.fits and location.is_share_uncertain:
+        says = f"{stops} if the system leaves as little"
     else:
         is_certain = location.fits and not location.is_expected_to_stop
         blocks = location.expected_blocks if is_certain else None
@@ -271,7 +273,11 @@ def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
 
     Each deployment is named once, at its smallest batch.
     """
-    held = (location for location in locations if location.verdict != "no")
+    held = (
+        location
+        for location in locations
+        if location.verdict != "no" and not location.is_share_uncertain
+    )
     servers: dict[tuple[object, ...], StartLocation] = {}
     for location in held:
         chip, layout = location.scenario.hardware.id, location.placement.layout
@@ -436,6 +442,8 @@ def _verdict(members: Sequence[StartLocation]) -> str:
     if edge:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
         condition = f"it starts only if {engines} reserves less memory than its maximum"
+        if all(location.is_share_uncertain for location in edge):
+            condition = f"it starts only if the system leaves {engines} its share of the memory"
         where = listed([named_chips(location) for location in edge])
         clauses.append(("fits tightly", f"on {where}: {condition}{_certain(edge)}"))
     if unfit:
@@ -510,14 +518,14 @@ def _assumed(members: Sequence[StartLocation]) -> Iterator[str]:
 
 
 def _started_share(location: Location) -> str | None:
-    """Warn if an engine does not start with its default fraction of a shared memory."""
+    """Warn if an engine may not start with its default fraction of a shared memory."""
     scenario = location.scenario
     share = scenario.engine.lowered_share(scenario.hardware)
     if share is None:
         return None
     engine, chip = scenario.engine.id, scenario.hardware.id
     return (
-        f"The system shares the memory of {chip}: {engine} does not start with its default share "
+        f"The system shares the memory of {chip}: {engine} may not start with its default share "
         f"of {share.usual:g}, so {option('gpu_memory_utilization', f'{share.on_chip:g}')} is "
         "assumed."
     )

@@ -106,7 +106,8 @@ class SolvedAnswer(FitAnswer):
         limits = dict.fromkeys(filter(None, map(_limit_note, self.solutions)))
         starts = list[str]()
         for solution, location in zip(self.solutions, self.locations, strict=True):
-            if not solution.edge and location.verdict == "no":
+            is_unfit = not solution.edge and location.verdict == "no"
+            if is_unfit or location.is_share_uncertain:
                 yield Note(f"{location.scenario.hardware.id}: {why_or_stop(location)}")
             elif not location.is_expected_to_stop:
                 starts += filter(None, [start_note(location)])
@@ -189,8 +190,10 @@ def _sentence(solutions: Sequence[Solution]) -> str:
             if unknown == "users" and edge > 1:
                 subject, is_plural = f"Up to {edge:,} users of {model} with {tokens}", True
             verb = "fit" if is_plural else "fits"
-            tightly = "only tightly: if the engine reserves its minimum memory"
-            return f"{subject} {verb} on {chips} {tightly}."
+            condition = "the engine reserves its minimum memory"
+            if all(solution.location.is_share_uncertain for solution in tight):
+                condition = "the system leaves the engine its share of the memory"
+            return f"{subject} {verb} on {chips} only tightly: if {condition}."
         return f"{subject} {'do' if is_plural else 'does'} not fit on {chips}."
     formats = {_formats(solution) for solution in solutions}
     amounts = [

@@ -22,8 +22,9 @@ def solution(
         sharding=SimpleNamespace(names_ranks=ranks), hardware=SimpleNamespace(id="h"),
     )  # fmt: skip
     location = SimpleNamespace(
-        placement=placed, scenario=scenario, verdict=verdict, is_expected_to_stop=False
-    )
+        placement=placed, scenario=scenario, verdict=verdict, is_expected_to_stop=False,
+        is_share_uncertain=False,
+    )  # fmt: skip
     return SimpleNamespace(
         certain=certain,
         edge=edge,
@@ -104,7 +105,9 @@ def on(chip, certain, edge=0, *, unknown="users", batch=1, dp=1, fmt="bf16"):
         batches=(batch, 64),
     )  # fmt: skip
     placement = SimpleNamespace(layout=layout, work=work)
-    location = SimpleNamespace(scenario=scenario, placement=placement, chip=chip)
+    location = SimpleNamespace(
+        scenario=scenario, placement=placement, chip=chip, is_share_uncertain=False
+    )
     return SimpleNamespace(certain=certain, edge=edge, unknown=unknown, location=location)
 
 
