@@ -204,6 +204,19 @@ def test_a_first_screen_has_the_cheapest_of_each_technique_that_reaches_the_spee
     ]
 
 
+@every(
+    "options,sentence",
+    [
+        ([NEWER], "Nothing on made-up-chip reaches 25.0 tokens/s per user (2.50x). Other hardware reaches it with second-chip at 2.40x today's cost."),
+        ([NEWER, OPTIONS[5]], "On made-up-chip, only quantization or another model reaches 25.0 tokens/s per user (2.50x). Other hardware reaches it with second-chip at 2.40x today's cost."),
+        ([MORE], "With more chips (dp2), made-up-chip reaches 25.0 tokens/s per user (2.50x) at 1.20x today's cost."),
+    ],
+)  # fmt: skip
+def test_a_headline_names_today_s_chips_first(options, sentence):
+    slow = Option("smaller-batch", "", why_not="too slow")
+    assert page(answer([slow, *options], same=options[:1]))[0] == sentence
+
+
 def test_options_that_change_the_answers_follow_those_that_do_not():
     other = Option("other-layout", "fast", point(3000))
     made = answer([other, SMALLER, MORE], same=(MORE,))

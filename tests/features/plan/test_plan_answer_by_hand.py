@@ -23,9 +23,11 @@ from fastcalc.features.plan.page_notes import (
     owning_each,
 )
 from fastcalc.features.plan.page_tables import columns, hidden_columns, rows_of
+from fastcalc.features.plan.planned_fleet import Verdict
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.commands import Typed
 from fastcalc.kit.answer.parts import TextTable
 from fastcalc.mentions import as_flags
 from tests.features.plan.test_plan_sentences import (  # fmt: skip
@@ -454,3 +456,47 @@ def test_a_latency_that_is_an_upper_estimate_is_marked(share, is_known, cell):
     assert table.rows == [[cell]]
     made = answer(part(pool(known, service=service)), service=service)
     assert ("<: upper estimate" in legend(made, [row], [table])) is cell.startswith("<")
+
+
+def test_a_mix_says_what_the_next_node_of_owned_chips_would_sustain():
+    """2 requests/s today; the sentence and its weight are those of a fleet of one class."""
+    kinds = [OWN]
+    for classes in (ONE, TWO):
+        made = answer(part(pool(), kind=OWN, chips=8), kinds=kinds, classes=classes)
+        made.__dict__.update(grown={"made-up-chip": 3.5}, served=[])
+        notes = {note.text: note.weight for note in page_notes.notes_of(made, [])}
+        text = "one more made-up-chip would raise this to 3.50 requests/s (+1.50)"
+        assert {told.lower().rstrip("."): weight for told, weight in notes.items()}[text] == 1
+
+
+def test_each_allocation_has_its_own_decision_and_the_last_its_confidence():
+    """The plans of owned chips and of rented ones have runners-up of their own."""
+    third = replace_id("third-chip")
+    owns = part(pool(plan(), plan(third)), requests=1.0, kind=OWN, chips=8)
+    rents = part(pool(plan(SECOND)), requests=1.0)
+    made = answer(owns, rents, kinds=[OWN])
+    made.__dict__.update(typed=Typed(), verdict=Verdict(made.decision))
+    made.verdict.__dict__["odds"] = SimpleNamespace(chance=0.75, confident=None)
+    owned_share, rented_share = made.details()["shares"]
+    assert owned_share["runner_up"]["hardware"] == "third-chip"
+    assert rented_share["runner_up"] is None
+    assert [share["limits_hold_percent"] for share in (owned_share, rented_share)] == [None, 75]
+    assert [share["owned_chips"] for share in (owned_share, rented_share)] == [8, None]
+    assert [share["chips_left"] for share in (owned_share, rented_share)] == [6, 0]
+    # A plan of one allocation has its decision outside.
+    alone = answer(part(pool(plan(), plan(third))))
+    alone.__dict__.update(typed=Typed(), verdict=Verdict(alone.decision))
+    (share,) = alone.details()["shares"]
+    assert "runner_up" not in share
+    assert alone.details()["runner_up"]["hardware"] == "third-chip"
+
+
+@every("rate,label", [(2.0, "$ per month"), (None, "$/Mtok, prompts and output")])
+def test_a_chart_without_a_rate_has_prices_per_token(rate, label):
+    service = replace(SERVICE, rate=rate)
+    made = answer(part(pool(plan(), plan(SECOND), service=service)), service=service)
+    chart = made.charts["plan"]()
+    (panel,) = chart.panels
+    assert panel.across.label == label
+    assert panel.upward.label == "ms between tokens, in traffic"
+    assert [series.name for series in panel.series] == ["2 x made-up-chip", "2 x second-chip"]

@@ -233,10 +233,34 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     in_headline = "; within the 80% ranges, second-chip ($5,256) may be cheaper" * is_tied
     assert notes.level_runner_up(found) == in_headline
     assert notes.level_runner_up(decision(best)) == ""
+    # The same words on a screen of a fleet, whose runner-up is told by its chips.
+    of_fleet = decision(best, second, service=replace(SERVICE, is_fleet=True))
+    in_headline = "; within the 80% ranges, 2 second-chip may sustain more" * is_tied
+    assert notes.level_runner_up(of_fleet) == in_headline
     (next_chip,) = [
         note for note in notes.decision_notes(found, [best], [best]) if "Second-best" in note.text
     ]
     assert next_chip.weight == (0 if is_tied else Weight.NEXT_CHIP)
+
+
+def test_prices_of_other_chips_are_a_hint_of_the_rows_that_are_shown():
+    """The note of all prices has those of every plan that is listed, and is no hint."""
+    best, second, third = plan(), plan(SECOND), plan(made_up.clocked(id="third-chip"))
+    listed, shown = [best, second, third], [best, second]
+    prices = [
+        note
+        for note in notes.decision_notes(decision(*listed), listed, shown)
+        if note.text.startswith("Price per chip-hour") or note.text.startswith("price per chip")
+    ]
+    chips = [
+        [chip for chip in ("made-up-chip", "second-chip", "third-chip") if chip in note.text]
+        for note in prices
+    ]
+    assert chips == [["second-chip"], ["made-up-chip", "second-chip", "third-chip"]]
+    assert [(note.weight, note.is_hint) for note in prices] == [
+        (Weight.OTHER_PRICES, True),
+        (0, False),
+    ]
 
 
 def test_prices_of_other_chips_leave_out_those_of_the_first_plan():
