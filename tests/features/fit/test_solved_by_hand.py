@@ -144,6 +144,7 @@ def started(**changes):
     usual = {
         "verdict": "no", "memory_verdict": "no", "stop_line": "No available memory", "remedies": (),
         "joint_remedies": (), "fits": False, "is_expected_to_stop": True, "expected_blocks": 0,
+        "is_share_uncertain": False,
     }  # fmt: skip
     scenario = SimpleNamespace(engine=SimpleNamespace(id="vllm"))
     return SimpleNamespace(scenario=scenario, **usual | changes)
@@ -173,6 +174,9 @@ BOTH = ((remedy("--tp 2"), remedy("--kv fp8")),)
         (TIGHT, f"{STOPS} if it reserves its maximum memory"),
         (TIGHT | {"expected_blocks": 1200}, f"{STOPS} if it reserves its maximum memory (1,200 blocks are expected)"),
         (TIGHT | {"is_expected_to_stop": True, "expected_blocks": 1200}, STOPS),
+        # What else runs on the machine may leave less memory.
+        (TIGHT | {"is_share_uncertain": True, "expected_blocks": 9}, f"{STOPS} if the system leaves as little"),
+        ({"is_share_uncertain": True}, STOPS),
         (TIGHT | {"memory_verdict": "edge"}, "why"),
         ({"memory_verdict": "edge"}, STOPS),
     ],
