@@ -136,7 +136,7 @@ def test_markdown(fastcalc):
 
 def test_notes_of_records_go_to_standard_error(fastcalc):
     ran = fastcalc("compare", "--format", "csv")
-    assert "is not published (marked ?)" in ran.err
+    assert "prefill speed is not published" in ran.err
     assert "is not published" not in ran.out.splitlines()[0]
 
 

@@ -101,7 +101,7 @@ def test_a_share_that_the_system_may_take_is_said_of_a_solved_server(unknown, ca
     said = " ".join(ran.out.split())
     assert "only tightly: if the system leaves the engine its share of the memory" in said
     assert "vllm would stop with 'Free memory on device" in said
-    assert "--gpu-memory-utilization 0.83 would let vllm start" in said
+    assert "vllm starts with --gpu-memory-utilization 0.83" in said
     assert "should print" not in said
 
 

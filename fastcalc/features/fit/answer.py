@@ -74,7 +74,7 @@ _FIRST = (
     words("|contents", itemgetter(6)),
 )
 _KEY = (
-    "key: largest batch: sequences with full prompt and output that fit in memory, at most "
+    "key: largest batch: most sequences that fit with full prompt and output, at most "
     f"{option('max_num_seqs')}"
 )
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum memory, b if its minimum"
@@ -232,7 +232,7 @@ def why_or_stop(location: StartLocation) -> str:
         says += f" ({blocks:,} blocks are expected)" if blocks else ""
     pairs = [" ".join(remedy.flag for remedy in pair) for pair in location.joint_remedies]
     flags = [*pairs, *(remedy.flag for remedy in remedies)]
-    starts = f"{listed(flags, 'or')} would let {location.scenario.engine.id} start"
+    starts = f"{location.scenario.engine.id} starts with {listed(flags, 'or')}"
     return f"{says}; {starts}" if flags else says
 
 
@@ -491,7 +491,7 @@ def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for _, location in larger)])
         batches = dict.fromkeys(f"{batch:,} on {named_chips(where)}" for batch, where in larger)
         yield (
-            f"with the expected, not the maximum, memory reserve of {engines}, the largest batch "
+            f"if {engines} reserves its expected instead of its maximum memory, the largest batch "
             f"is {listed([*batches])}"
         )
 

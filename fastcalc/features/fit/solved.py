@@ -62,9 +62,9 @@ _WIDE = pick("placement kv_cache_tokens max_concurrency", COLUMNS)
 
 _KEYS = {
     "context": "fits: most tokens of prompt and output together, for each of these users",
-    "users": "fits: most concurrent users, each with full prompt and output",
+    "users": "fits: most concurrent users, each with so many tokens",
 }
-_KEY = "; tight: most if the engine reserves its minimum memory"
+_KEY = "; tight: the same if the engine reserves its minimum memory"
 _KEY_OF_LAYOUT = "; layout: the one with the largest capacity"
 
 
@@ -98,8 +98,11 @@ class SolvedAnswer(FitAnswer):
 
     def key(self) -> str:
         """Explain the solution and tight fits."""
-        is_open = not all(location.scenario.sharding.names_ranks for location in self.locations)
-        return f"key: {_KEYS[self.solutions[0].unknown]}{_KEY}{_KEY_OF_LAYOUT * is_open}"
+        is_chosen = any(
+            location.placement.layout.chips > 1 and not location.scenario.sharding.names_ranks
+            for location in self.locations
+        )
+        return f"key: {_KEYS[self.solutions[0].unknown]}{_KEY}{_KEY_OF_LAYOUT * is_chosen}"
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on limits, on the start-up log of the engine, and on its memory reserve."""

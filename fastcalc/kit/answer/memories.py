@@ -22,7 +22,7 @@ NAMES = dict(
         KINDS,
         (
             *("dense weights", "output head", "experts", "KV cache"),
-            "embeddings and draft or encoder weights",
+            "embeddings, draft model or encoder",
         ),
         strict=True,
     )

@@ -68,5 +68,5 @@ def key_of_bound(outcomes: Sequence[Outcome]) -> str:
     """Explain the bound of routed experts at several sequences. Empty without them."""
     batches = (batch for outcome in outcomes for batch in outcome.scenario.batches)
     has_experts = any(outcome.placement.work.weights.experts.bytes for outcome in outcomes)
-    best_case = "; bound of MoE models: assumes that all sequences of a batch use the same experts"
+    best_case = "; bound of MoE models: best case, in which all sequences use the same experts"
     return best_case * (has_experts and max(batches) > 1)

@@ -102,8 +102,8 @@ def basis_of(pricing: Pricing) -> str:
     if pricing.basis == "cloud":
         return pricing.offer or "on-demand unless noted"
     return (
-        "ownership cost (chip purchase and electricity, no server) over "
-        f"{pricing.years:g} years at {pricing.usd_per_kwh:g} $/kWh"
+        f"ownership cost over {pricing.years:g} years (chip purchase, electricity at "
+        f"${pricing.usd_per_kwh:g}/kWh; no server, network or staff)"
     )
 
 

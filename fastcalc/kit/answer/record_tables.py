@@ -22,7 +22,7 @@ UNDETERMINED = "?"
 """Mark after a number without a published source, or with an uncertain price."""
 
 _MARKED = re.compile(r"\dx?\?")
-MARK_MEANS = f"{UNDETERMINED}: rough (unpublished specification or uncertain price)"
+MARK_MEANS = f"{UNDETERMINED}: rough (unpublished specification or price, or unmeasured batch)"
 """Key entry for the mark. The notes on the chip and its price give the reason."""
 
 BOUND = "tokens_per_s_per_user_bound"

@@ -128,7 +128,7 @@ def _why_not_fewer(location: Location) -> str:
     chips, usable = placement.layout.chips, float(sum(placement.usable))
     capacity, by_layers = site.chips_needed(batch)
     if by_layers is not None and capacity is not None and by_layers > capacity:
-        return f"{capacity} chips have enough memory, but whole layers take {by_layers} chips"
+        return f"{capacity} chips have enough memory, but whole layers need {by_layers}"
     needed, fewer = _of_all(site, batch), on_fewer_chips(site, chips)
     fewest = min(ceil(needed.total / usable), chips)
     if fewer is not None and fewer.max_batch < batch <= fewer.edge_max_batch:

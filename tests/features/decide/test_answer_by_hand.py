@@ -84,7 +84,7 @@ def test_a_page_shows_four_break_evens_and_three_notes_unless_all_are_asked_for(
     few_lines, all_lines = " ".join(map(str, few.lines)), " ".join(map(str, all_notes.lines))
     assert "one." in few_lines
     assert "four." not in few_lines
-    hint = f" prints 1 more tipping point and {len(notes) - 3} more notes."
+    hint = f" prints 1 more break-even value and {len(notes) - 3} more notes."
     assert as_flags(few_lines).endswith(hint)
     assert "four." in all_lines
     assert " prints " not in all_lines
@@ -140,9 +140,9 @@ def test_break_evens_of_one_winner_make_one_line():
     ]
     first, second = _flip_lines(flips)
     assert first.startswith(
-        "slow wins if tool time is above 2.00 s per step or number of steps is 4 or more"
+        "slow leads if tool time is above 2.00 s per step or number of steps is 4 or more"
     )
-    assert second.startswith("other wins if ")
+    assert second.startswith("other leads if ")
 
 
 def test_numbers_of_the_winner_come_first_and_names_are_whole_words():
@@ -153,7 +153,7 @@ def test_numbers_of_the_winner_come_first_and_names_are_whole_words():
     ]
     (line,) = _flip_lines(flips)
     assert line == (
-        "fast wins if its speed is above 80.0 tokens/s or opus-fast's speed is below 20.0 tokens/s."
+        "fast leads if its speed is above 80.0 tokens/s or opus-fast's speed is below 20.0 tokens/s."
     )
 
 

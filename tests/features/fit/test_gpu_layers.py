@@ -166,7 +166,7 @@ def test_experts_are_moved_to_the_host_until_the_rest_fits(fastcalc):
     )
     assert ran.code == 0, ran.err
     text = " ".join(ran.out.split())
-    layers = int(text.partition(" needs --n-cpu-moe ")[2].partition(" or more:")[0])
+    layers = int(text.partition(" starts with --n-cpu-moe ")[2].partition(" or more:")[0])
     assert layers == 36 - (24.1 - 3.7) // 1.68
 
 

@@ -16,8 +16,8 @@ def solution(
     facts = {"longest": 8000.0, "slots": 1.0, "shared_context": inf} | machine
     memory = SimpleNamespace(longest=facts["longest"], slots=facts["slots"])
     engine = SimpleNamespace(id="vllm")
-    placed = SimpleNamespace(machine=SimpleNamespace(
-        engine=engine, memory=memory, shared_context=facts["shared_context"]))  # fmt: skip
+    machine = SimpleNamespace(engine=engine, memory=memory, shared_context=facts["shared_context"])
+    placed = SimpleNamespace(machine=machine, layout=Layout(tp=2))
     scenario = SimpleNamespace(
         sharding=SimpleNamespace(names_ranks=ranks), hardware=SimpleNamespace(id="h"),
     )  # fmt: skip
@@ -59,7 +59,7 @@ def test_the_key_names_the_layout_where_it_is_open(unknown, ranks, start, is_ope
     key = SolvedAnswer.key(answered(*(solution(unknown=unknown, ranks=named) for named in ranks)))
     assert key.startswith(start)
     assert key.endswith("layout: the one with the largest capacity") == is_open
-    assert "; tight: most if the engine reserves its minimum memory" in key
+    assert "; tight: the same if the engine reserves its minimum memory" in key
 
 
 @every(

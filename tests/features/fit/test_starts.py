@@ -584,10 +584,10 @@ def test_a_server_without_a_share_may_stop_where_the_system_holds_some_of_it(cap
     assert "it starts only if the system leaves vllm its share of the memory" in said
     assert "on startup is less than desired GPU memory utilization (0.92, " in said
     remedy = re.search(
-        r"--gpu-memory-utilization 0\.83( --max-num-seqs \d+)? would let vllm start", said
+        r"vllm starts with (--gpu-memory-utilization 0\.83(?: --max-num-seqs \d+)?)", said
     )
     started = run(
-        "fit", "--on", "gb10", "--server", f"{server} {remedy[0].partition(' would')[0]}",
+        "fit", "--on", "gb10", "--server", f"{server} {remedy[1]}",
         capsys=capsys, monkeypatch=monkeypatch,
     )  # fmt: skip
     assert "fits at batch 1 on one gb10." in started.out
@@ -622,7 +622,7 @@ def test_chips_that_start_a_server_are_those_that_the_batch_needs(
     ran = run_once("fit", *options.split(), capsys=capsys, monkeypatch=monkeypatch)
     shown = " ".join(ran.out.split())
     assert f"needs {chips} chips" in shown
-    assert f" --chips {chips} would let " in shown
+    assert f" starts with --chips {chips}" in shown
 
 
 def test_each_server_is_named_once_whatever_its_batches(capsys, monkeypatch):
@@ -655,7 +655,7 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     words = ["fit", "--on", "h100-sxm", "--engine", "vllm-0.7", "--server", server]
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "The largest batch is 5." in said
-    assert "memory reserve of vllm-0.7, the largest batch is 11 on one h100-sxm." in said
+    assert "instead of its maximum memory, the largest batch is 11 on one h100-sxm." in said
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)
     assert int(tokens[1].replace(",", "")) == pytest.approx(22_096, rel=0.07)
     assert "'Available KV cache memory: " in said

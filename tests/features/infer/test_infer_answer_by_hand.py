@@ -38,7 +38,7 @@ def test_other_hardware_is_more_chips_or_also_another_type():
         region(BATCH + HARDWARE, changed=0.0),
         region(BATCH),
     ]
-    start = "other hardware means more chips in the fast tier. They are also of another type in "
+    start = "other hardware: more chips in the fast tier, and of another type in "
     whole = (
         "all matches of 'other hardware', some matches of 'other hardware + higher markup' "
         "and no matches of 'smaller batch + other hardware'"
@@ -101,7 +101,7 @@ TWO = [region(BATCH), region(HARDWARE)]
 def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
     assert note.startswith(
-        f"knowing {sentence} would raise the chance of naming the right explanation from 50% to 7"
+        f"knowing one more number, {sentence}, would raise the chance of naming the right explanation from 50% to 7"
     )
     assert note.endswith("%")
 

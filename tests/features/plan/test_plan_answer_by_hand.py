@@ -455,7 +455,7 @@ def test_a_latency_that_is_an_upper_estimate_is_marked(share, is_known, cell):
     table = record_tables.table([column], [row.cells | {"service_ttft_ms": 500.0}], 80)
     assert table.rows == [[cell]]
     made = answer(part(pool(known, service=service)), service=service)
-    assert ("<: upper estimate" in legend(made, [row], [table])) is cell.startswith("<")
+    assert ("<: upper bound" in legend(made, [row], [table])) is cell.startswith("<")
 
 
 def test_a_mix_says_what_the_next_node_of_owned_chips_would_sustain():

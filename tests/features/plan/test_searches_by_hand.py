@@ -479,7 +479,7 @@ def test_uncertain_dollars_have_two_digits(usd, rough):
 def test_what_a_measurement_removes_of_a_regret(usd, removed, monkeypatch):
     """From 100 to 40 USD per month for 4 USD."""
     monkeypatch.setattr("fastcalc.features.plan.answer_regret.bench_command", lambda *_: "bench")
-    measured = SimpleNamespace(plan=plan(), minutes=15, usd=usd, error=1.1, regret=40.0)
+    measured = SimpleNamespace(plan=plan(), chips=1, minutes=15, usd=usd, error=1.1, regret=40.0)
     record = _measurement(measured, 100.0, "m")
     assert (record["removed_per_usd"], record["chips"], record["batch"]) == (removed, 1, 10)
 
