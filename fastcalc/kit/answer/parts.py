@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-_PLAIN_WORD = re.compile(r"([a-z]+)('s)?,? ")
+_PLAIN_WORD = re.compile(r"([a-z]+|on-demand)('s)?,? ")
 """First word of a sentence that is not an id."""
 
 
@@ -52,14 +52,14 @@ class TextTable:
 def sentence(text: str, ids: Collection[str] = ()) -> str:
     """Capitalize a text, unless it begins with an id or a flag, and end it with a full stop.
 
-    A first word with a digit, a hyphen, a dot or a colon may be an id.
+    A first word with a digit, a hyphen (but "on-demand"), a dot or a colon may be an id.
 
     ids : ids that may consist of letters only
 
     >>> sentence("prices differ"), sentence("h100-sxm needs 4 chips"), sentence("acme: 4 chips?")
     ('Prices differ.', 'h100-sxm needs 4 chips.', 'acme: 4 chips?')
-    >>> sentence("acme, p99: 4 ms", {"acme"})
-    'acme, p99: 4 ms.'
+    >>> sentence("acme, p99: 4 ms", {"acme"}), sentence("on-demand price: $2")
+    ('acme, p99: 4 ms.', 'On-demand price: $2.')
     """
     first = _PLAIN_WORD.match(text)
     is_plain = first is not None and first[1] not in ids
