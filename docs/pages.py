@@ -437,7 +437,10 @@ def newer_rent() -> str:
         for basis in ("cloud", "tco")
         for new, old in [[Pricing(basis).per_chip_hour(chip) for chip in chips]]
     )
-    return f"{number(cloud, 2)}x by cloud price and {number(tco, 2)}x by ownership"
+    return (
+        f"{number(cloud, 2)}x as much as an H100 by cloud price, "
+        f"but {number(tco, 2)}x by ownership cost"
+    )
 
 
 def claims() -> str:
