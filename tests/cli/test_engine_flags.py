@@ -136,6 +136,8 @@ def test_shares_of_cards_are_equal_or_refused(shares, is_taken):
         ("-sm tensor --on h100-sxm", "-sm tensor: give the number of cards, as with --chips 2 or"),
         ("-sm row", "-sm row: give the number of cards, as with --chips 2 or -ts 1,1"),
         ("-ts 3,1", "-ts 3,1: one card has 1.5 times an equal share; only equal shares are"),
+        ("-ts 1,1e400", "-ts 1,1e400: give a share for each card, as -ts 1,1"),
+        ("-ts nan,1", "-ts nan,1: give a share for each card, as -ts 1,1"),
     ],
 )
 def test_a_split_that_cannot_be_computed_is_refused(flags, refusal):

@@ -79,9 +79,9 @@ def _stored(text: str, model: Model) -> str | None:
     stored = checkpoint_format(text)
     if not re.search(r"[-.]gguf$", repository(text).lower()):
         return usual_format(text) if stored is None else stored or None
-    if model.expert_format != "mxfp4" or (stored or "").startswith("mxfp4"):
+    if model.expert_format != "mxfp4" or (stored or "").startswith("mxfp4-"):
         return stored or "q4_k_m"
-    return f"mxfp4-experts-{stored or 'q8_0'}"
+    return f"mxfp4-experts-{stored if stored not in {None, '', 'mxfp4'} else 'q8_0'}"
 
 
 def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _stored_as(model: Model, stored: str | None, cache: str | None) -> Model:
     """Change the weights and cache of a model's checkpoint to other formats."""
     formats = formats_asked(model, stored)
     changes: dict[str, object] = {"kv_format": cache or model.kv_format}
-    if formats != model.own_formats:
+    if stored and (model.expert_format or formats != model.own_formats):
         groups = {name: mixed.id for name, mixed in formats.groups}
         changes |= {
             "weight_format": formats.base.id,
