@@ -287,7 +287,7 @@ def _notes_of_fleet(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator[
     if chance := chance_of_limits(planned.verdict).removeprefix("; "):
         yield Note(f"rented chips: {chance}", 1)
     for note in (*odds_notes(planned.verdict), *regret_notes(planned.verdict)):
-        yield replace(note, text=f"rented chips: {note.text}", weight=min(note.weight, 1))
+        yield replace(note, text=f"rented chips: {note.written}", weight=min(note.weight, 1))
     for text in tipping_point_notes(planned.verdict):
         yield Note(f"rented chips: {text}", 2)  # which was asked for
     yield from weighted(1, plan_notes.other_prices_of_plans(rented))

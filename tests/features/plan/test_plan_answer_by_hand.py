@@ -12,7 +12,7 @@ import pytest
 from fastcalc.core.estimate import site_power
 from fastcalc.features.plan import answer as plan_answer
 from fastcalc.features.plan import page_notes
-from fastcalc.features.plan.allocation import Allocation, Fleet
+from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer import PlanAnswer, legend
 from fastcalc.features.plan.page_notes import (
     idle_chips,
@@ -500,3 +500,106 @@ def test_a_chart_without_a_rate_has_prices_per_token(rate, label):
     assert panel.across.label == label
     assert panel.upward.label == "ms between tokens, in traffic"
     assert [series.name for series in panel.series] == ["2 x made-up-chip", "2 x second-chip"]
+
+
+WAITS = replace(SERVICE, share=0.99, tariff=API)
+"""Requests that arrive at random, next to an API."""
+
+
+def weighted(made):
+    return [
+        (note.weight, as_flags(note.text))
+        for note in page_notes.notes_of(made, rows_of(made, wide=False))
+    ]
+
+
+def check_notes(found, expected):
+    for (weight, text), (expected_weight, start) in zip(found, expected, strict=True):
+        assert (weight, text[: len(start)]) == (expected_weight, start)
+
+
+def test_notes_of_a_fleet_in_their_order(monkeypatch):
+    """$5,840 of eight owned chips and $5,256 of two rented: 0.004 x 2,628,000 s are $10,512 per request/s."""
+    monkeypatch.setattr(PlanAnswer, "owned_capacity", 3.0)
+    service = replace(WAITS, power=9e9)
+    owns = part(pool(plan(), service=service), requests=1.0, kind=OWN, chips=8)
+    rents = part(pool(plan(SECOND), plan(UNPRICED, cost=99.0), service=service), requests=1.0)
+    made = answer(owns, rents, kinds=[OWN], service=service)
+    made.__dict__["grown"] = {"made-up-chip": 3.5}
+    made.verdict.odds = SimpleNamespace(chance=0.75, confident=None, relaxed={})
+    made.verdict.turns = []
+    waits = "percentiles are upper bounds, because utilization is "
+    check_notes(
+        weighted(made),
+        [
+            (1, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $11,096; break-even: 1.06 requests/s (5,548 Mtok per month, "),
+            (1, "One more made-up-chip would raise this to 3.50 requests/s (+1.50)."),
+            (1, "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output); "),
+            (1, "No TTFT limit is set (--ttft): p99 TTFT is 500 ms."),
+            (1, "Idle: 6 of 8 made-up-chip."),
+            (1, "Power with host and site of second-chip is not stated, so 2.17 x 1000 W is assumed"),
+            (1, "Rented chips: 75% chance of meeting the latency limits."),
+            (1, "Rented chips: no plan has a 90% chance of meeting the limits (--confidence 90)."),
+            (2, "Rented chips: nothing changes the answer: no two chips with colocated prefill"),
+            (0, "TPOT includes prefill of other requests between two tokens; TTFT and TPOT are p99"),
+            (0, "Disaggregated prefill: "),
+            (0, "Quantization may reduce quality; --weights and --kv set the formats."),
+            (0, "Price per chip-hour: made-up-chip $3.60"),
+            (0, f"made-up-chip: {waits}"),
+            (0, "Best of 0 deployments: "),
+            (0, "Second-best chip: unpriced-chip, 9.90 times the cost: 2 chips."),
+            (0, "Price per chip-hour: second-chip $3.60"),
+            (0, f"second-chip: {waits}"),
+            (0, "Best of 0 deployments: "),
+            (0, "made-up-model publishes no heads"),
+        ],
+    )  # fmt: skip
+
+
+def test_notes_of_a_mix_in_their_order(served):
+    """Eight chips of a node, of which two serve, and two more: $21,024 + $5,256."""
+    node = pool(plan(node_chips=8, values={"chips": 8.0}), service=WAITS)
+    pools = [node, pool(plan(SECOND), service=WAITS)]
+    on_one_chip = [pool(plan(SECOND, values={"chips": 11.0}), classes=TWO)]
+    mix = part(*pools, one_each=[pool(), pool()], on_one_chip=on_one_chip)
+    made = answer(mix, classes=TWO, service=WAITS)
+    made.__dict__.update(grown={}, served=[served(ttft=0.75)])
+    waits = "percentiles are upper bounds, because utilization is "
+    check_notes(
+        weighted(made),
+        [
+            (1, "Pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms."),
+            (1, "With one chip type, second-chip: 11 chips, $28,908 per month, $2,628 (10%) more."),
+            (1, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $26,280; break-even: 2.50 requests/s"),
+            (1, "6 made-up-chip are idle, because nodes are rented whole."),
+            (1, "No replica meets the limits of all classes together."),
+            (1, f"Pool 1: {waits}"),
+            (1, f"Pool 2: {waits}"),
+            (0, "TPOT includes prefill of other requests between two tokens"),
+            (0, "Disaggregated prefill: "),
+            (0, "Quantization may reduce quality"),
+        ],
+    )  # fmt: skip
+    # Chips that are owned are idle for no price, and say so otherwise.
+    owned_node = part(node, kind=OWN, chips=8)
+    made = answer(owned_node, classes=TWO, service=WAITS, kinds=[OWN])
+    made.__dict__.update(grown={}, served=[], owned_capacity=3.0)
+    texts = [text for _, text in weighted(made)]
+    assert not any("are idle" in text for text in texts)
+    assert "Idle: 6 of 8 made-up-chip." in texts
+
+
+@every(
+    "has_plans,may_lead,is_narrowed",
+    [(False, False, False), (True, False, True), (True, True, False)],
+)
+def test_owned_chips_are_narrowed_where_they_serve_in_narrower_formats_alone(
+    has_plans, may_lead, is_narrowed, monkeypatch
+):
+    plans = [plan(weights=None if may_lead else "int4")] * has_plans
+    asked = replace(SERVICE, any_weights=False)
+    monkeypatch.setattr(OwnedChips, "filled", lambda *_: decision(*plans, service=asked))
+    search = SimpleNamespace(is_of_one_class=True)
+    assert replace(OWN, search=search).is_narrowed(asked) is is_narrowed
+    several = SimpleNamespace(is_of_one_class=False)
+    assert not replace(OWN, search=several).is_narrowed(asked)
