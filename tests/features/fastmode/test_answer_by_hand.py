@@ -10,12 +10,14 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.core.sharding import Sharding
+from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.features.fastmode.answer import FastmodeAnswer
 from fastcalc.features.fastmode.lighter_passes import drafting
 from fastcalc.features.fastmode.option import Option
 from fastcalc.features.fastmode.request import Fastmode
 from fastcalc.features.fastmode.smaller_models import SmallerShape
 from fastcalc.features.fastmode.solve import SpeedupOptions
+from fastcalc.features.fastmode.waterfall import waterfall
 from fastcalc.kit.answer.parts import Remark, TextTable
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
@@ -382,3 +384,50 @@ def test_what_has_no_start_or_no_such_model(asked, sentence):
     except fc.InputError as error:
         said = str(error)
     assert as_flags(said) == sentence
+
+
+STEPS = [
+    # Twice the price; half of the products: 10 + 45 ms instead of 10 + 90.
+    ("machine", "second-chip", 1.0, 2.0, "assumed", "made-up-engine, not fitted on none"),
+    ("model", "other-model", 100 / 55, 0.55, "assumed", "the shape of other-model is not published"),
+    ("bits", "fp8, kv bf16", 1.0, 1.0, "published", "data-sheet rates of second-chip; the effect of"),
+    # Four tokens are verified in 10 + 180 ms, and three drafted in a tenth of 55 each, for two.
+    ("drafts", "3 draft tokens, 2 tokens per step", 2 * 55 / 206.5, 206.5 / 110, "assumed", "as published for deepseek-r1: TensorRT-LLM"),
+    # Half of the users each, on two chips: 10 + 90 ms, and three times 3.25.
+    ("layout", "dp 2", 206.5 / 109.75, 2 * 109.75 / 206.5, "assumed", "made-up-engine, not fitted"),
+    # 500 users each: 10 + 10 ms, and three times 1.25. Nine times fewer of them pay for it.
+    ("batch", "1,000", 109.75 / 23.75, 9 * 23.75 / 109.75, "assumed", "made-up-engine, not fitted"),
+]  # fmt: skip
+
+
+def test_each_step_to_another_point_has_its_factor():
+    other = made_up.minimal(id="other-model", total_parameters=250_000)
+    drafts = Speculation(2.0, 3.0)
+    end = point(1000, hardware=SECOND, model=other, chips=2, weights="fp8", speculation=drafts)
+    today = point(9000)
+    found = waterfall(today, end)
+    for factor, (trick, change, speedup, cost, evidence, source) in zip(found, STEPS, strict=True):
+        assert (factor.trick, factor.change, factor.evidence) == (trick, change, evidence)
+        assert factor.source.startswith(source)
+        assert factor.speedup == pytest.approx(speedup, rel=1e-6)
+        assert factor.cost_multiple == pytest.approx(cost, rel=1e-6)
+    # The weakest evidence of steps without a point of their own counts; all of them make the whole.
+    assert np.prod([factor.speedup for factor in found]) == pytest.approx(
+        float(end.estimate.speed[0] / today.estimate.speed[0])
+    )
+    assert [factor.trick for factor in waterfall(today, point(3000))] == ["batch"]
+    assert waterfall(today, today) == []
+
+
+def test_a_chart_has_the_cheapest_of_each_technique():
+    chart = answer().charts["fastmode"]()
+    (panel,) = chart.panels
+    points = {series.name: (series.x[0], series.y[0]) for series in panel.series}
+    assert points == {
+        "today": (pytest.approx(1 / 90), 9000), "smaller batch": (pytest.approx(1 / 75), 3000),
+        "more chips": (pytest.approx(2 / 150), 6000), "newer hardware": (pytest.approx(2 / 75), 3000),
+        "quantization *": (pytest.approx(1 / 75), 3000),
+    }  # fmt: skip
+    assert (panel.across.label, panel.upward.label) == (
+        "$/Mtok output, at the target speed", "concurrent users"
+    )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from fastcalc.core.estimate import site_power
 from fastcalc.features.plan import answer as plan_answer
-from fastcalc.features.plan import page_notes
+from fastcalc.features.plan import page_notes, page_tables
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer import PlanAnswer, legend
 from fastcalc.features.plan.page_notes import (
@@ -29,6 +29,7 @@ from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.commands import Typed
 from fastcalc.kit.answer.parts import TextTable
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
 from tests.features.plan.test_plan_sentences import (  # fmt: skip
     API,
@@ -603,3 +604,35 @@ def test_owned_chips_are_narrowed_where_they_serve_in_narrower_formats_alone(
     assert replace(OWN, search=search).is_narrowed(asked) is is_narrowed
     several = SimpleNamespace(is_of_one_class=False)
     assert not replace(OWN, search=several).is_narrowed(asked)
+
+
+def cells_of(made, *, wide):
+    table, *_ = page_tables.tables_of(
+        made, rows_of(made, wide=wide), made.unrounded, Screen(300, wide=wide)
+    )
+    headings = [" ".join(lines).strip() for lines in table.headings]
+    return headings, [dict(zip(headings, row, strict=True)) for row in table.rows]
+
+
+def test_pools_are_told_apart_by_owner_and_model(monkeypatch):
+    """A column of owners where some chips are owned, and of models where there are several."""
+    monkeypatch.setattr(page_tables, "class_table", lambda *_, **__: "classes")
+    owns = part(pool(), kind=OWN, chips=8)
+    rents = part(pool(plan(SECOND)))
+    for kinds, models, has_owners, has_models in (
+        ([OWN], ["m"], True, False), ([], ["m", "n"], False, True), ([], ["m"], False, False)
+    ):  # fmt: skip
+        parts = (owns, rents) if kinds else (rents, rents)
+        made = answer(*parts, kinds=kinds, classes=TWO)
+        made.__dict__.update(models=models, typed=Typed(), served=[])
+        headings, rows = cells_of(made, wide=False)
+        assert ("model" in headings) is has_models
+        owners = [row[name] for row in rows for name in row if row[name] in ("owned", "rented")]
+        assert owners == (["owned", "rented"] if has_owners else [])
+        assert [row["pool"] for row in rows] == ["1", "2"]
+        assert [row["chip"] for row in rows] == [
+            "made-up-chip" if kinds else "second-chip",
+            "second-chip",
+        ]
+        tables = page_tables.tables_of(made, rows_of(made, wide=False), made.unrounded, Screen(300))
+        assert tables[1:] == ["classes"]
