@@ -12,16 +12,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from fastcalc.core.traffic.waits import binned
-from fastcalc.formulas.types import Floats, floats
+from fastcalc.core.traffic.waits import NO_CHANCE, binned
+from fastcalc.formulas.types import Floats, Ints, floats
 
 _FEWEST, _MOST = 8, 48  # quanta in the tokens of a full step
 _STATES = 256  # approximate maximum number of waiting quanta
 _PROMPTS, _CHUNKS = 10.0, 8.0  # maximum waiting work in longest prompts and full passes
 _POSITIONS = 5  # of an arrival in the current pass
+_PASSED: Floats = (np.arange(_POSITIONS) + 0.5) / _POSITIONS  # of the pass before each
 _BLOCK = 32  # minimum number of states that are eliminated together
 _SMALL = 1e-13  # least probability of leaving a state
+_UNLIKELY = 0.999 * NO_CHANCE  # of a time that is surely dropped
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +105,9 @@ class PrefillQueue:
         quanta, states = self._parts, self._states
         arrived = self._arrived(self._types)
         arrived[:, -1] += np.maximum(1.0 - arrived.sum(axis=1), 0.0)
-        left = np.maximum(np.arange(states) - quanta, 0)[:, np.newaxis]
+        left = np.maximum(np.arange(states) - quanta, 0)
         full = np.concatenate([np.zeros(states), arrived[quanta]])
-        moves = full[states + np.arange(states) - left]
+        moves = sliding_window_view(full, states)[states - left]
         moves[:quanta] = arrived[:quanta]
         moves[:, -1] += np.maximum(1.0 - moves.sum(axis=1), 0.0)
         chances = _stationary(moves, quanta)
@@ -112,56 +115,69 @@ class PrefillQueue:
         return np.asarray(times / times.sum())
 
     @cached_property
-    def _under_way(self) -> tuple[Floats, Floats, Floats]:
-        """The steps that an arrival may find, each at several positions.
-
-        Each has a probability, a remaining time [s], and probabilities of the quanta ahead (steps,
-        positions, quanta) [1].
-        """
+    def _chances(self) -> Floats:
+        """The probabilities that an arrival finds a step of each type, with full ones last. [1]"""
         quanta, waiting = self._parts, self._waiting
         chances = np.append(waiting[:quanta], waiting[quanta:].sum())
         chances[0] = max(chances[0] - (1.0 - self.occupied), 0.0)
-        positions = (np.arange(_POSITIONS) + 0.5) / _POSITIONS
-        left = self._types[:, np.newaxis] * (1.0 - positions)
-        ahead = self._arrived(self._types[:, np.newaxis] * positions)
+        return chances
+
+    @cached_property
+    def _likely(self) -> Ints:
+        """The types of steps that arrivals find often enough to count."""
+        return np.flatnonzero(self._chances > _UNLIKELY * _POSITIONS)
+
+    @cached_property
+    def _before(self) -> Floats:
+        """Probabilities of the quanta that arrived since likely steps began, at each position."""
+        return self._arrived(self._types[self._likely, np.newaxis] * _PASSED)
+
+    @cached_property
+    def _ahead(self) -> Floats:
+        """Probabilities of the quanta ahead of an arrival (steps, positions, quanta). [1]"""
+        quanta, waiting, ahead = self._parts, self._waiting, self._before
+        if quanta not in self._likely:
+            return ahead
         over = np.fft.rfft(waiting[quanta:] / max(waiting[quanta:].sum(), 1e-300), 2 * self._states)
         both = np.fft.irfft(np.fft.rfft(ahead[-1], 2 * self._states) * over, 2 * self._states)
-        ahead[-1] = np.maximum(both[:, : self._states], 0.0)
-        return chances, left, ahead
+        return np.concatenate([ahead[:-1], np.maximum(both[np.newaxis, :, : self._states], 0.0)])
 
     def until_taken_in(self, tokens: float) -> tuple[Floats, Floats]:
         """Compute times from arrival until a prompt is computed, with probabilities. [s], [1]"""
-        chances, left, ahead = self._under_way
-        weights = (chances / _POSITIONS)[:, np.newaxis, np.newaxis]
+        chances, left = self._chances, self._types[self._likely, np.newaxis] * (1.0 - _PASSED)
+        weights = (chances[self._likely] / _POSITIONS)[:, np.newaxis, np.newaxis]
         limit = int(np.floor((self._full - tokens) / self._part + 1e-9))
         within = max(limit + 1, 0)
         alone = max(1.0 - float(chances.sum()), 0.0)
-        found = [(np.array([self.alone(tokens)]), np.array([alone]))]
-        if within:
-            size, together = 2 * self._states, self._together(within)
-            taken = np.minimum(np.arange(size) * self._part + tokens, self._full)
-            times = left[..., np.newaxis] + self._seconds(taken)
-            found.append((times.ravel(), (weights * together).ravel()))
-        ends = np.arange(within, self._states) * self._part + tokens
+        ahead = weights * self._ahead[..., within:]
+        together = weights * self._together(within) if within else ahead[..., :0]
+        total = alone + float(ahead.sum()) + float(together.sum())
+        # Times are computed for those that have a chance.
+        both, after = (np.nonzero(each > _UNLIKELY * total) for each in (together, ahead))
+        taken = np.minimum(both[2] * self._part + tokens, self._full)
+        ends = (within + after[2]) * self._part + tokens
         full = np.ceil(ends / self._full - 1e-9) - 1.0
-        before = left[..., np.newaxis] + full * self._types[-1]
+        before = left[after[:2]] + full * self._types[-1]
         mean = self.rate * float(self.share @ self.tokens)
         last = np.minimum(ends - full * self._full + mean * before, self._full)
-        found.append(
-            ((before + self._seconds(last)).ravel(), (weights * ahead[..., within:]).ravel())
+        times = (
+            np.array([self.alone(tokens)]),
+            left[both[:2]] + self._seconds(taken),
+            before + self._seconds(last),
         )
-        times, chance = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-        return binned(times, chance / chance.sum())
+        chances_of = np.array([alone]), together[both], ahead[after]
+        return binned(np.concatenate(times), np.concatenate(chances_of) / total)
 
     @cached_property
     def _behind(self) -> Floats:
         """The transform of the quanta that arrive until the current step ends."""
-        return np.asarray(np.fft.rfft(self._arrived(self._under_way[1]), 2 * self._states))
+        # As much of a step is left at one position as has passed at another.
+        return np.asarray(np.fft.rfft(self._before[:, ::-1], 2 * self._states))
 
     def _together(self, within: int) -> Floats:
         """Compute probabilities of the quanta ahead, up to a number, and behind in a step. [1]"""
         if within not in self._both:
-            ahead = np.fft.rfft(self._under_way[2][..., :within], 2 * self._states)
+            ahead = np.fft.rfft(self._ahead[..., :within], 2 * self._states)
             both = np.fft.irfft(ahead * self._behind, 2 * self._states)
             self._both[within] = np.maximum(both, 0.0)
         return self._both[within]
@@ -190,7 +206,7 @@ def _stationary(moves: Floats, down: int) -> Floats:
         onward, leaving = moves[block, low:start], -moves[block, block]
         np.fill_diagonal(leaving, 0.0)
         np.fill_diagonal(leaving, onward.sum(axis=1) - leaving.sum(axis=1) + _SMALL)
-        ratios.append(floats(np.linalg.solve(leaving.T, moves[:start, block].T).T))
+        ratios.append(moves[:start, block] @ np.linalg.inv(leaving))
         moves[:start, low:start] += ratios[-1] @ onward
     chances: Floats = np.ones(1)
     for ratio in reversed(ratios):

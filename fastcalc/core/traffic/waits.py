@@ -12,7 +12,8 @@ from fastcalc.formulas.types import ArrayLike, Floats, floats
 
 _POINTS = 2048  # on a time axis
 _MEANS = 40.0  # length of the time axis in mean waits
-_NO_CHANCE = 1e-9
+NO_CHANCE = 1e-9
+"""Probability of a time that is dropped. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class Waits:
         """Compute the fraction of requests whose time is at most a value. [1]"""
         waited = float(np.interp(value, self._times, self._up_to, left=0.0, right=1.0))
         queued, mean = self.slots
-        if queued <= _NO_CHANCE:
+        if queued <= NO_CHANCE:
             return waited
         with_slot = np.interp(value, self._times, self._up_to_with_slot, left=0.0)
         beyond = np.maximum(value - self._times[-1], 0.0)
@@ -92,7 +93,7 @@ def binned(
     >>> times.round(6).tolist(), chances.round(6).tolist()
     ([0.0, 2.0, 4.0], [0.4, 0.2, 0.4])
     """
-    some = chances > _NO_CHANCE
+    some = chances > NO_CHANCE
     times, chances = times[some], chances[some] / chances[some].sum()
     least = float(times.min()) if start is None else start
     spacing = max((float(times.max()) - least) * (1.0 + 1e-9) / (points - 1), 1e-12)
