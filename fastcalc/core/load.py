@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.placement.placement import AnyPlacement
+from fastcalc.core.step.pass_work import AttentionWork, attention_of
 from fastcalc.core.step.schedule import DECODE, FIRST, PROMPTS, Schedule
 from fastcalc.core.timeline import served_run, token_in_traffic
 from fastcalc.core.traffic.mix import Mix
@@ -156,13 +157,24 @@ class RandomLoad:
         """Build the same replica at another arrival rate, and cache it. [1/s]"""
         if rate not in self._at_rates:
             load = self._at_rates[rate] = replace(self, rate=rate)
-            load.__dict__.update(_any_rate=self._any_rate, _at_rates=self._at_rates)
+            shared = {"_any_rate": self._any_rate, "_each_prompt": self._each_prompt}
+            load.__dict__.update(shared, _at_rates=self._at_rates)
         return self._at_rates[rate]
 
     def slowed(self, slowness: float) -> "RandomLoad":
         """Build the same replica with step times multiplied by a factor. [1]"""
         load = replace(self, slowness=slowness)
         load.__dict__["_any_rate"] = self._any_rate
+        return load
+
+    def with_slots(self, slots: int) -> "RandomLoad | None":
+        """Build the same replica with fewer slots, or None if its bytes may then move. [1]"""
+        passes = self.passes
+        if not passes.has_one_memory:
+            return None
+        fewer = Schedule(passes.placement, self.mix, passes.batch[:slots], passes.attention)
+        load = replace(self, passes=fewer)
+        load.__dict__["_any_rate"] = _AnyRate(*(values[:slots] for values in self._any_rate))
         return load
 
     @cached_property
@@ -195,7 +207,9 @@ class RandomLoad:
     @cached_property
     def _any_rate(self) -> _AnyRate:
         # The steps of a copy, since they take much memory.
-        passes = Schedule(self.passes.placement, self.passes.traffic, self.passes.batch)
+        passes = Schedule(
+            self.passes.placement, self.passes.traffic, self.passes.batch, self.passes.attention
+        )
         chunk, requests = passes.machine.software.prompt_chunk, self.mix.kinds
         chunked = float(requests.share @ (np.ceil(requests.computed / chunk) - 1.0))
         beginning = passes.seconds(FIRST) if chunked else 0.0
@@ -270,11 +284,18 @@ class RandomLoad:
         """The mean number of occupied slots seen by a request, including its own. [1]"""
         return float(self._slots_taken @ np.ravel(self.passes.batch))
 
+    @cached_property
+    def _each_prompt(self) -> tuple[_EachPrompt, AttentionWork]:
+        """The mix with each type's prompt in a first step of its own, and its attention work."""
+        stated = {part.name: getattr(self.mix, part.name) for part in fields(self.mix)}
+        prompts = _EachPrompt(**stated)
+        return prompts, attention_of(self.passes.placement, prompts)
+
     def _first(self, longer: Floats | float = 1.0) -> Schedule:
         """Build the first steps of a request of each type at the mean number in flight."""
-        stated = {part.name: getattr(self.mix, part.name) for part in fields(self.mix)}
-        prompts = _EachPrompt(**stated, longer=longer)
-        return Schedule(self.passes.placement, prompts, np.array([self.in_flight]))
+        prompts, attention = self._each_prompt
+        batch = np.array([self.in_flight])
+        return Schedule(self.passes.placement, replace(prompts, longer=longer), batch, attention)
 
     @cached_property
     def _begun(self) -> _FirstSteps:
@@ -361,7 +382,8 @@ class RandomLoad:
     def prefill_queue(self) -> PrefillQueue:
         """The queue of prompt tokens for one attention replica, or for one pipeline micro-batch."""
         requests = self.mix.kinds
-        passes = Schedule(self.passes.placement, self.mix, np.array([self.in_flight]))
+        batch = np.array([self.in_flight])
+        passes = Schedule(self.passes.placement, self.mix, batch, self.passes.attention)
         # This user has no other request in flight.
         others = max(1.0 - 1.0 / max(self.rate * self.cycle, 1.0), _ALONE)
         others_prefill = 0.0  # on other attention replicas, per step

@@ -73,7 +73,7 @@ def in_words(load: RandomLoad, name: str) -> str:
             if share > most
         ]
         return (
-            f"{name}: percentiles are upper bounds, because {listed(causes)}; "
+            f"{name}: percentiles are upper estimates, because {listed(causes)}; "
             f"{option('load', f'{max(lower, 0.05):g}')} or less avoids that"
         )
     slowest = load.percentiles()
@@ -92,11 +92,12 @@ _IDLE = 1e-2  # of a capacity: a plan of replicas idler than that is none
 _SLACK = 1e-9  # of a replica
 _BINNED, _ROUNDED = 0.9, 1.0 - 1e-9  # of a lower bound: a distribution has points, bisection an end
 
-_KEPT = 256
-"""Number of replicas whose loads are cached. Searches with other limits try the same ones."""
+_KEPT = 128
+"""Number of layouts whose loads are cached. Searches with other limits try the same ones."""
 
 _loads = OrderedDict[
-    tuple[object, ...], tuple[Scenario, tuple[RequestClass, ...], RandomLoad | None]
+    tuple[object, ...],
+    tuple[Scenario, tuple[RequestClass, ...], dict[float, RandomLoad | None]],
 ]()
 
 
@@ -112,15 +113,18 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
     scenario, cycle = plan.scenario, service.users / rate
     entries = scenario.hardware, scenario.model, scenario.engine, scenario.memory
     formats = scenario.weights, scenario.kv, scenario.traffic.speculation
-    replica = plan.layout, plan.batch, plan.slowness, cycle
+    replica = plan.layout, plan.slowness, cycle
     key = (*map(id, entries), *formats, *replica, *_requests_key(service))
-    if key not in _loads:
-        load = _load_of(plan, service, rate / plan.replicas, cycle)
-        _loads[key] = scenario, service.classes, load  # so that no id is reused
+    # The entries are kept so that no id is reused.
+    *_, by_batch = _loads.setdefault(key, (scenario, service.classes, {}))
     _loads.move_to_end(key)
     while len(_loads) > _KEPT:
         _loads.popitem(last=False)
-    load = _loads[key][-1]
+    if plan.batch not in by_batch:
+        larger = by_batch[max(by_batch)] if max(by_batch, default=0.0) > plan.batch else None
+        few = larger and larger.with_slots(int(plan.batch))
+        by_batch[plan.batch] = few or _load_of(plan, service, rate / plan.replicas, cycle)
+    load = by_batch[plan.batch]
     return load and load.at(rate / plan.replicas)
 
 
@@ -270,17 +274,18 @@ class HeldLimits:
         min_replicas = max(ceil(rate / min(max_rate, MOST_BUSY * self.load.capacity) - _SLACK), 1)
         if affordable < min_replicas or not (affordable == inf or is_enough(int(affordable))):
             return 0
-        trials = [max(int(guess), min_replicas)]
-        while rate / trials[-1] >= _IDLE * self.load.capacity:
-            trials.append(trials[-1] + 2 ** (len(trials) - 1))
-        if not (is_enough(trials[0]) or is_enough(trials[-1])):
-            return 0
-        if is_enough(trials[0]):
-            if trials[0] == min_replicas or not is_enough(trials[0] - 1):
-                return trials[0]
+        guess = max(int(guess), min_replicas)
+        if is_enough(guess):
+            if guess == min_replicas or not is_enough(guess - 1):
+                return guess
             if is_enough(min_replicas):
                 return min_replicas
-            trials.insert(0, min_replicas)
+            return first_not_negative(margin_of, min_replicas, guess - 1)
+        trials = [guess]
+        while rate / trials[-1] >= _IDLE * self.load.capacity:
+            trials.append(trials[-1] + 2 ** (len(trials) - 1))
+        if not is_enough(trials[-1]):
+            return 0
         first, _ = bisect_integers(lambda index: is_enough(trials[index]), len(trials) - 1, 0)
         return first_not_negative(margin_of, trials[first - 1], trials[first])
 
