@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -91,20 +92,26 @@ def candidates(
     classes : request classes, of which the longest must fit
     is_laid_out : False for an empty grid, which stands for a chip on which no plan may lead
     """
-    context, longest = prompt + output / 2, prompt + output
-    requests = Requests(np.array([prompt]), np.array([output]), np.array([context]))
-    if classes:
-        requests = MixedRequests.of(classes)
-        longest = requests.traffic(scenario.traffic).longest
+    requests = _requests_of(prompt, output, tuple(classes))
     grid = Grid(scenario, (), requests, BATCHES)
     if not is_laid_out:
         return grid
+    longest = requests.traffic(scenario.traffic).longest
     site = replace(grid.site, reserved_tokens=longest)
     holding = _layouts(scenario, site)
     if not holding:
         return None
     largest = np.max(site.place_all(holding, axes=1).max_batch)
     return grid.part(layouts=tuple(holding), batches=BATCHES[largest >= BATCHES])
+
+
+@lru_cache(maxsize=16)
+def _requests_of(prompt: float, output: float, classes: tuple[RequestClass, ...]) -> Requests:
+    """Build the requests of a grid, which all deployments share."""
+    context = prompt + output / 2
+    if classes:
+        return MixedRequests.of(classes)
+    return Requests(np.array([prompt]), np.array([output]), np.array([context]))
 
 
 def _layouts(scenario: Scenario, site: Site) -> list[Layout]:

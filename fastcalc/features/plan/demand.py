@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
 
 from fastcalc.catalogue.schema import Model
@@ -198,14 +199,20 @@ class Deployments:
             self.notes.append(f"only one layout was asked for: leave out {ranks} to try others")
         return held
 
+    @property
+    def _may_fill_means(self) -> bool:
+        """Whether chips are owned or resources limited, so that chips need no price to be used."""
+        service, rate = self.service, self.service.rate or self.traffic.rate or self.request.users
+        is_limited = min(service.max_chips, service.budget, service.power) < inf
+        return is_limited or self.pricing is not None or (not rate and is_of_fleet(self.request))
+
     def _grid(self, scenario: Scenario, classes: Classes, service: Service) -> Grid | None:
         key = (id(scenario), classes)
         if key not in self._grids:
             traffic = replace(scenario.traffic, prefix_hit=service.prefix_hit)
             priced = replace(scenario, traffic=traffic, pricing=self.pricing or scenario.pricing)
             # A chip without a known cost never leads: it is listed by name, without layouts.
-            has_means = is_of_fleet(self.request) or self.request.max_chips is not None
-            is_laid_out = has_means or has_cost(priced, self.service)
+            is_laid_out = self._may_fill_means or has_cost(priced, self.service)
             self._grids[key] = candidates(
                 priced,
                 prompt=service.prompt,
