@@ -1,1 +1,1 @@
-"""Code shared by all commands: request fields, and how answers are written and drawn."""
+"""Shared by all features: requests, and how answers are written and drawn."""

@@ -14,7 +14,6 @@ from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.layout import Layout, LayoutError, Layouts
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Scenario
-from fastcalc.core.start import StartLocation
 from fastcalc.core.start_checks import StartCheck
 from fastcalc.formulas.solving import bisect_integers, largest_reaching
 from fastcalc.formulas.types import Array, Floats, floats
@@ -187,11 +186,11 @@ class Solution:
     certain: int
     edge: int
     limited_by: Limiter
-    location: StartLocation
+    location: Location
     needs_length: bool = False
 
 
-def solve_for(unknown: Unknown, location: StartLocation) -> Solution:
+def solve_for(unknown: Unknown, location: Location) -> Solution:
     """Find the most users or the longest context of a placed scenario.
 
     Raises LayoutError if its chips have no layout.
@@ -228,9 +227,9 @@ def solve_for(unknown: Unknown, location: StartLocation) -> Solution:
     return Solution(unknown, certain, edge, ends.get(certain, otherwise), placed, needs_length)
 
 
-def _placed(scenario: Scenario, location: Location) -> StartLocation:
+def _placed(scenario: Scenario, location: Location) -> Location:
     """Place a scenario on the chips of a location, in its layout if ranks are given."""
     site, layout = site_of(scenario, scenario.traffic.reserved), location.placement.layout
     if not scenario.sharding.names_ranks:
         layout = layout_of(site, layout.chips, min(scenario.batches), scenario.traffic)
-    return StartLocation(scenario, site, site.place(layout), location.is_default_layout)
+    return Location(scenario, site, site.place(layout), location.is_default_layout)

@@ -93,6 +93,9 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
             cheapest = plan
     decision.best_by_variant.pop(variant)
     if cheapest is not None:
+        limits = held_limits(cheapest, decision.service)
+        if limits is not None:
+            cheapest = with_percentiles(cheapest, decision.service, limits)
         decision.best_by_variant[variant] = cheapest
 
 
@@ -110,25 +113,77 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     index : index of the best batch in the search
     """
     service, order = scored.service, scored.order(index)
-    max_cost = inf if service.rate is None else order[0]
-    chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost)
+    places, max_cost = _batches(scored, index, checks), inf if service.rate is None else order[0]
+    is_least = _costs_no_less(places, order[0])
+    is_open = not is_least or _may_be_exact(_Batch(scored, index), order[0])
+    chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost) if is_open else None
     is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
     if chosen is not None and is_exact and chosen.order <= order:
         return chosen
-    places = _batches(scored, index, checks)
+    if is_least:  # and so no other batch is better than one with exact percentiles at this cost
+        exact = _smallest_on_fewest(places, checks, None, scored.replicas[index], (True,))
+        if exact is not None and exact.has_percentiles and exact.replicas >= _fewest(places):
+            return exact
+    if not is_open:
+        chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost)
     largest = _sized_to_limits(*places[-1], checks, chosen)
     if service.rate is None or held_limits(plan_of(scored, index), service) is None:
         return _best_held(chosen, largest)
     best = _best_held(chosen or _sized_to_limits(scored, index, checks), largest)
-    batches = [_Batch(*place) for place in places]
-    fewest = int(min(each.scored.replicas[each.index] for each in batches))
-    most = best.replicas if best else min(_most_replicas(scored, index, checks.most), 2.0 * fewest)
-    for is_known in (True, False):
+    most = _most_replicas(scored, index, checks.most)
+    return _smallest_on_fewest(places, checks, best, most, (True, False))
+
+
+def _smallest_on_fewest(
+    places: Sequence[tuple[Scored, int]],
+    checks: _Checks,
+    best: Plan | None,
+    most: float,
+    known: Sequence[bool],
+) -> Plan | None:
+    """Find the smallest batch of a layout on the fewest replicas, if it is better than a plan.
+
+    most : the most replicas that are tried, if there is no plan [1]
+    known : whether percentiles must be exact, for each attempt
+    """
+    batches, fewest = [_Batch(*place) for place in places], _fewest(places)
+    most = best.replicas if best else min(most, 2.0 * fewest)
+    rate = places[0][0].service.rate or 0.0
+    for is_known in known:
         counts = range(fewest, int(most) + 1 if is_known or not best else int(best.replicas))
-        for batch, replicas in _on_fewest(batches, service.rate, counts, is_known=is_known):
+        for batch, replicas in _on_fewest(batches, rate, counts, is_known=is_known):
             at = batch.scored, batch.index
             best = _best_held(best, _sized_to_limits(*at, checks, best, guess=replicas))
     return best
+
+
+def _fewest(places: Sequence[tuple[Scored, int]]) -> int:
+    """Count the fewest replicas of any batch by the search. [1]"""
+    return int(min(scored.replicas[index] for scored, index in places))
+
+
+def _costs_no_less(places: Sequence[tuple[Scored, int]], cost: float) -> bool:
+    """Check that all batches have a closed form and cost no less, even if requests never wait."""
+    scored, index = places[-1]
+    if not scored.service.rate or held_limits(plan_of(scored, index), scored.service) is None:
+        return False
+    return all(_least_cost(*place) >= cost * (1.0 - _SAME_COST) for place in places)
+
+
+def _least_cost(scored: Scored, index: int) -> float:
+    """Compute the cost at the highest utilization."""
+    service, at = scored.service, np.array([index])
+    busiest = (service.rate or 0.0) * scored.seconds[at] / service.utilization
+    replicas = np.maximum(np.ceil(busiest - _SAME_COST), 1.0)
+    chips = scored.packing.at(at).chips(replicas, 0.0)
+    return float((scored.cost[at] / scored.values["chips"][at] * chips).item())
+
+
+def _may_be_exact(batch: "_Batch", cost: float) -> bool:
+    """Check whether percentiles are exact on the most replicas that a cost allows."""
+    service = batch.scored.service
+    most = _most_replicas(batch.scored, batch.index, cost)
+    return batch.limits.at((service.rate or 0.0) / most).load.is_known
 
 
 def _batches(scored: Scored, index: int, checks: _Checks) -> list[tuple[Scored, int]]:
@@ -246,7 +301,7 @@ def _sized_to_limits(
     if limits is None:
         return replace(plan, is_checked=True)
     if not limits.are_limited:
-        return with_percentiles(plan, service, limits)
+        return replace(plan, is_checked=True, has_percentiles=limits.load.is_known)
     if checks.most == inf and not limits.are_met:
         checks.late.append((plan, limits))
     rate = limits.load.rate
@@ -264,11 +319,10 @@ def _sized_to_limits(
         capped = replace(service, utilization=plan.busy * rate / limits.load.rate, share=None)
         plan = plan_of(resized(scored, index, capped), 0)
         limits = limits.at((service.rate or plan.requests) / plan.replicas)
-    plan = replace(plan, has_percentiles=limits.load.is_known)
+    plan = replace(plan, is_checked=True, has_percentiles=limits.load.is_known)
     if best is not None and _best_held(best, plan) is best:
         return None
-    plan = with_percentiles(plan, service, limits)
-    if max(plan.misses.values()) <= 1.0:
+    if all(plan.misses[name] <= 1.0 for name in service.means):
         checks.most = min(checks.most, plan.cost)
         return plan
     checks.late.append((plan, limits))

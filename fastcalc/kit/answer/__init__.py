@@ -1,1 +1,1 @@
-"""How answers are written: records, prices, notes, tables, terminal text, files, next commands."""
+"""Answers: records, prices, notes, tables, terminal text, files, next commands."""

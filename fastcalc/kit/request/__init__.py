@@ -1,1 +1,1 @@
-"""Requests: shared groups of fields, parsing of values, and loading of scenarios."""
+"""Requests: groups of fields, parsing of their values, and loading of scenarios."""

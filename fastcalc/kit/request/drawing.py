@@ -1,4 +1,4 @@
-"""Fields that set the appearance of charts."""
+"""Fields for the appearance of charts."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -67,4 +67,4 @@ class Evaluated(
     groups.Paid,
     groups.OwnFolders,
 ):
-    """The fields from which the scenarios to evaluate are built."""
+    """Points to evaluate: the fields from which scenarios are made."""

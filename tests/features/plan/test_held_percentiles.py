@@ -60,7 +60,7 @@ class Batches:
 def held(monkeypatch):
     """Take a plan for each batch, and which are too small or late at a number of replicas."""
 
-    def best(plans, holds=lambda *_: 1, service=SERVICE):
+    def best(plans, holds=lambda *_: 1, service=SERVICE, *, is_least=False):
         scored = Batches(service)
         tried = [(scored, index) for index in sorted(plans)]
 
@@ -84,6 +84,8 @@ def held(monkeypatch):
         monkeypatch.setattr(percentile_checks, "_batches", lambda *_: tried)
         monkeypatch.setattr(percentile_checks, "_Batch", Batch)
         monkeypatch.setattr(percentile_checks, "_most_replicas", lambda *_: inf)
+        monkeypatch.setattr(percentile_checks, "_costs_no_less", lambda *_: is_least)
+        monkeypatch.setattr(percentile_checks, "_may_be_exact", lambda *_: not is_least)
         monkeypatch.setattr(percentile_checks, "plan_of", lambda *_: None)
         monkeypatch.setattr(percentile_checks, "held_limits", lambda *_: "limits")
         return _held_of_layout(scored, 0, _Checks([]))
@@ -153,6 +155,15 @@ def test_the_fewest_replicas_of_any_batch(held, enough, cost):
     assert found.cost == cost
 
 
+def test_where_no_batch_costs_less_the_largest_is_not_sized(held):
+    """Batch 2 is enough on the 10 replicas of the search, and its percentiles are exact."""
+    plans = {0: Checked(10.0, has_percentiles=False), 1: None, 2: Checked(10.0)}
+    found = held(plans, lambda index, _: min(index - 2, 0), is_least=True)
+    assert found is plans[2]
+    # Without exact percentiles on any, the batch of the search remains.
+    assert held(plans | {2: None}, lambda *_: -1, is_least=True) is plans[0]
+
+
 def test_without_a_rate_or_limits_the_better_of_two_batches(held):
     plans = {0: Checked(12.0), 1: Checked(1.0), 2: Checked(11.0)}
     assert held(plans, lambda *_: 0, replace(SERVICE, rate=None)) is plans[2]
@@ -214,6 +225,7 @@ def test_layouts_are_tried_until_the_next_costs_no_less(monkeypatch, found, trie
         return cost and Checked(cost)
 
     monkeypatch.setattr(percentile_checks, "_held_of_layout", held_of_layout)
+    monkeypatch.setattr(percentile_checks, "held_limits", lambda *_: None)
     monkeypatch.setattr(percentile_checks, "_row_of", lambda _, index: (index,))
     scored = SimpleNamespace(best_of_layouts=[2, 0, 1], order=lambda index: (index + 1.0, 1.0, 0.0))
     decision = Decision(SERVICE, best_by_variant={"v": Checked(0.0)}, options={"v": [scored]})
@@ -500,8 +512,8 @@ class Limits(SimpleNamespace):
 def sized(monkeypatch):
     """A plan of 4 replicas half of which each is busy, and again at another utilization."""
 
-    def size(service, limits, **late):
-        plan = SizedPlan()
+    def size(service, limits, chips=1.0):
+        plan = SizedPlan(misses={"ttft": 0.5, "chips": chips})
         again = {}
 
         def resized(_, __, capped):
@@ -516,10 +528,6 @@ def sized(monkeypatch):
         )
         monkeypatch.setattr(percentile_checks, "held_limits", lambda *_: limits)
         monkeypatch.setattr(percentile_checks, "_most_replicas", lambda *_: 99.0)
-        monkeypatch.setattr(
-            percentile_checks, "with_percentiles",
-            lambda plan, _, held: replace(plan, held=held, misses=late or {"ttft": 1.0}),
-        )  # fmt: skip
         checks = _Checks([])
         found = percentile_checks._sized_to_limits(SimpleNamespace(service=service), 0, checks)
         return found, again, checks.late
@@ -536,7 +544,6 @@ class SizedPlan:
     is_again: bool = False
     is_checked: bool = False
     has_percentiles: bool = False
-    held: object = None
     misses: dict = field(default_factory=dict)
 
 
@@ -546,10 +553,10 @@ def limits_of(**changes):
 
 
 def test_plans_without_percentiles_or_limits_are_as_they_were_searched(sized):
-    assert sized(SERVICE, None)[0] == SizedPlan(is_checked=True)
-    free = limits_of(are_limited=False)
-    found, again, late = sized(SERVICE, free)
-    assert found.held is free
+    found, *_ = sized(SERVICE, None)
+    assert (found.is_checked, found.has_percentiles) == (True, False)
+    found, again, late = sized(SERVICE, limits_of(are_limited=False))
+    assert (found.is_checked, found.has_percentiles) == (True, True)
     assert not again
     assert not late
 
@@ -572,20 +579,17 @@ def test_no_replica_is_asked_for_more_than_its_utilization(sized, rate, utilizat
 
 
 @every(
-    "rate,changes,utilization,at_rate",
+    "rate,changes,utilization",
     [
         # 8 requests/s of 5 replicas are 1.6 each, of 4 at half of what they can: 40%.
-        (8.0, {"replicas": 5}, 0.4, 2.0),
-        (None, {"rate": 1.0}, 0.25, 3.0),
+        (8.0, {"replicas": 5}, 0.4),
+        (None, {"rate": 1.0}, 0.25),
     ],
 )
-def test_a_plan_is_sized_again_for_what_percentiles_allow(
-    sized, rate, changes, utilization, at_rate
-):
+def test_a_plan_is_sized_again_for_what_percentiles_allow(sized, rate, changes, utilization):
     found, again, _ = sized(replace(SERVICE, rate=rate), limits_of(**changes))
     assert found.is_again
     assert again == {"utilization": pytest.approx(utilization), "share": None}
-    assert found.held.at_rate == at_rate  # 8 requests/s, or the 12 that it sustains, on 4 replicas
 
 
 @every("changes", [{"replicas": 0}, {"rate": 0.0}])
@@ -596,8 +600,8 @@ def test_no_plan_where_no_replicas_are_enough(sized, changes):
     assert len(late) == 1
 
 
-def test_a_plan_that_is_late_all_the_same_is_none(sized):
-    found, _, late = sized(replace(SERVICE, rate=8.0), limits_of(), ttft=1.1, tpot=0.5)
+def test_a_plan_that_takes_too_many_chips_is_none(sized):
+    found, _, late = sized(replace(SERVICE, rate=8.0), limits_of(), chips=1.1)
     assert found is None
-    assert [plan.held for plan, _ in late] != []
-    assert sized(replace(SERVICE, rate=8.0), limits_of(), ttft=1.0, tpot=0.5)[0] is not None
+    assert len(late) == 1
+    assert sized(replace(SERVICE, rate=8.0), limits_of(), chips=1.0)[0] is not None

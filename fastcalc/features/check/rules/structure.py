@@ -22,8 +22,7 @@ def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
     stem = file.stem
     if isinstance(entry_id, str) and entry_id != stem and not file.is_fifo():  # a pipe has no name
         message = (
-            f"id '{entry_id}' differs from the file name '{stem}', by which entries are found: "
-            "change one of them"
+            f"id '{entry_id}' differs from the file name '{stem}': names are looked up by file"
         )
         yield ("id",), message
 
