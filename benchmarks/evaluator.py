@@ -261,17 +261,18 @@ def section() -> str:
         [
             "## Search",
             f"Grids of {grid().size / 1e6:g} million layouts, batches and lengths on H100 "
-            "SXM, all numbers of the record, block by block on one thread; medians of "
-            f"{RUNS} spans of {SPAN:g} s of CPU time, in turn.",
+            "SXM. All numbers of a record are computed, block by block on one thread. Medians of "
+            f"{RUNS} alternating spans of {SPAN:g} s of CPU time.",
             grids(),
-            "`fastcalc plan` over the whole catalogue, 4,000 tokens in and 1,000 out, TTFT up to 1 "
-            f"s, TPOT up to 25 ms, 20 requests/s, as JSON. Medians of {RUNS} runs, in turn. From "
-            "the shell with start-up; in process without. `--objective chips` evaluates every "
-            "deployment, `usd` those with a price, which are counted here.",
+            "`fastcalc plan` over the whole catalogue, with prompts of 4,000 and outputs of 1,000 "
+            "tokens, TTFT up to 1 s, TPOT up to 25 ms and 20 requests/s, as JSON. Medians of "
+            f"{RUNS} alternating runs; only those from the shell include start-up. `--objective "
+            "chips` evaluates every deployment; `usd` evaluates only those with a price, which "
+            "are counted here.",
             plans(),
             classes(),
-            "`fastcalc sweep` from the shell with all record keys, including text; seconds are "
-            "medians if there is more than one run.",
+            "`fastcalc sweep` from the shell, with all record keys, including strings. If there "
+            "is more than one run, seconds are medians.",
             sweeps(),
         ]
     )

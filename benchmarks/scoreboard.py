@@ -111,9 +111,9 @@ def page(rows: Sequence[Row], calculators: Sequence[Calculator]) -> str:
         f"Measured on {date.today().isoformat()}: {machine()}.",
         "## All points",
         f"The table covers {len(rows):,} points from {sources} sources: all points of "
-        "`evidence/measured.csv` that can be predicted and are credible. A factor is predicted "
-        "over measured, or the inverse; bias above 1 is too fast. The three columns on the right "
-        "show fastcalc on exactly the points that the calculator supports.",
+        "`evidence/measured.csv` that can be predicted and are credible. A factor is predicted / "
+        "measured or its inverse, whichever is larger; a bias above 1 means too fast. The three "
+        "columns on the right show fastcalc on exactly the points that the calculator supports.",
         overall(rows, calculators),
         "## By class",
         f"Rows with at least {FEW} points.",
@@ -125,7 +125,8 @@ def page(rows: Sequence[Row], calculators: Sequence[Calculator]) -> str:
         ],
         "## Unsupported points",
         refusals(present),
-        f"It takes {seconds / 60:.0f} minutes without stored answers on such a machine.",
+        "Without stored answers, the comparison takes "
+        f"{seconds / 60:.0f} minutes on such a machine.",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -106,10 +106,11 @@ def section(rates: Mapping[str, float]) -> str:
     return "\n\n".join(
         [
             "## Points per second",
-            f"Medians of {RUNS} spans of {SPAN:g} s of CPU time, in turn. A full record has speed, "
-            "range, bound, latencies, throughput, limiters, energy and dollars; "
-            f"{BATCHES:,} batches in a call unless stated. Measured points each have their own "
-            "model, chip and layout. Freed memory is kept, as in `sweep` and `plan`.",
+            f"Medians of {RUNS} alternating spans of {SPAN:g} s of CPU time. A full record "
+            "contains speed, range, bound, latencies, throughput, limiters, energy and price. A "
+            f"call evaluates {BATCHES:,} batches unless the row says otherwise. Each *measured "
+            "point* has its own model, chip and layout. Freed memory is kept, as in `sweep` and "
+            "`plan`.",
             markdown(("", "x the first", "points per second"), rows),
         ]
     )

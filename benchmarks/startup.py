@@ -108,9 +108,10 @@ def section(starts: Mapping[str, float]) -> str:
     return "\n\n".join(
         [
             "## Start-up",
-            f"Medians of {RUNS} runs, all commands in turn. *Imports* is a program that imports "
-            "exactly the other modules that `compare` loads; *same settings* adds the Python "
-            "settings of fastcalc: one thread for BLAS, no search for cycles.",
+            f"Medians of {RUNS} runs, with the commands in alternation. *Imports* is a program "
+            "that only imports the modules outside fastcalc that `compare` loads. *Same settings* "
+            "also applies the Python settings of fastcalc: one BLAS thread and no cyclic garbage "
+            "collection.",
             markdown(("", *FLOORS, "ms"), timings(starts, FLOORS)),
         ]
     )

@@ -103,13 +103,12 @@ as an article or a benchmark site.
 
 {tests}
 
-- Cross-validation predicts each source with constants fitted to the measurements of other
-publishers.
+- In cross-validation, each publisher's measurements are predicted by a fit to those of all others.
 - The blind test used measurements collected after the fit. Too few of them were in range, so the
 [ranges](docs/method.md#ranges) have since been widened. The wider ranges have had no blind test.
 - {faster} faster than the hardware bound.
-- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). Their engines were
-fitted to these {seen}, so expect larger errors on other SRAM machines.
+- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). Their engines are
+also fitted to them, so expect larger errors on other SRAM machines.
 - {host} further measurements with weights offloaded to host memory have a median error of
 {host_median:.2f}x.
 
@@ -352,7 +351,7 @@ def _tests(scores: dict[str, Any]) -> str:
     names = (
         "sources never used for fitting",
         "cross-validation on the other sources",
-        "blind test of November 2026",
+        "blind test of November 2026, after the fit",
     )
     prefixes = ("points", "sources", "median", "most", "share")
     columns = [
@@ -438,7 +437,10 @@ def newer_rent() -> str:
         for basis in ("cloud", "tco")
         for new, old in [[Pricing(basis).per_chip_hour(chip) for chip in chips]]
     )
-    return f"{number(cloud, 2)}x by cloud price and {number(tco, 2)}x by ownership"
+    return (
+        f"{number(cloud, 2)}x as much as an H100 by cloud price, "
+        f"but {number(tco, 2)}x by ownership cost"
+    )
 
 
 def claims() -> str:

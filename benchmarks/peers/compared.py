@@ -175,17 +175,18 @@ def section(
     return "\n\n".join(
         [
             "## Compared with other calculators",
-            "Each from the package index in its own environment, in turn. Start-up is the median "
-            f"of {startup.RUNS} runs of the shortest command (llm-analysis and genz-llm have none, "
-            "so their import), ours `fastcalc --help`. Points per second of CPU time are full "
-            f"estimates, medians of {speed.RUNS} spans of {SPAN:g} s. Others get a call per point "
-            "in a loop, with a different prompt each time, by the fastest interface that each "
-            "documents (the Rust core of ridgepoint, one open session of aiconfigurator). "
-            f"fastcalc gets {speed.BATCHES:,} points in a call, and then a call per point: of the "
-            "library, and of a function that `deployment(...).compiled()` makes.",
+            "Each calculator is installed from the package index into its own environment, and "
+            f"runs alternate. Start-up is the median of {startup.RUNS} runs of the shortest "
+            "command (`fastcalc --help` for fastcalc; the import for llm-analysis and genz-llm, "
+            "which have no command). Points per second of CPU time are full estimates, medians of "
+            f"{speed.RUNS} spans of {SPAN:g} s. Other calculators are called once per point, each "
+            "time with a different prompt, through their fastest documented interface (the Rust "
+            "core of ridgepoint, one open session of aiconfigurator). fastcalc is called once with "
+            f"{speed.BATCHES:,} points, then once per point, and then as a function that "
+            "`deployment(...).compiled()` returns.",
             speeds(found, start, rate),
             "## Where they disagree",
-            "Factors are their result over ours; above 1, they predict slower operation.",
+            "A factor is their result divided by ours; above 1, they predict a longer time.",
             disagreements(found),
         ]
     )

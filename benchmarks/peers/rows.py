@@ -218,10 +218,11 @@ def section(cache: Path, *, held_out: bool) -> str:
         [
             heading,
             f"The table covers the {len(contest.scored)} rows of `evidence/measured.csv` {which} "
-            "that both calculators support. A factor is predicted over measured, or the inverse: "
-            "1.10 is an error of 10%. In columns that end in *x*, above 1 is too fast.",
+            "that both calculators support. A factor is predicted / measured or its inverse, "
+            "whichever is larger: 1.10 is an error of 10%. In columns that end in *x*, a value "
+            "above 1 means too fast.",
             table(contest),
-            "Not compared, in rows, because aiconfigurator does not support it:",
+            "Not compared, because aiconfigurator does not support it:",
             refusals(contest),
         ]
     )

@@ -2,7 +2,8 @@
 
 A misspelled key is corrected only if exactly one known key of its mapping is one letter away, is
 not used in that mapping, and accepts the value. A format or unit is corrected if it is a different
-spelling, such as ``FP8`` or ``TBps``. ``80 Gb`` may mean 10 GB or 80 GB, so the user must decide.
+spelling, such as ``FP8``, ``TBps``, or ``3.35 TB`` for a bandwidth. ``80 Gb`` may mean 10 GB or
+80 GB, so the user must decide.
 """
 
 import re
@@ -21,7 +22,9 @@ from fastcalc.written import Json
 _SHORTEST = 4
 """The minimum number of letters of a key that is corrected: many shorter keys differ by one
 letter."""
-_MEANT = re.compile(r"'([^']+)' is not a (unit|weight|KV) .*did you mean '([^']+)'\?$")
+_MEANT = re.compile(
+    r"'([^']+)' is (?:a size, )?not a (unit|bandwidth|weight|KV)\b.*did you mean '([^']+)'\?$"
+)
 
 
 def key_meant(key: str, valid: Iterable[str]) -> str | None:
@@ -70,7 +73,7 @@ def value_meant(value: object, sentence: str) -> str | None:
     match = _MEANT.search(sentence)
     if match is None or not isinstance(value, str) or value.count(match[1]) != 1:
         return None
-    is_same = is_same_unit if match[2] == "unit" else _is_same_name
+    is_same = is_same_unit if match[2] in {"unit", "bandwidth"} else _is_same_name
     return value.replace(match[1], match[3]) if is_same(match[1], match[3]) else None
 
 

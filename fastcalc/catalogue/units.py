@@ -87,7 +87,7 @@ def parse_quantity(text: object, dimension: str) -> float:
     units = UNITS[dimension]
     home = next((dimension_name for dimension_name, table in UNITS.items() if unit in table), None)
     if unit not in units and home is not None:
-        short = f"{match[1]} {unit}"
+        short = written.strip()
         hint = f"write e.g. '{EXAMPLES[dimension]}'"
         hint = f"did you mean '{short}/s'?" if f"{unit}/s" in units else hint
         raise QuantityError(
@@ -107,17 +107,21 @@ def parse_quantity(text: object, dimension: str) -> float:
     return value
 
 
-_RATE = re.compile(r"([kMGTPE]i?)?(B|b|FLOP|OP)\s*(?:/|per|p)?\s*s(?:ec)?")
+_RATE = re.compile(r"[\d.eE+-]*\s*([kMGTPE]i?)?(B|b|FLOP|OP)(\s*(?:/|per|p)?\s*s(?:ec)?)?")
 
 
 def is_same_unit(unit: str, known: str) -> bool:
-    """Check whether a unit is a different spelling of a known rate, ignoring case.
+    """Check whether a unit means a known rate: by another spelling, or with the time left out.
 
-    >>> is_same_unit("TBps", "TB/s"), is_same_unit("Gb", "GB"), is_same_unit("ps", "s")
-    (True, False, False)
+    Bits without a time may be a slip for bytes.
+
+    >>> is_same_unit("TBps", "TB/s"), is_same_unit("3 TB", "3 TB/s"), is_same_unit("Gb", "Gb/s")
+    (True, True, False)
     """
-    rates = _RATE.fullmatch(unit), _RATE.fullmatch(known)
-    return bool(rates[0] and rates[1] and rates[0].groups() == rates[1].groups())
+    given, rate = _RATE.fullmatch(unit), _RATE.fullmatch(known)
+    if given is None or rate is None or given.groups()[:2] != rate.groups()[:2]:
+        return False
+    return bool(rate[3] and (given[3] or given[2] != "b"))
 
 
 def dimension_of(text: str) -> tuple[str, str]:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from fastcalc.features import GROUPS, request_of
+from fastcalc.features import COMMANDS, request_of
 from fastcalc.kit.request.fields import Request, declared
 from fastcalc.mentions import as_flags, flag
+from fastcalc.written import first_few, listed
 
 _UNKNOWN = re.compile(r"No such option:? '?(--[a-z-]+)")
 _INSTEAD = {
@@ -45,15 +46,23 @@ def sentence(error: Exception, name: Sequence[str] = ()) -> str:
         )
     if message.startswith(_EXPLAIN):
         return "there is no command explain; write 'fastcalc compare MODEL --on CHIPS --explain'"
-    known = {command for commands in GROUPS.values() for command in commands}
-    if instead := _instead(message, request_of(name[0])) if known.intersection(name) else "":
+    if name and name[0] in COMMANDS and (instead := _instead(message, request_of(name[0]))):
         return instead
     return f"{message} See --help." if message.endswith("?") else f"{message}; see --help"
+
+
+def _commands_with(option: str) -> list[str]:
+    """List the commands that have an option."""
+    return [name for name in COMMANDS if option in map(flag, declared(request_of(name)))]
 
 
 def _instead(message: str, request: type[Request]) -> str:
     """Suggest what to write instead of a missing or extra word. Empty for other errors."""
     example = f"write for example '{request.examples[0]}'"
+    if (unknown := _UNKNOWN.match(message)) and (others := _commands_with(unknown[1])):
+        names = listed(first_few(others, 3, "more commands"))
+        has = "have" if len(others) > 1 else "has"
+        return f"{request.command()} has no option {unknown[1]}, which {names} {has}; {example}"
     if missing := _MISSING.match(message):
         return f"{missing[1]} is missing; {example}"
     if extra := _EXTRA.match(message):

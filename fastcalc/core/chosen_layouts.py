@@ -20,7 +20,7 @@ from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.placement import Placement, Placements, Site
 from fastcalc.core.placement.practice import copies_run_by_people, run_by_people, usual_layouts
 from fastcalc.core.stacked import Evaluation, evaluate_all
-from fastcalc.core.start_checks import StartCheck, layouts_that_start
+from fastcalc.core.start_checks import certain_check, layouts_that_start
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.mentions import option
@@ -79,20 +79,18 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
 
 
 def check_start(site: Site) -> None:
-    """Raise an error for formats without a kernel, and for a memory share that is not free.
+    """Raise an error for formats without a kernel, and for a share of memory that may not be free.
 
     The LayoutError suggests formats or a share to use instead.
     """
     machine = site.machine
     if why := refused_formats(machine.engine, machine.hardware, site.work):
         raise LayoutError("formats that their engine has no kernel for", why)
-    start = StartCheck(site.place(Layout()), 1.0)
+    start = certain_check(site.place(Layout()))
     if start.is_share_taken and start.line:
-        free = option(
-            "gpu_memory_utilization", f"{float(np.max(machine.software.free_fraction)):g}"
-        )
-        stops = f"{machine.engine.id} would stop on {machine.hardware.id} with '{start.line}'"
-        raise LayoutError("a share of memory that the system uses", f"{stops}; give {free}")
+        give = f"give {option('gpu_memory_utilization', start.share_to_give)}"
+        stops = f"{machine.engine.id} may stop on {machine.hardware.id} with '{start.line}'"
+        raise LayoutError("a share of memory that the system uses", f"{stops}; {give}")
 
 
 def open_layouts(site: Site, chips: int) -> list[Layout]:

@@ -17,7 +17,11 @@ from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.practice import usual_layouts
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
-from fastcalc.core.start_checks import StartCheck, certain_check, likely_check
+from fastcalc.core.start_checks import (
+    StartCheck,
+    certain_check,
+    likely_check,
+)
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.formulas.solving import bisect_integers
 from fastcalc.mentions import option
@@ -96,6 +100,11 @@ class StartLocation(Location):
         return StartCheck(self.placement, 1.0).is_failed
 
     @property
+    def is_share_uncertain(self) -> bool:
+        """Whether the system may use part of the memory share that the engine requests."""
+        return self._certain.is_share_taken
+
+    @property
     def expected_blocks(self) -> int | None:
         """The expected number of cache blocks, if the engine counts blocks. [1]"""
         return StartCheck(self.placement, 1.0).blocks
@@ -171,7 +180,7 @@ def start_location(location: Location) -> StartLocation:
 def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
     """Yield pairs of changes that start a server on its chips, with the smallest second change."""
     scenario, has_narrow_cache = location.on_its_layout, location.scenario.work.formats.kv.bits <= 8
-    free = _share_that_is_free(location)
+    free = certain_check(location.placement).share_to_give
     for setting, value in _FIRST_OF_TWO if free is None else (("gpu_memory_utilization", free),):
         if setting == "kv" and has_narrow_cache:
             continue
@@ -258,15 +267,8 @@ def _larger_share(location: StartLocation) -> StartRemedy | None:
     return None
 
 
-def _share_that_is_free(location: StartLocation) -> str | None:
-    """Find the memory share that is free at start, if a larger share was requested. [1]"""
-    if not StartCheck(location.placement, 1.0).is_share_taken:
-        return None
-    return f"{float(np.max(location.placement.machine.software.free_fraction)):g}"
-
-
 def _smaller_share(location: StartLocation) -> StartRemedy | None:
-    free, setting = _share_that_is_free(location), "gpu_memory_utilization"
+    free, setting = certain_check(location.placement).share_to_give, "gpu_memory_utilization"
     is_enough = free and _starts(limited(location.on_its_layout, setting, float(free)))
     return StartRemedy(setting, free) if free and is_enough else None
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, inf
+from math import ceil, floor, inf
 
 import numpy as np
 
@@ -17,12 +17,6 @@ from fastcalc.formulas.types import ArrayLike, floats
 from fastcalc.mentions import command
 
 GIB = 2.0**30
-_MAY_BE_FREE = 1.0 / 3.0
-"""The fraction of the system's memory that may be free at start. [1]
-
-On GB10 the system has 0.15 of the memory; two starts with a share of 0.9 worked
-(evidence/starts.csv), and 0.92 stops.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +42,21 @@ class StartCheck:
     @property
     def is_share_taken(self) -> bool:
         """Whether the system already uses part of the memory share that the engine requests."""
-        software = self.placement.machine.software
-        free = float(np.max(software.free_fraction))
-        if self.times < 1.0:
-            free += _MAY_BE_FREE * (1.0 - free) + 1e-9
-        return float(np.max(software.memory_fraction)) > free
+        return float(np.max(self.placement.machine.software.memory_fraction)) > self.free_share
+
+    @property
+    def free_share(self) -> float:
+        """The fraction of memory that is free at start: expected, least or most, as the reserve."""
+        machine = self.placement.machine
+        stated = machine.engine.on(*machine.hardware.groups).given.get("free_fraction")
+        if self.times == 1.0 or stated is None or stated.band is None:
+            return float(np.max(machine.software.free_fraction))
+        return float(stated.band[self.times < 1.0])
+
+    @property
+    def share_to_give(self) -> str | None:
+        """The largest free share in whole hundredths, if a larger one is requested. [1]"""
+        return f"{floor(100.0 * self.free_share) / 100.0:g}" if self.is_share_taken else None
 
     @cached_property
     def least_room(self) -> float:
@@ -113,7 +117,7 @@ class StartCheck:
         machine, software = placement.machine, placement.machine.software
         whole = sum(float(tier.capacity * machine.reported(tier)) for tier in machine.tiers)
         if self.is_share_taken:  # request_memory of vllm/v1/worker/utils.py
-            share, free = float(software.memory_fraction), float(software.free_fraction)
+            share, free = float(software.memory_fraction), self.free_share
             return (
                 f"Free memory on device cuda:0 ({free * whole / GIB:.2f}/{whole / GIB:.2f} GiB) on "
                 f"startup is less than desired GPU memory utilization ({share:g}, "

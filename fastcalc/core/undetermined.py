@@ -37,8 +37,8 @@ def prefill_notes(machine: Machine) -> Iterator[str]:
     """Yield the possible error of TTFT if only decode speed is published."""
     if not is_assumed(machine.engine) and _is_known_for_one_user(machine):
         stated = machine.engine.stated_range("prefill")
-        yield f"{machine.hardware.id} prefill speed is not published (marked ?): " + (
-            f"TTFT may be {1.0 / stated.above:.3g} to {stated.below:g} times the prediction"
+        yield f"{machine.hardware.id} prefill speed is not published: " + (
+            f"TTFT may be {1.0 / stated.above:.1g} to {stated.below:g} times the value shown"
             if stated
             else "TTFT and input prices assume a fraction of its peak FLOP/s"
         )
@@ -48,8 +48,8 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     """Yield the assumptions behind multi-user speeds that nobody has measured."""
     if _is_known_for_one_user(machine):
         yield (
-            f"no public benchmark shows {machine.hardware.id} serving several users; the low "
-            "end of its range assumes that total throughput does not grow with the batch"
+            f"no public benchmark shows {machine.hardware.id} serving several users; at the low "
+            "end of its range, they share the speed of one user"
         )
 
 

@@ -1,7 +1,7 @@
 """Fit of the engines to the shipped evidence, with ranges and errors on held-out sources."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,8 +50,14 @@ class Calibration:
     left_out: Sequence[Prediction]
 
 
-def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
+def calibrate(
+    evidence: Evidence,
+    catalogue: Catalogue,
+    so_far: Callable[[int, int], None] = lambda _fits, _all: None,
+) -> Calibration:
     """Fit all engines of a catalogue to evidence, and their ranges to held-out publishers.
+
+    so_far : a progress callback, called with the number of fits and that of all
 
     Raises InputError if scipy is not installed, or an engine file is invalid.
     """
@@ -65,7 +71,8 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     }
     fitted_kinds = {engine: _kinds_of(engine, fitted, family) for engine in family.engines}
     folds = np.array([str(fold_of(evidence.publisher(point))) for point in rows.points])
-    left_out = predictions_of(rows, rows.measured * np.exp(fit.left_out(everything, folds)))
+    held_out = fit.left_out(everything, folds, so_far)
+    left_out = predictions_of(rows, rows.measured * np.exp(held_out))
     blind = {point.id for point in rows.points if evidence.is_blind(point)}
     behind = publishers_behind(left_out, evidence.publisher)
     unseen = unseen_kinds(left_out, evidence.publisher)

@@ -5,6 +5,7 @@ are logarithms of expected over measured time, with a Huber loss. A source with 
 weight of thirteen single rows, not of 160.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
@@ -204,10 +205,20 @@ class Fit:
         slopes = np.concatenate([data, self.prior_slopes])
         return np.asarray(np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))))
 
-    def left_out(self, is_used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
-        """Predict every used measurement by a fit without those of the same label."""
+    def left_out(
+        self,
+        is_used: Bools,
+        labels: npt.NDArray[np.str_],
+        so_far: Callable[[int, int], None] = lambda _fits, _all: None,
+    ) -> Floats:
+        """Predict every used measurement by a fit without those of the same label.
+
+        so_far : a progress callback, called with the number of fits and that of all
+        """
         residuals, near = np.zeros(len(self.rows.points)), self.solve(is_used)
-        for label in np.unique(labels[is_used]):
+        used_labels = np.unique(labels[is_used])
+        for count, label in enumerate(used_labels, 1):
+            so_far(count, len(used_labels))
             of_label = labels == label
             residuals[of_label] = self.residuals(self.solve(is_used & ~of_label, near))[of_label]
         return residuals

@@ -22,7 +22,7 @@ TOO_SLOW = (
     f"over {IMPLAUSIBLE:.0f} times slower than expected: is the value in the unit of its metric "
     "(tpot_s and ttft_s are seconds), and are chip, model and batch right?"
 )
-_CLASSES = dict.fromkeys(("apple", "unified"), "Apple and unified") | {"npu": "NPU", "tpu": "TPU"}
+_CLASSES = dict.fromkeys(("apple", "unified"), "unified memory") | {"npu": "NPU", "tpu": "TPU"}
 SRAM = "SRAM machines"
 """The class of machines whose engines are set from few published speeds."""
 PHASES: dict[str, Phase] = {

@@ -1,4 +1,4 @@
-"""Agents: chains of steps that may fail, retries until success, and the value of speed."""
+"""Agents: multi-step chains that may fail, retries until success, and the value of speed."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
-    r"""Compute the probability that every step of a chain is right. [1]
+    r"""Compute the probability that all steps of a chain are correct. [1]
 
     .. math:: P = p^n
 
-    accuracy : the probability that a step is right, :math:`p` [1]
+    accuracy : the probability that a step is correct, :math:`p` [1]
     steps : the number of steps, :math:`n` [1]
 
-    Steps fail independently. Source: Feller, "Probability theory," vol. 1, ch. V.
+    Steps are assumed to fail independently. Source: Feller, "Probability theory," vol. 1, ch. V.
 
     >>> round(float(chain_success(accuracy=0.9, steps=10)), 4)
     0.3487
@@ -22,35 +22,35 @@ def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
 
 
 def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
-    r"""Compute the mean number of tries until success or until the limit on tries. [1]
+    r"""Compute the mean number of tries until the first success or the retry limit. [1]
 
     .. math:: m = \frac{1 - (1 - p)^t}{p}
 
-    accuracy : the probability that a try is right, :math:`p` [1]
+    accuracy : the probability that a try is correct, :math:`p` [1]
     tries : the maximum number of tries, :math:`t`, or infinity for no limit [1]
 
-    The result is infinite if the tries never end. Source: Feller, "Probability theory," vol. 1,
-    sec. VI.8.
+    The result is infinite if no try can succeed and there is no limit. Source: Feller, "Probability
+    theory," vol. 1, sec. VI.8.
 
     >>> float(expected_tries(accuracy=0.5, tries=2))
     1.5
     """
     right, limit = np.broadcast_arrays(floats(accuracy), floats(tries))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # expm1 and log1p: a small probability must not be lost in the rounding of 1 - p.
+        # expm1 and log1p keep small probabilities from being lost when 1 - p is rounded.
         mean = -np.expm1(limit * np.log1p(-right)) / right
     return np.where(right > 0.0, mean, limit)
 
 
 def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
-    r"""Compute the mean time, or price, of attempts until the first success. [s]
+    r"""Compute the mean time, or cost, of repeated attempts until the first success. [s]
 
     .. math:: \bar{T} = t / P
 
-    attempt : the time or price of an attempt, :math:`t` [s]
+    attempt : the time or cost of an attempt, :math:`t` [s]
     success : the probability that an attempt succeeds, :math:`P` [1]
 
-    Detecting a failure costs nothing. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
+    Detecting a failure is free. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
     >>> float(time_to_success(attempt=10.0, success=0.5))
     20.0
@@ -77,11 +77,11 @@ def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
 
 
 def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
-    r"""Infer the fraction of time that a part takes from the speed-up of the whole. [1]
+    r"""Infer the fraction of time spent in a part from the speed-up of the whole task. [1]
 
     .. math:: f = \frac{1 - 1/S}{1 - 1/s}
 
-    overall : the speed-up of the whole, :math:`S` [1]
+    overall : the speed-up of the whole task, :math:`S` [1]
     speedup : the speed-up of the part, :math:`s` [1]
 
     Source: Amdahl, AFIPS 1967; solved for f.
@@ -93,14 +93,14 @@ def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
 
 
 def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: ArrayLike) -> Array:
-    r"""Compute the time of one turn: the wait before tokens stream, and the stream. [s]
+    r"""Compute the time of one conversation turn: the wait for the first token plus streaming. [s]
 
     .. math:: T = W + t_0 + n / v
 
     wait : the wait for a slot plus the network round trip, :math:`W` [s]
     lead : the prefill time before tokens stream, :math:`t_0` [s]
     tokens : the number of streamed tokens, :math:`n` [1]
-    speed : the tokens per second, :math:`v` [1/s]
+    speed : the streaming speed in tokens per second, :math:`v` [1/s]
 
     Source: DistServe, arXiv:2401.09670, sec. 2.
 
@@ -111,11 +111,11 @@ def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: Arr
 
 
 def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) -> Array:
-    r"""Count the tokens that stream before a gap in a conversation ends. [1]
+    r"""Count the tokens that can stream during a pause in a conversation. [1]
 
     .. math:: n = \max(w - t_0, 0) \, v
 
-    window : the length of the gap, :math:`w` [s]
+    window : the length of the pause, :math:`w` [s]
     lead : the time to first token plus the network round trip, :math:`t_0` [s]
     speed : the tokens per second, :math:`v` [1/s]
 
@@ -128,12 +128,12 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
 
 
 def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
-    r"""Count the parallel sessions that keep a user busy without any waiting. [1]
+    r"""Count the parallel sessions that keep a user busy without waiting. [1]
 
     .. math:: N = \frac{R + Z}{Z}
 
-    response : the time that a session works without the user, :math:`R` [s]
-    think : the time that the user then spends on it, :math:`Z` [s]
+    response : the time that a session runs without user input, :math:`R` [s]
+    think : the time that the user then spends on the session, :math:`Z` [s]
 
     With more sessions, faster answers do not help. Source: Little, Operations Research 9(3), 1961.
 
@@ -144,12 +144,12 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
 
 
 def attended_time(*, response: ArrayLike, patience: ArrayLike, return_cost: ArrayLike) -> Array:
-    r"""Compute the time that an answer costs a user who turns to other work after a while. [s]
+    r"""Compute the time an answer costs a user who switches to other work after a while. [s]
 
     .. math:: W = R \; (R \le w), \qquad W = w + c \; (R > w)
 
     response : the time until the answer, :math:`R` [s]
-    patience : the wait after which the user turns to other work, :math:`w` [s]
+    patience : the wait after which the user switches to other work, :math:`w` [s]
     return_cost : the time lost when returning to the answer, :math:`c` [s]
 
     Source: Mark et al., "The cost of interrupted work," CHI 2008, doi:10.1145/1357054.1357072.

@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
-    r"""Compute the break-even time to fix a mistake, relative to that of a slow answer. [1]
+    r"""Compute the break-even time to fix a mistake, relative to the time of a slow answer. [1]
 
     .. math:: \frac{t_m}{t} = \frac{1 - 1/s}{\Delta e}
 
@@ -24,7 +24,7 @@ def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
 def break_even_check(
     *, attempt: ArrayLike, success: ArrayLike, other: ArrayLike, other_success: ArrayLike
 ) -> Array:
-    r"""Compute the time to check an attempt at which two options tie per success. [s]
+    r"""Compute the checking time at which two options take equally long per success. [s]
 
     .. math:: \frac{t + v}{P} = \frac{t' + v}{P'} \;\Rightarrow\; v = \frac{t P' - t' P}{P - P'}
 
@@ -33,8 +33,8 @@ def break_even_check(
     other : the duration of an attempt of the faster option, :math:`t'` [s]
     other_success : the success probability of that option, :math:`P'` [1]
 
-    If checks take less time, the faster option wins. Source: Feller, "Probability theory," vol. 1,
-    sec. VI.8.
+    If checking takes less time than this, the faster option wins. Source: Feller, "Probability
+    theory," vol. 1, sec. VI.8.
 
     >>> float(break_even_check(attempt=10.0, success=1.0, other=1.0, other_success=0.5))
     8.0

@@ -6,16 +6,16 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def state_block_tokens(*, state: ArrayLike, token: ArrayLike, alignment: ArrayLike) -> Array:
-    r"""Count the tokens of an attention block whose page also holds a recurrent state. [1]
+    r"""Count the tokens in an attention block whose page must also fit a recurrent state. [1]
 
     .. math:: b = a \lceil s / (a \, t) \rceil
 
-    state : recurrent state of a layer, :math:`s` [byte]
-    token : cache of a token in an attention layer, :math:`t` [byte]
-    alignment : multiple of tokens that kernels require for a block, :math:`a` [1]
+    state : the recurrent state of a layer, :math:`s` [byte]
+    token : the cache per token in an attention layer, :math:`t` [byte]
+    alignment : the block size must be a multiple of this number of tokens, :math:`a` [1]
 
-    Source: vLLM 0.27, vllm/platforms/interface.py, _align_hybrid_block_size: 784 tokens for
-    Qwen3.5 27B with a cache at 16 bits.
+    Source: vLLM 0.27, vllm/platforms/interface.py, _align_hybrid_block_size: 784 tokens for Qwen3.5
+    27B with a 16-bit cache.
 
     >>> float(state_block_tokens(state=3_207_168, token=4096, alignment=16))
     784.0
@@ -25,7 +25,7 @@ def state_block_tokens(*, state: ArrayLike, token: ArrayLike, alignment: ArrayLi
 
 
 def group_layers(*, fewest: ArrayLike, most: ArrayLike) -> Array:
-    r"""Compute the number of layers in a group, which share a block table. [1]
+    r"""Compute the number of layers in a group that shares a block table. [1]
 
     .. math:: g = l \quad (l < 1.5 \, k), \quad \text{else} \quad k
 
@@ -49,11 +49,11 @@ def window_blocks(
 
     tokens : the tokens of the sequence, :math:`T` [1]
     window : the tokens in the window, :math:`w` [1]
-    step : the tokens that steps in flight add before any is freed, :math:`q` [1]
+    step : the tokens added by steps in flight before any block is freed, :math:`q` [1]
     block : the tokens per block, :math:`b` [1]
 
-    Source: vLLM 0.27, vllm/v1/kv_cache_interface.py, SlidingWindowSpec: a window may begin inside
-    a block.
+    Source: vLLM 0.27, vllm/v1/kv_cache_interface.py, SlidingWindowSpec: a window may start in the
+    middle of a block.
 
     >>> float(window_blocks(tokens=8192, window=128, step=1, block=16))
     9.0

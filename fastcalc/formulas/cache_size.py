@@ -25,16 +25,16 @@ def whole_blocks(*, tokens: ArrayLike, block: ArrayLike) -> Array:
 def cached_tokens(
     *, available: ArrayLike, sequence: ArrayLike, tokens: ArrayLike, block: ArrayLike
 ) -> Array:
-    r"""Count the tokens that a cache of whole blocks holds for sequences of equal length. [1]
+    r"""Count the tokens that fit in a block-based cache if all sequences have equal length. [1]
 
     .. math:: T = \lfloor K \, t / (m \, b) \rfloor \, b
 
-    available : the memory for caches, :math:`K`, treated as 0 if negative [byte]
-    sequence : the cache of a sequence, :math:`m` [byte]
-    tokens : the tokens of that sequence, rounded up to whole blocks, :math:`t` [1]
+    available : the memory for caches, :math:`K`, clipped at 0 [byte]
+    sequence : the cache size of one sequence, :math:`m` [byte]
+    tokens : the tokens of one sequence, rounded up to whole blocks, :math:`t` [1]
     block : the tokens per block, :math:`b` [1]
 
-    If every token needs the same memory, the capacity does not depend on the length.
+    If every token needs the same amount of memory, the sequence length does not matter.
 
     Source: vLLM 0.11, vllm/v1/core/kv_cache_utils.py, get_num_blocks and
     get_max_concurrency_for_kv_cache_config; Mistral Small 3.2 logged 28.2 GiB and 184,832 tokens.

@@ -1,4 +1,4 @@
-"""Choice among several answers by a perfect judge, a majority vote, or a fallible judge."""
+"""Selection among several answers: by a perfect judge, a majority vote, or a fallible judge."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
-    r"""Compute the probability that at least one of n answers is right (pass@n). [1]
+    r"""Compute the probability that at least one of n answers is correct (pass@n). [1]
 
     .. math:: P = 1 - (1 - p)^n
 
-    accuracy : the probability that an answer is right, :math:`p` [1]
+    accuracy : the probability that an answer is correct, :math:`p` [1]
     samples : the number of independent answers, :math:`n` [1]
 
     Source: Chen et al., arXiv:2107.03374, sec. 2.1 (pass@k).
@@ -19,22 +19,22 @@ def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
     0.928
     """
     with np.errstate(divide="ignore"):
-        # expm1 and log1p: a small probability must not be lost in the rounding of 1 - p.
+        # expm1 and log1p keep small probabilities from being lost when 1 - p is rounded.
         return -np.expm1(samples * np.log1p(-floats(accuracy)))
 
 
 def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
-    r"""Compute the probability that most of n answers are right, with ties decided at random. [1]
+    r"""Compute the probability that most of n answers are correct, with random tie-breaking. [1]
 
     .. math::
         P = \sum_{k > n/2} \binom{n}{k} p^k (1 - p)^{n - k}
             + \tfrac{1}{2} [n \text{ even}] \binom{n}{n/2} p^{n/2} (1 - p)^{n/2}
 
-    accuracy : the probability that an answer is right, :math:`p` [1]
+    accuracy : the probability that an answer is correct, :math:`p` [1]
     samples : the number of independent answers, an integer, :math:`n` [1]
 
-    All wrong answers count as equal, which is the worst case. Source: Condorcet's jury theorem,
-    1785.
+    All wrong answers are assumed to agree, which is the worst case. Source: Condorcet's jury
+    theorem, 1785.
 
     >>> round(float(majority(accuracy=0.584, samples=3)), 3)
     0.625
@@ -59,15 +59,15 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
 
 
 def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Array:
-    r"""Compute the probability that a fallible judge picks a right answer among n. [1]
+    r"""Compute the probability that a fallible judge picks a correct answer among n. [1]
 
     .. math::
         P = \left(1 - (1 - a)^n\right) \frac{p j}{a} + (1 - a)^{n - 1} p (1 - j),
         \quad a = p j + (1 - p)(1 - j)
 
-    accuracy : the probability that an answer is right, :math:`p` [1]
+    accuracy : the probability that an answer is correct, :math:`p` [1]
     samples : the number of independent answers, :math:`n` [1]
-    judge : the probability that the judge is right about an answer, :math:`j` [1]
+    judge : the probability that the judge assesses an answer correctly, :math:`j` [1]
 
     The judge picks among the answers that it accepts, or among all if it accepts none. Source:
     Bayes' theorem.

@@ -49,11 +49,11 @@ def latent_attention_matrices(
     heads : heads, :math:`H` [1]
     q_rank : rank of the query bottleneck, :math:`q`, or 0 for none [1]
     kv_rank : rank of the cached latent, :math:`c` [1]
-    nope_dim : elements of a head without position, :math:`n` [1]
+    nope_dim : non-rotary elements per head, :math:`n` [1]
     rope_dim : rotary elements, shared by all heads, :math:`r` [1]
     value_dim : elements of a value head, :math:`v` [1]
 
-    Without the bottleneck the query takes :math:`h H (n + r)`. Source: DeepSeek-V2,
+    Without the bottleneck, the query projection has :math:`h H (n + r)`. Source: DeepSeek-V2,
     arXiv:2405.04434, sec. 2.1 and appendix C.
 
     >>> float(latent_attention_matrices(hidden=7168, heads=128, q_rank=1536, kv_rank=512,
@@ -68,13 +68,13 @@ def latent_attention_matrices(
 
 
 def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) -> Array:
-    r"""Count the weights of a feed-forward network or of one expert. [1]
+    r"""Count the weights of a feed-forward network or of a single expert. [1]
 
     .. math:: P = m \, h \, f
 
     hidden : width of its input and output, :math:`h` [1]
     width : inner width, :math:`f` [1]
-    matrices : 3 with a gate (SwiGLU), 2 without, :math:`m` [1]
+    matrices : 3 with a gate (SwiGLU), 2 without one, :math:`m` [1]
 
     Source: Shazeer, "GLU variants improve transformer," arXiv:2002.05202, sec. 2.
 
@@ -124,7 +124,7 @@ def linear_flops(*, parameters: ArrayLike) -> Array:
 
     .. math:: F = 2 P
 
-    parameters : parameters that the token is multiplied with, :math:`P` [1]
+    parameters : the parameters that each token is multiplied by, :math:`P` [1]
 
     Source: Kaplan et al., arXiv:2001.08361, sec. 2.1.
 

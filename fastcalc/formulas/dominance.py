@@ -1,24 +1,23 @@
-"""Pareto-optimal choices in gain and cost."""
+"""Pareto-optimal choices with respect to gain and cost."""
 
 import numpy as np
 
 from fastcalc.formulas.types import ArrayLike, Bools
 
 _BITS = 36
-"""The significant bits of a mantissa: numbers that differ by less than about 1e-11 are equal.
-[1]"""
+"""The mantissa bits compared: numbers that differ by less than about 1e-11 are equal. [1]"""
 
 
 def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
-    r"""Check whether each choice is Pareto-optimal, in the shape of the gains. [1]
+    r"""Return a mask of the Pareto-optimal choices, in the shape of the gains. [1]
 
     .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
 
     gain : the value to maximize, for each choice [1]
     cost : the value to minimize, in the same shape [1]
 
-    Of choices that are equal except for rounding, only the first is kept. Choices with NaN are
-    dropped. Source: Kung, Luccio and Preparata, "On finding the maxima of a set of vectors,"
+    If choices are equal up to rounding, only the first is kept. Choices with NaN are never
+    selected. Source: Kung, Luccio and Preparata, "On finding the maxima of a set of vectors,"
     Journal of the ACM 22(4), 1975.
 
     >>> undominated(gain=[10, 20, 15, 20], cost=[1, 3, 4, 3]).tolist()
@@ -26,7 +25,7 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     """
     shape = np.shape(gain)
     mantissas, exponents = np.frexp(np.array([np.ravel(gain), np.ravel(cost)], float))
-    # Fewer digits, so that two computations of one number agree.
+    # Round, so that two computations of the same number agree.
     gains, costs = np.ldexp(np.round(np.ldexp(mantissas, _BITS)), exponents - _BITS)
     order = np.lexsort((np.arange(gains.size), costs, -gains))
     order = order[(np.isfinite(gains) & np.isfinite(costs))[order]]

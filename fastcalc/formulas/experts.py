@@ -53,7 +53,7 @@ def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
     ranks : the number of ranks that hold different experts, :math:`N` [1]
     experts : the number of experts in a layer, :math:`E` [1]
 
-    The relative spread of a sum over :math:`E/N` experts falls with their square root. The largest
+    The relative spread of the load of :math:`E/N` experts falls with its square root. The largest
     of :math:`N` sums lies :math:`\sqrt{2 \ln N}` such spreads above the mean. Source: Cramer,
     "Mathematical methods of statistics," sec. 28.6 (extremes of normal samples).
 

@@ -1,4 +1,4 @@
-"""Requests in flight on a replica as a birth-death process of arrivals and departures."""
+"""Requests in flight on a replica, modeled as a birth-death process."""
 
 import numpy as np
 
@@ -15,17 +15,17 @@ _MORE = 1.0 + 1e-6  # factor by which one rate must exceed another
 def found_by_arrivals(
     *, arrivals: Floats, served: Floats, slots: int = 0, spread: float = 1.0
 ) -> Floats:
-    r"""Compute the distribution of requests in flight that an arriving request finds. [1]
+    r"""Compute the distribution of requests in flight seen by an arriving request. [1]
 
     .. math:: p_k \propto \prod_{j=1}^{k} \left(e^{c} \lambda_{j-1} / \mu_j\right)^{1 / s},
         \quad a_k \propto \lambda_k p_k
 
     arrivals : the arrival rate with 0, 1, ... in flight, one element more than ``served`` [1/s]
     served : the departure rate with 1, 2, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
-    slots : the number in flight up to which the spread applies; further requests queue [1]
+    slots : the number in flight up to which the spread applies; additional requests queue [1]
     spread : the variance relative to that of a birth-death process, :math:`s` [1]
 
-    With a spread above 1, the mean is shifted by :math:`c`, so that departures equal arrivals.
+    With a spread above 1, :math:`c` shifts the mean so that departures match arrivals.
 
     Source: M. Harchol-Balter, "Performance modeling," 2013, sec. 13.4, for a spread of 1, which is
     a birth-death process; other spreads are our own.
@@ -51,23 +51,23 @@ def found_by_arrivals(
 
 
 def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
-    r"""Compute the variance of requests in flight relative to a birth-death process. [1]
+    r"""Compute the variance of requests in flight, relative to a birth-death process. [1]
 
     .. math:: s = (1 - p) \left(1 + o \left((1 - p)^{-2} - 1\right)\right)
 
     prompts : the fraction of time spent on prefill, :math:`p` [1]
-    overlap : the mean of the shorter of two outputs over the mean output, :math:`o` [1]
+    overlap : the mean shorter of two output lengths over the mean output length, :math:`o` [1]
 
-    The result is at least 1. A prompt lengthens its step, so that more requests arrive during it,
-    whose prompts do the same. Arrivals excite themselves, and their count per step has 1 / (1 -
-    p)^2 times the variance of a Poisson count. A cluster stays in flight as long as its outputs
-    overlap. A birth-death process, in which all requests share the prefill time like a processor,
-    has 1 / (1 - p).
+    The result is at least 1. A prompt lengthens its step, so more requests arrive during that step,
+    whose prompts do the same. Arrivals thus excite themselves, and the variance of their count per
+    step is 1 / (1 - p)^2 times that of a Poisson count. A cluster stays in flight as long as its
+    outputs overlap. A birth-death process, in which all requests share the prefill time as in
+    processor sharing, has a factor of 1 / (1 - p).
 
     Source: A. G. Hawkes, D. Oakes, "A cluster process representation of a self-exciting process,"
-    Journal of Applied Probability 11, 1974, for the count; the overlap is our own.
+    Journal of Applied Probability 11, 1974, for the count; the overlap term is ours.
 
-    Equal output lengths, with prefill half of the time:
+    Equal output lengths, with half of the time spent on prefill:
 
     >>> float(clustered_spread(prompts=0.5, overlap=1.0))
     2.0
@@ -77,7 +77,7 @@ def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
 
 
 def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats | None:
-    r"""Compute the arrival rate of closed-loop users for each number of requests in flight. [1/s]
+    r"""Compute the arrival rate from closed-loop users for each number of requests in flight. [1/s]
 
     .. math:: \lambda_k = (N - k) \theta, \quad \sum_k p_k \lambda_k = \lambda
 
@@ -85,9 +85,9 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
     rate : the request rate of all users, :math:`\lambda` [1/s]
     served : the departure rate with 1, 2, ... in flight, up to the number of users [1/s]
 
-    The equation is solved for :math:`\theta`, the rate of a thinking user. The result is None if
-    the users cannot reach the request rate even without think time. Source: Harchol-Balter,
-    "Performance modeling," 2013, ch. 13 (a finite number of sources).
+    The equation is solved for :math:`\theta`, the request rate of a user who is thinking. The
+    result is None if the users cannot reach the request rate even without think time. Source:
+    Harchol-Balter, "Performance modeling," 2013, ch. 13 (a finite number of sources).
 
     Two users, a service time of one second and a mean think time of one second: 0.8 1/s.
 
@@ -112,7 +112,7 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
 
 
 def _steps(arrivals: Floats, served: Floats) -> Floats:
-    """Compute log-ratios of the probabilities of successive numbers in flight. [1]"""
+    """Compute log-ratios of the probabilities of successive in-flight counts. [1]"""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(arrivals[:-1] / served))
 

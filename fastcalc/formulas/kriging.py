@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def correlation(*, distance: ArrayLike, constant: ArrayLike) -> Array:
-    r"""Compute the correlation of the errors at two points. [1]
+    r"""Compute the correlation between prediction errors at two points. [1]
 
     .. math:: k(r) = c + (1 - c) \left(1 + \sqrt{3} r\right) e^{-\sqrt{3} r}
 

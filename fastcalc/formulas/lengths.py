@@ -26,14 +26,14 @@ def normal_quantile(*, share: ArrayLike) -> Array:
 
 
 def lognormal_sigma(*, mean: ArrayLike, deviation: ArrayLike) -> Array:
-    r"""Convert mean and deviation into the sigma of a lognormal distribution. [1]
+    r"""Convert a mean and standard deviation into the sigma of a lognormal distribution. [1]
 
     .. math:: \sigma = \sqrt{\ln\left(1 + s^2 / m^2\right)}
 
     mean : the mean of the lengths, :math:`m` [1]
     deviation : the standard deviation of the lengths, :math:`s` [1]
 
-    The mean of the logarithms is then :math:`\ln m - \sigma^2 / 2`. Source: N. L. Johnson, S. Kotz,
+    The logarithms then have the mean :math:`\ln m - \sigma^2 / 2`. Source: N. L. Johnson, S. Kotz,
     N. Balakrishnan, "Continuous univariate distributions 1," 1994, ch. 14.
 
     >>> float(lognormal_sigma(mean=1.0, deviation=0.0))

@@ -1,4 +1,4 @@
-"""Parameters and memory traffic of layers with a state of fixed size instead of a cache."""
+"""Parameters and memory traffic of layers with a fixed-size state instead of a cache."""
 
 import numpy as np
 
@@ -43,10 +43,10 @@ def kda_matrices(
     key_width : heads times key dimension, :math:`k` [1]
     value_width : heads times value dimension, :math:`v` [1]
     heads : heads, :math:`H` [1]
-    decay_rank : rank of the decay, :math:`r`: the dimension of a head [1]
+    decay_rank : rank of the decay projection, :math:`r`: the head dimension [1]
     gate_rank : rank of the output gate, :math:`g`, or 0 for full rank [1]
 
-    With full rank the gate has :math:`h v` parameters. Source: Kimi Linear, arXiv:2510.26692.
+    At full rank, the gate has :math:`h v` parameters. Source: Kimi Linear, arXiv:2510.26692.
 
     >>> float(kda_matrices(hidden=2304, key_width=4096, value_width=4096, heads=32,
     ...              decay_rank=128, gate_rank=128))
@@ -143,14 +143,14 @@ def delta_rule_traffic(
     heads : value heads, :math:`b` [1]
     key_dim : key dimension; :math:`w` is the key dimension times the value heads [1]
 
-    Chunks have :math:`C = 64` tokens. At 16 bits, with each tensor written once and read once: the
-    convolution of queries, keys and values, their rearrangement and norms (24 k + 8 v); products of
-    keys in a chunk at 32 bits, their inverse and its products (4 k + 4 v + 2 w + 12 C b); the
-    state of each chunk and new values (2 k + 4 v + 2 w); outputs (4 k + 4 v); and the gated norm
-    (6 v). Source: kernels of flash-linear-attention that vLLM and SGLang run (chunk_delta_h,
+    Chunks have :math:`C = 64` tokens. The terms, at 16 bits with each tensor written once and read
+    once, are: convolving queries, keys and values, rearranging and normalizing them (24 k + 8 v);
+    32-bit products of keys within a chunk, their inverse and its products (4 k + 4 v + 2 w + 12 C
+    b); the state of each chunk and new values (2 k + 4 v + 2 w); outputs (4 k + 4 v); and the gated
+    norm (6 v). Source: kernels of flash-linear-attention that vLLM and SGLang run (chunk_delta_h,
     chunk_o, chunk_scaled_dot_kkt, solve_tril, wy_fast); S. Yang et al., arXiv:2412.06464, sec. 3.3.
 
-    Qwen3.5 27B, 16 key heads and 48 value heads 128 wide:
+    Qwen3.5 27B, which has 16 key heads and 48 value heads with 128 dimensions each:
 
     >>> float(delta_rule_traffic(key_width=2048, value_width=6144, heads=48, key_dim=128)) / 1e3
     339.968
@@ -162,7 +162,7 @@ def delta_rule_traffic(
 
 
 CHUNK = 64.0
-"""The tokens per chunk of the delta rule in flash-linear-attention."""
+"""The number of tokens per delta-rule chunk in flash-linear-attention."""
 
 
 def state_space_traffic(*, groups: ArrayLike, state_size: ArrayLike, inner: ArrayLike) -> Array:
@@ -174,8 +174,8 @@ def state_space_traffic(*, groups: ArrayLike, state_size: ArrayLike, inner: Arra
     state_size : the state size of a group, :math:`n` [1]
     inner : heads times head dimension, :math:`w` [1]
 
-    Chunks have :math:`C = 256` tokens; states and products in a chunk have 32 bits. Source: T. Dao
-    and A. Gu, arXiv:2405.21060, sec. 6; kernels of mamba_ssm that vLLM runs (chunk_state,
+    Chunks have :math:`C = 256` tokens; states and products within a chunk use 32 bits. Source: T.
+    Dao and A. Gu, arXiv:2405.21060, sec. 6; kernels of mamba_ssm that vLLM runs (chunk_state,
     state_passing, bmm_chunk, chunk_scan).
 
     >>> float(state_space_traffic(groups=8, state_size=128, inner=4096))

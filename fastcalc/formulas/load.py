@@ -79,9 +79,8 @@ def variance_in_window(*, window: ArrayLike) -> Array:
 
     window : the ratio of window length to the time that each request is in flight, :math:`w` [1]
 
-    Requests with equal durations overlap for the rest of both, so that the correlation falls
-    linearly to 0 (M/D/infinity). Source: D. R. Cox, "Renewal theory," 1962; the integral of that
-    correlation is our own.
+    All requests have the same duration, so their correlation falls linearly to 0 (M/D/infinity).
+    Source: D. R. Cox, "Renewal theory," 1962; the integral of that correlation is our own.
 
     >>> float(variance_in_window(window=1.5))
     0.5185185185185185

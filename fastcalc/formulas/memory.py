@@ -6,16 +6,16 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike) -> Array:
-    r"""Count the tokens that a layer attends to, averaged over uniformly spread contexts. [1]
+    r"""Count the tokens that a layer attends to, averaged over a uniform range of contexts. [1]
 
     .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h),
         \quad \text{else} \min(T, w)
 
     context : the mean context, :math:`T` [1]
     spread : the half-width of the range of contexts, :math:`h` [1]
-    window : the tokens in the layer's window, :math:`w`, or infinity for all [1]
+    window : the tokens in the layer's window, :math:`w`, or infinity without a window [1]
 
-    A context grows while a request decodes. Source: Jensen's inequality, Acta Mathematica 30, 1906.
+    Contexts grow during decode. Source: Jensen's inequality, Acta Mathematica 30, 1906.
 
     >>> float(attended_tokens(context=100, spread=100, window=100))
     75.0
@@ -35,7 +35,7 @@ def cache_bytes_per_layer(
     .. math:: M = e \, T \, b
 
     elements : the elements per token, :math:`e`: keys and values of all heads, or a latent [1]
-    tokens : the tokens that the layer keeps, :math:`T` [1]
+    tokens : the tokens kept by the layer, :math:`T` [1]
     bytes_per_element : the width of a cached element, :math:`b` [byte]
 
     Source: PagedAttention, arXiv:2309.06180, sec. 3: OPT-13B keeps 800 KiB per token.
@@ -47,12 +47,12 @@ def cache_bytes_per_layer(
 
 
 def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: ArrayLike) -> Array:
-    r"""Compute the number of sequences whose caches fit in memory next to the weights. [1]
+    r"""Compute the number of sequences whose caches fit in the memory left by the weights. [1]
 
     .. math:: B = \lfloor (C - W) / M \rfloor
 
     usable : the memory that the engine may use, :math:`C` [byte]
-    weights : the weights held there, :math:`W` [byte]
+    weights : the weights stored there, :math:`W` [byte]
     cache_per_sequence : the cache of one sequence at its maximum length, :math:`M` [byte]
 
     The result is an integer: 0 if nothing fits, and very large for models without a cache. Source:
@@ -66,11 +66,11 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
 
 
 def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Array:
-    r"""Count the chips that together hold a number of bytes, or infinity if none is usable. [1]
+    r"""Count the chips needed to store a number of bytes, or infinity without usable memory. [1]
 
     .. math:: N = \lceil W / C \rceil
 
-    needed : the number of bytes to hold, :math:`W` [byte]
+    needed : the number of bytes to store, :math:`W` [byte]
     usable_per_chip : the memory of a chip that the engine may use, :math:`C` [byte]
 
     Source: "Introducing Cerebras Inference," cerebras.ai, 2024 (70B at 16 bits on four wafers).
@@ -85,11 +85,11 @@ def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Arra
 def chips_for_whole_layers(
     *, layers: ArrayLike, layer_bytes: ArrayLike, usable_per_chip: ArrayLike
 ) -> Array:
-    r"""Count the chips that hold unsplit layers, or infinity if one layer is too large. [1]
+    r"""Count the chips needed if layers are not split, or infinity if one layer is too large. [1]
 
     .. math:: N = \lceil L / \lfloor C / m \rfloor \rceil
 
-    layers : the number of layers, counting embedding and head by their size, :math:`L` [1]
+    layers : the number of layers, embedding and head counted by their size, :math:`L` [1]
     layer_bytes : the weights and cache of the largest layer, :math:`m` [byte]
     usable_per_chip : the memory of a chip that the engine may use, :math:`C` [byte]
 

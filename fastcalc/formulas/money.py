@@ -26,7 +26,7 @@ def ownership_per_hour(
     site_factor : the ratio of site power to machine power (PUE), :math:`u` [1]
     energy_price : the price per kilowatt hour, :math:`e` [USD/kWh]
 
-    Interest, staff and building are not included. Source: Barroso et al., "The datacenter as a
+    Interest, staff and buildings are not included. Source: Barroso et al., "The datacenter as a
     computer," 2018, ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
 
     >>> float(ownership_per_hour(purchase=35040, years=4, power=1e3, site_factor=1, energy_price=1))
@@ -71,7 +71,7 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
 
 
 def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
-    r"""Compute the factor by which the batch is smaller at a cost multiple and speed-up. [1]
+    r"""Compute the batch size reduction implied by a higher price and a higher speed. [1]
 
     .. math:: \frac{B_s}{B_f} = \kappa \sigma
 
@@ -87,12 +87,12 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
 
 
 def share_beyond(*, usage: ArrayLike, included: ArrayLike) -> Array:
-    r"""Compute the fraction of usage that a flat price does not include. [1]
+    r"""Compute the fraction of usage that exceeds the allowance of a flat price. [1]
 
     .. math:: s = \max(1 - Q / N, 0)
 
     usage : the units used in a period, :math:`N` [1]
-    included : the units that the flat price of the period includes, :math:`Q` [1]
+    included : the units included in the flat price for the period, :math:`Q` [1]
 
     Source: Oi, "A Disneyland dilemma: two-part tariffs for a Mickey Mouse monopoly," QJE 85(1),
     1971, doi:10.2307/1881841.
@@ -112,13 +112,13 @@ def api_request_usd(
     cached_price: ArrayLike,
     output_price: ArrayLike,
 ) -> Array:
-    r"""Compute the price of a request to an API with token prices. [USD]
+    r"""Compute the price of a request to an API that charges per token. [USD]
 
     .. math:: c = 10^{-6} \left( P (1 - h) \, p_i + P h \, p_c + O \, p_o \right)
 
     prompt : the input tokens, :math:`P` [1]
     output : the output tokens, :math:`O` [1]
-    prefix_hit : the fraction of the prompt that is found in the API's cache, :math:`h` [1]
+    prefix_hit : the fraction of the prompt found in the API's cache, :math:`h` [1]
     input_price : the price per million input tokens, :math:`p_i` [USD]
     cached_price : the price per million cached input tokens, :math:`p_c` [USD]
     output_price : the price per million output tokens, :math:`p_o` [USD]
@@ -136,14 +136,14 @@ def api_request_usd(
 
 
 def break_even_rate(*, usd_per_month: ArrayLike, usd_per_request: ArrayLike) -> Array:
-    r"""Compute the request rate at which owned machines and pay-per-use cost the same. [1/s]
+    r"""Compute the request rate at which dedicated machines and pay-per-use cost the same. [1/s]
 
     .. math:: \lambda^* = \frac{C}{730 \cdot 3600 \, c}
 
     usd_per_month : the price of the machines per month of 730 hours, :math:`C` [USD]
     usd_per_request : the price per request with pay-per-use, :math:`c` [USD]
 
-    At higher rates, machines are cheaper, up to their capacity. Source: Oi, "A Disneyland dilemma:
+    Above this rate, machines are cheaper, up to their capacity. Source: Oi, "A Disneyland dilemma:
     two-part tariffs for a Mickey Mouse monopoly," QJE 85(1), 1971, doi:10.2307/1881841.
 
     >>> float(break_even_rate(usd_per_month=2628.0, usd_per_request=0.001))

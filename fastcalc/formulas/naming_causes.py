@@ -1,4 +1,4 @@
-"""Bayesian comparison of a few causes that could explain residuals."""
+"""Bayesian comparison of possible causes of residuals."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 
 def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
-    r"""Compute the slowdown of a step if two of its components are slower. [1]
+    r"""Compute the slowdown of a step if two of its components slow down. [1]
 
     .. math:: f = f_1 + f_2 - 1
 
-    first : step with one component slower over the predicted step, :math:`f_1` [1]
-    second : step with the other component slower over the predicted step, :math:`f_2` [1]
+    first : the slowdown of the step if only one component is slower, :math:`f_1` [1]
+    second : the slowdown of the step if only the other component is slower, :math:`f_2` [1]
 
     A step is the sum of its components, so their additional times add up. Source: docs/method.md,
     where every time is a sum of components.
@@ -23,17 +23,17 @@ def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
 
 
 def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array:
-    r"""Compute the log density of residuals that share some errors. [1]
+    r"""Compute the log density of residuals with correlated errors. [1]
 
     .. math:: \ln p(r) = -\tfrac12 \left( r^\top C^{-1} r + \ln |C| + n \ln 2\pi \right), \quad
               C = \operatorname{diag}(\sigma^2) + G G^\top
 
     residuals : logarithms of measured over predicted time, points on the last axis, :math:`r` [1]
-    shared : effect of one standard deviation of each error, points by errors, :math:`G` [1]
+    shared : effect of one standard deviation of each shared error, points by errors, :math:`G` [1]
     noise : standard deviation of each point's independent error, :math:`\sigma` [1]
 
-    The inverse has one row per error (Woodbury's identity). Source: C. E. Rasmussen and
-    C. K. I. Williams, "Gaussian Processes for Machine Learning," MIT Press 2006, eqs.
+    By Woodbury's identity, the inverted matrix has one row per shared error. Source: C. E.
+    Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning," MIT Press 2006, eqs.
     2.30 and A.9.
 
     >>> float(log_likelihood(residuals=np.zeros(1), shared=np.zeros((1, 1)), noise=np.ones(1)))
@@ -49,14 +49,14 @@ def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array
 
 
 def log_mean(*, logs: Floats, weights: Floats) -> Array:
-    r"""Compute the logarithm of a weighted mean of numbers given as logarithms. [1]
+    r"""Compute the logarithm of a weighted mean of numbers whose logarithms are given. [1]
 
     .. math:: \ln \sum_i w_i e^{l_i}
 
-    logs : log-likelihoods over a grid of the unknowns, :math:`l` [1]
+    logs : log-likelihoods over a grid of parameter values, :math:`l` [1]
     weights : prior probability of each grid point, :math:`w` [1]
 
-    The evidence of a hypothesis is the mean of its likelihood over its prior. Source: D. J. C.
+    The evidence for a hypothesis is its likelihood averaged over the prior. Source: D. J. C.
     MacKay, "Information Theory, Inference, and Learning Algorithms," Cambridge 2003, ch. 28.
 
     >>> float(log_mean(logs=np.array([0.0, 0.0]), weights=np.array([0.5, 0.5])))
@@ -67,7 +67,7 @@ def log_mean(*, logs: Floats, weights: Floats) -> Array:
 
 
 def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
-    r"""Compute the posterior probability of each of several exclusive hypotheses. [1]
+    r"""Compute the posterior probabilities of mutually exclusive hypotheses. [1]
 
     .. math:: P_h = \frac{p_h e^{l_h}}{\sum_i p_i e^{l_i}}
 
@@ -84,16 +84,16 @@ def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
 
 
 def disagreement(*, predictions: Floats, weights: Floats) -> Array:
-    r"""Compute the probability-weighted spread of predictions between causes. [1]
+    r"""Compute how much the predictions of different causes disagree, weighted by probability. [1]
 
     .. math:: s = \sqrt{\sum_h P_h (v_h - \bar v)^2}
 
     predictions : the prediction of each cause for each candidate measurement, :math:`v` [1]
     weights : the probability of each cause, :math:`P` [1]
 
-    The candidate with the largest spread is the most informative measurement, if noise is equal
-    everywhere. Source: D. V. Lindley, "On a measure of the information provided by an experiment,"
-    Annals of Mathematical Statistics 27, 1956.
+    The candidate with the largest spread is the most informative measurement, if all measurements
+    are equally noisy. Source: D. V. Lindley, "On a measure of the information provided by an
+    experiment," Annals of Mathematical Statistics 27, 1956.
 
     >>> disagreement(predictions=np.array([[0.0, 1.0], [0.0, 3.0]]), weights=np.ones(2)).tolist()
     [0.0, 1.0]

@@ -1,4 +1,4 @@
-"""Collectives and hops between chips, each with a latency and a bandwidth term."""
+"""Collectives and hops between chips, with latency and bandwidth terms."""
 
 import numpy as np
 
@@ -8,16 +8,16 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 def shared_link(
     *, ranks: ArrayLike, domain: ArrayLike, is_mesh: ArrayLike, is_host: ArrayLike
 ) -> Array:
-    r"""Compute the fraction of its link that a rank gets while all ranks of its group send. [1]
+    r"""Compute the fraction of its link bandwidth that a rank gets while its whole group sends. [1]
 
     .. math:: s = 1, \quad \frac{N - 1}{D - 1}, \quad \left(\frac{2}{N}\right)^{1/3}
 
-    ranks : the number of ranks that send together, :math:`N` [1]
-    domain : the number of chips that the link joins, :math:`D` [1]
-    is_mesh : 1 if every two chips have their own link [1]
-    is_host : 1 if all links meet in the host [1]
+    ranks : the number of ranks that send at the same time, :math:`N` [1]
+    domain : the number of chips connected by the link, :math:`D` [1]
+    is_mesh : 1 if each pair of chips has a dedicated link [1]
+    is_host : 1 if all links go through the host [1]
 
-    The three cases are a switch, separate links to every rank of the group, and PCIe, on which all
+    The three cases are a switch, dedicated links to each rank of the group, and PCIe, where all
     ranks share the paths through the host. Source: kernel tables of NVIDIA aiconfigurator-core
     0.12.0 (RTX PRO 6000), https://github.com/ai-dynamo/aiconfigurator.
 
@@ -32,16 +32,16 @@ def shared_link(
 def all_reduce_shots(
     *, ranks: ArrayLike, message: ArrayLike, bandwidth: ArrayLike, latency: ArrayLike
 ) -> Array:
-    r"""Count the exchanges of the fastest all-reduce: 0 for one rank, otherwise 1 or 2. [1]
+    r"""Count the exchanges of the fastest all-reduce algorithm: 1 or 2, or 0 for a single rank. [1]
 
     .. math:: a + (N - 1) \frac{M}{\beta} \; \le \; 2 a + \frac{2 (N - 1)}{N} \frac{M}{\beta}
 
     ranks : the number of ranks that reduce together, :math:`N` [1]
-    message : the bytes that every rank holds before and after, :math:`M` [byte]
-    bandwidth : the one-way bandwidth out of a rank, :math:`\beta` [byte/s]
+    message : the bytes on each rank before and after, :math:`M` [byte]
+    bandwidth : the one-way bandwidth out of each rank, :math:`\beta` [byte/s]
     latency : the latency of one exchange, :math:`a` [s]
 
-    Small messages are sent whole to every rank; large messages are reduced in parts and gathered.
+    Small messages are sent whole to every rank; large ones are reduce-scattered and then gathered.
     Source: kernel tables of NVIDIA aiconfigurator-core 0.12.0, custom all-reduce,
     https://github.com/ai-dynamo/aiconfigurator.
 
@@ -59,8 +59,8 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
     .. math:: M' = \frac{2 (N - 1)}{N} M \quad \text{or} \quad (N - 1) M
 
     ranks : the number of ranks, :math:`N` [1]
-    message : the bytes that every rank holds before and after, :math:`M` [byte]
-    shots : 2 if parts are reduced and gathered, less if each rank sends to all at once [1]
+    message : the bytes on each rank before and after, :math:`M` [byte]
+    shots : 2 for reduce-scatter and gather, less if each rank sends to all others at once [1]
 
     Source: JAX scaling book, https://jax-ml.github.io/scaling-book/gpus/ (collectives).
 
@@ -72,7 +72,7 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
 
 
 def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayLike) -> Array:
-    r"""Count the bytes that tokens exchange with their experts on other ranks. [byte]
+    r"""Count the bytes exchanged between tokens and their experts on other ranks. [byte]
 
     .. math:: M = 3 \, n \, h \, r
 

@@ -1,4 +1,4 @@
-"""Layers in sequence, over stages of a pipeline or over regions of a wafer."""
+"""Layers in sequence, across pipeline stages or regions of a wafer."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -11,19 +11,19 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 def heaviest_stage(
     *, amounts: Sequence[ArrayLike], counts: Sequence[float], stages: ArrayLike, layers: ArrayLike
 ) -> Array:
-    r"""Compute the largest amount in one stage if layer types are spread evenly. [byte or s]
+    r"""Compute the largest amount per pipeline stage if layer types are spread evenly. [byte or s]
 
     .. math:: \max_n \sum_k n_k a_k, \quad \sum_k n_k \le N, \quad
         n_k \le \lceil c_k / S \rceil
 
-    amounts : the amount per layer of each type, :math:`a_k` [byte or s]
+    amounts : the amount per layer for each layer type, :math:`a_k` [byte or s]
     counts : the number of layers of each type, :math:`c_k` [1]
     stages : the number of stages, :math:`S` [1]
     layers : the number of layers in the stage, :math:`N` [1]
 
-    One more layer of any type only adds choices, so it never makes a stage lighter. The heaviest
-    types come first. By duality, that sum is the minimum of :math:`N \theta + \sum_k \lceil c_k / S
-    \rceil \max(a_k - \theta, 0)` over the :math:`a_k`. Source: G. B. Dantzig,
+    Adding a layer of any type only adds choices, so it never makes a stage lighter. Filling a stage
+    with the heaviest types first gives the maximum, by duality the minimum of :math:`N \theta +
+    \sum_k \lceil c_k / S \rceil \max(a_k - \theta, 0)` over the :math:`a_k`. Source: G. B. Dantzig,
     "Discrete-variable extremum problems," Operations Research 5, 1957 (the bounded knapsack).
 
     >>> float(heaviest_stage(amounts=[1.0, 5.0], counts=[3, 58], stages=8, layers=8))
@@ -49,20 +49,20 @@ def pipelined_step(
     streams: ArrayLike,
     overhead: ArrayLike = 0.0,
 ) -> Array:
-    r"""Compute the time between two tokens of a stream that passes through a pipeline. [s]
+    r"""Compute the time between two tokens of a sequence that passes through a pipeline. [s]
 
     .. math:: T = \max\left(t + t_h, \; \min(m, S) \, (t_s + t_o)\right)
 
-    pass_time : the time of one micro-batch through all stages, without hops, :math:`t` [s]
+    pass_time : the time of one micro-batch across all stages, without hops, :math:`t` [s]
     hops : the time of all hops between stages, :math:`t_h` [s]
     stages : the number of stages, :math:`S` [1]
-    slowest : the time of one micro-batch in the slowest stage, :math:`t_s` [s]
-    streams : the number of sequences that could be in different stages, :math:`m` [1]
-    overhead : the fixed time of every stage per micro-batch, :math:`t_o` [s]
+    slowest : the time of one micro-batch on the slowest stage, :math:`t_s` [s]
+    streams : the number of sequences that can be in different stages, :math:`m` [1]
+    overhead : the fixed time per micro-batch on every stage, :math:`t_o` [s]
 
     A token passes every stage and hop, and waits until the slowest stage has processed each
-    micro-batch in flight; a single micro-batch waits for no other's host work. Source: GPipe,
-    arXiv:1811.06965.
+    micro-batch in flight; a single micro-batch does not wait for the host work of others. Source:
+    GPipe, arXiv:1811.06965.
 
     >>> float(pipelined_step(pass_time=4.0, hops=0.5, stages=4, slowest=1.0, streams=1))
     4.5
@@ -73,21 +73,22 @@ def pipelined_step(
 
 
 REFERENCE_WIDTH = 4096.0
-"""The hidden width for which the floor of a region's layer is stated: Llama 3.1 8B."""
+"""The hidden width (of Llama 3.1 8B) to which the latency floor of a region's layer refers."""
 
 
 def region_floor(*, floor: ArrayLike, width: ArrayLike, exponent: ArrayLike) -> Array:
-    r"""Compute the latency floor of a layer in its own region, from the model's width. [s]
+    r"""Scale the latency floor of a layer in its own region to the model's width. [s]
 
     .. math:: t_0 = t_{4096} \left(\frac{h}{4096}\right)^p
 
-    floor : the floor of a model with width 4,096, :math:`t_{4096}` [s]
+    floor : the floor for a model of width 4,096, :math:`t_{4096}` [s]
     width : the hidden width, :math:`h` [1]
     exponent : :math:`p`, between 0.5 and 1 if links set the floor [1]
 
-    A hidden state is broadcast over the region's rows and summed over its columns. Hops along an
-    edge grow with the root of the region's cores, and elements on a link with the width. Source:
-    the two widths of "Introducing Cerebras Inference," cerebras.ai, 2024 (engines/cerebras.yaml).
+    A hidden state is broadcast over the region's rows and summed over its columns. The number of
+    hops grows with the square root of the region's cores, and the data per link with the width.
+    Source: the two widths of "Introducing Cerebras Inference," cerebras.ai, 2024
+    (engines/cerebras.yaml).
 
     >>> round(float(region_floor(floor=17e-6, width=8192, exponent=0.69)) * 1e6, 1)
     27.4
@@ -96,15 +97,15 @@ def region_floor(*, floor: ArrayLike, width: ArrayLike, exponent: ArrayLike) -> 
 
 
 def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike) -> Array:
-    r"""Compute the time between two tokens of a stream if each layer has its own region. [s]
+    r"""Compute the time between two tokens of a sequence if each layer has its own region. [s]
 
     .. math:: T = \max(L, B) \, t_l
 
     layers : the number of layers, :math:`L` [1]
-    layer_time : the time of one token in one region, :math:`t_l` [s]
+    layer_time : the time of one token in a region, :math:`t_l` [s]
     streams : the number of sequences decoded together, :math:`B` [1]
 
-    If there are more streams than layers, they queue. Source: "Introducing Cerebras Inference,"
+    Sequences queue if there are more of them than layers. Source: "Introducing Cerebras Inference,"
     cerebras.ai, 2024.
 
     >>> round(1 / float(spatial_step(layers=32, layer_time=17e-6, streams=1)))
@@ -114,11 +115,11 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
 
 
 def ring_hops(*, chips: ArrayLike) -> Array:
-    r"""Count a token's hops through all chips and back to the first, or 0 on one chip. [1]
+    r"""Count a token's hops through all chips and back to the first, or 0 for a single chip. [1]
 
     .. math:: n = W \text{ if } W > 1, \text{ else } 0
 
-    chips : the number of chips over which layers are pipelined, :math:`W` [1]
+    chips : the number of chips in the layer pipeline, :math:`W` [1]
 
     Source: a sampled token becomes the input of the first layer.
 
@@ -132,11 +133,11 @@ def ring_hops(*, chips: ArrayLike) -> Array:
 def regional_speed(
     *, tokens: ArrayLike, layers: ArrayLike, layer_time: ArrayLike, chips: ArrayLike, hop: ArrayLike
 ) -> Array:
-    r"""Compute the speed of one stream through layers in regions on several chips. [1/s]
+    r"""Compute the speed of one sequence through layers in regions across several chips. [1/s]
 
     .. math:: v = \frac{E}{L \tau + [W > 1] \, W h}
 
-    tokens : the number of tokens that a pass yields, :math:`E` [1]
+    tokens : the number of tokens produced by each pass, :math:`E` [1]
     layers : the number of layers, :math:`L` [1]
     layer_time : the time of one token in one layer's region, :math:`\tau` [s]
     chips : the number of chips in the pipeline, :math:`W`; a single chip has no hop [1]

@@ -1,4 +1,4 @@
-"""Half-width of the range around an expected speed, and error factor of a ratio of speeds."""
+"""Half-width of the range around a predicted speed, and the error of a ratio of speeds."""
 
 import numpy as np
 
@@ -6,17 +6,17 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def half_width(*, least: ArrayLike, fitted_share: ArrayLike) -> Array:
-    r"""Compute the half-width of the range around an expected speed, as a logarithm. [1]
+    r"""Compute the half-width of the range around a predicted speed, as a logarithm. [1]
 
     .. math:: h = h_0 (1 + u)
 
-    least : the half-width if data sheets account for all of the time, :math:`h_0` [1]
-    fitted_share : the fraction of the time in layers to which an engine was fitted, :math:`u` [1]
+    least : the half-width if data sheets explain all of the time, :math:`h_0` [1]
+    fitted_share : the fraction of time spent in components whose speed was fitted, :math:`u` [1]
 
-    Reads and products of dense weights and attention run near their printed rates. Experts, links,
-    launches and waits are fitted. A faster component lowers neither limit while :math:`h_0 < 1`: it
-    shortens the time by more than it widens the range. Source: 54 sources on which no engine was
-    fitted; doubling the width for fitted time has the best interval score (docs/method.md, Ranges).
+    Dense weights and attention run near their data-sheet rates; experts, links, launches and waits
+    are fitted. While :math:`h_0 < 1`, a faster component lowers neither end: it shortens the time
+    by more than it widens the range. Source: 54 sources on which no engine was fitted; doubling the
+    width for fitted time has the best interval score (docs/method.md, Ranges).
 
     >>> float(half_width(least=0.2, fitted_share=1.0))
     0.4
@@ -25,15 +25,15 @@ def half_width(*, least: ArrayLike, fitted_share: ArrayLike) -> Array:
 
 
 def factor_of_ratio(*, over: ArrayLike, under: ArrayLike) -> Array:
-    r"""Combine the error factors of numerator and denominator into that of their ratio. [1]
+    r"""Combine the error factors of a numerator and a denominator into that of their ratio. [1]
 
     .. math:: \ln f = \sqrt{\ln^2 f_a + \ln^2 f_b}
 
     over : the error factor of the numerator, :math:`f_a` [1]
     under : the error factor of the denominator in the opposite direction, :math:`f_b` [1]
 
-    Errors are independent and multiply, so the squares of their logarithms add. Source: JCGM
-    100:2008, "Guide to the expression of uncertainty in measurement," sec. 5.1.2.
+    Errors are assumed independent and multiplicative, so the squares of their logarithms add up.
+    Source: JCGM 100:2008, "Guide to the expression of uncertainty in measurement," sec. 5.1.2.
 
     >>> round(float(factor_of_ratio(over=2.0, under=1.0)), 3)
     2.0

@@ -1,10 +1,10 @@
-"""Recorder that turns formulas on numpy arrays into compiled functions of floats.
+"""Recorder that compiles formulas on numpy arrays into functions of plain floats.
 
-Numpy takes a microsecond per operation even for a single number, so formulas that are evaluated
-often for single numbers are recorded once. `Recorded` represents an argument: numpy passes it every
-operation (NEP 13 and 18), and the result of a formula is the graph of all operations. `function_of`
-drops duplicate and unused operations and compiles the rest into one function of floats. Formulas
-that branch on an argument's value cannot be recorded.
+Numpy takes about a microsecond per operation even for a single number, so formulas that are often
+evaluated for single numbers are recorded once. `Recorded` stands in for an argument: numpy passes
+every operation to it (NEP 13 and 18), and the result of a formula is the graph of its operations.
+`function_of` drops duplicate and unused operations and compiles the rest into one function of
+floats. Formulas that branch on the value of an argument cannot be recorded.
 """
 
 import math
@@ -17,20 +17,20 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 Plain: TypeAlias = Callable[..., tuple[float, ...]]
-"""A function of floats."""
+"""A compiled function of floats."""
 
 _number = count().__next__
 
 
 class UnrecordableError(Exception):
-    """Raised for a formula that uses an argument in a way that plain floats cannot repeat."""
+    """Raised if a formula uses an argument in a way that plain floats cannot reproduce."""
 
 
 class Recorded(NDArrayOperatorsMixin):
     """A number whose value becomes known when the recorded function is called.
 
     operation, operands : the operation and its inputs; the only operand of an argument is its name
-    number : the index in the recording, which is larger than those of the operands
+    number : the position in the recording, which is higher than those of the operands
     """
 
     shape, ndim, size, dtype = (1,), 1, 1, np.dtype(np.float64)
@@ -47,7 +47,7 @@ class Recorded(NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Any, types: Iterable[type], operands: Any, keys: Mapping[str, Any]
     ) -> Any:
-        """Record a choice between two numbers, and ignore operations that only change shapes."""
+        """Record a choice between two numbers, and skip operations that only change shapes."""
         name = function.__name__
         if name == "where" and len(operands) == 3:
             return Recorded("where", operands)
@@ -60,7 +60,7 @@ class Recorded(NDArrayOperatorsMixin):
         raise UnrecordableError(f"{name} of an argument")
 
     def astype(self, *_: Any, **__: Any) -> "Recorded":
-        """Return the number itself, since all numbers are floats."""
+        """Return the number itself, since all recorded numbers are floats."""
         return self
 
     def __bool__(self) -> NoReturn:
@@ -93,15 +93,14 @@ _LARGEST = {"maximum": "<", "fmax": "<", "minimum": ">", "fmin": ">"}
 _COMMUTE = frozenset(("add", "multiply"))
 _NEUTRAL = {"multiply": 1.0, "divide": 1.0, "true_divide": 1.0, "subtract": 0.0, "add": 0.0}
 _DEEPEST = 40
-"""The maximum number of operations in one expression, since Python's parser allows 200 parentheses.
-[1]"""
+"""The maximum number of operations per expression; Python's parser allows 200 parentheses. [1]"""
 
 Operand: TypeAlias = str | float
 """The name of an operation's result, or a constant."""
 
 
 def function_of(results: Sequence[Any], arguments: Sequence[str]) -> Plain:
-    """Compile recorded results into a function of floats, or raise UnrecordableError.
+    """Compile recorded results into a function of floats.
 
     results : the values computed from `Recorded` arguments, which may include constants
     arguments : the names of the arguments, in the order in which the function takes them
@@ -122,7 +121,7 @@ def function_of(results: Sequence[Any], arguments: Sequence[str]) -> Plain:
 
 
 def _constant(value: Any) -> float:
-    """Convert a value that does not depend on any argument to a number."""
+    """Convert a value that depends on no argument to a number."""
     array = np.asarray(value)
     if array.size != 1:
         raise UnrecordableError("several numbers for one")
@@ -158,7 +157,7 @@ def _distinct(results: Sequence[Any]) -> tuple[Operations, list[Operand]]:
 
 
 def _in_order(results: Sequence[Any]) -> list[Recorded]:
-    """List all numbers needed for the results, operands first."""
+    """List all numbers on which the results depend, operands first."""
     nodes: dict[int, Recorded] = {}
     pending = [result for result in results if isinstance(result, Recorded)]
     while pending:
@@ -170,7 +169,7 @@ def _in_order(results: Sequence[Any]) -> list[Recorded]:
 
 
 def _lines(operations: Operations, outputs: Sequence[Operand]) -> tuple[list[str], list[str]]:
-    """Write the assignments and the output expressions, inlining values used once."""
+    """Generate the assignments and output expressions, inlining values that are used once."""
     uses = Counter(outputs)
     for name in reversed(operations):
         operation, operands = operations[name]
@@ -199,7 +198,7 @@ def _plain(operand: Operand) -> str:
 
 
 def _text(operation: str, parts: list[str]) -> str:
-    """Write the expression of an operation, where maximum and minimum propagate NaN."""
+    """Generate the expression for an operation; maximum and minimum propagate NaN."""
     if operation in _INFIX:
         return f"({parts[0]} {_INFIX[operation]} {parts[1]})"
     if operation in _CALLS:

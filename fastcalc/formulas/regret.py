@@ -1,4 +1,4 @@
-"""Cost of deciding before speeds are known, and value of a measurement."""
+"""Cost of deciding before speeds are known, and the value of a measurement."""
 
 from statistics import NormalDist
 
@@ -7,23 +7,23 @@ import numpy as np
 from fastcalc.formulas.types import Array, Floats
 
 _NODES = 96
-"""The number of nodes for each unknown speed. [1]"""
+"""The number of quadrature nodes per unknown speed. [1]"""
 
 
 def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
-    r"""Compute the mean cost of each plan above that of the best plan in hindsight. [USD]
+    r"""Compute the expected extra cost of each plan compared with the best plan in hindsight. [USD]
 
     .. math:: R_k = E[\max(C_k(h), C_k(z_k)) - \min_j C_j(z_j)]
 
-    costs : the costs of each plan (rows) at several speeds of its chip, :math:`C_k(z)` [USD]
-    at : the speeds, in standard deviations below the expected logarithm, ascending [1]
-    held : the speed for which a plan is bought, in the same units, :math:`h` [1]
+    costs : the cost of each plan (rows) as a function of its chip's speed, :math:`C_k(z)` [USD]
+    at : the speeds, in standard deviations below the expected log speed, ascending [1]
+    held : the speed for which chips are purchased, in the same units, :math:`h` [1]
 
-    All purchased chips are paid for, used or not, and missing chips are bought later. Speeds are
-    lognormal, and speeds of different chips are independent. Source: Savage, "The theory of
-    statistical decision," J. Amer. Statist. Assoc. 46, 1951.
+    Purchased chips are paid for even if unused, and missing chips are bought later. Speeds are
+    lognormal, and independent between chips. Source: Savage, "The theory of statistical decision,"
+    J. Amer. Statist. Assoc. 46, 1951.
 
-    A plan that costs 100, or 200 on the slower half of chips, against one that always costs 150:
+    A plan that costs 100, or 200 on a slow chip, against one that always costs 150:
 
     >>> expected_regret(
     ...     costs=np.array([[100.0, 100.0, 200.0, 200.0], [150.0, 150.0, 150.0, 150.0]]),
@@ -38,21 +38,21 @@ def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
 
 
 def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error: float) -> float:
-    r"""Compute the expected cost above the best plan if one chip is measured first. [USD]
+    r"""Compute the expected extra cost over the best plan if one chip is measured first. [USD]
 
     .. math:: E_m[\min_k E[\max(C_k(h), C_k(z_k)) \mid m]] - E[\min_j C_j(z_j)],
         \; z = \sqrt{1 - r^2} m + r \epsilon
 
-    costs : the costs of each plan (rows) at several speeds of its chip, :math:`C_k(z)` [USD]
-    at : the speeds, in standard deviations below the expected logarithm, ascending [1]
-    held : the speed for which a plan is bought, in the same units, :math:`h` [1]
-    measured : the row of the measured chip [1]
-    error : the ratio of the standard deviations after and before the measurement, :math:`r` [1]
+    costs : the cost of each plan (rows) as a function of its chip's speed, :math:`C_k(z)` [USD]
+    at : the speeds, in standard deviations below the expected log speed, ascending [1]
+    held : the speed for which chips are purchased, in the same units, :math:`h` [1]
+    measured : the row of the chip that is measured [1]
+    error : the standard deviation after the measurement over that before it, :math:`r` [1]
 
-    The number of measured chips to buy follows the updated speed, or stays as before if that costs
-    less. Source: Raiffa and Schlaifer, "Applied statistical decision theory," 1961, ch. 4.
+    After the measurement, the number of measured chips follows the updated speed, or stays if that
+    costs less. Source: Raiffa and Schlaifer, "Applied statistical decision theory," 1961, ch. 4.
 
-    With a single plan and a measurement without error, no regret is left:
+    With a single plan and an exact measurement, there is no regret:
 
     >>> round(regret_after(
     ...     costs=np.array([[100.0, 150.0, 200.0]]),
@@ -75,26 +75,26 @@ def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error
     cost_known = np.minimum(np.maximum(costs_then, rebought).mean(axis=1), as_before)
     cost_of_others = np.min(np.delete(options, measured), initial=np.inf)
     chosen = float(np.minimum(cost_known, cost_of_others).mean())
-    return max(chosen - _in_hindsight(needed), 0.0)  # interpolation may make it negative
+    return max(chosen - _in_hindsight(needed), 0.0)  # interpolation can make it negative
 
 
 def _speeds() -> Floats:
-    """Choose standard normal deviations, each in the middle of an equally likely interval.
+    """Return standard normal deviations, each in the middle of an equally likely interval.
 
-    Costs are step functions, for which quadratures for smooth functions are less exact: with 64
-    nodes, Gauss-Hermite has errors up to 10%, this rule up to 2%.
+    Costs are step functions, for which quadrature rules for smooth functions are less accurate:
+    with 64 nodes, Gauss-Hermite has errors of up to 10%, this rule up to 2%.
     """
     middles = (np.arange(_NODES) + 0.5) / _NODES
     return np.array([NormalDist().inv_cdf(middle) for middle in middles.tolist()])
 
 
 def _along(costs: Floats, at: Floats, deviations: Floats) -> Floats:
-    """Interpolate costs linearly at other deviations."""
+    """Interpolate costs linearly at the given deviations."""
     return np.stack([np.interp(deviations, at, row) for row in costs])
 
 
 def _in_hindsight(needed: Floats) -> float:
-    """Average the minimum cost over all speeds, one axis after another."""
+    """Average the minimum cost over all speeds, one axis at a time."""
     cheapest = needed[0]
     for row in needed[1:]:
         cheapest = np.minimum(cheapest[:, np.newaxis], row).ravel()

@@ -1,26 +1,26 @@
-"""Memory of a chip that an engine reserves before it allocates caches."""
+"""Chip memory that an engine reserves before it allocates caches."""
 
 import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 LOGIT_BYTES = 4.0
-"""The size of a logit at 32 bits. [byte]"""
+"""The size of a 32-bit logit. [byte]"""
 
 _ACTIVATION_BYTES = 2.0
 
 
 def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) -> Array:
-    r"""Compute the memory of several copies of the logits at 32 bits. [byte]
+    r"""Compute the memory for one or more copies of the logits at 32 bits. [byte]
 
     .. math:: M = 4 \, c \, n \, V
 
-    copies : the number of copies that exist at the same time, :math:`c` [1]
+    copies : the number of copies that exist at once, :math:`c` [1]
     rows : the number of tokens whose logits are computed, :math:`n` [1]
     vocabulary : the columns of the output head, :math:`V` [1]
 
-    Source: llama.cpp reserves them for a micro-batch: 250.5 of the 258.5 MiB that its log prints as
-    compute buffer of Llama 3 8B.
+    Source: llama.cpp reserves them for a micro-batch: they are 250.5 of the 258.5 MiB that it logs
+    as the compute buffer of Llama 3 8B.
 
     >>> float(logits_memory(copies=1, rows=512, vocabulary=128256)) / 2**20
     250.5
@@ -33,13 +33,13 @@ def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> 
 
     .. math:: M = 2 \, c \, n \, w
 
-    copies : the number of copies that exist at the same time, :math:`c` [1]
+    copies : the number of copies that exist at once, :math:`c` [1]
     tokens : the tokens in the step, :math:`n` [1]
     width : the columns of the activations, :math:`w` [1]
 
-    For a feed-forward network these are the hidden state, both halves of a gated projection and
-    their product. Source: github.com/vllm-project/vllm/issues/10517, a start of vLLM in which
-    Llama 3.1 8B with steps of 20,000 tokens takes 1.72 GiB in addition to weights and cache.
+    For a feed-forward network, the activations are the hidden state, both halves of a gated
+    projection and their product. Source: github.com/vllm-project/vllm/issues/10517, where vLLM with
+    Llama 3.1 8B and steps of 20,000 tokens needs 1.72 GiB in addition to weights and cache.
 
     >>> round(float(stream_memory(copies=1, tokens=20_000, width=3 * 14336 + 4096)) / 2**30, 2)
     1.75
@@ -52,10 +52,10 @@ def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
 
     .. math:: A = \max(S, F)
 
-    sampling : the memory during sampling, :math:`S` [byte]
-    layer : the memory during a layer, :math:`F` [byte]
+    sampling : the memory needed during sampling, :math:`S` [byte]
+    layer : the memory needed by a layer, :math:`F` [byte]
 
-    The two never occur at the same time. Source: vLLM 0.11, profile_run of
+    They are never needed at the same time. Source: vLLM 0.11, profile_run of
     vllm/v1/worker/gpu_model_runner.py.
 
     >>> float(activation_peak(sampling=4.7, layer=0.7))
@@ -65,7 +65,7 @@ def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
 
 
 def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
-    r"""Compute the factor by which padding of columns enlarges a matrix. [1]
+    r"""Compute the factor by which padding enlarges a matrix. [1]
 
     .. math:: p = \lceil w / m \rceil \, m / w
 
@@ -82,7 +82,7 @@ def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
 
 
 def captured_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
-    r"""Count the CUDA graphs captured at start, for mixed and for decode-only steps. [1]
+    r"""Count the CUDA graphs captured at startup, for mixed and for decode-only steps. [1]
 
     .. math:: n = c(m) + c(\min(s, m)), \quad
         c(m) = |\{1, 2, 4, 8, 16, \ldots, 248, 256, 272, \ldots\} \cap [1, m]|
@@ -101,7 +101,7 @@ def captured_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Arr
 
 
 def prompt_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
-    r"""Count the CUDA graphs for steps with prompts, which split at every attention layer. [1]
+    r"""Count the CUDA graphs for steps with prompts, which are split at every attention layer. [1]
 
     .. math:: n = c(m)
 
@@ -125,18 +125,18 @@ def graph_memory(
     of_graph: ArrayLike,
     of_layer: ArrayLike,
 ) -> Array:
-    r"""Estimate the memory of CUDA graphs, whatever their number of rows. [byte]
+    r"""Estimate the memory of CUDA graphs, regardless of their number of rows. [byte]
 
     .. math:: M = n m + c L \ell
 
     graphs : the number of graphs, :math:`n` [1]
-    cut : the number of graphs with additional memory for every layer, :math:`c` [1]
+    cut : the number of graphs that need additional memory for every layer, :math:`c` [1]
     layers : the number of layers in the model, :math:`L` [1]
     of_graph : the memory per graph, :math:`m` [byte]
-    of_layer : the additional memory per layer and such graph, :math:`\ell` [byte]
+    of_layer : the additional memory per layer of each such graph, :math:`\ell` [byte]
 
-    Source: vLLM 0.27, profile_cudagraph_memory of vllm/v1/worker/gpu_model_runner.py, which
-    counts at least 1 MiB per graph.
+    Source: vLLM 0.27, profile_cudagraph_memory of vllm/v1/worker/gpu_model_runner.py, which assumes
+    at least 1 MiB per graph.
 
     >>> float(graph_memory(graphs=86, cut=51, layers=36, of_graph=1.0, of_layer=0.25))
     545.0
@@ -145,12 +145,12 @@ def graph_memory(
 
 
 def largest_capture(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
-    r"""Compute the rows of the largest CUDA graph captured at start. [1]
+    r"""Compute the number of rows of the largest CUDA graph captured at startup. [1]
 
     .. math:: m = \min(2 s, 512)
 
     sequences : the maximum number of sequences per step, :math:`s` [1]
-    largest : the rows of the largest graph if it is set, otherwise infinity [1]
+    largest : the rows of the largest graph if configured, otherwise infinity [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes.
 

@@ -1,4 +1,4 @@
-"""Reuse distances and hit rates of caches, and the price at which a cache tier pays off."""
+"""Reuse distances, cache hit rates, and the price at which a cache tier pays off."""
 
 from itertools import pairwise
 
@@ -9,22 +9,22 @@ from fastcalc.formulas.solving import bisect
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 _STRETCH = 2**18
-"""The number of prompt blocks that are sorted together, few enough for a CPU's caches. [1]"""
+"""The number of prompt blocks sorted at a time, chosen to fit in a CPU's caches. [1]"""
 
 
 def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
-    r"""Compute the cache size at which each block becomes a hit, or 0 if it never does. [1]
+    r"""Compute the smallest cache size at which each block is a hit, or 0 if it never is. [1]
 
     .. math:: d_i = \max_{j \le i} \left( s - p_j - |\{k \le s : p_k > p_j\}| \right)
 
-    blocks : the identifier of each block, prompt after prompt [1]
+    blocks : the identifiers of the blocks, prompt after prompt [1]
     ends : the cumulative number of blocks at the end of each prompt [1]
 
-    Accesses are numbered in order, :math:`p_k` is the previous access before :math:`k` to the same
-    block, and :math:`s` is the number of accesses before the prompt of :math:`i`. The cache is LRU,
-    and evicts the end of a prompt before its start, as servers do. A block is a hit if it and all
-    earlier blocks of its prompt are in the cache before the prompt; repeats inside a prompt do not
-    count.
+    Accesses are numbered in order, :math:`p_k` is the access to the same block that precedes
+    :math:`k`, and :math:`s` is the number of accesses before the prompt of :math:`i`. The cache is
+    LRU and, as in servers, evicts the end of a prompt before its start. A block is a hit if it and
+    all earlier blocks of its prompt are in the cache before the prompt arrives; repeats within a
+    prompt do not count.
 
     Source: R. L. Mattson et al., "Evaluation techniques for storage hierarchies," IBM Systems
     Journal 9(2), 1970, doi:10.1147/sj.92.0078.
@@ -34,7 +34,7 @@ def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
     """
     starts = np.append(0, ends)[:-1].astype(np.int32)
     request = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
-    # The last block of a prompt is accessed first: its access is as far from the other end.
+    # The last block of a prompt is accessed first, so access times run backwards within a prompt.
     touch = (starts + ends.astype(np.int32) - 1)[request]
     touch -= np.arange(len(blocks), dtype=np.int32)
     before = _touches_before(blocks, touch, ends)
@@ -58,9 +58,9 @@ def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
 
 
 def _touches_before(blocks: Ints, touch: Ints, ends: Ints) -> Ints:
-    """Find the previous access to each block, or -1, for a range of prompts at a time. [1]
+    """Find the previous access to each block, or -1, for one range of prompts at a time. [1]
 
-    touch : the time of the access to each block [1]
+    touch : the access time of each block [1]
     """
     if blocks.min(initial=0) < 0 or blocks.max(initial=0) > 4 * len(blocks):
         blocks = np.unique(blocks, return_inverse=True)[1]
@@ -84,14 +84,14 @@ def _touches_before(blocks: Ints, touch: Ints, ends: Ints) -> Ints:
 def _distances(before: Ints, request: Ints, starts: Ints) -> Ints:
     """Compute the reuse distances of blocks with a previous access. [1]
 
-    Consecutive blocks whose previous accesses are also consecutive are counted together.
+    Runs of blocks whose previous accesses are also consecutive are counted together.
     """
     is_head = np.append(True, (np.diff(before) != -1) | (np.diff(request) != 0))
     heads = np.flatnonzero(is_head)
     sizes, first = np.diff(heads, append=len(before)), before[heads]
     rank = np.empty(len(heads), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(heads))
-    # In order of time; within one prompt by rank, so that none of its blocks counts for another.
+    # Order by time, and within a prompt by rank, so that its blocks do not count for each other.
     in_time = np.argsort(request[heads].astype(np.int64) * len(heads) + rank)
     above = _earlier_above(rank[in_time], sizes[in_time])[rank]
     of_heads = starts[request[heads]] - first - above
@@ -101,10 +101,10 @@ def _distances(before: Ints, request: Ints, starts: Ints) -> Ints:
 
 
 def _earlier_above(rank: Ints, weights: Ints) -> Ints:
-    """Sum the weights of all earlier elements with a higher rank, for each element. [1]
+    """For each element, sum the weights of earlier elements with a higher rank. [1]
 
-    The loop runs from the highest bit of the ranks downwards. Among ranks with equal higher bits,
-    the earlier elements with the bit are above each element without it.
+    The loop runs from the highest bit of the ranks downwards. Among ranks that agree in all higher
+    bits, an element without the current bit is below every earlier element with it.
     """
     bits = max(len(rank) - 1, 1).bit_length()
     rank = np.append(rank, np.arange(len(rank), 1 << bits))
@@ -125,7 +125,7 @@ def _earlier_above(rank: Ints, weights: Ints) -> Ints:
 
 
 def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacity: float) -> Array:
-    r"""Count the requests after which a cache evicts an unused entry. [1]
+    r"""Count the requests after which a cache evicts an entry that is not reused. [1]
 
     .. math:: \sum_i s_i \left(1 - e^{-\lambda_i T}\right) + u T = C
 
@@ -134,8 +134,8 @@ def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacit
     passing : the tokens per request that never repeat, :math:`u` [1]
     capacity : the number of tokens that the cache holds, :math:`C` [1]
 
-    A prefix is a hit with probability :math:`1 - e^{-\lambda_i T}`, if requests are independent
-    and prefixes are many. Source: H. Che, Y. Tung and Z. Wang, "Hierarchical Web caching
+    If requests are independent and there are many prefixes, a prefix is a hit with probability
+    :math:`1 - e^{-\lambda_i T}`. Source: H. Che, Y. Tung and Z. Wang, "Hierarchical Web caching
     systems: modeling, design and experimental results," IEEE JSAC 20(7), 2002,
     doi:10.1109/JSAC.2002.801752.
 
@@ -152,16 +152,16 @@ def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacit
 
 
 def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike) -> Array:
-    r"""Compute the price per GB and month below which memory for caches pays off. [USD]
+    r"""Compute the monthly price per GB below which additional cache memory pays off. [USD]
 
     .. math:: p = \frac{730 \, c \, (\lambda / \lambda_0 - 1)}{10^{-9} \, S}
 
     usd_per_hour : the price of the machines, :math:`c` [USD/h]
-    gain : the ratio of throughput with and without it, :math:`\lambda / \lambda_0` [1]
+    gain : the ratio of throughput with and without the memory, :math:`\lambda / \lambda_0` [1]
     size : the size of the memory, :math:`S` [byte]
 
-    The memory replaces the machines that would serve the additional requests. Source: J. Gray and
-    G. Putzolu, "The 5 minute rule for trading memory for disc accesses," SIGMOD 1987,
+    The memory replaces the machines that would otherwise serve the additional requests. Source: J.
+    Gray and G. Putzolu, "The 5 minute rule for trading memory for disc accesses," SIGMOD 1987,
     doi:10.1145/38713.38755.
 
     >>> float(tier_break_even(usd_per_hour=2.0, gain=1.5, size=100e9))

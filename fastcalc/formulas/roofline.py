@@ -1,4 +1,4 @@
-"""Time of memory traffic and arithmetic on a machine."""
+"""Time of memory accesses and arithmetic on a machine."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
 
 
 def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: ArrayLike) -> Array:
-    r"""Compute the minimum time to read bytes spread optimally over memory tiers. [s]
+    r"""Compute the minimum time to read data spread optimally over memory tiers. [s]
 
     .. math:: t = \max_k \frac{W - \sum_{i<k} C_i}{\sum_{i \ge k} \beta_i}
 
@@ -30,8 +30,8 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
     capacities : the capacity of each tier, :math:`C` [byte]
     bandwidths : the bandwidth of each tier, in the same order, :math:`\beta` [byte/s]
 
-    Tiers are read at the same time. They are ordered along the last axis by the time to read all of
-    them (:math:`C / \beta`). Source: Williams et al., "Roofline," 2009,
+    All tiers are read at the same time. Along the last axis, they are sorted by the time to read a
+    full tier (:math:`C / \beta`). Source: Williams et al., "Roofline," 2009,
     doi:10.1145/1498765.1498785.
 
     >>> float(time_over_tiers(work=10.0, capacities=[4.0, 100.0], bandwidths=[10.0, 2.0]))
@@ -50,7 +50,7 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
 
 
 def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: ArrayLike) -> Array:
-    r"""Compute the rows at which a matrix product computes for as long as it reads. [1]
+    r"""Compute the rows at which a matrix product takes as long to compute as to read. [1]
 
     .. math:: B = \frac{F}{\beta} \cdot \frac{b}{2}
 
@@ -75,11 +75,11 @@ def achieved_bandwidth(
 
     peak : the data-sheet bandwidth, :math:`\beta_0` [byte/s]
     fraction : the fraction achieved by long reads, :math:`\eta` [1]
-    cores : the number of cores that read, :math:`n` [1]
+    cores : the number of cores that issue reads, :math:`n` [1]
     per_core : the bandwidth of one core's reads in flight, :math:`c`, or infinity [byte/s]
 
-    Few cores cannot saturate a wide memory (Little's law); the norm is a smoothed minimum.
-    Source: McCalpin, "Memory bandwidth and machine balance," 1995.
+    A few cores cannot saturate a wide memory (Little's law); the norm is a smooth minimum. Source:
+    McCalpin, "Memory bandwidth and machine balance," 1995.
 
     >>> float(achieved_bandwidth(peak=2e12, fraction=0.5, cores=100, per_core=float("inf")))
     1000000000000.0
@@ -92,18 +92,18 @@ def achieved_bandwidth(
 def achieved_compute(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""Compute the achieved FLOP rate of products whose operands must reach the cores. [FLOP/s]
+    r"""Compute the achieved FLOP rate of products whose operands must be fed to the cores. [FLOP/s]
 
     .. math:: R = \left( \frac{1}{\eta F} + \frac{1}{n f} \right)^{-1}
 
-    peak : the dense peak for the products, :math:`F` [FLOP/s]
+    peak : the dense peak rate of these products, :math:`F` [FLOP/s]
     fraction : the fraction achieved by cores that are fed in time, :math:`\eta` [1]
     cores : the number of cores, :math:`n` [1]
     per_core : the rate at which a core is fed, :math:`f`, or infinity for no limit [FLOP/s]
 
-    Kernels feed a core a given number of operand bytes per second whatever its peak, so chips
-    with faster cores achieve a smaller share of it: the two times add. Operands of half the width
-    are fed twice as fast. Source: Amdahl, AFIPS 1967: parts of a time add, rates do not.
+    Kernels feed every core the same operand bytes per second, so chips with faster cores achieve a
+    smaller fraction of their peak: the two times add up. Operands with half as many bits are fed
+    twice as fast. Source: Amdahl, AFIPS 1967: parts of a time add up, rates do not.
 
     >>> float(achieved_compute(peak=1e15, fraction=0.8, cores=100, per_core=float("inf")))
     800000000000000.0
@@ -113,7 +113,7 @@ def achieved_compute(
 
 
 def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -> Array:
-    r"""Compute the time of a kernel that reads and multiplies at the same time. [s]
+    r"""Compute the time of a kernel that reads and computes at the same time. [s]
 
     .. math:: t = \left(t_m^p + t_c^p\right)^{1/p}
 
@@ -121,18 +121,18 @@ def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -
     compute : the time of the FLOPs alone, :math:`t_c` [s]
     norm : :math:`p`, at least 1 [1]
 
-    With :math:`p = \infty`, the shorter time is hidden (a roofline); with :math:`p = 1`, both add.
-    Matrix products lie near 3: the median error over 105,225 products on eight chips is 1.09,
-    compared with 1.10 for the maximum and 1.18 for the sum. Products over routed experts lie near
-    1, because the rows of each expert that is read are padded to a tile. Source: kernel tables of
-    NVIDIA aiconfigurator-core 0.12.0, https://github.com/ai-dynamo/aiconfigurator; the fits are our
-    own, docs/method.md.
+    With :math:`p = \infty`, the shorter time is hidden (a roofline); with :math:`p = 1`, the two
+    add up. Matrix products lie near 3: the median error over 105,225 products on eight chips is
+    1.09, compared with 1.10 for the maximum and 1.18 for the sum. Products with routed experts lie
+    near 1, because the rows of each expert are padded to a tile. Source: kernel tables of NVIDIA
+    aiconfigurator-core 0.12.0, https://github.com/ai-dynamo/aiconfigurator; the fits are our own,
+    docs/method.md.
 
     >>> float(overlapped_time(memory=3.0, compute=4.0, norm=2.0))
     5.0
     """
     larger = floats(np.maximum(memory, compute))
     ratio = np.minimum(memory, compute) / np.maximum(larger, 1e-300)
-    # numpy is ten times slower for a third power than for a square and a product.
+    # In numpy, a third power is ten times slower than a square and a product.
     power = ratio**2.0 * ratio if isinstance(norm, float) and norm == 3.0 else ratio**norm
     return larger * (1.0 + power) ** (1.0 / norm)

@@ -10,7 +10,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def sum_if_known(amounts: Iterable[float | None]) -> float | None:
-    """Add up amounts, or return None if one of them is unknown.
+    """Add up amounts, or return None if any of them is unknown.
 
     >>> sum_if_known([1.0, 2.0]), sum_if_known([1.0, None])
     (3.0, None)
@@ -30,7 +30,7 @@ def evenly(items: Sequence[Item], most: int) -> list[Item]:
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Group items by a key, and keep the original order of groups and items.
+    """Group items by a key, preserving the original order of groups and items.
 
     >>> grouped(["h100", "b200", "h200"], lambda name: name[0])
     {'h': ['h100', 'h200'], 'b': ['b200']}

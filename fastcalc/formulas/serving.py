@@ -1,4 +1,4 @@
-"""Prefill and decode that share a replica, and disaggregated prefill."""
+"""Prefill and decode on the same replica, and disaggregated prefill."""
 
 import numpy as np
 
@@ -8,17 +8,17 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def prompt_lump(
     *, batch: ArrayLike, prompt: ArrayLike, output: ArrayLike, chunk: ArrayLike
 ) -> Array:
-    r"""Count the prompt tokens in a mixed step at steady state. [1]
+    r"""Count the prompt tokens per mixed step at steady state. [1]
 
     .. math:: s = \max\left(B P / O, \; \min(C, P)\right)
 
     batch : the number of sequences decoded together, :math:`B` [1]
-    prompt : the prompt tokens of a request that must be computed, :math:`P` [1]
+    prompt : the prompt tokens of a request that are not cached, :math:`P` [1]
     output : the output tokens of a request, :math:`O` [1]
     chunk : the engine's maximum prompt tokens per step, :math:`C` [1]
 
     Prompts are processed in pieces of at least a chunk, not spread over all steps. Source:
-    Sarathi-Serve, arXiv:2403.02310; the size of a piece is our own reading, docs/method.md.
+    Sarathi-Serve, arXiv:2403.02310; the size of a piece is our interpretation, docs/method.md.
 
     >>> float(prompt_lump(batch=8, prompt=1000, output=1000, chunk=8192))
     1000.0
@@ -33,14 +33,14 @@ def disaggregated_nodes(
     output_rate: ArrayLike,
     decode_rate: ArrayLike,
 ) -> Array:
-    r"""Count the nodes that a load needs with disaggregated prefill. [1]
+    r"""Count the nodes needed for a load with disaggregated prefill. [1]
 
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 
     input_rate : the prompt tokens per second, including cached ones, :math:`\lambda_i` [1/s]
-    prefill_rate : prompt tokens that a node prefills per second, :math:`R_p` [1/s]
-    output_rate : requested output tokens per second, :math:`\lambda_o` [1/s]
-    decode_rate : output tokens that a node decodes per second, :math:`R_d` [1/s]
+    prefill_rate : the prompt tokens that a node prefills per second, :math:`R_p` [1/s]
+    output_rate : the output tokens requested per second, :math:`\lambda_o` [1/s]
+    decode_rate : the output tokens that a node decodes per second, :math:`R_d` [1/s]
 
     Source: DeepSeek, open-infra-index, day 6, 2025.
 
@@ -67,12 +67,11 @@ def in_flight(*, rate: ArrayLike, seconds: ArrayLike) -> Array:
 
 
 DRAIN = 0.25
-"""The fraction of a request's time that a run loses while its last requests end, between 0 and
-1/2."""
+"""The fraction of a request's time lost while a run's last requests finish, between 0 and 1/2."""
 
 
 def run_over_steady(*, concurrency: ArrayLike, requests: ArrayLike) -> Array:
-    r"""Compute the time of a finite run relative to steady state. [1]
+    r"""Compute the time of a finite benchmark run relative to steady state. [1]
 
     .. math:: f = 1 + \frac{1}{4} \min\left(\frac{C}{N}, 1\right)
 
@@ -80,9 +79,8 @@ def run_over_steady(*, concurrency: ArrayLike, requests: ArrayLike) -> Array:
     requests : the number of requests in the whole run, :math:`N` [1]
 
     The last C requests finish over about one request time, during which half of the slots are empty
-    on average. That loses half a request time if memory is the limit, and nothing if compute is. We
-    assume a quarter.
-    Source: our own sum, docs/method.md (finite runs).
+    on average. This costs half a request time if memory is the limit, and nothing if compute is; we
+    assume a quarter. Source: our own calculation, docs/method.md (finite runs).
 
     >>> run_over_steady(concurrency=[64, 64, 1], requests=[64, 256, 1000]).tolist()
     [1.25, 1.0625, 1.00025]

@@ -12,10 +12,10 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats, whe
 Planned = TypeVar("Planned")
 
 _HALVINGS = 60  # down to the resolution of floats of one scale
-_ROUNDS = 6  # of a fixed point; two are usual
+_ROUNDS = 6  # of a fixed point; two usually suffice
 _TRIED, _PARTS = 2048, 64
-"""The number of values tried together, since they cost little more than one, and the intervals of a
-gap."""
+"""The number of values evaluated at once, since many cost little more than one, and the number of
+parts into which a gap is divided."""
 
 
 def mean(first: ArrayLike, second: ArrayLike) -> Array:
@@ -36,9 +36,9 @@ def bisect(
     halvings: int = _HALVINGS,
     middle: Callable[[ArrayLike, ArrayLike], Array] = mean,
 ) -> tuple[Array, Array]:
-    """Narrow an interval of numbers, or arrays, to the point where a condition changes.
+    """Narrow an interval to the point where a condition changes, element by element.
 
-    yes, no : the values at which the condition is true and false
+    yes, no : values at which the condition is true and false
 
     >>> [round(float(end), 9) for end in bisect(lambda x: x * x < 2.0, 0.0, 2.0)]
     [1.414213562, 1.414213562]
@@ -52,7 +52,7 @@ def bisect(
 
 
 def bisect_integers(holds: Callable[[int], bool], yes: int, no: int) -> tuple[int, int]:
-    """Find two adjacent integers of which only the first meets a condition.
+    """Find two adjacent integers, of which only the first meets a condition.
 
     >>> bisect_integers(lambda count: count * count < 50, 0, 100)
     (7, 8)
@@ -66,14 +66,14 @@ def bisect_integers(holds: Callable[[int], bool], yes: int, no: int) -> tuple[in
 def last_positive(
     values_at: Callable[[float], float], low: float, high: float, *, near: float
 ) -> float:
-    """Find the last value at which a decreasing function is not negative, close to its root.
+    """Find the last value at which a decreasing function is nonnegative, close to its root.
 
-    The result is the lower limit if the function is negative everywhere. The method is false
+    If the function is negative everywhere, the lower limit is returned. The method is false
     position with halving of the value at a retained limit (the Illinois algorithm; M. Dowell, P.
     Jarratt, BIT 11, 1971).
 
-    low, high : the limits of the search; the function is negative at the second
-    near : the maximum distance from the root [unit of the limits]
+    low, high : the limits of the search; the function must be negative at the upper one
+    near : the maximum distance from the root [same unit as the limits]
 
     >>> last_positive(lambda x: 2.0 - x * x, 0.0, 2.0, near=1e-3) // 1e-3
     1414.0
@@ -95,11 +95,11 @@ def last_positive(
 
 
 def first_not_negative(values_at: Callable[[int], float], low: int, high: int) -> int:
-    """Find the smallest integer at which a rising function is not negative.
+    """Find the smallest integer at which an increasing function is nonnegative.
 
-    The method is `last_positive`'s, with every third step a halving of the interval.
+    The method is that of `last_positive`, except that every third step bisects the interval.
 
-    low, high : limits of the search; the function is negative at the first, and not at the second
+    low, high : the limits of the search; the function is negative only at the first
 
     >>> first_not_negative(lambda count: count * count - 50.0, 0, 100)
     8
@@ -131,13 +131,13 @@ def first_changed(
     rounds: int | None = None,
     spaced: Callable[[float, float, int], Floats] = np.linspace,
 ) -> tuple[float, float] | None:
-    """Find the last value before a condition becomes true, and the first at which it is.
+    """Find the last value before a condition becomes true, and the first value after it.
 
-    Both are the first point if the condition is already true there. The result is None if it is
-    true nowhere.
+    If the condition is already true at the first point, both are that point. The result is None if
+    it is never true.
 
-    points, rounds : the values per round; the number of rounds, or None to search integers exactly
-    spaced : computes values between two limits
+    points, rounds : values per round; number of rounds, or None to search all integers exactly
+    spaced : function that spaces values between two limits
 
     >>> first_changed(lambda values: values > 34.5, 1.0, 1000.0, points=8)
     (34.0, 35.0)
@@ -159,10 +159,10 @@ def first_changed(
 def largest_reaching(
     values_at: Callable[[Floats], Floats], goals: Floats, low: ArrayLike, high: ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """Find the largest integers at which decreasing values reach targets, or 0 for none. [1]
+    """Find the largest integers at which decreasing values reach targets, or 0 if none does. [1]
 
-    values_at : computes values at integers of 1 or more, with an additional leading axis before the
-        shape to which all others broadcast
+    values_at : function that computes values at integers from 1, with an extra leading axis before
+        the shape to which all other arguments broadcast
     low, high : integers that reach the targets, or 0, and larger integers that do not [1]
 
     >>> largest_reaching(lambda batch: 100.0 / batch, np.array([9.0, 50.0, 200.0]), 0, 99).tolist()
@@ -187,10 +187,10 @@ def solve_fixed_point(
     effect_of: Callable[[Planned], float | None],
     cautious: Planned,
 ) -> Planned:
-    """Find a plan that achieves at least the effect it was planned for.
+    """Find a plan whose effect is at least the one it was planned for.
 
-    Each round plans for the effect of the previous plan. The result is the cautious plan if it has
-    no effect or if the rounds do not converge.
+    Each round plans for the effect of the previous plan. If the cautious plan has no effect or the
+    rounds do not converge, the cautious plan is returned.
 
     >>> solve_fixed_point(lambda effect: effect / 2.0 + 1.0, lambda plan: plan, 0.5)
     1.25

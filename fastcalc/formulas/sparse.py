@@ -17,11 +17,11 @@ def indexer_matrices(
     .. math:: P = q \, n d + c \, h d + w \, h n
 
     hidden : hidden width, :math:`h` [1]
-    query : width of the query's input, :math:`q` [1]
+    query : input width of the query projection, :math:`q` [1]
     heads : indexer heads, :math:`n` [1]
     head_dim : elements of a head, :math:`d` [1]
     key_matrices : the matrices per key, :math:`c`: 1, or 2 if pooled, or 4 if pools overlap [1]
-    head_weights : 1 if heads are weighted by the token, else 0, :math:`w` [1]
+    head_weights : 1 if heads are weighted by token, else 0, :math:`w` [1]
 
     All heads share one key. Source: DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
 
@@ -43,15 +43,15 @@ def compressed_attention_matrices(
     output_groups: ArrayLike,
     output_rank: ArrayLike,
 ) -> Array:
-    r"""Count the weights of attention whose heads share one key-value vector. [1]
+    r"""Count the weights of attention in which all heads share one key-value vector. [1]
 
     .. math:: P = h q + q H d + h d + H d \, o + g o \, h
 
     hidden : hidden width, :math:`h` [1]
     heads : query heads, :math:`H` [1]
-    head_dim : elements in a head, :math:`d` [1]
+    head_dim : elements per head, :math:`d` [1]
     q_rank : rank of the query bottleneck, :math:`q` [1]
-    output_groups : groups of heads at the output, :math:`g` [1]
+    output_groups : groups of heads in the output projection, :math:`g` [1]
     output_rank : rank of each group's bottleneck, :math:`o` [1]
 
     Source: DeepSeek V4 in transformers 5.23.
@@ -67,15 +67,15 @@ def compressed_attention_matrices(
 
 
 def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: ArrayLike) -> Array:
-    r"""Count the weights of a compressor, which folds keys and values of tokens into one. [1]
+    r"""Count the weights of a compressor, which merges the keys and values of several tokens. [1]
 
     .. math:: P = 2 \, a \, h d
 
     hidden : hidden width, :math:`h` [1]
-    head_dim : elements of an entry, :math:`d` [1]
+    head_dim : elements per cache entry, :math:`d` [1]
     overlap : entries to which a token contributes, :math:`a`: 1 or 2 [1]
 
-    It has a projection and its gate. Source: DeepSeek V4 in transformers 5.23.
+    A compressor has a projection and a gate. Source: DeepSeek V4 in transformers 5.23.
 
     >>> float(compressor_matrices(hidden=4096, head_dim=512, overlap=2))
     8388608.0

@@ -1,4 +1,4 @@
-"""Speculative decoding: draft tokens that are verified together, and the tokens accepted."""
+"""Speculative decoding: draft tokens verified per step, and tokens accepted."""
 
 import numpy as np
 
@@ -14,15 +14,15 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
     acceptance : the probability that a draft token is accepted, :math:`\alpha`, 0 to 1 [1]
     drafted : the draft tokens per step, :math:`\gamma` [1]
 
-    A draft is accepted up to the first token that the model rejects, and the step adds one token.
-    Source: Leviathan et al., arXiv:2211.17192, eq. 1.
+    Draft tokens are accepted up to the first one that the model rejects, and the step adds one
+    token of its own. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> round(float(tokens_per_pass(acceptance=0.5, drafted=1)), 12)
     1.5
     """
     chance, max_tokens = floats(acceptance), floats(drafted) + 1.0
     rejected = np.where(chance < 1.0, 1.0 - chance, 1.0)
-    # 1 - a^n without the loss of digits near a = 1.
+    # 1 - a^n, without losing digits near a = 1.
     not_all = -np.expm1(max_tokens * np.log(np.maximum(chance, 1e-300)))
     return np.where(chance < 1.0, not_all / rejected, max_tokens)
 
@@ -32,7 +32,7 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
 
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 
-    yielded : the tokens that a step yields, :math:`E`, up to one more than drafted [1]
+    yielded : the tokens per step, :math:`E`, at most one more than drafted [1]
     drafted : the draft tokens per step, :math:`\gamma` [1]
 
     This is the inverse of `tokens_per_pass`. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
@@ -43,7 +43,7 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
     tokens, ends = np.broadcast_arrays(floats(yielded), floats(drafted) + 1.0)
 
     def is_kept(rejected: Array) -> Bools:
-        # Rejecting everything is the limit of half a token: minus infinity, and one token.
+        # Below one token per step, everything is rejected: the logarithm is minus infinity.
         with np.errstate(divide="ignore"):
             yields = -np.expm1(ends * np.log1p(-rejected)) / rejected
         return np.asarray(yields >= tokens)
@@ -54,16 +54,16 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
-    r"""Compute the fewest draft tokens that yield a number of tokens per step. [1]
+    r"""Compute the smallest draft length that yields a number of tokens per step. [1]
 
     .. math:: \gamma = \min\left(\left\lceil
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)
 
-    yielded : the tokens that a step yields, :math:`E`, at least 1 [1]
+    yielded : the tokens per step, :math:`E`, at least 1 [1]
     acceptance : probability that a draft token is accepted, :math:`\alpha`, above 0 and below 1 [1]
 
-    This is `tokens_per_pass` solved for the draft length, which is 0 if the step yields one token.
-    The draft length is at most twice the yield (our own reading). Source: Leviathan et al.,
+    This is `tokens_per_pass` solved for the draft length, and 0 if the step yields one token. The
+    draft length is capped at twice the yield (our choice). Source: Leviathan et al.,
     arXiv:2211.17192, eq. 1.
 
     >>> float(draft_length(yielded=1.8, acceptance=0.5))
@@ -72,18 +72,18 @@ def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
     chance, tokens = floats(acceptance), floats(yielded)
     left = np.maximum(1.0 - tokens * (1.0 - chance), 1e-300)
     solved = np.log(left) / np.log(chance) - 1.0
-    # Numbers within rounding of an integer are that integer.
+    # Round numbers that differ from an integer only by rounding errors.
     return np.minimum(np.ceil(solved - 1e-9), np.ceil(2.0 * tokens)) * (tokens > 1.0)
 
 
 def drafted_speedup(*, tokens: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLike) -> Array:
-    r"""Compute the speed-up by speculative decoding if compute is not the limit. [1]
+    r"""Compute the speed-up from speculative decoding if decode is not compute-bound. [1]
 
     .. math:: \sigma = \frac{E}{1 + g c}
 
-    tokens : the tokens that a step yields, :math:`E` [1]
+    tokens : the tokens per step, :math:`E` [1]
     drafts : the draft tokens per step, :math:`g` [1]
-    draft_cost : the cost of a draft token and its verification over that of a step, :math:`c` [1]
+    draft_cost : the cost of drafting and verifying a token, relative to a step, :math:`c` [1]
 
     Source: Leviathan et al., arXiv:2211.17192, theorem 3.8.
 

@@ -1,4 +1,4 @@
-"""Argument and result types of formulas: numbers and float arrays, which broadcast."""
+"""Argument and result types of formulas: numbers and broadcastable float arrays."""
 
 from typing import Any, TypeAlias, cast
 
@@ -15,14 +15,14 @@ Array: TypeAlias = Floats
 """The result of a formula: a numpy float if all arguments are numbers."""
 
 ArrayLike: TypeAlias = float | npt.NDArray[np.floating[Any]] | Ints
-"""An argument of a formula: a number or an array of numbers, such as ranks of layouts."""
+"""An argument of a formula: a number or an array of numbers."""
 
 
 def floats(numbers: ArrayLike) -> Floats:
-    """Convert to float64, since numpy integers overflow silently.
+    """Convert to float64, because numpy integers overflow silently.
 
-    A number stays a scalar: numpy is ten times faster with its scalars than with 0-d arrays.
-    `Recorded` arguments are returned unchanged.
+    Numbers stay scalars, which are ten times faster in numpy than 0-d arrays. `Recorded` arguments
+    are returned unchanged.
     """
     if isinstance(numbers, (float, int)):
         return cast(Floats, np.float64(numbers))
@@ -32,7 +32,7 @@ def floats(numbers: ArrayLike) -> Floats:
 
 
 def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Array:
-    """Choose between two values by a condition, evaluating only one if it is a scalar."""
+    """Select one of two values by a condition, like numpy.where but fast for scalars."""
     if isinstance(condition, (bool, float, np.bool_)):
         return floats(yes if condition else no)
     return np.where(condition, yes, no)

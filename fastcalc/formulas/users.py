@@ -1,4 +1,4 @@
-"""Request rates of closed-loop users with think time, or at a rate per active user."""
+"""Request rates of closed-loop users with think time, or of a population of active users."""
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
@@ -12,8 +12,8 @@ def requests_of_thinkers(*, people: ArrayLike, think: ArrayLike, request: ArrayL
     think : the think time from an answer to the next request, :math:`Z` [s]
     request : the end-to-end latency of a request, :math:`R` [s]
 
-    This is the response-time law of a closed system. Source: Harchol-Balter, "Performance
-    modeling," 2013, sec. 6.3.
+    This is the interactive response-time law. Source: Harchol-Balter, "Performance modeling," 2013,
+    sec. 6.3.
 
     >>> float(requests_of_thinkers(people=100, think=15, request=5))
     5.0
@@ -24,13 +24,13 @@ def requests_of_thinkers(*, people: ArrayLike, think: ArrayLike, request: ArrayL
 def requests_of_active(
     *, people: ArrayLike, active: ArrayLike, per_minute: ArrayLike, peak: ArrayLike = 1.0
 ) -> Array:
-    r"""Compute the peak request rate if only a fraction of users is active. [1/s]
+    r"""Compute the peak request rate if only a fraction of the users is active. [1/s]
 
     .. math:: \lambda = k \, a N \frac{m}{60}
 
     people : the number of users, :math:`N` [1]
     active : the fraction of users who are active, :math:`a` [1]
-    per_minute : the requests per minute of an active user, :math:`m` [1/min]
+    per_minute : the requests per minute per active user, :math:`m` [1/min]
     peak : the ratio of peak to mean load, :math:`k` [1]
 
     Source: llm-d, capacity planning (``active_fraction``, ``requests_per_active_user_per_min``,

@@ -1,4 +1,4 @@
-"""Waits before the first token: for a full batch, for the end of a step, and for a slot."""
+"""Waits before the first token: for a full batch, for the end of a step, and for a free slot."""
 
 from functools import cache
 
@@ -7,18 +7,18 @@ import numpy as np
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 _MANY = 32  # servers above which Stirling's series is exact to the last digits
-_NOTHING = 40.0  # powers of e below an integrand's first value at which it is negligible
+_NOTHING = 40.0  # powers of e below the integrand's initial value at which it is negligible
 
 
 def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
-    r"""Compute the mean time that a request waits until its batch is full. [s]
+    r"""Compute the mean time that a request waits for its batch to fill. [s]
 
     .. math:: W = \frac{B - 1}{2 \lambda}
 
     batch : the number of requests per batch, :math:`B` [1]
     arrivals : the arrival rate of requests, :math:`\lambda` [1/s]
 
-    The wait for a running batch is additional. Source: Orca, OSDI 2022, sec. 3.
+    Waiting for a running batch to finish comes on top. Source: Orca, OSDI 2022, sec. 3.
 
     >>> float(fill_wait(batch=5, arrivals=2))
     1.0
@@ -27,7 +27,7 @@ def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
 
 
 def step_wait(*, step: ArrayLike) -> Array:
-    r"""Compute the mean wait for the current step to end, if requests join between steps. [s]
+    r"""Compute the mean wait for the current step to end, if requests can join between steps. [s]
 
     .. math:: W = T / 2
 
@@ -49,7 +49,7 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
     servers : the number of servers, an integer, :math:`c` [1]
     load : the arrival rate times the service time, :math:`a` [1]
 
-    This is Erlang's B formula. If the load is below many servers, :math:`B_c = p_c / (1 - \sum_{i >
+    This is Erlang's B formula. For many servers below full load, :math:`B_c = p_c / (1 - \sum_{i >
     c} p_i)` with Poisson probabilities :math:`p_i` of mean a, :math:`p_c` by Stirling's series and
     :math:`\sum_{i > c} p_i / p_c = c \int_0^1 e^{a t} (1 - t)^{c - 1} dt - 1`. Source: Erlang,
     1917; Loader, "Fast and accurate computation of binomial probabilities," 2000; DLMF 13.4.1.
@@ -70,7 +70,7 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
 
 
 def _beyond_all(count: Floats, offered: Floats) -> Floats:
-    """Compute Erlang's B from the terms beyond the last, if the load is below many servers."""
+    """Compute Erlang's B for many servers from the terms beyond the last, below full load."""
     ratio, inverse = offered / count, 1.0 / count
     stirling = inverse / 12.0 - inverse**3 / 360.0 + inverse**5 / 1260.0 - inverse**7 / 1680.0
     with np.errstate(divide="ignore"):

@@ -1,1 +1,1 @@
-"""Shared by all features: requests, and how answers are written and drawn."""
+"""Code shared by all commands: request fields, and how answers are written and drawn."""

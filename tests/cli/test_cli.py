@@ -136,7 +136,7 @@ def test_markdown(fastcalc):
 
 def test_notes_of_records_go_to_standard_error(fastcalc):
     ran = fastcalc("compare", "--format", "csv")
-    assert "is not published (marked ?)" in ran.err
+    assert "prefill speed is not published" in ran.err
     assert "is not published" not in ran.out.splitlines()[0]
 
 
@@ -440,6 +440,14 @@ WRONG_REQUESTS = [
     (("frontier",), "MODEL is missing; write for example 'fastcalc frontier "),
     (("infer", "50"), "infer does not take '50'; write for example 'fastcalc infer "),
     (("infer", "50", "60"), "infer does not take '50 60'; "),
+    (
+        ("list", "hardware", "--on", "h100"),
+        "list has no option --on, which compare, fit, fastmode ",
+    ),
+    (
+        ("fit", "--rate", "4"),
+        "fit has no option --rate, which plan has; write for example 'fastcalc",
+    ),
 ]
 
 

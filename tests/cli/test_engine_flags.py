@@ -85,6 +85,16 @@ from tests.helpers import words as said_words
         ("fit m -ts 1,1,0", "fit m --pp 2 --engine llama-cpp"),
         ("fit m -sm none --chips 2", "fit m --tp 1 --engine llama-cpp"),
         ("fit m -sm none -ts 1,1", "fit m --tp 1 --engine llama-cpp"),
+        ("fit m -sm graph -ts 1,1", "fit m --tp 2 --engine llama-cpp"),
+        ("fit m -sm tensor -sm layer -ts 1;1/1", "fit m --pp 3 --engine llama-cpp"),
+        ("fit m -ts 1,1,1 -ts 0.5,0.50", "fit m --pp 2 --engine llama-cpp"),
+        ("fit m -dev CUDA0 -ts 1,1", "fit m --pp 2 --engine llama-cpp"),
+        ("fit m -dev CUDA0", "fit m --pp 1 --engine llama-cpp"),
+        # What the user gives for fastcalc counts more.
+        ("fit m -ts 1,1 --chips 4", "fit m --chips 4 --engine llama-cpp"),
+        ("fit m -ts 1,1 --tp 2", "fit m --tp 2 --engine llama-cpp"),
+        ("fit m -sm tensor -ts 1,1 --tp 4", "fit m --tp 4 --engine llama-cpp"),
+        ("fit m -sm tensor -ts 1,1 --chips 4", "fit m --tp 4 --engine llama-cpp"),
     ],
 )
 def test_flags_of_engines_are_taken(typed, meant):
@@ -107,6 +117,7 @@ def test_rows_are_computed_as_tensors_and_said_to_be():
         ("12,9", False),
         ("24,24,8", False),
         ("x,1", False),
+        ("0,0", False),
     ],
 )
 def test_shares_of_cards_are_equal_or_refused(shares, is_taken):
@@ -116,6 +127,23 @@ def test_shares_of_cards_are_equal_or_refused(shares, is_taken):
     else:
         with pytest.raises(InputError, match=r"-ts .* -ts 1,1"):
             translated(words)
+
+
+@every(
+    "flags,refusal",
+    [
+        ("-sm rows", "-sm rows: llama.cpp splits by none, layer (its default), row or tensor"),
+        ("-sm tensor --on h100-sxm", "-sm tensor: give the number of cards, as with --chips 2 or"),
+        ("-sm row", "-sm row: give the number of cards, as with --chips 2 or -ts 1,1"),
+        ("-ts 3,1", "-ts 3,1: one card has 1.5 times an equal share; only equal shares are"),
+        ("-ts 1,1e400", "-ts 1,1e400: give a share for each card, as -ts 1,1"),
+        ("-ts nan,1", "-ts nan,1: give a share for each card, as -ts 1,1"),
+    ],
+)
+def test_a_split_that_cannot_be_computed_is_refused(flags, refusal):
+    with pytest.raises(InputError) as error:
+        translated(["fit", "m", *flags.split()])
+    assert str(error.value).startswith(refusal)
 
 
 DRAFTED = "draft tokens per step, each accepted at 0.8 (assumed; --speculate 0.7x3 sets 0.7)"

@@ -8,6 +8,7 @@ import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -310,6 +311,20 @@ def test_runs_twice_as_slow_are_met_by_an_engine_of_ones_own():
     assert fit.before.median_factor == pytest.approx(1.5, abs=1e-6)
     assert fit.after.median_factor < 1.15
     assert 0 < len(fit.nodes) <= 10
+
+
+def test_each_fit_of_a_calibration_is_counted_for_its_progress():
+    """The shipped evidence is fitted for more than a minute: a person sees how far it is."""
+    fit = SimpleNamespace(
+        rows=SimpleNamespace(points=[None] * 3),
+        solve=lambda is_used, near=0.0: is_used.sum() + near,
+        residuals=lambda solution: np.full(3, solution),
+    )
+    fits = []
+    everything, labels = np.ones(3, dtype=bool), np.array(["a", "b", "a"])
+    residuals = Fit.left_out(fit, everything, labels, lambda *counts: fits.append(counts))
+    assert fits == [(1, 2), (2, 2)]
+    assert residuals.tolist() == [3 + 1, 3 + 2, 3 + 1]
 
 
 def test_a_source_left_out_is_met_worse_than_the_others_it_disagrees_with():

@@ -94,17 +94,15 @@ def test_no_amount_of_memory_is_a_remedy(words, capsys, monkeypatch):
 
 
 @every("unknown", ["context", "users"])
-def test_a_share_that_the_system_takes_stops_a_solved_server_too(unknown, capsys, monkeypatch):
-    """GB10 shares its memory with the system: vLLM stops with its default share of 0.92."""
+def test_a_share_that_the_system_may_take_is_said_of_a_solved_server(unknown, capsys, monkeypatch):
+    """GB10 shares its memory with the system: vLLM may stop with its default share of 0.92."""
     words = ("fit", "--on", "gb10", "--server", "vllm serve Qwen/Qwen3-8B", "--solve", unknown)
     ran = run(*words, capsys=capsys, monkeypatch=monkeypatch)
     said = " ".join(ran.out.split())
-    assert ran.code == 1
+    assert "only tightly: if the system leaves the engine its share of the memory" in said
     assert "vllm would stop with 'Free memory on device" in said
-    assert "--gpu-memory-utilization 0.85 would let vllm start" in said
+    assert "vllm starts with --gpu-memory-utilization 0.83" in said
     assert "should print" not in said
-    assert "sequences per replica" not in said
-    assert said.endswith(f"--solve {unknown} --gpu-memory-utilization 0.85")
 
 
 @every("words", [("plan", "--rate", "1/s"), ("frontier",)])
@@ -123,8 +121,8 @@ def test_a_share_that_the_system_takes_is_neither_planned_nor_on_a_frontier(
     )
     said = " ".join((stopped.out + stopped.err).split())
     assert stopped.code != 0
-    assert "vllm would stop on gb10 with 'Free memory on device" in said
-    assert "give --gpu-memory-utilization 0.85" in said
+    assert "vllm may stop on gb10 with 'Free memory on device" in said
+    assert "give --gpu-memory-utilization 0.83" in said
     assert run(command, *asked, capsys=capsys, monkeypatch=monkeypatch).code == 0
 
 

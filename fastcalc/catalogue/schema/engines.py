@@ -96,7 +96,9 @@ class SpeedRange(Entry):
     basis: str
 
 
-Ranges = dict[Literal["decode", "prefill", "served", "unseen", "offload", "reserve"], SpeedRange]
+Ranges = dict[
+    Literal["decode", "prefill", "served", "unseen", "offload", "reserve", "free"], SpeedRange
+]
 """Stated ranges by subject, which replace learned ranges. ``unseen`` applies to all speeds without
 another range, ``offload`` to a model that is partly on a host, and ``reserve`` to memory that is
 neither weights nor caches."""

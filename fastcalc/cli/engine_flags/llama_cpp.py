@@ -4,6 +4,7 @@ Sources: tools/server/README.md, docs/multi-gpu.md and common/arg.cpp of ggml-or
 November 2026.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -215,11 +216,11 @@ def _read_split_mode(line: Words) -> None:
         try:
             numbers = [float(part) for part in parts]
             largest_share = max(numbers) * len(numbers) / sum(numbers)
-        except (ValueError, ZeroDivisionError, OverflowError):
-            raise InputError(
-                f"-ts {shown(listed, 30)}: give a share for each card, as -ts 1,1"
-            ) from None
-        if not largest_share <= _EVEN:
+        except (ValueError, ZeroDivisionError):
+            largest_share = math.nan
+        if math.isnan(largest_share):
+            raise InputError(f"-ts {shown(listed, 30)}: give a share for each card, as -ts 1,1")
+        if largest_share > _EVEN:
             raise InputError(
                 f"-ts {shown(listed, 30)}: one card has {largest_share:.2g} times an equal share; "
                 "only equal shares are computed; leave -ts out, or give -ts 1,1"

@@ -98,7 +98,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "width of the 80% ranges expected after this run and the runs before it / present width; "
         "null once measured",
         "width",
-        heading=("80% range", "/ now"),
+        heading=("range", "width"),
         format=lambda record: whole_percent(record["range_width"]),
     ),
     Column("command", "text", "command that executes the run", "command", heading=("", "command")),
@@ -261,8 +261,8 @@ class MeasureAnswer(Answer):
             ""
             if self.measured
             else (
-                "; / now: width after this run and those above it, relative to now; after: "
-                "expected width, but your measurements will also move the center"
+                "; range width: after this run and those above it, compared with now; after: "
+                "expected range, whose center your measurements will move"
             )
         )
         return f"key: 80% range: four of five measurements should fall inside{after}"

@@ -128,12 +128,12 @@ def _sentence(place: DeploymentTiers) -> str:
     model = place.deployment.scenario.model.asked_name
     now, then = ((percent(tier.hit), number(tier.requests)) for tier in (near, last))
     hits = (
-        f"On {place.chips}, {model}'s prefix cache in {near.name} has a hit rate of {now[0]} "
-        f"({now[1]} requests/s)"
+        f"On {place.chips}, {model}'s prefix cache in {near.name} has a hit rate of {now[0]}, "
+        f"for up to {now[1]} requests/s"
     )
     cache = f"{size(last.size)} in {_named(last)}"
     if now == then:
-        return f"{hits}. Adding {cache} would change neither."
+        return f"{hits}. Adding {_named(last)} would change neither."
     rate = f"still {now[1]}" if now[1] == then[1] else then[1]
     return f"{hits}. Adding {cache} would raise the hit rate to {then[0]} ({rate} requests/s)."
 
@@ -158,14 +158,13 @@ def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
     chip, batch = scenario.hardware.id, min(scenario.batches)
     if any(tier.name == BEHIND for tier in location.tiers):
         yield (
-            f"{chip}: no host memory is given, so loading from another tier is assumed to "
-            "take no time; "
+            f"{chip}: loading from another tier is assumed to take no time; "
             f"{option('host', 'dram=1TB@300GB/s,link=64GB/s')} sets its size and speed"
         )
     if rate is not None:
         yield (
-            f"the file has {number(rate)} requests/s, {number(rate / near.requests)} times the "
-            f"capacity of {location.chips}. With several replicas, this hit rate needs "
+            f"the file has {number(rate)} requests/s, {number(100.0 * rate / near.requests)}% of "
+            f"the capacity of {location.chips}. Several replicas reach this hit rate only with "
             "prefix-aware routing or a shared tier"
         )
     yield (

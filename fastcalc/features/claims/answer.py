@@ -78,6 +78,9 @@ COLUMNS = (
 """Columns of the Markdown table, with a row for each claim."""
 
 
+_OF_MAY = "a claim that something may be holds if one case does"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClaimsAnswer(Answer):
     """The verdicts on the claims of a file.
@@ -128,11 +131,6 @@ class ClaimsAnswer(Answer):
             if topics and self.request.only is None:
                 text += f" {option('only', 'WORD')} selects others by topic ({topics})."
             yield Note(text, weight=2, is_of_rows=True)
-        if any(judged.check for judged in self.judged):
-            yield Note(
-                f"{option('explain', self._first)} shows what decides a verdict, with the formula, "
-                "inputs and sources."
-            )
         for category, meaning in DEPENDS.items():
             ids = [judged.claim.id for judged in self.judged if judged.depends == category]
             id_text = "" if category == "constants" else f": {' '.join(ids)}"
@@ -145,7 +143,8 @@ class ClaimsAnswer(Answer):
         """Explain the verdicts."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
-        return f"key: {'; '.join(meanings)}"
+        may = any(judged.check and judged.check.check.may for judged in self.judged)
+        return f"key: {'; '.join([*meanings, *[_OF_MAY] * may])}"
 
     def next_command(self) -> str:
         """Suggest the command that explains the first claim with a number."""
@@ -281,7 +280,7 @@ class ExplainedClaim(ClaimsAnswer):
                 table = TextTable([(word,) for word in cases.headings], cases.rows, left=(0,))
                 lines += ["", *render([table], width, str).splitlines()]
         if judged.conclusion is not None:
-            lines += ["", "  The conclusion that the claim draws, tested separately"]
+            lines += ["", "  The conclusion of the claim, tested separately"]
             lines += _words(self._of_test(judged.conclusion), width)
         lines += ["", *_words(self._sources_in_full(judged), width)]
         return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -299,7 +298,7 @@ class ExplainedClaim(ClaimsAnswer):
         yield from (("caveat", f"{self.title(key)} {text}") for key, text in claim.hedge.items())
         yield (
             "depends on",
-            f"{DEPENDS[judged.depends]}; edits may change the verdict" if judged.depends else "",
+            DEPENDS[judged.depends] if judged.depends else "",
         )
 
     def _of_test(self, tested: Tested) -> Iterator[tuple[str, str]]:

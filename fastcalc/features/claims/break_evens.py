@@ -1,6 +1,6 @@
 """Break-even input values, at which the verdict on a claim changes, as text and records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import inf
@@ -102,8 +102,22 @@ def _of(tested: Tested) -> Iterator[str]:
         yield from _cases(tested)
 
 
-def _along(flips: Sequence[Flip]) -> Iterator[str]:
+_NARROW = 1.05
+"""Ratio of break-evens below which the outcome between them is noise, and is not in the text."""
+
+
+def _without_narrow(flips: Iterable[Flip]) -> Iterator[Flip]:
+    """Join break-evens that are too close to one another, at the last of them."""
+    joined = list[Flip]()
+    for flip in flips:
+        is_near = bool(joined) and 0.0 < joined[-1].at <= flip.at < _NARROW * joined[-1].at
+        joined.append(replace(flip, below=joined.pop().below) if is_near else flip)
+    return (flip for flip in joined if flip.below != flip.above)
+
+
+def _along(all_flips: Sequence[Flip]) -> Iterator[str]:
     """Yield the outcomes along an input's range. Counts show the integers on both sides."""
+    flips = [*_without_narrow(all_flips)] or all_flips
     first, last = flips[0], flips[-1]
     below = "up to" if first.is_count else "below"
     yield f"{_WORDS[first.below]} {below} {_last(first)}"

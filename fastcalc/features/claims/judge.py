@@ -23,11 +23,11 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
-    "supported": "true in every plausible case (a claim that says 'may': in at least one)",
-    "conditional": "true in some plausible cases, and the claim does not say in which",
+    "supported": "true in every plausible case",
+    "conditional": "true in some plausible cases only",
     "misleading": "the number is right, but the conclusion is wrong",
     "refuted": "false in every plausible case",
-    "undetermined": "could be true; only unpublished facts can decide",
+    "undetermined": "possible, but only unpublished facts can decide",
     "external": "not a matter of calculation",
 }
 

@@ -354,8 +354,8 @@ TESTS: dict[str, Registered] = {
     ),
     "speed-gain": Registered(
         machines.speed_gain,
-        "{end} tokens/s per user on {chips} {on} / on {against_chips} {against}: {models}, "
-        "weights {weights}, batch {batch}, {context} tokens of context",
+        "{end} tokens/s per user on at least {chips} {on} / on at least {against_chips} "
+        "{against}: {models}, weights {weights}, batch {batch}, {context} tokens of context",
         in_words="tokens/s per user on one chip type / on the other, same model, batch and context",
     ),
     "newer-hardware": Registered(

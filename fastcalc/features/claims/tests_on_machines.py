@@ -388,6 +388,10 @@ def speed_gain(
             (f"{model}, {form}, on {deployment.on}", ranged.expected[0], "tokens/s")
             for deployment, ranged in zip(pair, speeds, strict=True)
         ]
+        details += [
+            (f"chips of {deployment.on} for {model}", evaluated.placement.layout.chips, "")
+            for deployment, evaluated in zip(pair, (over, under), strict=True)
+        ]
         gains.append(_at(independent_ratio(over=speeds[0], under=speeds[1]), end))
     return finding(np.array(gains), *details)
 

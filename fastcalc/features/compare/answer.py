@@ -65,7 +65,7 @@ _KEY = (
     "tok/s per user; $/Mtok: $ per million output tokens, decode only"
 )
 _MEANINGS = {
-    "latency": "latency: launches, synchronization and hops take most of a step",
+    "latency": "latency: fixed delays in and between chips take most of a step",
     "needs": "needs N: the batch needs N chips",
     "fits on": "fits on N: the batch fits on N chips in another layout",
 }
@@ -143,7 +143,7 @@ class CompareAnswer(Answer):
             for statement in (stated.fastest, stated.cheapest)
         )
         compared = any(stated.has_ratio for stated, _ in self.by_model)
-        ratio = "Nx (a to b): ratio with its 80% range"
+        ratio = "Nx (a to b): ratio and its 80% range"
         words = [_KEY + key_of_bound(self.outcomes), *[ratio] * compared, *[TIED] * tied]
         words += _meanings(self._rows)
         return "; ".join(words)

@@ -18,7 +18,7 @@ _MOST_NAMED = 4
 _MOST_TIMES = 8
 """Largest ratio of chip counts at which a comparison at equal counts is suggested."""
 
-_LEVEL = {"speed": "Statistical tie in speed", "cost": "Statistical tie in price"}
+_LEVEL = {"speed": "Too close to call in speed", "cost": "Too close to call in price"}
 
 
 _LINE = 100

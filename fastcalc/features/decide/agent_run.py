@@ -258,4 +258,4 @@ def window_speed(terms: Terms, window: ArrayLike) -> Array:
     """Compute the speed at which a call's tokens fit a time window, else infinity. [1/s]"""
     left = floats(window) - terms.lead - terms.round_trip
     with np.errstate(divide="ignore"):
-        return np.where(left > 0.0, terms.tokens / np.maximum(left, 0.0), np.inf)
+        return np.where(left > 0.0, terms.tokens / left, np.inf)

@@ -124,7 +124,7 @@ class DecideAnswer(Answer):
         """Build the body, break-even values, a few or all notes, and the next command."""
         body, flips, notes = [*self.body(screen)], self.nearest_flips, [*self.notes()]
         most_notes = 1 if self.winners else 3
-        counts = (len(flips) - _MOST_FLIPS, "tipping point"), (len(notes) - most_notes, "note")
+        counts = (len(flips) - _MOST_FLIPS, "break-even value"), (len(notes) - most_notes, "note")
         hint = listed([many(count, f"more {noun}") for count, noun in counts if count > 0])
         if screen.notes:
             hint, most_notes = "", len(notes)
@@ -267,7 +267,7 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
             others[flip.winner].append(f"{noun} is {_side(flip)}")
         else:
             own[flip.winner].append(f"its {of_winner} is {_side(flip)}")
-    return [f"{name} wins if {listed([*own[name], *others[name]], 'or')}." for name in own]
+    return [f"{name} leads if {listed([*own[name], *others[name]], 'or')}." for name in own]
 
 
 def _side(flip: BreakEven) -> str:

@@ -88,7 +88,7 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
         return f"Tokens that fit the window: {', '.join(fit)}."
     if decision.objective == "time":
         amount = f"{seconds(leading)} per successful run"
-        sentence, comparison = f"{first.name} takes the least user time, {amount}", "as long"
+        sentence, comparison = f"{first.name} is fastest, at {amount}", "as long"
     else:
         with_user = " with the user's time" * (decision.objective == "total")
         sentence, comparison = (
@@ -161,7 +161,7 @@ def _amounts(
     objective = objective or decision.objective
     values = [float(decision.value(option, objective=objective)) for option in level]
     if objective == "time":
-        return [seconds(value) for value in values], " of user time per successful run"
+        return [seconds(value) for value in values], " per successful run"
     outlooks = [decision.prospect(option) for option in level]
     months = [float(outlook.month) for outlook in outlooks]
     if objective == "cost" != decision.objective and math.isclose(min(months), max(months)):

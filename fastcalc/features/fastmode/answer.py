@@ -26,7 +26,6 @@ from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
-from fastcalc.written import listed
 
 _KEY = "key: each row is the cheapest option of its technique"
 _STAR = "*: may change the answers"
@@ -159,7 +158,7 @@ class FastmodeAnswer(Answer):
             if choice.trick not in reaching and not choice.is_ruled_out
         )
         if missed:
-            text = f"no {listed([*missed], 'or')} alone is fast enough; {option('wide')} says why"
+            text = f"not fast enough alone: {', '.join(missed)}; {option('wide')} says why"
             yield Note(text, weight=3, is_hint=True)
 
     def next_command(self) -> str:
@@ -168,7 +167,7 @@ class FastmodeAnswer(Answer):
         own = next_commands.typed_as(comparison, comparison.on, today.hardware.id)
         chips = [
             choice.outcome.scenario.hardware.id
-            for choice in self._shown
+            for choice in self._first
             if choice.outcome and choice.usd and choice.outcome.scenario.model is today.model
         ]
         on = ",".join(list(dict.fromkeys([own, *chips]))[:3])

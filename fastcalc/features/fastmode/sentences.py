@@ -207,8 +207,8 @@ def drafts_needed(solution: SpeedupOptions) -> str:
 def smaller_shapes(solution: SpeedupOptions) -> str:
     """Describe smaller shapes of the model that reach the speed at today's batch and chips."""
     today, batch = solution.today.placement, solution.today.scenario.batches[0]
-    reported = f"smaller model with the same layers, at batch {batch:,} on today's "
-    reported += f"{today.layout.chips} chips: "
+    chips = many(today.layout.chips, "chip")
+    reported = f"smaller model with the same layers, at batch {batch:,} on today's {chips}: "
     fewer, thinner = solution.fewer_layers, solution.thinner_layers
     deep = "no number of layers reaches it"
     if fewer is not None:

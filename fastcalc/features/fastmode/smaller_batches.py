@@ -157,7 +157,7 @@ def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | 
     if not holding or holding[0][0] is not spaces[0]:
         return None
     max_batch = max(float(np.max(space.site.place_all(cut).max_batch)) for space, cut in holding)
-    octaves = 2.0 ** (np.arange(np.log2(max_batch) * _STARTS + 1) / _STARTS)
+    octaves = 2.0 ** (np.arange(int(np.log2(max_batch) * _STARTS) + 1) / _STARTS)
     starts = np.unique(np.append(np.round(octaves), max_batch)).astype(np.int64)
     engines = [curve(space.scenario, chips, starts, speedup) for space, _ in holding]
     floors = [

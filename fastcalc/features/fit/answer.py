@@ -74,7 +74,7 @@ _FIRST = (
     words("|contents", itemgetter(6)),
 )
 _KEY = (
-    "key: largest batch: sequences with full prompt and output that fit in memory, at most "
+    "key: largest batch: most sequences that fit with full prompt and output, at most "
     f"{option('max_num_seqs')}"
 )
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum memory, b if its minimum"
@@ -223,6 +223,8 @@ def why_or_stop(location: StartLocation) -> str:
     stops = f"{location.scenario.engine.id} would stop with '{line}'"
     if line is None or (location.fits and location.memory_verdict == "edge"):
         says = why(location)
+    elif location.fits and location.is_share_uncertain:
+        says = f"{stops} if the system leaves as little"
     else:
         is_certain = location.fits and not location.is_expected_to_stop
         blocks = location.expected_blocks if is_certain else None
@@ -230,7 +232,7 @@ def why_or_stop(location: StartLocation) -> str:
         says += f" ({blocks:,} blocks are expected)" if blocks else ""
     pairs = [" ".join(remedy.flag for remedy in pair) for pair in location.joint_remedies]
     flags = [*pairs, *(remedy.flag for remedy in remedies)]
-    starts = f"{listed(flags, 'or')} would let {location.scenario.engine.id} start"
+    starts = f"{location.scenario.engine.id} starts with {listed(flags, 'or')}"
     return f"{says}; {starts}" if flags else says
 
 
@@ -271,7 +273,11 @@ def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
 
     Each deployment is named once, at its smallest batch.
     """
-    held = (location for location in locations if location.verdict != "no")
+    held = (
+        location
+        for location in locations
+        if location.verdict != "no" and not location.is_share_uncertain
+    )
     servers: dict[tuple[object, ...], StartLocation] = {}
     for location in held:
         chip, layout = location.scenario.hardware.id, location.placement.layout
@@ -436,6 +442,8 @@ def _verdict(members: Sequence[StartLocation]) -> str:
     if edge:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
         condition = f"it starts only if {engines} reserves less memory than its maximum"
+        if all(location.is_share_uncertain for location in edge):
+            condition = f"it starts only if the system leaves {engines} its share of the memory"
         where = listed([named_chips(location) for location in edge])
         clauses.append(("fits tightly", f"on {where}: {condition}{_certain(edge)}"))
     if unfit:
@@ -483,7 +491,7 @@ def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for _, location in larger)])
         batches = dict.fromkeys(f"{batch:,} on {named_chips(where)}" for batch, where in larger)
         yield (
-            f"with the expected, not the maximum, memory reserve of {engines}, the largest batch "
+            f"if {engines} reserves its expected instead of its maximum memory, the largest batch "
             f"is {listed([*batches])}"
         )
 
@@ -510,14 +518,14 @@ def _assumed(members: Sequence[StartLocation]) -> Iterator[str]:
 
 
 def _started_share(location: Location) -> str | None:
-    """Warn if an engine does not start with its default fraction of a shared memory."""
+    """Warn if an engine may not start with its default fraction of a shared memory."""
     scenario = location.scenario
     share = scenario.engine.lowered_share(scenario.hardware)
     if share is None:
         return None
     engine, chip = scenario.engine.id, scenario.hardware.id
     return (
-        f"The system shares the memory of {chip}: {engine} does not start with its default share "
+        f"The system shares the memory of {chip}: {engine} may not start with its default share "
         f"of {share.usual:g}, so {option('gpu_memory_utilization', f'{share.on_chip:g}')} is "
         "assumed."
     )

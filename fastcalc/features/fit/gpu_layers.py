@@ -36,7 +36,7 @@ class MostOnCard:
             )
         if self.setting == "n_cpu_moe":
             return (
-                f"{self.chip} needs {option(self.setting, self.count)} or more: experts of "
+                f"{self.chip} starts with {option(self.setting, self.count)} or more: experts of "
                 f"{self.count:,} of {self.layers:,} layers in host memory ({self.host})"
             )
         starts = f"{self.chip} allows up to {option(self.setting, self.count)}"

@@ -14,6 +14,7 @@ from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.layout import Layout, LayoutError, Layouts
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Scenario
+from fastcalc.core.start import StartLocation
 from fastcalc.core.start_checks import StartCheck
 from fastcalc.formulas.solving import bisect_integers, largest_reaching
 from fastcalc.formulas.types import Array, Floats, floats
@@ -186,11 +187,11 @@ class Solution:
     certain: int
     edge: int
     limited_by: Limiter
-    location: Location
+    location: StartLocation
     needs_length: bool = False
 
 
-def solve_for(unknown: Unknown, location: Location) -> Solution:
+def solve_for(unknown: Unknown, location: StartLocation) -> Solution:
     """Find the most users or the longest context of a placed scenario.
 
     Raises LayoutError if its chips have no layout.
@@ -227,9 +228,9 @@ def solve_for(unknown: Unknown, location: Location) -> Solution:
     return Solution(unknown, certain, edge, ends.get(certain, otherwise), placed, needs_length)
 
 
-def _placed(scenario: Scenario, location: Location) -> Location:
+def _placed(scenario: Scenario, location: Location) -> StartLocation:
     """Place a scenario on the chips of a location, in its layout if ranks are given."""
     site, layout = site_of(scenario, scenario.traffic.reserved), location.placement.layout
     if not scenario.sharding.names_ranks:
         layout = layout_of(site, layout.chips, min(scenario.batches), scenario.traffic)
-    return Location(scenario, site, site.place(layout), location.is_default_layout)
+    return StartLocation(scenario, site, site.place(layout), location.is_default_layout)

@@ -62,9 +62,9 @@ _WIDE = pick("placement kv_cache_tokens max_concurrency", COLUMNS)
 
 _KEYS = {
     "context": "fits: most tokens of prompt and output together, for each of these users",
-    "users": "fits: most concurrent users, each with full prompt and output",
+    "users": "fits: most concurrent users, each with so many tokens",
 }
-_KEY = "; tight: most if the engine reserves its minimum memory"
+_KEY = "; tight: the same if the engine reserves its minimum memory"
 _KEY_OF_LAYOUT = "; layout: the one with the largest capacity"
 
 
@@ -98,15 +98,19 @@ class SolvedAnswer(FitAnswer):
 
     def key(self) -> str:
         """Explain the solution and tight fits."""
-        is_open = not all(location.scenario.sharding.names_ranks for location in self.locations)
-        return f"key: {_KEYS[self.solutions[0].unknown]}{_KEY}{_KEY_OF_LAYOUT * is_open}"
+        is_chosen = any(
+            location.placement.layout.chips > 1 and not location.scenario.sharding.names_ranks
+            for location in self.locations
+        )
+        return f"key: {_KEYS[self.solutions[0].unknown]}{_KEY}{_KEY_OF_LAYOUT * is_chosen}"
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on limits, on the start-up log of the engine, and on its memory reserve."""
         limits = dict.fromkeys(filter(None, map(_limit_note, self.solutions)))
         starts = list[str]()
         for solution, location in zip(self.solutions, self.locations, strict=True):
-            if not solution.edge and location.verdict == "no":
+            is_unfit = not solution.edge and location.verdict == "no"
+            if is_unfit or location.is_share_uncertain:
                 yield Note(f"{location.scenario.hardware.id}: {why_or_stop(location)}")
             elif not location.is_expected_to_stop:
                 starts += filter(None, [start_note(location)])
@@ -189,8 +193,10 @@ def _sentence(solutions: Sequence[Solution]) -> str:
             if unknown == "users" and edge > 1:
                 subject, is_plural = f"Up to {edge:,} users of {model} with {tokens}", True
             verb = "fit" if is_plural else "fits"
-            tightly = "only tightly: if the engine reserves its minimum memory"
-            return f"{subject} {verb} on {chips} {tightly}."
+            condition = "the engine reserves its minimum memory"
+            if all(solution.location.is_share_uncertain for solution in tight):
+                condition = "the system leaves the engine its share of the memory"
+            return f"{subject} {verb} on {chips} only tightly: if {condition}."
         return f"{subject} {'do' if is_plural else 'does'} not fit on {chips}."
     formats = {_formats(solution) for solution in solutions}
     amounts = [

@@ -61,9 +61,9 @@ _TRIED = (
     f"{option('tp')}, {option('pp')}, {option('ep')} and {option('dp')}, compare evaluates others"
 )
 _KEY = (
-    "key: rows: layouts and batches that no other beats in both speed and price; 80% range: four "
-    "of five measurements should fall inside it; bound: roofline limit; $/Mtok: $ per million "
-    "tokens"
+    "key: rows: Pareto frontier of speed and price; 80% range: four of five measurements should "
+    "fall inside it; bound: roofline limit; $/Mtok: $ per million tokens; in+out: of prompt and "
+    "output tokens together"
 )
 _MARKS = {"*": "quantizing below the published precision changes the answers"}
 
@@ -189,7 +189,7 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
         return f"{sentence}."
     if len(runs) == 1:
         names = listed(first_few(runs[0].chips, _MOST_RUNS))
-        return f"{sentence}. At speeds in between, {names} are tied in price."
+        return f"{sentence}. At speeds in between, the prices of {names} are too close to call."
     if len(runs) > _MOST_RUNS:
         chips = dict.fromkeys(chip for run in runs for chip in run.chips)
         chips_text = listed(first_few([*chips], _MOST_RUNS))

@@ -271,8 +271,9 @@ class InferAnswer(Answer):
     def key(self) -> str:
         """Explain bands, ratios and dashes in the table."""
         return (
-            f"key: matching samples: number of {self.inverse.points:,} simulated services that "
-            "match (not a probability); a..b: their 10th to 90th percentile; -: equal in both tiers"
+            f"key: matching samples: of {self.inverse.points:,} random services, those with these "
+            "speeds and prices (not a probability); a..b: their 10th to 90th percentile; -: equal "
+            "in both tiers"
         )
 
     def notes(self) -> Iterator[Note]:
@@ -297,9 +298,9 @@ class InferAnswer(Answer):
             f"{side.label} {_ends(side, (side.low, side.high))} {side.unit}".rstrip()
             for side in BOX
         )
-        yield Note("the simulated services only decode; prefill and input prices are not used")
+        yield Note("the random services only decode; prefill and input prices are not used")
         yield Note(
-            "a simulated service matches both tiers if its speeds and prices are within "
+            "a random service matches both tiers if its speeds and prices are within "
             f"{stated_percent(self.inverse.tolerance)} of the published ones; chip types tried: "
             f"{', '.join(self.inverse.chip_kinds.names)}"
         )
@@ -336,8 +337,8 @@ class InferAnswer(Answer):
         ]
         if clauses:
             yield (
-                "other hardware means more chips in the fast tier. They are also of another type "
-                f"in {listed(clauses)}"
+                "other hardware: more chips in the fast tier, and of another type in "
+                f"{listed(clauses)}"
             )
 
     def deciding(self) -> Iterator[str]:
@@ -360,8 +361,8 @@ class InferAnswer(Answer):
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"knowing {listed(nouns, 'or')} would raise the chance of naming the right explanation "
-            f"from {now}% to {chance_then}%"
+            f"knowing one more number, {listed(nouns, 'or')}, would raise the chance of naming the "
+            f"right explanation from {now}% to {chance_then}%"
         )
 
     def next_command(self) -> str:

@@ -34,7 +34,7 @@ def run(request: Infer) -> InferAnswer:
             "faster one"
         )
     tolerance = readers.number(request.tolerance, option("tolerance"), _TOLERANCE, 0.15)
-    points = int(readers.number(request.points, option("points"), _POINTS, 2_000_000))
+    points = int(readers.number(request.points, option("points"), _POINTS, 100_000))
     reading: list[str] = []
     chips = chips_of(catalogue(request), request.on, OWN_MEMORY, reading)
     chip_kinds = machines(chips, pricing_of(chips, request, utilization=1.0))

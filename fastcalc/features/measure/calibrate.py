@@ -24,7 +24,7 @@ from fastcalc.features import request_of
 from fastcalc.features.measure import calibration as report
 from fastcalc.features.measure.request import Calibrate
 from fastcalc.features.measure.validate import points_of
-from fastcalc.kit.answer import output
+from fastcalc.kit.answer import output, progress
 from fastcalc.kit.answer import own_rows as own_rows_page
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import output_width, render
@@ -53,7 +53,12 @@ def _fit_shipped(request: Calibrate) -> None:
         raise InputError(
             f"{option('out', folder)} is not a folder; the engines go into its folder engines"
         )
-    fitted = calibrate(shipped(), loading.catalogue(request))
+    progress.say("fit to all measurements")
+    fitted = calibrate(
+        shipped(),
+        loading.catalogue(request),
+        lambda fit, count: progress.say(f"fit {fit} of {count} without a group of publishers"),
+    )
     validation = Validation(fitted.left_out, (), groups_of(fitted.left_out))
     components = partial(report.shipped_parts, fitted, validation)
     page(replace(request, out=None), lambda screen: components(screen.width))

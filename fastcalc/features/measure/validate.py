@@ -51,7 +51,7 @@ def run(request: Validate) -> ValidationAnswer:
         ]
     return ValidationAnswer(
         request=request,
-        reading=loading.reading_of(loading.catalogue(request), request.model),
+        reading=loading.reading_of(catalogue, request.model),
         reasons=reasons,
         validation=validation,
         aside=aside,

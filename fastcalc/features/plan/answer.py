@@ -144,6 +144,7 @@ _TERMS = {
     "prefill": "prefill: shared (colocated with decode) or on its own replicas",
     "80%": "80% range: of TPOT",
     "bound": "bound: roofline TPOT",
+    "util.": "util.: load of a replica / its throughput",
     "expected": "chips, TTFT, TPOT: at slow speeds; chips expected, 80% range: at expected speeds",
 }
 """Terms of ranked plans and fleets, by the column heading that explains them if it is shown."""
@@ -153,8 +154,8 @@ _OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arriva
 _IN_POOLS = "p99: in the slowest of the class's pools"
 _IN_NODES = f"chips: rented in whole nodes ({option('by', 'chip')} rents single chips)"
 _QUANTIZED = (
-    f"*: quantized further than published; ranked first only if {option('weights')} or "
-    f"{option('kv')} names the format"
+    f"*: fewer bits than published, which may cost quality; ranked first only if "
+    f"{option('weights')} or {option('kv')} names the format"
 )
 _QUANTIZED_FIRST = "*: quantized, because these chips have no plan in the published precision"
 _MARKS = {
@@ -174,10 +175,12 @@ def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[Text
         terms = _TERMS if planned.service.share else _TERMS | {"TTFT": _AT_FULL_BATCH}
         texts = [text for heading, text in terms.items() if heading in headings]
         texts += [_IN_NODES] * any(row.plan.node_chips > 1 for row in rows)
-    cells = (cell for table in tables for row in table.rows for cell in row)
-    texts += [f"{UPPER}: upper estimate"] * any(cell.startswith(UPPER) for cell in cells)
+    cells = [cell for table in tables for row in table.rows for cell in row]
+    texts += [f"{UPPER}: upper bound"] * any(cell.startswith(UPPER) for cell in cells)
     leads = all(pool.decision.may_lead(pool.plan) for _, pool in planned.pools)
-    texts += [_QUANTIZED if leads else _QUANTIZED_FIRST] * any(row.is_marked for row in rows)
+    texts += [_QUANTIZED if leads else _QUANTIZED_FIRST] * any(
+        cell.endswith(" *") for cell in cells
+    )
     return record_tables.with_mark(f"key: {'; '.join(texts)}", *tables, marks=_MARKS)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
-from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.notes import Weight, chips_and_price, weighted
 from fastcalc.features.plan.odds import CONFIDENT, CONFIDENT_DEVIATIONS, DEAR, Odds
 from fastcalc.features.plan.planned_fleet import Verdict
@@ -107,19 +107,17 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
         return
     chosen, confident = verdict.decision.plans[0], odds.confident
     flag = option("confidence", f"{CONFIDENT:g}")
-    chance = f"a {CONFIDENT:g}% chance"
-    if service.utilization < 1.0:  # at slow speeds, too
-        chance += f" (at up to {whole_percent(service.utilization)} utilization)"
+    chance = f"a {CONFIDENT:g}% chance of meeting the limits"
     chip = "" if confident is None else confident.scenario.hardware.id
     on = "" if chip == chosen.scenario.hardware.id else f" with {chip}"
     if confident is None:
-        text = f"no plan has {chance}{_edge(odds, chosen, service)}"
+        text = f"no plan has {chance}{_relaxed(odds, service)}"
     elif (times := confident.cost / chosen.cost) < DEAR:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
         bill = chips_and_price(confident, slower)
-        text = f"{chance} would need {bill}{on}"
+        text = f"{chance} needs {bill}{on}"
     else:
-        text = f"{chance} would cost {times:,.0f} times as much{on}{_edge(odds, chosen, service)}"
+        text = f"{chance} costs {times:,.0f} times as much{on}{_relaxed(odds, service)}"
     yield Note(f"{text} ({flag})", Weight.ODDS)
 
 
@@ -134,15 +132,13 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
         cap = whole_percent(service.utilization)
         yield f"{text}; more chips keep utilization within {cap} at slow speeds, too"
     else:
-        yield text + _edge(odds, cheapest, service) * (chosen.cost >= DEAR * cheapest.cost)
+        yield text + _relaxed(odds, service) * (chosen.cost >= DEAR * cheapest.cost)
 
 
-def _edge(odds: Odds, chosen: Plan, service: Service) -> str:
-    """State that a chip can barely meet the limits, and which limit to relax."""
+def _relaxed(odds: Odds, service: Service) -> str:
+    """State which limit to relax for a confident plan at a bearable cost. Empty if none."""
     options = [limit_as_option(name, value, service, None) for name, value in odds.relaxed.items()]
-    edge = f", because {chosen.scenario.hardware.id} barely meets the limits"
-    enough = f"; with {listed(options, 'or')} it would cost at most {DEAR:g} times as much"
-    return f"{edge}{enough}" if options else edge
+    return f"; with {listed(options, 'or')}, at most {DEAR:g} times the cost" if options else ""
 
 
 def regret_notes(verdict: Verdict) -> Iterator[Note]:
@@ -158,10 +154,10 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
         yield Note(f"{text}, and no benchmark pays for itself", weight)
         return
     chip, saved = best.plan.scenario.hardware.id, before - best.regret
-    benchmark = f"a {best.minutes}-minute benchmark on {best.plan.layout.chips} rented {chip}"
+    benchmark = f"a {best.minutes}-minute benchmark on {best.chips} rented {chip}"
     yield Note(
-        f"the cheapest plan is uncertain: {benchmark} (${best.usd:,.2f}) may "
-        f"change the choice; on average it saves about ${_rough(saved)} per month",
+        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper; on average it "
+        f"saves about ${_rough(saved)} per month",
         weight,
     )
     regrets = (
@@ -211,7 +207,7 @@ def _measurement(measured: Measurement, before: float, model: str) -> Record:
     plan, removed = measured.plan, before - measured.regret
     return {
         "hardware": plan.scenario.hardware.id,
-        "chips": plan.layout.chips,
+        "chips": measured.chips,
         "batch": plain(plan.batch),
         "minutes": measured.minutes,
         "usd": plain(measured.usd),

@@ -191,10 +191,12 @@ def break_even(decision: Decision) -> str:
     chip, runner_up = (
         plan.scenario.hardware.id for plan in (decision.plans[0], decision.runner_up)
     )
-    prices = [f"{chip} costs more than ${number(rounded_up(above))}"] if above else []
-    costs = runner_up if above else "it costs"
-    prices += [f"{costs} less than ${number(rounded_down(below))}"] if below else []
-    return f"{runner_up} wins if {' or '.join(prices)}"
+    prices = [f"it costs less than ${number(rounded_down(below))}"] if below else []
+    verb = "" if below else " costs"
+    prices += [f"{chip}{verb} more than ${number(rounded_up(above))}"] if above else []
+    usd = decision.runner_up.scenario.quote.usd_per_hour
+    now = f" (${usd:,.2f})" if usd else ""
+    return f"{runner_up}{now} wins if {' or '.join(prices)}"
 
 
 def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:
@@ -326,10 +328,11 @@ def level_runner_up(decision: Decision) -> str:
         return ""
     chip, service = second.scenario.hardware.id, decision.service
     if service.is_fleet:
-        return f"; within the 80% ranges, {second.values['chips']:,.0f} {chip} {_may_win(decision)}"
+        chips = f"{second.values['chips']:,.0f} {chip}"
+        return f"; {chips} {_may_win(decision)}, within the 80% ranges"
     usd = second.usd_per_month if service.objective == "usd" else None
     bill = chips_and_price(second, service) if usd is None else f"${dollars(usd)}"
-    return f"; within the 80% ranges, {chip} ({bill}) {_may_win(decision)}"
+    return f"; {chip} ({bill}) {_may_win(decision)}, within the 80% ranges"
 
 
 def _may_win(decision: Decision) -> str:

@@ -86,11 +86,7 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
     pricing = chosen.scenario.pricing
-    basis = (
-        "at the price set"
-        if chip.id in pricing.user_prices
-        else f"price basis: {basis_of(pricing)}"
-    )
+    basis = "at the price set" if chip.id in pricing.user_prices else f"basis: {basis_of(pricing)}"
     a_million = (
         f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok (input and output)" if tokens else ""
     )
@@ -217,7 +213,7 @@ def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Not
     if (plan := in_single_chips(decision, grids)) is not None:
         bill = chips_and_price(plan, replace(decision.service, in_nodes=False))
         chip, flag = plan.scenario.hardware.id, option("by", "chip")
-        text = f"if {chip} is rented singly ({flag}), {bill}, is enough"
+        text = f"rented by the chip ({flag}), {chip} needs {bill}"
         yield Note(text, Weight.SINGLE_CHIPS)
 
 
@@ -291,7 +287,7 @@ def _notes_of_fleet(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator[
     if chance := chance_of_limits(planned.verdict).removeprefix("; "):
         yield Note(f"rented chips: {chance}", 1)
     for note in (*odds_notes(planned.verdict), *regret_notes(planned.verdict)):
-        yield replace(note, text=f"rented chips: {note.text}", weight=min(note.weight, 1))
+        yield replace(note, text=f"rented chips: {note.written}", weight=min(note.weight, 1))
     for text in tipping_point_notes(planned.verdict):
         yield Note(f"rented chips: {text}", 2)  # which was asked for
     yield from weighted(1, plan_notes.other_prices_of_plans(rented))

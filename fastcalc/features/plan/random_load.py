@@ -73,7 +73,7 @@ def in_words(load: RandomLoad, name: str) -> str:
             if share > most
         ]
         return (
-            f"{name}: percentiles are upper estimates, because {listed(causes)}; "
+            f"{name}: percentiles are upper bounds, because {listed(causes)}; "
             f"{option('load', f'{max(lower, 0.05):g}')} or less avoids that"
         )
     slowest = load.percentiles()

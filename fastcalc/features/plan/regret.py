@@ -43,12 +43,13 @@ _MINUTES = 5
 class Measurement:
     """A benchmark of one replica of a plan at its batch.
 
-    minutes, usd : rental time and price of the benchmark
+    chips, minutes, usd : chips rented for the benchmark, for how long and at which price
     error : remaining error of the speed, as a factor above 1 [1]
     regret : expected regret per month of the plan chosen afterwards [USD]
     """
 
     plan: Plan
+    chips: int
     minutes: int
     usd: float
     error: float
@@ -145,12 +146,14 @@ def _measured(plan: Plan, regret: Callable[..., float]) -> Measurement:
     serving = BATCHES * estimate.run.item() * plan.slowness
     minutes = _MINUTES * ceil((_START + reading + serving) / 60.0 / _MINUTES)
     price = scenario.pricing.per_chip_hour(scenario.hardware) or 0.0
+    chips = ceil(plan.layout.chips / plan.node_chips) * int(plan.node_chips)
     spread = log((estimate.speed / estimate.low).item()) / TO_LOW_END
     left = after_one_row(spread)  # of a row that is as far off as rows are on average
     return Measurement(
         plan=plan,
+        chips=chips,
         minutes=minutes,
-        usd=price * plan.layout.chips * minutes / 60.0,
+        usd=price * chips * minutes / 60.0,
         error=exp(spread * left),
         regret=regret(error=left),
     )

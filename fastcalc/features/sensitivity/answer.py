@@ -38,8 +38,8 @@ _WIDE = pick("served_tokens_per_s_total_change path", COLUMNS)
 
 _PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
-    "key: +10%: change if the parameter rises by 10% (an integer: at least by 1); largest gain: "
-    f"highest tok/s / present; reached at: value that gives 99% of that gain; {_PATHS}"
+    "key: +10%: change of tok/s and so on if the parameter rises by 10% (an integer: at least by "
+    f"1); largest gain: highest tok/s / present; reached at: value with 99% of it; {_PATHS}"
 )
 _TARGET_KEY = (
     f"key: value needed if only this parameter changes; -: no value reaches the target; {_PATHS}"
@@ -101,7 +101,7 @@ class SensitivityAnswer(Answer):
             reason = f"Not shown, because they {cannot}" if cannot else "Without effect here"
             yield Note(f"{reason}: {', '.join(idle)}", weight=0)
         if not self.goals and (saturated := self.batches[0].buys_nothing()):
-            yield Note(f"raising these can only improve TTFT: {listed(saturated)}")
+            yield Note(f"only TTFT still improves with {listed(saturated)}")
         for path in dict.fromkeys(row.path for row in self.rows if row.moves):
             owner, _, name = path.rpartition(".")
             if owner == "parameters" and name in PARAMETERS:

@@ -17,8 +17,8 @@ from fastcalc.kit.answer.record_tables import output_price
 from fastcalc.kit.answer.row_words import TableRow, alone
 from fastcalc.written import listed
 
-_RANKS = ("The top chip or engine parameter", "Next")
-"""Words around the parameters with the largest effects."""
+_RANKS = ("Of chip and engine, speed depends most on", "Next is")
+"""Words before the parameters with the largest effects."""
 
 _WORTH = 0.05
 """Elasticity above which a sentence names a parameter. [1]"""
@@ -72,9 +72,9 @@ class MovedBatch:
         """Name the parameters of chip and engine with the largest effects."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"{start} is {row.name} (now {row.text(row.value)}): "
+            f"{start} {row.name} (now {row.text(row.value)}): "
             f"1% {'more' if row.elasticity > 0 else 'less'} adds "
-            f"{number(abs(row.elasticity), 2)}% to speed."
+            f"{number(abs(row.elasticity), 2)}%."
             for start, row in zip(_RANKS, worth, strict=False)
         ]
 

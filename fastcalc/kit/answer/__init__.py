@@ -1,1 +1,1 @@
-"""Answers: records, prices, notes, tables, terminal text, files, next commands."""
+"""How answers are written: records, prices, notes, tables, terminal text, files, next commands."""

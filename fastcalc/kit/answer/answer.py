@@ -1,4 +1,4 @@
-"""The answer of a command, independent of its output form: page, records, table or charts."""
+"""The base class of answers, which fill a page, records, a table or charts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
 Charts = Mapping[str, Callable[[], "Chart"]]
-"""Functions that draw each kind of chart, by name."""
+"""The function that draws each chart, by the chart's name."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """The answer of a command. Each output form is made only if it is requested.
+    """The answer of a command. Each output format is produced only on request.
 
     A command provides its content by overriding methods: the contents of its page (`body`, `key`,
-    `notes`, `next_command`), its `records`, the rows of its Markdown `table`, the inputs of the
-    records and their `details`, and its `charts`. One renderer, `respond.write`, turns these into
-    text, Markdown, JSON, CSV, HTML and sheets, for the command line and Python.
+    `notes`, `next_command`), its `records`, the rows of its Markdown `table`, the assumptions
+    behind the records, their `details`, and its `charts`. `respond.write` renders these as text,
+    Markdown, JSON, CSV, HTML and sheets, for the command line and Python.
 
     The default methods ignore their arguments.
 
-    request : the request that this answers
-    reading : sentences on how files were read and what was omitted, for standard error
-    reasons : sentences on why the answer is no, for standard error
+    request : the request being answered
+    reading : notes for standard error on how files were read and what was skipped
+    reasons : sentences for standard error on why the answer is no
     """
 
     request: Request
@@ -40,39 +40,39 @@ class Answer:
     reasons: Sequence[str] = ()
 
     fills_one_screen = False
-    """Whether the notes are limited so that the page fits one screen. Otherwise there are four."""
+    """Whether to cut notes so that the page fits on one screen. Otherwise up to four print."""
 
     marks: ClassVar[Mapping[str, str]] = {}
-    """The meaning of each mark at the end of a cell. The key explains the marks on the page."""
+    """The meaning of each mark at the end of a cell. The key explains those that the page uses."""
 
     @property
     def code(self) -> int:
-        """The exit code: 0 done, 1 the answer is no."""
+        """The exit code: 0 for success, 1 if the answer is no."""
         return 1 if self.reasons else 0
 
     @property
     def settings(self) -> Sequence[Setting]:
-        """The settings of the request that affect the numbers."""
+        """The settings of the request that affect the results."""
         return settings(self.request)
 
     def body(self, screen: Screen) -> Iterable[Part]:  # noqa: ARG002
-        """Return the page's headlines, headings and tables. Empty if there is no page."""
+        """Return the headlines, headings and tables of the page. Empty if there is no page."""
         return ()
 
     def key(self) -> str:
-        """Explain the columns of the page's tables. `page` adds the meaning of marks."""
+        """Return the key to the table columns. `page` adds the meaning of marks."""
         return ""
 
     def notes(self) -> Iterable[Note]:
-        """Return the notes under the page, each with its weight."""
+        """Return the notes below the tables, each with its weight."""
         return ()
 
     def next_command(self) -> str | None:
-        """Suggest the next command."""
+        """Return the suggested next command."""
         return None
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """Build the page: body, key, notes (a few, or all if requested) and the next command."""
+        """Assemble the page: body, key, notes (a few, or all on request) and the next command."""
         body = [*self.body(screen)]
         if not body:
             return []
@@ -82,72 +82,72 @@ class Answer:
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
 
     def text(self, screen: Screen) -> str | None:  # noqa: ARG002
-        """Return an answer that is plain text, such as a script. None if the page has parts."""
+        """Return the answer if it is plain text, such as a script. None if it has a page."""
         return None
 
     def html(self, file: Path | None) -> str | None:  # noqa: ARG002
-        """Return an HTML page that replaces the default one made from the page and the charts."""
+        """Return an HTML page to use instead of the default one with the page and the charts."""
         return None
 
     def document(self) -> Iterable[str] | None:
-        """Return the JSON document in pieces, if the answer has another JSON form than records."""
+        """Yield the JSON document in pieces if the JSON output is not a list of records."""
         return None
 
     def records(self) -> Iterable[Record]:
-        """Return the records, with keys in the order of the contract."""
+        """Return the records, with keys in the documented order."""
         return ()
 
     @property
     def keys(self) -> Iterable[str]:
-        """The keys of the records, for an answer that may have no records."""
+        """The keys of the records, needed if an answer may have no records."""
         return ()
 
     def column(self, key: str) -> list[Any] | None:  # noqa: ARG002
-        """List the values of one key, if they can be computed without making all records."""
+        """Return the values of one key if they can be computed without building all records."""
         return None
 
     def cells(self, record: Record) -> Record:
-        """Convert a record to the form written to CSV and sheets."""
+        """Convert a record for CSV and spreadsheet output."""
         return record
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Return the columns and rows of a Markdown table."""
+        """Return the columns and rows of the Markdown table."""
         return (), ()
 
     def premises(self) -> Record:
-        """Return the inputs of the records besides the settings: traffic, prices and engines."""
+        """Return the inputs other than the settings: traffic, prices and engines."""
         return {}
 
     def details(self) -> Record:
-        """Return further content of the JSON document, next to the records."""
+        """Return additional content of the JSON document."""
         return {}
 
     def assumptions(self) -> Record:
-        """Return the inputs of the records: premises and settings."""
+        """Return the inputs behind the records: premises and settings."""
         return {**self.premises(), "settings": by_premise(self.settings)}
 
     def alongside(self) -> Record:
-        """Return what the JSON document has next to the records: assumptions and details."""
+        """Return everything in the JSON document except the records: assumptions and details."""
         return {"assumptions": self.assumptions(), **self.details()}
 
     def warnings(self) -> Iterable[str]:
-        """Return sentences for standard error if the output format has no notes."""
+        """Yield warnings for standard error, for output formats without notes."""
         return ()
 
     @property
     def charts(self) -> Charts:
-        """The functions that draw each kind of chart. The first is the default."""
+        """The function that draws each chart, by its name. The first is the default."""
         return {}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NoAnswer(Answer):
-    """An answer without records, with the reason.
+    """An answer without records that gives the reason.
 
-    asked_keys : keys that the records would have
+    asked_keys : keys the records would have had
     columns : columns of the Markdown table
-    beside : further content of the JSON document
-    resting_on : inputs that the records would depend on
+    beside : additional content of the JSON document
+    resting_on : inputs the records would have depended on
     """
 
     asked_keys: Iterable[str]
@@ -166,9 +166,9 @@ class NoAnswer(Answer):
         return self.columns, ()
 
     def premises(self) -> Record:
-        """Return the inputs that the records would depend on."""
+        """Return the inputs the records would have depended on."""
         return self.resting_on
 
     def details(self) -> Record:
-        """Return the reasons, and further content of the JSON document."""
+        """Return the reasons and the additional content of the JSON document."""
         return {"reason": "; ".join(self.reasons), **self.beside}

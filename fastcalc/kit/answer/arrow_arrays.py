@@ -1,4 +1,4 @@
-"""Build pyarrow columns from buffers, because `pyarrow.array` loads pandas if installed."""
+"""Build pyarrow columns from buffers, since `pyarrow.array` imports pandas if it is installed."""
 
 from collections.abc import Sequence
 from itertools import accumulate, chain
@@ -11,9 +11,9 @@ from fastcalc.formulas.types import Bools
 
 
 def number_array(arrow: ModuleType, type_: Any, values: Any, missing: Bools) -> Any:
-    """Build a column of numbers or booleans. Missing values are null.
+    """Build a column of numbers or booleans, with null for missing values.
 
-    arrow : the module pyarrow
+    arrow : the pyarrow module
     """
     width = type_.to_pandas_dtype()
     data = _bits(values) if width is np.bool_ else np.ascontiguousarray(values, width)
@@ -22,7 +22,7 @@ def number_array(arrow: ModuleType, type_: Any, values: Any, missing: Bools) -> 
 
 
 def word_array(arrow: ModuleType, words: Sequence[str | None]) -> Any:
-    """Build a column of strings. Missing strings are null."""
+    """Build a column of strings, with null for missing strings."""
     texts = [(word or "").encode(errors="replace") for word in words]
     missing = np.array([word is None for word in words], dtype=bool)
     buffers = [_offsets(arrow, texts), arrow.py_buffer(b"".join(texts))]
@@ -32,7 +32,7 @@ def word_array(arrow: ModuleType, words: Sequence[str | None]) -> Any:
 
 
 def list_array(arrow: ModuleType, lists: Sequence[Sequence[str] | None]) -> Any:
-    """Build a column of lists of strings. Missing lists are null."""
+    """Build a column of string lists, with null for missing lists."""
     cells = [cell or () for cell in lists]
     missing = np.array([cell is None for cell in lists], dtype=bool)
     children = [word_array(arrow, list(chain.from_iterable(cells)))]
@@ -42,7 +42,7 @@ def list_array(arrow: ModuleType, lists: Sequence[Sequence[str] | None]) -> Any:
 
 
 def _offsets(arrow: ModuleType, cells: Sequence[Sequence[object]]) -> Any:
-    """Compute the offset of each cell among the elements of all cells, and the end of the last."""
+    """Return the Arrow offsets buffer: where each cell starts, and where the last one ends."""
     ends = accumulate((len(cell) for cell in cells), initial=0)
     return arrow.py_buffer(np.fromiter(ends, np.int32, len(cells) + 1))
 

@@ -1,4 +1,4 @@
-"""The command that reproduces a point, flag by flag."""
+"""Build the command that reproduces a point, flag by flag."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,19 +14,19 @@ OF_A_POINT = (
     *("speculate", "chips", "tp", "pp", "ep", "dp"),
     *("price_basis", "offer", "years", "electricity", "utilization", "price", "set"),
 )
-"""Fields of a comparison that differ between the points of a search."""
+"""Request fields that may differ between the points of a search."""
 
 
 @dataclass(frozen=True)
 class Typed:
-    """What a command repeats as typed: names by id, and the words of all other settings."""
+    """What a command repeats as typed: names by id, and the flags of all other settings."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     words: Sequence[str] = ()
 
 
 def compare_command(scenario: Scenario, as_given: Typed) -> str:
-    """Write the ``fastcalc compare`` command for a scenario of one class, with all ranks."""
+    """Build the ``fastcalc compare`` command for a scenario with one request class."""
     names, traffic, pricing = as_given.names, scenario.traffic, scenario.pricing
     model, chip, engine = scenario.model.id, scenario.hardware.id, scenario.engine.id
     words = ["fastcalc", "compare", names.get(model, model), "--on", names.get(chip, chip)]

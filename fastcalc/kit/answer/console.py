@@ -1,8 +1,8 @@
-"""Lay out sections and notes in lines of a given width, with emphasis on terminals.
+"""Lay out sections and notes at a given width, with bold and dim text on terminals.
 
-Lines are laid out as plain text first, so that piped output and terminal output differ only in
-emphasis. rich is loaded only to add it. No colours are used, because none of the standard
-colours is readable on both dark and light backgrounds.
+Lines are laid out as plain text first, so piped output differs from terminal output only in
+emphasis. rich is loaded only to add it. No colours are used because no standard colour is readable
+on both dark and light backgrounds.
 """
 
 import os
@@ -21,51 +21,51 @@ from fastcalc.written import Clean
 from fastcalc.written import line as one_line
 
 THINNEST = 20
-"""Minimum width of a text column. Narrower ones are printed under the row. [1]"""
+"""Minimum width of a text column. Narrower columns are printed below their row. [1]"""
 
 _SET_IN = " " * 4
 
 BOLD, DIM, PLAIN = "bold", "dim", ""
-"""Styles used on a terminal."""
+"""Text styles on a terminal."""
 
 _FIRST_CLAUSE = re.compile(r".*?[;.](?= )|.*", re.DOTALL)
-"""The part of a heading or headline that is bold."""
+"""The bold part of a heading or headline: its first clause."""
 
 _DOES_NOT_FIT = re.compile(r" *(needs|fits on|too large|does not fit|does not start)\b")
-"""Cells that explain why the key figure of their row is missing."""
+"""Matches cells that explain why the row has no key figure."""
 
 _BEFORE_UNIT = re.compile(r"(?<=[0-9?]) (?=(?!x )[A-Za-z])")
-"""Space between a number and its unit, where a line must not break."""
+"""The space between a number and its unit, where a line must not break."""
 
 _BEFORE_SIGN = re.compile(r" (?=\*)")
-"""Space before the mark of changed answers, where a line must not break."""
+"""The space before the mark of changed answers, where a line must not break."""
 
 Wording = Callable[[str], str]
 
 Line = list[tuple[str, str]]
-"""Pieces of one line: text and rich style."""
+"""The segments of a line: text and rich style."""
 
 
 def height(blocks: Iterable[Part], width: int) -> int:
-    """Count the lines of a page. [1]"""
+    """Count the lines of a rendered page. [1]"""
     return sum(1 for block in blocks for _ in _lines(worded(block, as_flags), width))
 
 
 def output_width() -> int:
-    """Return the characters per line: from the terminal or COLUMNS, or 100 if neither is known."""
+    """Return the line width: from the terminal or COLUMNS, or 100 if neither is known."""
     return max(shutil.get_terminal_size((100, 24)).columns, 20)
 
 
 def is_terminal() -> bool:
-    """Check whether standard output is open and is a terminal."""
+    """Return whether standard output is an open terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def wants_colour() -> bool:
-    """Decide whether to print bold and dim text on standard output.
+    """Return whether to use bold and dim text on standard output.
 
-    NO_COLOR turns it off; otherwise FORCE_COLOR turns it on, for example in the log of a CI job.
-    If neither is set, it is on for a terminal other than a dumb one.
+    NO_COLOR turns it off; otherwise FORCE_COLOR turns it on, for example in CI logs. If neither is
+    set, it is on for terminals that are not dumb.
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -77,9 +77,9 @@ def wants_colour() -> bool:
 def render(
     blocks: Iterable[Part], width: int, wording: Wording = as_flags, *, colour: bool = False
 ) -> str:
-    """Format headings, tables and notes. A str is a heading, an empty str a blank line.
+    """Render headings, tables and notes. A str is a heading, and an empty str is a blank line.
 
-    wording : replaces the mentions of options and commands in sentences
+    wording : rewrites references to options and commands in sentences
     """
     lines = [line for block in blocks for line in _lines(worded(block, wording), width)]
     if not colour:
@@ -95,7 +95,7 @@ def render(
 
 
 def worded(block: Part, wording: Wording) -> Part:
-    """Replace the mentions of options and commands in the sentences of a part."""
+    """Rewrite references to options and commands in the sentences of a page element."""
     if isinstance(block, Title):
         return replace(block, sentence=wording(block.sentence), answer=wording(block.answer))
     if isinstance(block, TextTable):
@@ -133,7 +133,7 @@ def _lines(block: Part, width: int) -> Iterator[Line]:
 
 
 def _led_by(lead: str, text: str, width: int) -> Iterator[Line]:
-    """Yield the lines of a text, with its first words in bold."""
+    """Yield the lines of a text with its first words in bold."""
     left = sum(not sign.isspace() for sign in one_line(lead))
     for line in _wrap(_bound(text), width) or [""]:
         end = 0
@@ -146,7 +146,7 @@ def _led_by(lead: str, text: str, width: int) -> Iterator[Line]:
 def word_list(
     pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False, column: int = 9
 ) -> list[str]:
-    """Format words with an explanation of each in a second column. Addresses are not broken."""
+    """Format terms with their explanations in a second column. URLs are never broken."""
     return [
         line
         for word, text in pairs
@@ -162,7 +162,7 @@ def word_list(
 
 
 def _bound(text: str) -> str:
-    """Keep numbers on the lines of their units."""
+    """Keep each number on the same line as its unit."""
     return _BEFORE_UNIT.sub("\xa0", text)
 
 
@@ -179,10 +179,10 @@ def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:
 
 
 def _table(table: TextTable, width: int) -> Iterator[Line]:
-    """Yield the lines of a table within a width.
+    """Yield the lines of a table, fitted to a width.
 
-    As far as necessary, it narrows the gaps, then wraps text, then prints the last text column
-    below each row, and finally splits the columns into several tables.
+    It tries in turn to narrow the gaps, wrap text, print the last text column below each row, and
+    split the columns into several tables.
     """
     columns = zip(*_heads(table), *table.rows, strict=True)
     natural, last = [max(map(len, column)) for column in columns], len(table.headings) - 1
@@ -195,7 +195,7 @@ def _table(table: TextTable, width: int) -> Iterator[Line]:
     if (ending or last == 1) and sum(natural[:last]) + last - 1 <= width:
         yield from _with_words_below(table, width)
         return
-    # Columns that fit side by side, each group with the first column, which names rows.
+    # Columns that fit side by side; each group repeats the first column, which names the rows.
     bands: list[list[int]] = [[0]]
     for index in range(1, len(natural)):
         band = bands[-1]
@@ -217,7 +217,7 @@ def _heads(table: TextTable) -> list[tuple[str, ...]]:
 def _narrowed(
     table: TextTable, wrapped: Sequence[int], natural: Sequence[int], room: int
 ) -> list[int] | None:
-    """Fit column widths, wrapping one column if necessary. Returns None if it gets too narrow."""
+    """Fit column widths, wrapping a text column if needed. None if it would be too narrow."""
     over = sum(natural) - room
     if over <= 0:
         return list(natural)
@@ -230,7 +230,7 @@ def _narrowed(
 
 
 def _columns(table: TextTable, columns: Sequence[int]) -> TextTable:
-    """Select some columns of a table, without empty heading lines."""
+    """Select columns of a table, dropping heading lines that become empty."""
     lines = [line for line in _heads(table) if any(line[column] for column in columns)]
     return TextTable(
         [tuple(line[column] for line in lines) for column in columns],
@@ -242,7 +242,7 @@ def _columns(table: TextTable, columns: Sequence[int]) -> TextTable:
 
 
 def _with_words_below(table: TextTable, width: int) -> Iterator[Line]:
-    """Yield the lines of a table with the last column indented below each row that has it."""
+    """Yield the lines of a table with each cell of the last column indented below its row."""
     last = len(table.headings) - 1
     narrower = _columns(table, range(last))
     count = len(_heads(narrower))

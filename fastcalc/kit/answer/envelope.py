@@ -1,4 +1,4 @@
-"""The head of a JSON document: its schema, the program version and the date."""
+"""The first keys of every JSON document: schema, program version and date."""
 
 import os
 from datetime import UTC, date, datetime
@@ -9,10 +9,10 @@ from fastcalc.written import shown
 
 
 def today() -> date:
-    """Return the date of an answer: today, or ``SOURCE_DATE_EPOCH`` if it is set.
+    """Return the date for output: today, or ``SOURCE_DATE_EPOCH`` if it is set.
 
-    Raises InputError if that is not a time. Source:
-    reproducible-builds.org/specs/source-date-epoch, which matplotlib follows, too.
+    Raises InputError if its value is not a time. Source:
+    reproducible-builds.org/specs/source-date-epoch, which matplotlib also follows.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if not epoch:
@@ -27,5 +27,5 @@ def today() -> date:
 
 
 def envelope(schema: str) -> dict[str, str]:
-    """Build the first keys of a JSON document, identical for the same request on the same day."""
+    """Build the first keys of a JSON document, identical for a request repeated on the same day."""
     return {"schema": schema, "version": __version__, "generated": today().isoformat()}

@@ -1,4 +1,4 @@
-"""Readable names of the numbers in catalogue files, by paths such as ``cores``."""
+"""Readable names for fields of catalogue files, by path, such as ``cores``."""
 
 import re
 
@@ -38,12 +38,12 @@ _MODEL = {
 
 
 def in_words(path: str) -> str:
-    """Return the readable name of a number of a chip, model or engine.
+    """Return the readable name of a chip, model or engine parameter.
 
     >>> in_words("memory.HBM3.bandwidth"), in_words("parameters.rank_wait"), in_words("mtp.layers")
     ('HBM3 bandwidth', 'wait for the slowest TP rank', 'mtp layers')
 
-    Numbers of the first block of layers of a model have no index.
+    Parameters in a model's first block of layers have no index.
 
     >>> in_words("blocks[0].count"), in_words("blocks[1].ffn.width")
     ('layers', 'FFN width of blocks[1]')

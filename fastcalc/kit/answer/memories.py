@@ -1,4 +1,4 @@
-"""The placement in memory as a picture and in words."""
+"""The placement in memory, drawn as bars and described in words."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,12 +22,12 @@ NAMES = dict(
         KINDS,
         (
             *("dense weights", "output head", "experts", "KV cache"),
-            "embeddings and draft or encoder weights",
+            "embeddings, draft model or encoder",
         ),
         strict=True,
     )
 )
-"""Printed name of each kind of bytes."""
+"""Printed name of each category of data."""
 
 _HOW = {
     None: "",
@@ -44,9 +44,9 @@ KEY = (
 
 
 def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:
-    """Yield the name of each memory of a chip, its usable size [byte] and shares by kind. [1]
+    """Yield each memory of a chip: name, usable size [byte] and share of each data category. [1]
 
-    Shares hold at the smallest batch of a placed scenario that fits; absent kinds are omitted.
+    The shares are for the smallest batch, which must fit. Absent categories are omitted.
     """
     batches, placement = location.scenario.batches, location.placement
     by_tier = location.split or asked_split(placement, np.array(batches, dtype=float))
@@ -68,9 +68,9 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
 
 
 def bar(fractions: Sequence[tuple[str, float]], wide: int) -> str:
-    """Draw a bar of letters in proportion to their fractions [1].
+    """Draw a bar of letters in proportion to the fractions [1].
 
-    Those above 0.01 get at least one.
+    Fractions above 0.01 get at least one letter.
     """
     text, total = "", 0.0
     for letter, fraction in fractions:
@@ -80,7 +80,7 @@ def bar(fractions: Sequence[tuple[str, float]], wide: int) -> str:
 
 
 def lives(outcome: Outcome) -> Iterator[str]:
-    """Yield what lies outside the fastest memory, at the first batch with any and the largest."""
+    """Yield what is outside the fastest memory, at the first such batch and the largest batch."""
     by_tier, batches = outcome.estimate.passes.split, outcome.scenario.batches
     if by_tier is None:
         return
@@ -110,7 +110,7 @@ def lives(outcome: Outcome) -> Iterator[str]:
 
 
 def raised_limit(location: Location) -> str | None:
-    """State how many Macs suffice with a raised memory limit, if that is fewer."""
+    """Say how many Macs suffice with a raised memory limit, if that is fewer."""
     chips = chips_with_raised_limit(location)
     if chips is None:
         return None
@@ -124,7 +124,7 @@ def raised_limit(location: Location) -> str | None:
 
 
 def kept_note(location: Location) -> str:
-    """State the memory that an engine fills and reserves, its start-ups and its kernels.
+    """Describe how much memory the engine fills and reserves, its logged start-ups and its kernels.
 
     location : a placed scenario, which may not fit
     """
@@ -138,7 +138,7 @@ def kept_note(location: Location) -> str:
 
 
 def _kept(location: Location) -> str:
-    """Describe the reserved memory by purpose, and the start-ups that it is based on."""
+    """Describe the reserved memory by purpose, and the logged start-ups behind the figures."""
     placement = location.placement
     memory, reserve = placement.kept, placement.machine.reserve
     if reserve == NOTHING:
@@ -170,7 +170,7 @@ def _kept(location: Location) -> str:
 
 
 def _kernels(location: Location) -> str:
-    """Describe the formats that an engine's kernels accept, and the precision of their products."""
+    """Describe the formats that an engine's kernels support and the precision of their products."""
     placement = location.placement
     machine, work = placement.machine, placement.work
     formats, products = work.formats, machine.chip.products

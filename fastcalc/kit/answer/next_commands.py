@@ -1,4 +1,4 @@
-"""Suggested next commands: a request as a command, and follow-ups to an answer."""
+"""Suggest next commands: repeat a request as a command, or follow up an answer."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
-    """Write the command that reproduces a point, with entries named as typed."""
+    """Build the command that reproduces a point, with names as the user typed them."""
     from fastcalc.kit.answer.commands import OF_A_POINT, Typed, compare_command
 
     scenario, layout = today.scenario, outcome.placement.layout
@@ -38,16 +38,16 @@ def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
 def follow_up(
     request: Request, target: type[Request], *begun: object, ending: Sequence[str] = ()
 ) -> str:
-    """Write another command with the settings that it shares with a request.
+    """Build another command with the settings it shares with a request.
 
-    begun : its arguments and chips, as names or objects
+    begun : first words of the command: arguments and chips, as names or objects
     """
     line = ["fastcalc", target.command(), *map(as_text, begun)]
     apart = [name for name in declared(target) if flag(name) in (*line, *ending)]
     words = repeated(request, target, ("on", *apart))
     is_laid_out = any(request.values.get(name) for name in ("chips", *LAYOUT))
     if not is_laid_out and "chips" in declared(target) and request.values.get("on"):
-        count = count_of_names(request)  # of a name such as 2xrtx-3090
+        count = count_of_names(request)  # the count in a name such as 2xrtx-3090
         words += [flag("chips"), str(count)] if count else []
     return mentions.command(shell_line([*line, *words, *ending]))
 
@@ -55,9 +55,9 @@ def follow_up(
 def repeated(
     request: Request, target: type[Request], apart: Sequence[str], *, has_memories: bool = False
 ) -> list[str]:
-    """List the flags of another command that repeat the settings of a request.
+    """Return the flags with which another command repeats the settings of a request.
 
-    apart : names of fields that the command sets otherwise
+    apart : names of fields that the command sets itself
     has_memories : whether the chip has several memories
     """
     is_placed = has_memories or any(request.values.get(name) for name in ("host", "place"))
@@ -74,7 +74,7 @@ def repeated(
 
 
 def again(request: Request) -> str:
-    """Write the command that states a request with all its settings."""
+    """Build the command that repeats a request with all its settings."""
     stated = [setting for setting in differing(request) if setting.name != "format"]
     stated.sort(key=lambda setting: not setting.shown.is_argument)
     words = (word for setting in stated for word in setting.words)
@@ -84,9 +84,9 @@ def again(request: Request) -> str:
 def report_on(
     request: Evaluated, target: type[Request], on: object, file: Path | None = None
 ) -> str:
-    """Write the command for a report of a comparison on some chips to a file.
+    """Build the command that writes a report comparing chips to a file.
 
-    target : request class of a report
+    target : request class of the report command
     """
     models = request.models or DEFAULT_MODELS
     ending = [flag("out"), str(file or "report.html")]
@@ -94,9 +94,9 @@ def report_on(
 
 
 def rows_kept(request: Evaluated, rows: Path, chip: str) -> str | None:
-    """Write the command that saves rows and the settings they lack in an engine file, if any.
+    """Build the command that saves measurements, with settings they lack, in an engine file.
 
-    Searches have no flags for these settings, but accept the engine.
+    Search commands have no flags for these settings but accept the engine file.
     """
     from fastcalc.importers.any_file import is_foreign, read
 

@@ -1,4 +1,4 @@
-"""Format numbers: few digits, with thousands separators, never truncated."""
+"""Format numbers with few digits and thousands separators."""
 
 import math
 from math import ceil, floor, log10
@@ -27,11 +27,11 @@ def rounded_down(value: float) -> float:
 
 
 WORDS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), 1))
-"""Counts that are spelled out in sentences."""
+"""Numbers that are spelled out in sentences."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Format a value with at least the given significant digits and thousands separators.
+    """Format a value with at least this many significant digits and thousands separators.
 
     >>> number(1821.31), number(33.846), number(0.01476), number(None)
     ('1,821', '33.8', '0.0148', '-')
@@ -47,7 +47,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def trimmed(text: str) -> str:
-    """Remove trailing zeros after the decimal point of a number.
+    """Remove trailing zeros after the decimal point.
 
     >>> trimmed("26.750"), trimmed("6.000"), trimmed("600")
     ('26.75', '6', '600')
@@ -56,7 +56,7 @@ def trimmed(text: str) -> str:
 
 
 def stable(value: float, error: float) -> str:
-    """Round a value to steps of 1, 2 or 5 (times ten), at least twice its standard error.
+    """Round to a multiple of 1, 2 or 5 times a power of ten, at least twice the standard error.
 
     >>> stable(12.3, 0.4), stable(344.0, 60.0), stable(0.666, 0.02), stable(3.4, 0.0)
     ('12', '400', '0.65', '3.4')
@@ -72,7 +72,7 @@ def stable(value: float, error: float) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """Format a price with two decimals from one dollar up, and two significant digits below.
+    """Format a price: two significant digits below one dollar, and three from there on.
 
     >>> dollars(49.24), dollars(0.268), dollars(0.0148), dollars(1234.5), dollars(0.9999)
     ('49.2', '0.27', '0.015', '1,234', '1.00')
@@ -81,11 +81,11 @@ def dollars(value: float | None) -> str:
 
 
 _ALMOST_ONE = 0.995
-"""The price that rounds to one dollar in two significant digits. [USD]"""
+"""The smallest price that rounds to one dollar at two significant digits. [USD]"""
 
 
 def size(value: float) -> str:
-    """Format bytes with a decimal prefix.
+    """Format a number of bytes with a decimal prefix.
 
     >>> size(141.107e9), size(327_680)
     ('141 GB', '328 kB')
@@ -94,7 +94,7 @@ def size(value: float) -> str:
 
 
 def sizes_apart(*values: float) -> list[str]:
-    """Format sizes in bytes with enough digits to differ as text, at least three.
+    """Format sizes in bytes with enough digits (at least three) to tell them apart.
 
     >>> sizes_apart(69.41e9, 68.6e9), sizes_apart(71.31e9, 71.28e9)
     (['69.4 GB', '68.6 GB'], ['71.31 GB', '71.28 GB'])
@@ -122,7 +122,7 @@ def prefixed(value: float, unit: str, digits: int = 3) -> str:
 
 
 def of_kind(value: float, dimension: str) -> str:
-    """Format a number of a file with its unit, by its dimension in `LIMITS`.
+    """Format a number from a file with its unit, by its dimension in `LIMITS`.
 
     >>> of_kind(17e-6, "time"), of_kind(0.02, "time"), of_kind(6e10, "size"), of_kind(132, "amount")
     ('17 us', '20 ms', '60 GB', '132')
@@ -157,7 +157,7 @@ def parameters(value: float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Format a computed fraction in percent, with three significant digits.
+    """Format a computed fraction as a percentage with three significant digits.
 
     >>> percent(0.1234), percent(0.005)
     ('12.3%', '0.500%')
@@ -166,7 +166,7 @@ def percent(fraction: float) -> str:
 
 
 def whole_percent(fraction: float) -> str:
-    """Round a fraction to the nearest percent.
+    """Format a fraction as a percentage, rounded to a whole number.
 
     >>> whole_percent(0.1234)
     '12%'
@@ -175,7 +175,7 @@ def whole_percent(fraction: float) -> str:
 
 
 def stated_percent(fraction: float) -> str:
-    """Format a chosen fraction in percent, with the digits that were given.
+    """Format a fraction that the user chose as a percentage, with all its digits.
 
     >>> stated_percent(0.995), stated_percent(0.5)
     ('99.5%', '50%')
@@ -184,7 +184,7 @@ def stated_percent(fraction: float) -> str:
 
 
 def counted(count: int, name: str) -> str:
-    """Format a count and a noun. Small counts are spelled out.
+    """Format a count and a noun, with small counts spelled out.
 
     >>> counted(4, "gb200"), counted(19, "wse-3")
     ('four gb200', '19 wse-3')
@@ -202,7 +202,7 @@ def capital(sentence: str) -> str:
 
 
 def seconds(value: float) -> str:
-    """Format a time with a suitable unit.
+    """Format a duration with a suitable unit.
 
     >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
     ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')

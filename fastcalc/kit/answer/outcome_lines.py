@@ -1,4 +1,4 @@
-"""Lines that several answers print: the compared models and chips, and what does not fit."""
+"""Lines shared by several answers: the models and chips compared, and what does not fit."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from fastcalc.kit.answer.why_so_many import why
 
 
 def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
-    """Write the heading of a comparison: the model, its weights and the request's settings.
+    """Build the heading of a comparison: the model, its weights and the request's settings.
 
     outcomes : outcomes of one model; the weight format may differ from chip to chip
     phrases : phrases for the settings that differ from their defaults
@@ -24,7 +24,7 @@ def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
 
 
 def requests_of(outcome: Outcome) -> str:
-    """Format the prompt and output tokens of each request."""
+    """Format the prompt and output tokens per request."""
     traffic = outcome.scenario.traffic
     return f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
 
@@ -45,7 +45,7 @@ def no_place(outcome: Outcome) -> str | None:
 
 
 def heading_in_full(outcome: Outcome, phrases: Sequence[str]) -> str:
-    """Write the full heading of a comparison: model, formats, traffic and other settings."""
+    """Build the full heading of a comparison: model, formats, traffic and other settings."""
     work, traffic = outcome.placement.work, outcome.scenario.traffic
     name = outcome.scenario.model.heading
     active = ""
@@ -61,12 +61,12 @@ def heading_in_full(outcome: Outcome, phrases: Sequence[str]) -> str:
 
 
 IN_HEADING = "context kv"
-"""Fields that `heading_in_full` always shows, whether or not they are set."""
+"""Fields that `heading_in_full` always shows, even if they are not set."""
 
 
 def key_of_bound(outcomes: Sequence[Outcome]) -> str:
-    """Explain the bound of routed experts at several sequences. Empty without them."""
+    """Explain the bound of MoE models at batches above 1. Empty if it does not apply."""
     batches = (batch for outcome in outcomes for batch in outcome.scenario.batches)
     has_experts = any(outcome.placement.work.weights.experts.bytes for outcome in outcomes)
-    best_case = "; bound of MoE models: assumes that all sequences of a batch use the same experts"
+    best_case = "; bound of MoE models: best case, in which all sequences use the same experts"
     return best_case * (has_experts and max(batches) > 1)

@@ -1,4 +1,4 @@
-"""Write output to standard output in one piece, or atomically to a file."""
+"""Write output to standard output, or atomically to a file."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ _DRAFT = ".fastcalc-draft"
 def write(
     text: str | Iterable[str], file: Path | None, *, rewrite: bool = False, executable: bool = False
 ) -> None:
-    """Write text, whole or in pieces, to standard output, or atomically to a file (see `whole`)."""
+    """Write text, whole or in chunks, to standard output, or atomically to a file (see `whole`)."""
     pieces = map(visible, [text] if isinstance(text, str) else text)
     if file is None:
         with standard_output() as stream:
@@ -41,13 +41,13 @@ def write(
 def write_data(content: bytes, file: Path | None, *, rewrite: bool = False) -> None:
     """Write bytes unchanged to standard output, or atomically to a file (see `whole`).
 
-    On a terminal, the bytes are decoded and shown as `write` shows text.
+    On a terminal, they are decoded and printed as `write` prints text.
     """
     if file is None and sys.stdout is not None and sys.stdout.isatty():
         write(content.decode(errors="replace"), None)
     elif file is None:
         with standard_output() as stream:
-            stream.flush()  # what was written before stays before it
+            stream.flush()  # keep earlier output before this
             stream.buffer.write(content)
             stream.buffer.flush()
     else:
@@ -63,7 +63,7 @@ def _reads_a_terminal() -> bool:
 def whole(file: Path, *, rewrite: bool = False, executable: bool = False) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces the target when writing succeeds.
 
-    An executable file may be run by everyone who may read it. Pipes, devices and files opened by
+    An executable file can be run by everyone who can read it. Pipes, devices and files opened by
     the shell (``/dev/stdout``) are written in place.
 
     Raises InputError if the file cannot be written, or if the program has read it and `rewrite`
@@ -79,7 +79,7 @@ def whole(file: Path, *, rewrite: bool = False, executable: bool = False) -> Ite
 
 
 def is_stream(file: Path) -> bool:
-    """Check whether a path is written in place: a pipe, a device or a file opened by the shell."""
+    """Return whether to write in place: to a pipe, a device or a file opened by the shell."""
     return file.is_fifo() or file.is_char_device() or _descriptor(file) is not None
 
 
@@ -88,7 +88,7 @@ def _stream(file: Path, *, rewrite: bool, executable: bool) -> Iterator[BinaryIO
     opened = _descriptor(file)
     if is_stream(file):
         if sys.stdout is not None:
-            sys.stdout.flush()  # what was written before stays before it
+            sys.stdout.flush()  # keep earlier output before this
         with file.open("wb") if opened is None else os.fdopen(os.dup(opened), "wb") as stream:
             yield stream
         return
@@ -99,14 +99,14 @@ def _stream(file: Path, *, rewrite: bool, executable: bool) -> Iterator[BinaryIO
             raise InputError(f"{option('out', file)} is a folder; name a file in it")
         if not stat.S_ISREG(state.st_mode):
             raise InputError(f"{option('out', file)} is not a file; use a pipe instead")
-        # Renaming a draft would also replace a read-only file: only the folder's permissions count.
+        # Renaming a draft would replace even read-only files: only the folder's permissions count.
         if not os.access(file, os.W_OK):
             raise InputError(f"{option('out', file)} may not be written; name another file")
         if was_read(state) and not rewrite:
             raise InputError(
                 f"{option('out', file)} is an input of this command; name another file"
             )
-    # A symbolic link is kept, and its target is replaced.
+    # A symbolic link is preserved, and its target is replaced.
     with _draft(Path(os.path.realpath(file)), state, executable=executable) as stream:
         yield stream
 
@@ -114,11 +114,11 @@ def _stream(file: Path, *, rewrite: bool, executable: bool) -> Iterator[BinaryIO
 def _descriptor(file: Path) -> int | None:
     """Return the descriptor of the open file that a path such as ``/dev/stdout`` refers to.
 
-    Opening it again would truncate a file that the shell appends to.
+    Opening it again would truncate a file to which the shell appends.
     """
     opened = {os.path.realpath(folder) for folder in ("/dev/fd", "/proc/self/fd")}
     path = str(file)
-    for _ in range(40):  # links, as many as Linux follows
+    for _ in range(40):  # as many links as Linux follows
         folder, name = os.path.split(path)
         if name.isdecimal() and len(name) < 9 and os.path.realpath(folder) in opened:
             return int(name)
@@ -130,7 +130,7 @@ def _descriptor(file: Path) -> int | None:
 
 @contextmanager
 def standard_output() -> Iterator[TextIO]:
-    """Yield standard output. A closed pipe, for example to head, ends the program silently.
+    """Yield standard output. If its pipe is closed (as by head), the program ends silently.
 
     Raises InputError if it is closed or cannot be written.
     """
@@ -168,7 +168,7 @@ def _draft(target: Path, state: os.stat_result | None, *, executable: bool) -> I
 
 
 def _mode(state: os.stat_result | None, *, executable: bool) -> int:
-    """Return the file permissions: those of the existing file, or the default for a new one."""
+    """Return the file permissions: those of an existing file, or the default for a new one."""
     if state is None:
         mask = os.umask(0)
         os.umask(mask)
@@ -178,7 +178,7 @@ def _mode(state: os.stat_result | None, *, executable: bool) -> int:
 
 
 def _remove_dead_drafts(target: Path) -> None:
-    """Remove drafts left by killed programs, which nobody holds a lock on."""
+    """Remove drafts left by killed programs, which are no longer locked."""
     with suppress(OSError):
         for entry in list(os.scandir(target.parent)):
             is_draft = entry.name.startswith(f".{target.name}.") and entry.name.endswith(_DRAFT)
@@ -189,10 +189,10 @@ def _remove_dead_drafts(target: Path) -> None:
 
 
 def _locked(draft: Path) -> tuple[int, int | None]:
-    """Open a new draft, and return its descriptor and the one that holds its lock."""
+    """Open a new draft, and return its descriptor and the descriptor that holds its lock."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
-        # Another program may lock the draft first, and remove it as an abandoned one.
+        # Another program may lock the draft first and remove it as abandoned.
         with suppress(FileExistsError):
             handle, lock = os.open(draft, flags, 0o600), None
             with suppress(BlockingIOError):
@@ -205,7 +205,7 @@ def _locked(draft: Path) -> tuple[int, int | None]:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open file, and return whether locks exist: not on Windows and some network drives.
+    """Lock an open file. False if locks are unsupported, as on Windows and some network drives.
 
     Raises BlockingIOError if another program holds the lock.
     """
@@ -224,9 +224,9 @@ def _lock(handle: int) -> bool:
 
 @contextmanager
 def _unwound() -> Iterator[None]:
-    """Turn signals that end the program into exceptions, so that temporary files are removed.
+    """Turn termination signals into exceptions, so that temporary files are removed.
 
-    Signals that are ignored (nohup) or already handled are left alone.
+    Signals that are ignored (nohup) or already handled keep their handlers.
     """
     import signal
     from threading import current_thread, main_thread
@@ -255,7 +255,7 @@ def warn(lines: list[str]) -> None:
 
 
 def notify(text: str) -> None:
-    """Write to standard error if possible. Failures are ignored, as no answer depends on it."""
+    """Write to standard error if possible. Failures are ignored because no answer depends on it."""
     if sys.stderr is None:
         return
     try:
@@ -267,19 +267,19 @@ def notify(text: str) -> None:
 
 
 def discard(number: int) -> None:
-    """Discard the buffer of a standard stream, on which the interpreter would fail at exit."""
+    """Discard the buffer of a standard stream, which would make the interpreter fail at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
 
 
 def reason(error: OSError) -> str:
-    """Explain why a file or stream cannot be used, as part of a sentence."""
+    """Return why a file or stream cannot be used, for use within a sentence."""
     return (error.strerror or str(error)).lower()
 
 
 def draws() -> bool:
-    """Check whether standard output can encode the characters of a frame."""
+    """Return whether standard output can encode box-drawing characters."""
     try:
         "─│└·".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
     except (UnicodeEncodeError, LookupError):

@@ -1,4 +1,4 @@
-"""The effect of a user's measurements on an engine: errors before and after correction."""
+"""How a user's measurements correct an engine: errors before and after correction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +22,12 @@ _SHOWN = 6
 """Maximum number of rows in a table. Longer lists are sampled evenly."""
 
 _DEPLOYMENTS = 4
-"""Maximum number of deployments shown. Further ones are counted."""
+"""Maximum number of deployments shown. The rest are only counted."""
 
-_AS_MUCH = 1.02  # ratio of errors up to which they count as equal
+_AS_MUCH = 1.02  # ratio up to which two errors count as equal
 
 _STRIP = 17
-"""Characters of a strip from 0.5 to 2 times the measured value."""
+"""Width of a strip from 0.5 to 2 times the measured value, in characters."""
 
 _AXIS = "0.5x     1x      2x"
 """Labels of the strip, including its brackets."""
@@ -46,10 +46,10 @@ _METRICS = {
 
 @dataclass(frozen=True)
 class RowScore:
-    """A measurement with its predicted speeds, relative to the measured speed. [1]
+    """A measurement and its predicted speeds, relative to the measured speed. [1]
 
-    before, now : prediction by the engine, and after correction by the other rows of the
-        deployment, or None for a single row
+    before, now : prediction by the engine, and after correction by the deployment's other rows
+        (None if there is only one row)
     """
 
     row: OwnRow
@@ -58,13 +58,13 @@ class RowScore:
 
     @property
     def kind(self) -> str:
-        """The phase that it measures, one of `KINDS`."""
+        """The phase that was measured, one of `KINDS`."""
         decode_share = self.row.decode_share
         return KINDS[0] if decode_share > 0.999 else KINDS[2] if decode_share < 0.001 else KINDS[1]
 
     @property
     def strip(self) -> str:
-        """A strip from 0.5x to 2x with the measurement and both predictions."""
+        """A strip from 0.5x to 2x that marks the measurement and both predictions."""
         characters = [" "] * _STRIP
         characters[_STRIP // 2] = "|"
         for mark, ratio in (("o", self.before), ("x", self.now)):
@@ -77,10 +77,10 @@ class RowScore:
 
 @dataclass(frozen=True)
 class RowBelief:
-    """The correction for the rows of one phase in a deployment.
+    """The correction for all rows of one phase in a deployment.
 
     scores : scores of these rows
-    slower, width : for each row, corrected over uncorrected time, and corrected over uncorrected
+    slower, width : for each row, corrected over uncorrected time, and the same ratio for the
     half-width of the range [1]
     """
 
@@ -92,24 +92,24 @@ class RowBelief:
 
     @property
     def error_before(self) -> str:
-        """The median error of the engine. [1]"""
+        """The median error of the uncorrected engine. [1]"""
         return f"{_error([score.before for score in self.scores]):.2f}"
 
     @property
     def error_now(self) -> str:
-        """The median error when each row is predicted from the others. "-" for a single row. [1]"""
+        """The median error if each row is predicted from the others. "-" for a single row. [1]"""
         ratios = [score.now for score in self.scores]
         return "-" if None in ratios else f"{_error(ratios):.2f}"
 
     @property
     def speed(self) -> str:
-        """The corrected speed over the uncorrected speed of the engine. [1]"""
+        """The corrected speed relative to the engine's own. [1]"""
         ends = dict.fromkeys(f"{1.0 / end:.2f}" for end in (max(self.slower), min(self.slower)))
         return " to ".join(ends)
 
     @property
     def range(self) -> str:
-        """The corrected width of the ranges over the uncorrected width. [1]"""
+        """The corrected width of the ranges relative to the engine's own. [1]"""
         return f"{exp(fmean(log(max(width, 1e-9)) for width in self.width)):.2f}"
 
 
@@ -137,7 +137,7 @@ _BELIEFS = (
 
 
 def scores_of(deployment: OwnDeployment) -> list[RowScore]:
-    """Score each row of a deployment with its predictions by the engine and by the other rows."""
+    """Score each row of a deployment against the engine and against its other rows."""
     _, by_others = interpolated(deployment)
     is_alone = len(deployment.rows) == 1
     return [
@@ -147,7 +147,7 @@ def scores_of(deployment: OwnDeployment) -> list[RowScore]:
 
 
 def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list[Part]:
-    """Build tables of prediction errors before and after correction, with all rows."""
+    """Build tables of all rows and of the prediction errors before and after correction."""
     page: list[Part] = []
     for deployment in deployments[:_DEPLOYMENTS]:
         scores = scores_of(deployment)
@@ -174,7 +174,7 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
 
 
 def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
-    """Draw predicted over measured speed of each row, before and after correction by the others."""
+    """Plot predicted over measured speed of each row, before and after correction by the others."""
     scores = [score for deployment in deployments for score in scores_of(deployment)]
     first, *further = deployments
     subject = first.file if further else f"{first.model} on {first.hardware}, {first.layout}"
@@ -203,7 +203,7 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
 
 
 def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowBelief]:
-    """Compute the correction for each phase that has rows."""
+    """Compute the correction for each phase that was measured."""
     by_all, _ = interpolated(deployment)
     beliefs = []
     for phase in KINDS:
@@ -216,7 +216,7 @@ def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowB
 
 
 def _error(ratios: Sequence[float | None]) -> float:
-    """Compute the median error, as a factor of at least 1. None values are ignored. [1]"""
+    """Compute the median error as a factor of at least 1, ignoring None values. [1]"""
     return median(max(ratio, 1.0 / ratio) for ratio in ratios if ratio is not None)
 
 
@@ -226,7 +226,7 @@ def _errors(scores: Sequence[RowScore]) -> tuple[float, float]:
 
 
 def _notes(scores: Sequence[RowScore]) -> list[str]:
-    """Write notes on whether the correction can be trusted."""
+    """Return notes on whether the correction can be trusted."""
     if len(scores) == 1:
         return ["A second row would test this correction."]
     before, now = _errors(scores)

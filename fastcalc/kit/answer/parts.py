@@ -1,18 +1,18 @@
-"""Parts of a page: headings, tables, notes and lists, as text without a layout."""
+"""Elements of a page: headings, tables, notes and lists, as text before layout."""
 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-_PLAIN_WORD = re.compile(r"([a-z]+)('s)?,? ")
-"""First word of a sentence that is not an id."""
+_PLAIN_WORD = re.compile(r"([a-z]+|on-demand)('s)?,? ")
+"""Matches a first word that is not an id."""
 
 
 @dataclass(frozen=True)
 class Title:
-    """A name, and a sentence about it that may take several lines.
+    """A name followed by a sentence that may span several lines.
 
-    answer : the first words of the sentence, printed in bold like the name
+    answer : first words of the sentence, printed in bold like the name
     """
 
     name: str
@@ -21,13 +21,13 @@ class Title:
 
 
 class Remark(str):
-    """A sentence under a heading, printed as plain text."""
+    """A sentence below a heading, printed as plain text."""
 
     __slots__ = ()
 
 
 class HeadlineCase(Remark):
-    """The case that a headline applies to, on separate lines: model, requests and limits."""
+    """The assumptions of a headline, on separate lines: model, requests and limits."""
 
     __slots__ = ()
 
@@ -36,10 +36,10 @@ class HeadlineCase(Remark):
 class TextTable:
     """A table of text.
 
-    headings : column headings, each with the same number of lines
-    left : left-aligned columns
+    headings : column headings, all with the same number of lines
+    left : indices of left-aligned columns
     gap : spaces between columns
-    key_figures : columns of the most important number, in bold
+    key_figures : indices of the columns to print in bold
     """
 
     headings: Sequence[tuple[str, ...]]
@@ -50,16 +50,16 @@ class TextTable:
 
 
 def sentence(text: str, ids: Collection[str] = ()) -> str:
-    """Capitalize a text, unless it begins with an id or a flag, and end it with a full stop.
+    """Capitalize a text unless it begins with an id or a flag, and end it with a full stop.
 
-    A first word with a digit, a hyphen, a dot or a colon may be an id.
+    A first word with a digit, hyphen (except "on-demand"), dot or colon may be an id.
 
     ids : ids that may consist of letters only
 
     >>> sentence("prices differ"), sentence("h100-sxm needs 4 chips"), sentence("acme: 4 chips?")
     ('Prices differ.', 'h100-sxm needs 4 chips.', 'acme: 4 chips?')
-    >>> sentence("acme, p99: 4 ms", {"acme"})
-    'acme, p99: 4 ms.'
+    >>> sentence("acme, p99: 4 ms", {"acme"}), sentence("on-demand price: $2")
+    ('acme, p99: 4 ms.', 'On-demand price: $2.')
     """
     first = _PLAIN_WORD.match(text)
     is_plain = first is not None and first[1] not in ids
@@ -68,7 +68,7 @@ def sentence(text: str, ids: Collection[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class Notes:
-    """Lines under a table, and the suggested next command."""
+    """Lines below a table, and the suggested next command."""
 
     lines: Sequence[str] = field(default_factory=list)
     next_command: str | None = None
@@ -76,12 +76,12 @@ class Notes:
 
 @dataclass(frozen=True)
 class Note:
-    """A sentence under a table.
+    """A sentence below a table.
 
     weight : priority on the first screen, largest first; 0: shown only with all notes
-    is_hint : whether it states or summarizes what only the first screen omits
+    is_hint : whether it only says what the first screen omits
     is_of_rows : whether it counts rows that only a wide screen prints
-    written : the text before it became a sentence
+    written : the text before it was made a sentence
     """
 
     text: str
@@ -91,7 +91,7 @@ class Note:
     written: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Write the text as a sentence."""
+        """Turn the text into a sentence."""
         object.__setattr__(self, "written", self.text)
         object.__setattr__(self, "text", sentence(self.text))
 

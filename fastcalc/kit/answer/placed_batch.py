@@ -1,4 +1,4 @@
-"""The smallest batch of a placed scenario, as a source of values for columns."""
+"""The smallest batch of a placed scenario, as a source of column values."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +16,7 @@ from fastcalc.formulas.types import ArrayLike, Floats
 
 @dataclass(frozen=True)
 class PlacedBatch:
-    """The smallest batch of a placed scenario, with the attributes that table columns need."""
+    """The smallest batch of a placed scenario, with the attributes that table columns read."""
 
     location: Location
 
@@ -42,7 +42,7 @@ class PlacedBatch:
 
     @property
     def work(self) -> Workload:
-        """The workload: the model in its formats."""
+        """The workload: the model in the chosen formats."""
         return self.placement.work
 
     @property
@@ -52,7 +52,7 @@ class PlacedBatch:
 
     @cached_property
     def alone(self) -> Location:
-        """The placed scenario with only this batch."""
+        """The placed scenario reduced to this batch."""
         return replace(self.location, scenario=replace(self.scenario, batches=(self.batch,)))
 
     @property
@@ -62,12 +62,12 @@ class PlacedBatch:
 
     @property
     def fit_verdict(self) -> str:
-        """The verdict on whether the batch fits: yes, no, or a tight fit."""
+        """The verdict: the batch fits, does not fit, or is a tight fit."""
         return self.location.verdict
 
     @property
     def used(self) -> Floats:
-        """The fraction of the usable memory that is used. [1]"""
+        """The fraction of usable memory in use. [1]"""
         return self.placement.used_fraction(self.batch)
 
     @property
@@ -78,7 +78,7 @@ class PlacedBatch:
 
     @property
     def needed(self) -> tuple[int | None, int | None]:
-        """The chips needed by capacity alone, and with unsplit layers. [1]"""
+        """The number of chips needed by capacity alone, and with whole layers. [1]"""
         return self.location.site.chips_needed(self.batch)
 
     @cached_property
@@ -87,11 +87,11 @@ class PlacedBatch:
         return cache_size(self.placement)
 
     def locations(self) -> str:
-        """Describe the memory placement in a phrase."""
+        """Describe where the data is placed, in a phrase."""
         return self.alone.where
 
     def near(self, kind: str) -> ArrayLike:
-        """Return the fraction of a kind of bytes that is in the fastest memory. [1]"""
+        """Return the fraction of a data category that is in the fastest memory. [1]"""
         return near_share(self.placement.machine, self.alone.split, kind)
 
     @property
@@ -100,5 +100,5 @@ class PlacedBatch:
         return self.location.max_batch
 
     def min_chips(self) -> int | None:
-        """Find the fewest chips on which it safely fits. None if it fits on no number. [1]"""
+        """Return the smallest number of chips on which the batch safely fits, or None. [1]"""
         return self.location.min_chips[self.scenario.batches.index(self.batch)]

@@ -1,4 +1,4 @@
-"""Flat records of outcomes, and their values as text."""
+"""Flat records of outcomes, and their values for JSON."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
 
 _KEPT = 256
-"""Number of outcomes whose records are cached: each model on each chip of the catalogue. [1]"""
+"""Number of outcomes whose records are cached: every model on every chip. [1]"""
 
 
 class AtPoint(Protocol):
-    """A table row of one point, with its record."""
+    """A table row that belongs to one point and has its record."""
 
     @property
     def point(self) -> Record:
@@ -34,7 +34,7 @@ class AtPoint(Protocol):
 
 
 def value_at_point(key: str, row: AtPoint) -> Any:
-    """Return the value of a key in the record of a row's point."""
+    """Return the value of a key in the record of the row's point."""
     return row.point[key]
 
 
@@ -42,10 +42,10 @@ KEYS = tuple(column.key for column in columns.COLUMNS)
 
 
 class PointRecord(Mapping[str, Any]):
-    """The record of one batch of an outcome. Values are computed when they are read.
+    """The record of one batch of an outcome. Values are computed on first access.
 
-    of_outcome, index : values of all batches, and the index of this one [1]
-    cells : values that replace those of some keys
+    of_outcome, index : values of all batches, and the index of this batch [1]
+    cells : values that override those of some keys
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PointRecord(Mapping[str, Any]):
         return mine == others
 
     def showing(self, cells: Mapping[str, Any]) -> "PointRecord":
-        """Copy the record with the values of some keys replaced."""
+        """Copy the record with some values overridden."""
         return PointRecord(self._of_outcome, self._index, cells)
 
 
@@ -83,7 +83,7 @@ class _OutcomeRecords:
         self._columns: dict[str, list[Any]] = {}
 
     def column(self, key: str) -> list[Any]:
-        """List the values of a column, one per batch."""
+        """Return the values of a column, one per batch."""
         if key not in self._columns:
             cells = columns.flat(_BY_KEY[key].of(self._points), self._shape).tolist()
             if key in columns.NEEDS_FIT:
@@ -102,29 +102,29 @@ _records_of = lru_cache(maxsize=_KEPT)(_OutcomeRecords)
 
 
 def point_records(outcomes: Iterable[Outcome]) -> list[PointRecord]:
-    """Build a record of each batch of each outcome. Only values that are read are computed."""
+    """Build a record for each batch of each outcome. Values are computed on first access."""
     return [record for outcome in outcomes for record in _records_of(outcome).records()]
 
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
-    """Build a record of each batch of each outcome, with keys in the order of the contract."""
+    """Build a record for each batch of each outcome, with keys in the documented order."""
     return [dict(record) for record in point_records(outcomes)]
 
 
 def compare_column(outcomes: Iterable[Outcome], key: str) -> list[Any]:
-    """List the values of one key in the records of outcomes, without computing other keys."""
+    """Return the values of one key for all outcomes, without computing other keys."""
     return [record[key] for record in point_records(outcomes)]
 
 
 def unrounded(outcomes: Iterable[Outcome]) -> Iterator[Record]:
-    """Yield the records of outcomes without rounding."""
+    """Yield the records of outcomes with unrounded values."""
     for outcome in outcomes:
         of_columns = values(columns.COLUMNS, _points_of(outcome))
         yield from columns.records(of_columns, outcome.estimate.batch.shape)
 
 
 def _points_of(outcome: Outcome) -> EvaluatedPoints:
-    """Return an outcome's evaluated points, from which columns take their values."""
+    """Return the evaluated points of an outcome, from which columns take their values."""
     return EvaluatedPoints(
         scenario=outcome.scenario,
         estimate=outcome.estimate,
@@ -141,7 +141,7 @@ def _points_of(outcome: Outcome) -> EvaluatedPoints:
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:
-    """Describe the inputs of the records: traffic, prices and engines."""
+    """Return the inputs behind the records: traffic, prices and engines."""
     traffic, drafts = outcomes[0].scenario.traffic, None
     if traffic.speculation.drafted:
         drafts = {
@@ -161,7 +161,7 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
 
 
 def price_records(scenarios: Iterable[Scenario]) -> Record:
-    """Describe the price per chip-hour of each chip, with its provenance."""
+    """Return the price per chip-hour of each chip, with its source."""
     prices = Record()
     for scenario in scenarios:
         quote, hardware, pricing = scenario.quote, scenario.hardware, scenario.pricing
@@ -183,7 +183,7 @@ def price_records(scenarios: Iterable[Scenario]) -> Record:
 
 
 def grounds(scenarios: Sequence[Scenario]) -> Record:
-    """Describe the inputs of the records that do not depend on the traffic: prices and engines."""
+    """Return the inputs that do not depend on the traffic: prices and engines."""
     pricing = scenarios[0].pricing
     return {
         "rates": "tokens_per_s_* and usd_per_mtok_output cover decode only; usd_per_mtok_input "
@@ -216,7 +216,7 @@ def named_chips(location: Location) -> str:
 
 
 def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
-    """List the distinct models of outcomes."""
+    """Return the distinct models of the outcomes."""
     models = (outcome.scenario.model for outcome in outcomes)
     return list({model.id: model for model in models}.values())
 
@@ -239,12 +239,12 @@ def drafters(outcomes: Sequence[Outcome]) -> dict[str, str]:
 
 
 def plainly(record: Record) -> Record:
-    """Convert every value of a record to its JSON form."""
+    """Convert every value of a record for JSON."""
     return {key: plain(value) for key, value in record.items()}
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to its JSON form: finite, twelve digits, an integer if it is whole."""
+    """Convert for JSON: replace non-finite values, round to 12 digits, make whole numbers int."""
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Prices per chip-hour in words: amount, terms, cloud, date and confidence."""
+"""Describe prices per chip-hour: amount, terms, cloud, date and confidence."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,7 @@ from fastcalc.kit.answer.record_tables import marked
 from fastcalc.written import first_few
 
 MOST_PRICED = 4
-"""Maximum number of prices under a headline."""
+"""Maximum number of prices listed under a headline."""
 
 _TERMS = {
     "on-demand": "on-demand",
@@ -28,7 +28,7 @@ _TERMS = {
 
 
 def terms_of(quote: Quote) -> str:
-    """Describe the terms of a price. Empty without a price.
+    """Return the terms of a price. Empty if there is no price.
 
     >>> terms_of(Quote(2.0, "survey")), terms_of(Quote(None))
     ('survey of several clouds', '')
@@ -41,10 +41,10 @@ def terms_of(quote: Quote) -> str:
 def price_line(
     scenarios: Iterable[Scenario], remark: str = "", others: Iterable[Outcome] = ()
 ) -> list[Remark]:
-    """Write the prices per chip-hour under a headline, by price basis. Empty without a price.
+    """Return the lines of prices under a headline, one per price basis. Empty without prices.
 
-    remark : phrase on what these prices amount to, or on the price at which another choice wins
-    others : further outcomes, whose prices follow those of the scenarios
+    remark : phrase on the total of these prices, or on the price at which another choice wins
+    others : additional outcomes, whose prices follow those of the scenarios
     """
     by_pricing: dict[str, tuple[Pricing, dict[str, Hardware]]] = {}
     for scenario in (*scenarios, *(outcome.scenario for outcome in others)):
@@ -60,7 +60,7 @@ def price_line(
 
 
 def provenance(quote: Quote, pricing: Pricing) -> str:
-    """Describe the terms, cloud, region, date and confidence of a price, if stated."""
+    """Describe the terms, cloud, region, date and confidence of a price, where known."""
     words = [
         terms_of(quote) + (f" over {pricing.years:g} years" if quote.terms == "ownership" else ""),
         " ".join(filter(None, (quote.provider, quote.region))),
@@ -72,20 +72,20 @@ def provenance(quote: Quote, pricing: Pricing) -> str:
 
 
 def prices(outcomes: Sequence[Outcome]) -> str:
-    """State all prices used for outcomes, with their provenance, in one sentence."""
+    """List all prices used for the outcomes, with their sources, in one sentence."""
     pricing = outcomes[0].scenario.pricing
     return prices_of(pricing, chips_by_id(outcomes).values(), in_short=False) + hours_used(pricing)
 
 
 def hours_used(pricing: Pricing) -> str:
-    """Describe the utilization of paid hours, unless it is full."""
+    """Describe the utilization of paid hours unless it is 100%."""
     if pricing.utilization == 1.0:
         return ""
     return f"; {stated_percent(pricing.utilization)} utilization of paid hours"
 
 
 def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) -> str:
-    """List chip prices: the first few, or all with region and confidence."""
+    """List chip prices: the first few, or all of them with region and confidence."""
     quoted = [priced(pricing, chip, in_short=in_short) for chip in chips]
     if in_short:
         quoted = first_few(quoted, MOST_PRICED)
@@ -102,13 +102,13 @@ def basis_of(pricing: Pricing) -> str:
     if pricing.basis == "cloud":
         return pricing.offer or "on-demand unless noted"
     return (
-        "ownership cost (chip purchase and electricity, no server) over "
-        f"{pricing.years:g} years at {pricing.usd_per_kwh:g} $/kWh"
+        f"ownership cost over {pricing.years:g} years (chip purchase, electricity at "
+        f"${pricing.usd_per_kwh:g}/kWh; no server, network or staff)"
     )
 
 
 def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:
-    """Format a price per chip-hour with its cloud and date, or with its full provenance."""
+    """Format a price per chip-hour with its cloud and date, or with all its details."""
     quote = pricing.quote(chip)
     if quote.usd_per_hour is None:
         return f"{chip.id} unknown"

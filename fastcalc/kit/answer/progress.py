@@ -1,4 +1,4 @@
-"""A progress line on a terminal, shown once a command has run for a second."""
+"""A progress line on the terminal, shown once a command has run for a second."""
 
 import shutil
 import sys
@@ -15,7 +15,7 @@ _CLEARED = "\r\x1b[K"
 
 
 class Progress:
-    """A progress line, drawn by a separate thread so that the running code need not call it."""
+    """A progress line that a separate thread draws, so that the running code need not."""
 
     def __init__(self, name: str, stream: TextIO) -> None:
         self.text = ""
@@ -35,18 +35,18 @@ class Progress:
                 self._is_drawn = self._write(f"{_CLEARED}{line}")
 
     def _write(self, text: str) -> bool:
-        """Write, and return whether the terminal is still open."""
+        """Write a text, and return whether the terminal is still open."""
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):  # it is gone or closed
+        except (OSError, ValueError):  # the terminal is gone or closed
             self._ended.set()
             return False
         return True
 
     @contextmanager
     def cleared(self) -> Iterator[None]:
-        """Clear the line while something else is printed."""
+        """Hide the line while something else is printed."""
         with self._lock:
             if self._is_drawn:
                 self._write(_CLEARED)
@@ -54,7 +54,7 @@ class Progress:
             yield
 
     def end(self) -> None:
-        """Remove the line for good."""
+        """Remove the line permanently."""
         self._ended.set()
         self._thread.join()
         with self.cleared():
@@ -79,7 +79,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def cleared() -> Iterator[None]:
-    """Clear the line while a note is printed."""
+    """Hide the line while a note is printed."""
     if _line is None:
         yield
         return

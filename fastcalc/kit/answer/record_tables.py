@@ -1,4 +1,4 @@
-"""Tables of records: cells, and the columns that fit a width."""
+"""Tables of records: how cells are formatted, and which columns fit."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,16 +13,16 @@ from fastcalc.kit.answer.parts import TextTable
 from fastcalc.written import csv_cell, to_markdown
 
 Row = Mapping[str, str]
-"""Cells by the keys of their columns."""
+"""The cells of a row by column key."""
 
 OPTIONAL = 8
-"""Rank from which a column is omitted before the gaps of the table are narrowed."""
+"""Drop priority from which columns are dropped before the gaps are narrowed."""
 
 UNDETERMINED = "?"
-"""Mark after a number without a published source, or with an uncertain price."""
+"""The mark for numbers without a published source and for uncertain prices."""
 
 _MARKED = re.compile(r"\dx?\?")
-MARK_MEANS = f"{UNDETERMINED}: rough (unpublished specification or uncertain price)"
+MARK_MEANS = f"{UNDETERMINED}: rough (unpublished specification or price, or unmeasured batch)"
 """Key entry for the mark. The notes on the chip and its price give the reason."""
 
 BOUND = "tokens_per_s_per_user_bound"
@@ -36,7 +36,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "USD": dollars,
     "percent": percent,
 }
-"""Cell formatter by format or unit. The default is `number`."""
+"""The cell formatter for each format or unit. The default is `number`."""
 
 
 def _column(
@@ -47,7 +47,7 @@ def _column(
 
 
 words, numbers = partial(_column, "text"), partial(_column, "count")
-"""Build a column of a record from its heading (lines split by ``|``) and cell function."""
+"""Build a record column from its heading (lines separated by ``|``) and cell function."""
 
 
 def layout(record: Mapping[str, Any]) -> str:
@@ -56,7 +56,7 @@ def layout(record: Mapping[str, Any]) -> str:
 
 
 def of_keys(keys: Iterable[str]) -> list[TableColumn]:
-    """Build one column per key of records, with the key as heading."""
+    """Build a column for each key, with the key as its heading."""
     return [Column(key, heading=("", key), format=partial(_any_cell, key)) for key in keys]
 
 
@@ -68,7 +68,7 @@ def _any_cell(key: str, record: Mapping[str, Any]) -> str:
 
 
 def row(columns: Iterable[TableColumn], record: Any) -> dict[str, str]:
-    """Format the cells of a record, by column key."""
+    """Format the cells of a record by column key."""
     return {
         column.key: marked(_plain_cell(column, record), is_unsure=_is_unsure(record, column.key))
         for column in columns
@@ -87,25 +87,25 @@ def output_price(record: Mapping[str, Any]) -> str:
 
 
 def user_speed(record: Mapping[str, Any]) -> str:
-    """Format the tokens/s per user, marked if no publication determines it."""
+    """Format the tokens/s per user, marked if no publication supports it."""
     key = "tokens_per_s_per_user"
     return marked(number(record[key]), is_unsure=_is_unsure(record, key))
 
 
 def marked(text: str, *, is_unsure: bool) -> str:
-    """Mark a number if it is uncertain."""
+    """Append the mark to a number if it is uncertain."""
     return f"{text}{UNDETERMINED}" if is_unsure and text != "-" else text
 
 
 def key_of_mark(*tables: TextTable) -> list[str]:
-    """Return the line that explains the mark. Empty if no cell of the tables has it."""
+    """Return the line that explains the mark. Empty if no cell has it."""
     return [*filter(None, [with_mark("", *tables)])]
 
 
 def with_mark(key: str, *tables: TextTable, marks: Mapping[str, str] | None = None) -> str:
-    """Explain each mark that appears in at least one of the printed tables.
+    """Explain each mark that appears in the printed tables.
 
-    marks : meaning of further marks at the end of cells
+    marks : meaning of additional marks at the end of cells
     """
     cells = [cell for table in tables for row in table.rows for cell in row]
     meanings = [
@@ -129,18 +129,18 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
             has_room = (record.get("memory_used_fraction") or inf) <= 1.0
             return "does not start" if has_room else "too large"
         return f"{'fits on' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
-    # A unit may be per million tokens or per hour.
+    # Some units are per million tokens or per hour.
     column_format = column.format or column.unit.partition("/")[0]
     return "-" if value is None else FORMATS.get(column_format, number)(value)
 
 
 def value_of(column: TableColumn, record: Any) -> Any:
-    """Return the value shown in a table. A bound is for layers active in turn, if there is one.
+    """Return the value a table shows. If layers run in turn, it shows their bound instead.
 
-    If each layer has its own region of the chip, a single token can never use the memory and
-    compute of all regions at once.
+    If each layer has its own region of the chip, a single token never uses the memory and compute
+    of all regions at once.
 
-    record : a record, or the object that it describes
+    record : a record, or the object it was built from
     """
     if not isinstance(record, Mapping):
         return column.of(record)
@@ -150,13 +150,13 @@ def value_of(column: TableColumn, record: Any) -> Any:
 
 
 def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:
-    """Format the lower and upper bound of a range, by the key of the lower bound."""
+    """Format the bounds of a range, given the key of the lower bound."""
     low_and_high = (record[low], record[low.removesuffix("low") + "high"])
     return "-" if None in low_and_high else "..".join(number(end, digits) for end in low_and_high)
 
 
 def heading(column: TableColumn) -> str:
-    """Join the heading of a column to one line."""
+    """Join the lines of a column heading."""
     return " ".join(column.heading).strip().replace("- ", "")
 
 
@@ -166,11 +166,11 @@ def tables(
     width: int,
     wrapped: Mapping[str, int] | None = None,
 ) -> list[TextTable]:
-    """Build one table per group of rows, with the columns that fit.
+    """Build a table for each group of rows, with the columns that fit.
 
-    Columns with the highest priority number are omitted first; those from `OPTIONAL` on before the
-    gaps between columns are narrowed. If no column may be omitted, the console finds room. Columns
-    that may wrap claim the width given in `wrapped`.
+    Columns with the highest drop priority are dropped first, and those from `OPTIONAL` up before
+    the gaps are narrowed. If no more columns can be dropped, the console makes room. Columns that
+    may wrap count with the width in `wrapped`.
     """
     claims, rows = wrapped or {}, [cells for group in groups for cells in group]
     widths = {}
@@ -200,7 +200,7 @@ def table(
     width: int,
     wrapped: Mapping[str, int] | None = None,
 ) -> TextTable:
-    """Build a single table of records, laid out as by `tables`."""
+    """Build one table of records, laid out as by `tables`."""
     return tables(columns, [[row(columns, record) for record in records]], width, wrapped)[0]
 
 

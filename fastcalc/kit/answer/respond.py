@@ -1,4 +1,4 @@
-"""Output of an answer in the requested format."""
+"""Write an answer in the requested format."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -24,16 +24,16 @@ from fastcalc.written import ReadingNote, json_text, to_csv
 def page(
     request: OutputFile, parts: Callable[[Screen], Iterable[Part]], wording: Wording = as_flags
 ) -> None:
-    """Write the parts of a page, laid out for its screen."""
+    """Write a page, laid out for its screen."""
     laid_out, colour = screen(request), request.out is None and console.wants_colour()
     text = console.render(parts(laid_out), laid_out.width, wording, colour=colour)
     output.write(text, request.out)
 
 
 def screen(request: Request) -> Screen:
-    """Choose the screen for a page. It has all notes if the command has no flag for them."""
+    """Return the screen to lay out for. It shows all notes if the command has no flag for them."""
     wide, notes = request.values.get("wide", False), request.values.get("notes", True)
-    ids: set[str] = set()  # that an answer may name: those in the folders and in single files
+    ids: set[str] = set()  # ids an answer may name: those in the folders and in single files
     if isinstance(request, OwnFolders):
         stated = (request.values.get(name) for name in ("models", "model", "on", "engine"))
         names = ",".join(as_text(value) for value in stated if value is not None)
@@ -44,7 +44,7 @@ def screen(request: Request) -> Screen:
 
 
 def respond(request: Output, answer: Answer) -> int:
-    """Write an answer and its notes for the command line, and return the exit code."""
+    """Write an answer and its notes on the command line, and return the exit code."""
     shown = write(request, answer)
     warnings = answer.warnings() if request.written_as not in ("table", "html") else ()
     reading = [text for text in answer.reading if text not in shown]
@@ -53,9 +53,9 @@ def respond(request: Output, answer: Answer) -> int:
 
 
 def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Sequence[str]:
-    """Write an answer in the requested format, and return the reading notes on its page.
+    """Write an answer in the requested format, and return the reading notes that its page shows.
 
-    wording : replaces the mentions of options and commands in sentences
+    wording : rewrites references to options and commands in sentences
     """
     form = request.written_as
     if form == "table":
@@ -84,12 +84,12 @@ def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Seque
 
 
 def _first_notes(answer: Answer) -> list[str]:
-    """Select the notes on how files were read that every first screen shows."""
+    """Return the notes on how files were read that every first screen shows."""
     return [text for text in dict.fromkeys(answer.reading) if isinstance(text, ReadingNote)]
 
 
 def _formatted(request: Output, answer: Answer) -> str | Iterable[str]:
-    """Format an answer as text, or as the pieces of data that no pager shows."""
+    """Format an answer as text, or in chunks if it is data that no pager shows."""
     if request.written_as == "markdown":
         return record_tables.markdown(*answer.table())
     if request.written_as == "html":
@@ -110,7 +110,7 @@ _PAGE_WIDTH = 1000
 
 
 def _html(request: Output, answer: Answer) -> str:
-    """Write an answer as one HTML page."""
+    """Render an answer as one HTML page."""
     from fastcalc.kit.answer import next_commands
     from fastcalc.kit.page import answer_page
 
@@ -137,7 +137,7 @@ def _html(request: Output, answer: Answer) -> str:
 
 
 def _about(request: Output) -> str:
-    """Name the models and chips of the request after a colon. Empty if none is named."""
+    """Return the models and chips of the request after a colon. Empty if there are none."""
     fields = ("model", "models", "names", "entries", "left", "right", "path")
     stated = [named for named in map(request.values.get, fields) if named]
     # Files appear without their folders, which readers of a page do not have.
@@ -165,4 +165,4 @@ _TITLES = {
     "validate": "Predicted against measured",
     "claims": "Claims of articles, checked",
 }
-"""Page titles by command. The default is the command's name."""
+"""Page titles by command. The default is the name of the command."""

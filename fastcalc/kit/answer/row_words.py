@@ -1,4 +1,4 @@
-"""Sentences on a table row: speed and price of a chip, and the interval of a ratio."""
+"""Describe a table row: a chip's speed and price, and the interval of a ratio."""
 
 from collections.abc import Iterable, Mapping
 from math import isnan, nan
@@ -32,7 +32,7 @@ class TableRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The number and name of the chips."""
+        """The number and type of the chips, as text."""
         return counted(self.chips, self.chip)
 
     @property
@@ -48,13 +48,13 @@ class TableRow(NamedTuple):
 
     @property
     def speed(self) -> Ranged:
-        """The range of speed per user. Bounds are NaN if the range is undetermined. [1/s]"""
+        """The speed per user and its range. Bounds are NaN if the range is undetermined. [1/s]"""
         ends = (self.record[f"tokens_per_s_per_user{end}"] for end in ("", "_low", "_high"))
         return Ranged(*(floats(nan if speed is None else speed) for speed in ends))
 
     @property
     def cost(self) -> Ranged:
-        """The price range per million output tokens. Lower speed means higher price. [USD]"""
+        """The price per million output tokens and its range, which follows from the speed. [USD]"""
         return cost_range(nan if self.price is None else self.price, self.speed)
 
     def figure(self, figure: Figure) -> Ranged:
@@ -62,12 +62,12 @@ class TableRow(NamedTuple):
         return self.speed if figure == "speed" else self.cost
 
 
-TIED = "tie: the 80% range of the ratio includes 1"
-"""Key entry for tables whose headline mentions a tie."""
+TIED = "too close to call: the 80% range of the ratio includes 1"
+"""Key entry for tables whose headline reports a tie."""
 
 
 def interval(ratio: Ranged) -> str:
-    """Format the 80% interval of a ratio, and state whether it includes 1.
+    """Format the 80% interval of a ratio, and say whether it includes 1.
 
     >>> interval(Ranged(0.57, 0.324, 1.02)), interval(Ranged(1.5, 1.04, 2.3))
     ('0.32 to 1.02: tied', '1.04 to 2.3')
@@ -79,7 +79,7 @@ def interval(ratio: Ranged) -> str:
 
 
 def near_one(value: float) -> str:
-    """Format a bound of an interval with two digits, or more if needed to tell it from 1."""
+    """Format a bound with two digits, or with three if needed to tell it from 1."""
     text = number(value, 2)
     return number(value, 3) if text == "1.0" else text
 
@@ -102,7 +102,7 @@ def alone(row: TableRow, *, is_priced: bool = True) -> str:
 
 
 def by_prices_of(rows: Iterable[TableRow]) -> str:
-    """Name the chip whose price is used, if a file inherits its price."""
+    """Name the chip whose price is used if a file inherits its price."""
     quotes = [row.outcome.scenario.quote for row in rows if row.price is not None]
     parents = dict.fromkeys(quote.price_of for quote in quotes if quote.price_of)
     return f", by the price of {listed(list(parents))}" if parents else ""

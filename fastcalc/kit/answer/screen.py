@@ -1,4 +1,4 @@
-"""The screen that a page is laid out for, and the notes that fit it."""
+"""The screen a page is laid out for, and the notes that fit on it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from fastcalc.kit.answer.parts import Note, Notes, Part, sentence
 from fastcalc.mentions import option
 
 _MOST_NOTES = 4
-"""Number of notes on a first screen."""
+"""Maximum number of notes on a first screen."""
 
 
 _SCREEN_LINES = 24
-"""Lines of a first screen: the default height of a terminal. [1]"""
+"""Lines on a first screen: the default height of a terminal. [1]"""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """The screen that a page is laid out for.
+    """The screen a page is laid out for.
 
-    width, lines : characters per line, and lines of a first screen [1]
+    width, lines : characters per line, and lines on a first screen [1]
     wide, notes : whether to print all columns, and all notes
-    ids : ids of entries, which keep their form at the beginning of a note
+    ids : ids of entries, which are not capitalized at the start of a note
     """
 
     width: int
@@ -31,7 +31,7 @@ class Screen:
     ids: Collection[str] = ()
 
     def sentences(self, notes: Iterable[Note]) -> list[str]:
-        """Return the texts of notes, each once."""
+        """Return the distinct texts of notes as sentences."""
         return list(dict.fromkeys(sentence(note.written, self.ids) for note in notes))
 
     def with_notes(
@@ -45,7 +45,7 @@ class Screen:
     ) -> list["Part"]:
         """Build a page with its key, its main notes (or all) and the suggested next command.
 
-        fills_one_screen : whether to print only as many notes as fit one screen, at least one
+        fills_one_screen : whether to print only the notes that fit on one screen, at least one
         """
         first = sorted((note for note in notes if note.weight), key=lambda note: -note.weight)
         short_notes = self.sentences(first)
@@ -64,7 +64,7 @@ class Screen:
         all_notes: Sequence[str],
         next_command: str | None,
     ) -> Notes:
-        """Build the notes under a table: key, short notes (or all) and the next command."""
+        """Build the notes below a table: key, short notes (or all) and the next command."""
         if self.wide or self.notes:
             return Notes([*filter(None, [key]), *all_notes], next_command)
         shown = short_notes[:_MOST_NOTES]
@@ -77,16 +77,16 @@ class Screen:
 
 
 def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
-    """Separate all groups with blank lines."""
+    """Separate the groups with blank lines."""
     for index, group in enumerate(groups):
         yield from [""] * bool(index)
         yield from group
 
 
 def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
-    """Build a page with as many short notes as fit one screen, or one if it is too long.
+    """Build a page with as many short notes as fit on one screen, or one if it is too long.
 
-    page : makes the page with a given number of short notes
+    page : builds the page with the given number of short notes
     """
     for count in range(_MOST_NOTES, -1, -1):
         laid_out = page(count)

@@ -1,4 +1,4 @@
-"""Records as typed files: XLSX workbook or Parquet."""
+"""Write records to typed files: XLSX workbooks or Parquet."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """Write an XLSX workbook of records, and of units and sources. Needs XlsxWriter."""
+    """Build an XLSX workbook of the records, with units and sources. Requires XlsxWriter."""
     try:
         from xlsxwriter import Workbook
     except ImportError as error:
         raise _missing("xlsx", "XlsxWriter") from error
     file, header, column_meanings = BytesIO(), list(keys), meanings()
     with Workbook(file, {"in_memory": True}) as book:
-        book.set_properties({"created": datetime(2000, 1, 1)})  # same answer, same bytes
+        book.set_properties({"created": datetime(2000, 1, 1)})  # makes output reproducible
         styles = {"bold": book.add_format({"bold": True})}
         for code in (_WHOLE, _SMALL, *(f"0.{'0' * decimals}" for decimals in range(1, _MOST))):
             styles[code] = book.add_format({"num_format": code})
@@ -55,7 +55,7 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
 
 
 def _fill(sheet: "Worksheet", rows: list[list[Any]], styles: dict[str, "Format"]) -> None:
-    """Write rows. Text is never a formula, and numbers show as many digits as a table."""
+    """Write rows. Text is never a formula, and numbers show as many digits as in tables."""
     widths: dict[int, int] = {}
     for row, cells in enumerate(rows):
         for column, value in enumerate(cells):
@@ -77,7 +77,7 @@ _WHOLE, _SMALL, _MOST = "#,##0", "0.00E+00", 10
 
 
 def number_format(value: float) -> str:
-    """Choose the format in which a sheet shows a number. The stored value is not rounded.
+    """Return the number format for a sheet. The stored value is not rounded.
 
     >>> number_format(0.0973654321), number_format(65.30482), number_format(8)
     ('0.0000', '0.0', '#,##0')
@@ -89,7 +89,7 @@ def number_format(value: float) -> str:
 
 
 def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
-    """Yield the leaves of a document, each with its path."""
+    """Yield the leaves of a document, each preceded by its path."""
     if isinstance(value, dict):
         for key, content in value.items():
             yield from leaves(content, (*path, str(key)))
@@ -98,7 +98,7 @@ def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
 
 
 def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """Write a Parquet file of records, with their assumptions as metadata. Needs pyarrow."""
+    """Build a Parquet file of the records, with their assumptions as metadata. Requires pyarrow."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -128,7 +128,7 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
 
 
 def _data(value: Any) -> str:
-    """Keep a string, or several. Bytes that are not UTF-8 become replacement characters."""
+    """Join one or several strings, replacing bytes that are not UTF-8."""
     return _joined(value).encode(errors="replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Phrases on why a model needs this number of chips, or does not fit."""
+"""Explain why a model needs this number of chips, or does not fit."""
 
 from math import ceil
 from typing import NamedTuple
@@ -16,10 +16,10 @@ from fastcalc.mentions import option
 
 
 class _Demand(NamedTuple):
-    """The required memory of all chips or of one chip.
+    """The memory needed on all chips together, or on one chip.
 
-    weights, batch, longest : weights, caches of a batch, cache of the longest sequence [byte]
-    tokens : tokens of the longest sequence that the engine must fit, or 0 if it accepts any [1]
+    weights, batch, longest : weights, and KV cache of the batch and longest sequence [byte]
+    tokens : longest sequence that the engine requires to fit, 0 if it has no such minimum [1]
     """
 
     weights: float
@@ -29,12 +29,12 @@ class _Demand(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The weights and the larger of both caches. [byte]"""
+        """The weights plus the larger of the two caches. [byte]"""
         return self.weights + max(self.batch, self.longest)
 
     @property
     def details(self) -> str:
-        """The components of the total in brackets, if the longest sequence sets it."""
+        """The components of the total in parentheses, if the longest sequence determines it."""
         if self.longest <= self.batch:
             return ""
         return (
@@ -49,22 +49,22 @@ class _Demand(NamedTuple):
 
 
 def _of_all(site: Site, batch: float) -> _Demand:
-    """Compute the required memory of all chips together."""
+    """Compute the memory needed on all chips together."""
     longest, tokens = site.longest_cache_bytes, site.machine.length_to_start
     return _Demand(site.weight_bytes_needed, site.batch_cache_bytes(batch), longest, tokens)
 
 
 def _of_chip(placement: Placement, batch: float) -> _Demand:
-    """Compute the required memory of the fullest chip."""
+    """Compute the memory needed on the fullest chip."""
     of_batch = float(placement.sequences(batch) * placement.reserved_per_chip)
     weights, tokens = float(placement.weights_per_chip), placement.machine.length_to_start
     return _Demand(weights, of_batch, placement.longest_per_chip, tokens)
 
 
 def _left(placement: Placement, reserves: float) -> float:
-    """Compute the memory of a chip that an engine leaves for weights and caches. [byte]
+    """Compute the memory of a chip that the engine leaves for weights and caches. [byte]
 
-    reserves : the engine's reserve over its expected reserve [1]
+    reserves : the engine's reserve relative to its expected reserve [1]
     """
     return float(placement.weights_per_chip + placement.available_beside(reserves))
 
@@ -128,7 +128,7 @@ def _why_not_fewer(location: Location) -> str:
     chips, usable = placement.layout.chips, float(sum(placement.usable))
     capacity, by_layers = site.chips_needed(batch)
     if by_layers is not None and capacity is not None and by_layers > capacity:
-        return f"{capacity} chips have enough memory, but whole layers take {by_layers} chips"
+        return f"{capacity} chips have enough memory, but whole layers need {by_layers}"
     needed, fewer = _of_all(site, batch), on_fewer_chips(site, chips)
     fewest = min(ceil(needed.total / usable), chips)
     if fewer is not None and fewer.max_batch < batch <= fewer.edge_max_batch:
@@ -146,7 +146,7 @@ def _why_not_fewer(location: Location) -> str:
 
 
 def _short_of(placement: Placement, batch: float) -> str:
-    """Compare the memory that a chip needs with the smaller amount that the engine leaves."""
+    """Say how much memory a chip needs and how much less the engine leaves."""
     machine, chips = placement.machine, placement.layout.chips
     engine, needed = machine.engine.id, _of_chip(placement, batch)
     if machine.place:
@@ -162,7 +162,7 @@ def _short_of(placement: Placement, batch: float) -> str:
 
 
 def _in_each_memory(location: Location) -> str:
-    """Compare required and usable memory of card and host, if layers are split between them."""
+    """Compare needed and usable memory on card and host if layers are split between them."""
     placement = location.placement
     needed = asked_split(placement, float(min(location.scenario.batches)))
     longest = float(placement.cache_on_chip(placement.machine.length_to_start))
@@ -179,7 +179,7 @@ def _in_each_memory(location: Location) -> str:
 
 
 def engine_limit(location: Location) -> str:
-    """State the engine's limit of concurrent sequences, and the setting that changes it."""
+    """Describe the engine's limit on concurrent sequences, and the setting that changes it."""
     placement, engine = location.placement, location.scenario.engine.id
     limit, shared = float(placement.machine.max_sequences), placement.machine.shared_context
     setting = limiting_setting(placement)

@@ -1,1 +1,1 @@
-"""Charts as plain arrays, and their drawing in a terminal or with matplotlib."""
+"""Charts as arrays of data, and code to draw them in a terminal or with matplotlib."""

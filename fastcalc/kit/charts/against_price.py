@@ -1,4 +1,4 @@
-"""A chart of a metric of each choice against its price."""
+"""A chart of a metric against price."""
 
 from collections.abc import Callable, Iterable
 
@@ -16,7 +16,7 @@ def against_price(
     upward: tuple[str, str],
     name: Callable[[Record], str],
 ) -> Chart:
-    """Draw a metric of each record against its price. Records without either are not drawn.
+    """Plot a metric of each record against its price, skipping records that lack either.
 
     across, upward : key and label of each axis; the price is on the x axis
     """

@@ -12,34 +12,34 @@ from fastcalc.formulas.types import Floats
 from fastcalc.kit.answer.parts import sentence
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#C26A9B", "#BF8400", "#3E9AD6", "#8A7A00", "#777777")
-"""Palette of Okabe and Ito, distinguishable with every kind of colour blindness. The lighter
-colours are darkened until lines contrast with white; yellow and black are olive and grey."""
+"""Palette of Okabe and Ito, which color-blind readers can tell apart. The lighter colours are
+darkened so that lines contrast with white; yellow and black become olive and grey."""
 
 DARK = ("#56A8E0", "#F08030", "#2CC79A", "#E29BC2", "#F0B429", "#8CCEF2", "#C9BE3F", "#A6A6A6")
-"""The same palette, lighter, for a dark background."""
+"""The same palette in lighter colours, for dark backgrounds."""
 
 MARKS = "osD^vP*X"
-"""The marker for each colour, by matplotlib's names, so that lines differ in a grey print."""
+"""The matplotlib marker for each colour, so that lines differ in greyscale."""
 
 GREY = 7
-"""Palette index of background items: lines that are not highlighted, and components too small
-for a colour."""
+"""Palette index for the background: lines that are not highlighted, and components too small to
+have a colour."""
 
 MOST = 20
-"""Maximum number of lines named in a chart."""
+"""Maximum number of lines that a chart names."""
 
 Style = Literal["line", "points", "bound", "area"]
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A series of points with one name.
+    """A named series of points.
 
-    x, y : coordinates; an area has two edges, `low` and `high`, in place of y; in other styles
-        these are the bounds of a range
-    colour : palette index; series of one chip share it
+    x, y : coordinates; an area has the edges `low` and `high` instead of y; in other styles these
+        are the bounds of a range
+    colour : palette index; series of the same chip share it
     style : ``line`` (with a marker for each point), ``points``, ``bound`` (dashed) or ``area``
-    tips : tooltip of each point
+    tips : tooltips of the points
     """
 
     name: str
@@ -59,7 +59,7 @@ class Series:
 
 @dataclass(frozen=True)
 class ChartAxis:
-    """The range of an axis: logarithmic with a base or, if the base is 0, linear from zero."""
+    """The range of an axis: logarithmic with a base, or linear from zero if the base is 0."""
 
     label: str
     low: float
@@ -70,7 +70,7 @@ class ChartAxis:
     def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "ChartAxis":
         """Build an axis that covers all values, with some margin.
 
-        A linear one of zeros ends at 1.
+        If all values are zero, a linear axis runs to 1.
         """
         all_values = np.concatenate([np.ravel(array) for array in values])
         low, high = float(all_values.min()), float(all_values.max())
@@ -80,16 +80,16 @@ class ChartAxis:
         return cls(label, low / room, high * room, base)
 
     def share(self, values: Floats | float) -> Floats:
-        """Compute the positions of values on the axis, from 0 (low end) to 1 (high end). [1]"""
+        """Convert values to positions on the axis, from 0 (low end) to 1 (high end). [1]"""
         if not self.base:
             return np.asarray((np.asarray(values) - self.low) / (self.high - self.low))
         return np.asarray(np.log(np.asarray(values) / self.low) / np.log(self.high / self.low))
 
     @cached_property
     def ticks(self) -> list[float]:
-        """The round tick values, at most seven.
+        """The values of the ticks: up to seven round numbers.
 
-        The middle of the axis if it contains no round value.
+        If the axis contains no round number, it is the middle of the axis.
         """
         return self.ticks_for(1.0, lambda _: 0.0)
 
@@ -115,7 +115,7 @@ class ChartAxis:
         return fewest[:1] or [float(f"{(self.low + self.high) / 2.0:.2g}")]
 
     def _rows(self) -> list[list[float]]:
-        """List candidate sets of round values, densest first."""
+        """Return candidate sets of round values, densest first."""
         if not self.base:
             unit = 10.0 ** np.floor(np.log10(self.high))
             steps = [unit * factor for factor in (0.1, 0.2, 0.5, 1.0, 2.0)]
@@ -135,7 +135,7 @@ class ChartAxis:
 
 
 def written(value: float) -> str:
-    """Format a tick.
+    """Format the label of a tick.
 
     >>> written(0.05), written(20.0), written(5e6)
     ('0.05', '20', '5M')
@@ -149,10 +149,10 @@ def written(value: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Heights:
-    """A map over a grid: at each point a height, and the series that the point belongs to.
+    """A map over a grid: the height and the owning series at each point.
 
-    x, y : grid coordinates, ascending
-    values, owners : one row per y with one value per x; nan where there is none
+    x, y : grid coordinates in ascending order
+    values, owners : one row per y and one column per x; nan where there is no value
     """
 
     x: Floats
@@ -163,7 +163,7 @@ class Heights:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """A plot: axes and series, and heights if it is a map."""
+    """A plot with its axes and series, and with heights if it is a map."""
 
     title: str
     across: ChartAxis
@@ -183,7 +183,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Swing:
-    """A bar of a tornado chart: relative changes of a metric for less and more of an input. [1]"""
+    """A bar of a tornado chart: relative change of a metric for less and more of an input. [1]"""
 
     name: str
     says: str
@@ -198,12 +198,12 @@ class Swing:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A chart: plots side by side, stacked bars, or a tornado, with notes on how to read it.
+    """A chart: plots side by side, stacked bars or a tornado, with notes on how to read it.
 
-    title : the metric and the case
-    finding : main result, in a sentence
-    grounds : prices and engines that it depends on, with their dates
-    is_one : whether the panels form one picture, which a terminal draws together
+    title : the metric, and what it is plotted for
+    finding : main result, as a sentence
+    grounds : prices and engines behind the chart, with their dates
+    is_one : whether a terminal draws the panels together, in one plot
     """
 
     title: str
@@ -217,15 +217,15 @@ class Chart:
 
     @property
     def sentences(self) -> list[str]:
-        """The notes as sentences, each once."""
+        """The notes as sentences, without duplicates."""
         return list(dict.fromkeys(map(sentence, filter(None, self.notes))))
 
     def stating(self, stated: Sequence[str]) -> "Chart":
-        """Copy the chart, with phrases on its case added to the title."""
+        """Copy the chart, adding phrases on its settings to the title."""
         return replace(self, title="; ".join([self.title, *stated]))
 
     def worded(self, wording: Callable[[str], str]) -> "Chart":
-        """Copy the chart, with the mentions of options in its notes replaced."""
+        """Copy the chart, rewriting references to options in its text."""
         title, finding = wording(self.title), wording(self.finding)
         return replace(self, title=title, finding=finding, notes=list(map(wording, self.notes)))
 
@@ -233,7 +233,7 @@ class Chart:
 def axes(
     series: Sequence[Series], across: str, upward: str, bases: tuple[int, int] = (10, 10)
 ) -> tuple[ChartAxis, ChartAxis]:
-    """Build axes that cover some series."""
+    """Build axes that cover all the series."""
     heights = [height for line in series for height in line.heights]
     return (
         ChartAxis.over(across, [line.x for line in series], bases[0]),
@@ -257,7 +257,7 @@ def luminance(colour: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """Choose black or white, whichever contrasts more with a colour. Contrasts are equal at 0.179.
+    """Return black or white, whichever contrasts more with a colour. They tie at 0.179.
 
     >>> ink_on("#0072B2"), ink_on("#E69F00")
     ('#ffffff', '#000000')

@@ -1,4 +1,4 @@
-"""Charts drawn with matplotlib, including bars and tornados: svg, pdf, png and others."""
+"""Draw charts with matplotlib, including bars and tornados, as svg, pdf, png and others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ WAYS = [(LESS, 1, "area"), (MORE, 0, "area")]
 def _plot(
     drawing: "Figure", names: Sequence[str], aside: float, letters: Letters, area: Box
 ) -> tuple["Axes", float]:
-    """Create a plot with a name for each bar, and return its width without the margin. [pt]"""
+    """Create a plot with named bars, and return it with its width without the margin. [pt]"""
     wide, high = drawing.get_size_inches() * 72.0
     left = area[0] + max(map(letters.measure, names)) + 5.0
     low, across = area[1] + 2.7 * letters.line, area[2] - aside - left
@@ -44,7 +44,7 @@ def _plot(
 def draw_bars(
     drawing: "Figure", bars: Sequence[Bar], look: Look, letters: Letters, area: Box
 ) -> None:
-    """Draw stacked bars. Segments too narrow for their name are named in the key above."""
+    """Draw stacked bars. Segments too narrow for their name appear in the key above."""
     aside = 8.0 + max(letters.measure(bar.says) for bar in bars)
     plot, wide = _plot(drawing, [bar.name for bar in bars], aside, letters, area)
     frame: dict[str, Any] = {"color": "none", "edgecolor": look.ink, "linewidth": 0.5}
@@ -76,7 +76,7 @@ def draw_bars(
 def draw_swings(
     drawing: "Figure", swings: Sequence[Swing], look: Look, letters: Letters, area: Box
 ) -> None:
-    """Draw a tornado chart, with the value of each number."""
+    """Draw a tornado chart with the value of each parameter."""
     aside = 6.0 + max(letters.measure(swing.says) for swing in swings)
     plot, wide = _plot(drawing, [swing.name for swing in swings], aside, letters, area)
     positions = range(len(swings))
@@ -123,8 +123,8 @@ class FigureLayout:
     """The layout of a figure: its width, fonts, and the text above and below the plots.
 
     wide : width [pt]
-    head, foot : lines with their relative font size, and their weight
-    entries : entries of a key shared by several plots: name, colour and style
+    head, foot : lines of text with their relative font size and weight
+    entries : entries of a key that several plots share: name, colour and style
     """
 
     wide: float
@@ -135,7 +135,7 @@ class FigureLayout:
 
     @classmethod
     def of(cls, chart: Chart, look: Look, wide: float) -> "FigureLayout":
-        """Lay out a chart with a width in inches."""
+        """Lay out a chart for a width in inches."""
         letters, room = Letters.of(wide), 72.0 * wide - 2.0 * _PAD
         finding = look.title or chart.finding
         head = [(finding, 1.2 if len(finding) < _LONG else 1.05, "bold")] if finding else []
@@ -153,7 +153,7 @@ class FigureLayout:
         return cls(72.0 * wide, letters, above, below, _entries(chart))
 
     def high(self, lines: Sequence[tuple[str, float, str]]) -> float:
-        """Compute the height of some lines, with a gap to the plots. [pt]"""
+        """Compute the height of text lines, including the gap to the plots. [pt]"""
         heights = (
             (1.3 * (text.count("\n") + 1) * size + 0.35) * self.letters.size
             for text, size, _ in lines
@@ -173,11 +173,11 @@ class FigureLayout:
 
     @property
     def top(self) -> float:
-        """The height of title and key. [pt]"""
+        """The height of the title and key. [pt]"""
         return self.high(self.head) + self.key_high
 
     def write(self, drawing: "Figure") -> None:
-        """Draw title and notes."""
+        """Draw the title and the notes."""
         wide, high = drawing.get_size_inches() * 72.0
         look: dict[str, Any] = {"linespacing": 1.3, "ha": "left"}
         height_at = high - 0.8 * _PAD
@@ -194,9 +194,9 @@ class FigureLayout:
 
 
 def figure(chart: Chart, look: Look | None = None) -> "Figure":
-    """Draw a chart as a matplotlib figure. Its height follows its contents unless it is given.
+    """Draw a chart as a matplotlib figure. By default, its height follows from its contents.
 
-    Raises InputError if a line to highlight does not exist, or the height leaves no room.
+    Raises InputError if a line to highlight does not exist, or if the height is too small.
     """
     _demand()
     import matplotlib as mpl
@@ -240,7 +240,7 @@ def figure(chart: Chart, look: Look | None = None) -> "Figure":
 
 
 def _entries(chart: Chart) -> list[tuple[str, int, str]]:
-    """List the entries of the key: segments of bars, lines of several plots, or regions of maps."""
+    """Return the entries of the key: segments of bars, lines of several plots, or map regions."""
     if chart.bars:
         return list(
             dict.fromkeys((name, at, "area") for bar in chart.bars for name, at, _ in bar.parts)
@@ -265,7 +265,7 @@ def _entries(chart: Chart) -> list[tuple[str, int, str]]:
 
 
 def ending_of(file: Path | None) -> str | None:
-    """Return the figure format from the ending of a file. None for text. May raise InputError."""
+    """Return the figure format for a file ending, or None for text. May raise InputError."""
     ending = "" if file is None else file.suffix[1:].lower()
     if ending in ("", "txt"):
         return None
@@ -291,14 +291,14 @@ def _demand() -> None:
 
 
 def png(drawing: "Figure") -> bytes:
-    """Return the PNG bytes of a figure."""
+    """Render a figure as PNG."""
     stream = BytesIO()
     save(drawing, stream, "png")
     return stream.getvalue()
 
 
 def save(drawing: "Figure", file: Any, file_format: str) -> None:
-    """Write a figure to an open file in a format of matplotlib, with reproducible bytes."""
+    """Save a figure to an open file in a matplotlib format, with reproducible bytes."""
     import matplotlib as mpl
 
     dated = {"svg": "Date", "svgz": "Date", "pdf": "CreationDate"}

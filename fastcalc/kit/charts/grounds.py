@@ -1,4 +1,4 @@
-"""The prices (with date and confidence) and engines that a chart depends on."""
+"""The prices (with date and confidence) and engines behind a chart."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from fastcalc.written import listed
 
 
 def grounds(scenarios: Sequence[Scenario], *, is_priced: bool = True) -> str:
-    """Describe the prices per chip-hour and the engines of scenarios, in short if many."""
+    """Describe the chip-hour prices and the engines of scenarios, abbreviated if there are many."""
     pricing = scenarios[0].pricing
     chips = list({scenario.hardware.id: scenario.hardware for scenario in scenarios}.values())
     chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]

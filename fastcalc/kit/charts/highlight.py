@@ -1,4 +1,4 @@
-"""Highlighting: a few lines in colour, with ranges and bounds, and all others in grey."""
+"""Highlight a few lines in colour, with ranges and bounds, and draw the rest in grey."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,16 +10,16 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 FEW = 5
-"""Maximum number of coloured lines. Further ones are grey."""
+"""Maximum number of coloured lines. The rest are grey."""
 
 DASHED = "dashed lines are the hardware bound"
 
 
 def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
-    """Copy a chart with some of its lines in colour.
+    """Copy a chart with some of its lines highlighted.
 
-    patterns : patterns for a line's name or a word of it; without any, a few lines are chosen:
-    those named in the finding, then the first ones
+    patterns : patterns for a line's name or a word in it; by default, a few lines are highlighted:
+    those that the finding names, then the first ones
 
     Raises InputError if a pattern matches no line.
     """

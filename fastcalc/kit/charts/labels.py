@@ -1,4 +1,4 @@
-"""Place line names: at the end of the line if there is room, or in a right-hand column."""
+"""Place line names: at the end of the line if there is room, else in a right-hand column."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ from fastcalc.formulas.types import Floats
 from fastcalc.kit.charts.drawing import GREY, Panel, Series
 
 GAP = 12.0
-"""Gap between plot and column, crossed by leader lines. [pt]"""
+"""Gap between the plot and the column, crossed by leader lines. [pt]"""
 MARK = 9.0
-"""Width of a line's marker before its name in the column. [pt]"""
+"""Width of a line's marker in front of its name in the column. [pt]"""
 _ALIKE = 1.5
-"""Distance below which lines cannot be distinguished. [pt]"""
+"""Distance below which lines cannot be told apart. [pt]"""
 _CLEAR = 2.0
 """Margin around a name inside the plot. [pt]"""
 _EDGE = 0.94
-"""Fraction of the plot width beyond which a line counts as ending at the right edge. [1]"""
+"""Fraction of the plot width beyond which a line is taken to end at the right edge. [1]"""
 
 
 @dataclass(frozen=True)
 class Label:
-    """A name, its line, and its start from the lower left corner of the plot.
+    """A name with its line and its position, from the lower left corner of the plot.
 
-    end : end of the line, where a leader begins, or None if the name is at the end of the line
-    is_marked : whether the line's marker precedes the name, with a width of `MARK`
+    end : end of the line, where a leader begins, or None if the name is written there
+    is_marked : whether the line's marker (as wide as `MARK`) precedes the name
     """
 
     name: str
@@ -37,10 +37,10 @@ class Label:
 
 
 def spread(heights: Sequence[float], line: float, low: float, high: float) -> list[float]:
-    """Spread heights at least one line height apart, within limits, close to those wanted.
+    """Move heights at least one line height apart, within limits, close to where they were wanted.
 
-    Heights that are too close are moved as a block to the mean of their wanted positions. This is
-    the least-squares solution under an order (pool-adjacent-violators).
+    Heights that are too close move as a block to the mean of their wanted positions, which is the
+    ordered least-squares solution (pool-adjacent-violators).
 
     heights : wanted heights in ascending order
 
@@ -49,7 +49,7 @@ def spread(heights: Sequence[float], line: float, low: float, high: float) -> li
     >>> spread([1, 2], 12, 0, 50)
     [0.0, 12.0]
     """
-    blocks: list[tuple[float, int]] = []  # lowest height of each, minus the lines below it
+    blocks: list[tuple[float, int]] = []  # lowest height of each block, less the lines below it
     for index, height in enumerate(heights):
         start, count = height - line * index, 1
         while blocks and blocks[-1][0] >= start:
@@ -65,7 +65,7 @@ def spread(heights: Sequence[float], line: float, low: float, high: float) -> li
 def line_names(
     panel: Panel, wide: float, high: float, width_of: Callable[[str], float]
 ) -> list[tuple[str, list[Series]]]:
-    """List the names to write and their lines. Names of overlapping lines are joined if narrow.
+    """Return the names to write with their lines, joining names of overlapping lines if narrow.
 
     wide, high : size of the plot [pt]
     """
@@ -83,7 +83,7 @@ def line_names(
 
 
 _JOINED = 0.3
-"""Maximum width of joined names, as a fraction of the plot's width. [1]"""
+"""Maximum width of joined names, relative to the plot's width. [1]"""
 
 
 def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
@@ -107,7 +107,7 @@ def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
 
 
 def is_on(panel: Panel, line: Series, other: Series, high: float) -> bool:
-    """Check whether a line cannot be distinguished from another where both are drawn.
+    """Return whether a line cannot be told from another where both are drawn.
 
     high : height of the plot [pt]
     """
@@ -130,14 +130,14 @@ def placed(
     line: float,
     whole: float | None = None,
 ) -> list[Label]:
-    """Place the names of a plot. No name covers another name, a line or a point.
+    """Place the names in a plot so that they cover no other name, line or point.
 
-    Grey names are omitted if there is no room for all.
+    Grey names are dropped if there is not enough room.
 
     wide, high : size of the plot [pt]
-    width_of : returns the width of a text [pt]
+    width_of : measures the width of a text [pt]
     line : height of a line of text [pt]
-    whole : width of plot and column [pt]
+    whole : width of the plot and the column [pt]
     """
     labels: list[Label] = []
     column: list[tuple[str, Series, tuple[float, float]]] = []
@@ -154,7 +154,7 @@ def placed(
         else:
             column.append((name, group[0], end))
     room = int((high + line) / line)
-    column.sort(key=lambda entry: entry[1].colour == GREY)  # coloured ones first, to be kept
+    column.sort(key=lambda entry: entry[1].colour == GREY)  # coloured ones first, to keep them
     column = sorted(column[:room], key=lambda entry: entry[2][1])
     heights = spread([end[1] for *_, end in column], line, 0.0, high)
     # With several coloured lines, a marker also shows which line a leader belongs to.
@@ -170,7 +170,7 @@ def placed(
 def fitted(
     panel: Panel, wide: float, high: float, width_of: Callable[[str], float], line: float
 ) -> tuple[list[Label], float]:
-    """Place the names of a plot as `placed` does, and return the width left for the plot. [pt]"""
+    """Place the names as `placed` does, and return them with the width left for the plot. [pt]"""
     left = wide
     while True:  # the names that fit inside depend on the width of the column
         labels = placed(panel, left, high, width_of, line, wide)
@@ -182,11 +182,11 @@ def fitted(
 
 
 _LEAST = 0.3
-"""Minimum fraction of the width that a plot keeps beside long names. [1]"""
+"""Minimum fraction of the width left for the plot beside long names. [1]"""
 
 
 def _sorted(panel: Panel, series: Series) -> tuple[Floats, Floats]:
-    """Compute the coordinates of a line on both axes, from left to right. [1]"""
+    """Return the coordinates of a line on both axes, from left to right. [1]"""
     x, y = panel.across.share(series.x), panel.upward.share(series.y)
     order = np.argsort(x, kind="stable")
     return x[order], y[order]
@@ -205,7 +205,7 @@ def _is_clear(
     high: float,
     boxes: Sequence[tuple[float, float, float, float]],
 ) -> bool:
-    """Check whether the box of a name covers no line, no point and no other name."""
+    """Return whether the box of a name covers no line, point or other name."""
     left, low, right, top = box
     if right > wide or low < 0.0 or top > high:
         return False

@@ -13,22 +13,22 @@ from fastcalc.kit.charts.drawing import COLOURS, DARK, MARKS
 STYLES = ("light", "dark", "print")
 _PRINT = (*("#000000", "#6e6e6e", "#000000", "#6e6e6e", "#3c3c3c", "#8c8c8c", "#3c3c3c"), "#b4b4b4")
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "")
-"""Hatches of areas and bars in print, which has too few greys."""
+"""Hatches for areas and bars in print, where there are too few greys."""
 _SINGLE_COLUMN = 3.3
-"""Column width of a paper. [inch]"""
+"""Width of a column in a paper. [inch]"""
 _FILLED = 0.95
-"""Fraction of a width that text may take, because SVG viewers use similar but other fonts. [1]"""
+"""Fraction of the width that text may fill, as SVG viewers substitute similar fonts. [1]"""
 _NARROW, _ROOMY = 3.6, 5.5
-"""Chart widths between which the font size grows. [inch]"""
+"""Chart widths between which the font size increases. [inch]"""
 
 
 @dataclass(frozen=True)
 class Look:
-    """The appearance that a user may choose.
+    """The appearance options a user can choose.
 
-    width, height : size, or None for the size of the contents [inch]
-    title : title in place of the finding
-    highlight : patterns of the lines in colour
+    width, height : size, or None to fit the contents [inch]
+    title : title to use instead of the finding
+    highlight : patterns for the lines to draw in colour
     """
 
     style: str = "light"
@@ -41,7 +41,7 @@ class Look:
 
     @property
     def is_print(self) -> bool:
-        """Whether the chart is for print, in greys."""
+        """Whether the chart is in greys, for print."""
         return self.style == "print"
 
     @property
@@ -60,11 +60,11 @@ class Look:
         return "#e6e8eb" if self.style == "dark" else "#1c1e21"
 
     def wide(self, usual: float) -> float:
-        """Return the chosen width, or the usual width of a chart. [inch]"""
+        """Return the chosen width, or else the usual width of a chart. [inch]"""
         return self.width or (_SINGLE_COLUMN if self.is_print else usual)
 
     def filled(self, colour: int) -> dict[str, Any]:
-        """Return the keyword arguments with which matplotlib fills an area or a bar."""
+        """Return matplotlib arguments for filling an area or a bar."""
         index = colour % len(self.palette)
         look: dict[str, Any] = {"facecolor": self.palette[index]}
         if self.is_print:
@@ -73,9 +73,9 @@ class Look:
         return look
 
     def mark(self, colour: int) -> dict[str, Any]:
-        """Return the keyword arguments for a line's marker.
+        """Return matplotlib arguments for a line's marker.
 
-        In print every other marker is hollow.
+        In print, every other marker is hollow.
         """
         index = colour % len(self.palette)
         ink = self.palette[index]
@@ -83,7 +83,7 @@ class Look:
         return {"color": ink, "marker": MARKS[index], "markerfacecolor": face, "markersize": 4.0}
 
     def spot(self, colour: int) -> str:
-        """Return a pale colour for regions of a map, on which text is readable."""
+        """Return a pale colour for map regions, on which text is readable."""
         if self.is_print:
             return ("#bdbdbd", "#efefef", "#969696", "#dadada", "#ffffff")[colour % 5]
         pairs = (
@@ -100,7 +100,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Letters:
-    """The font size for a chart width in inches, smaller in a narrow chart.
+    """The font size for the width of a chart, smaller in narrow charts.
 
     size : font size of names and ticks [pt]
     """

@@ -1,4 +1,4 @@
-"""A chart of prediction errors for measured points, before and after a correction."""
+"""A chart of prediction errors for measurements, before and after a correction."""
 
 from collections.abc import Sequence
 
@@ -19,12 +19,12 @@ def before_and_after(
     after: Floats,
     ends: tuple[Floats, Floats] | None = None,
 ) -> Chart:
-    """Draw predicted over measured speed, with one plot per phase. 1 is the measurement.
+    """Plot predicted over measured speed in one plot per phase. 1 is a perfect prediction.
 
     phases : phase of each point: ``decode``, ``served`` or ``prefill``
-    across : concurrent sequences of each point; for prefill, tokens of its prompt [1]
-    before, after : expected over measured speed of each point; NaN is not drawn [1]
-    ends : lower and upper bounds of the range of `after`, if it has one [1]
+    across : concurrent sequences of each point or, for prefill, prompt tokens [1]
+    before, after : predicted over measured speed of each point; NaN is not drawn [1]
+    ends : lower and upper bounds of the range of `after`, if known [1]
     """
     names = np.array(phases)
     panels = []

@@ -13,7 +13,7 @@ from fastcalc.written import listed
 
 
 def memory(locations: Sequence[Location]) -> Chart:
-    """Draw the contents of each memory of a chip, for each placed scenario that fits."""
+    """Draw what each memory of a chip contains, for each placed scenario that fits."""
     bars = [
         Bar(
             f"{location.scenario.hardware.id} {name}",

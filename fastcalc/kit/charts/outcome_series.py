@@ -1,4 +1,4 @@
-"""Series, names and notes that the charts of outcomes share."""
+"""Series, names and notes shared by the charts of outcomes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,18 +21,18 @@ BATCH = "batch (sequences decoded together)"
 
 
 def grounds_of(outcomes: Sequence[Outcome]) -> str:
-    """Describe the prices and engines that a chart of outcomes depends on."""
+    """Describe the prices and engines behind a chart of outcomes."""
     return grounds([outcome.scenario for outcome in outcomes])
 
 
 def notes_of(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> list[str]:
-    """Write notes on the number of chips, on omitted series, and on undetermined numbers."""
+    """Return notes on chip counts, omitted series and undetermined numbers."""
     why = dict.fromkeys(unsure(outcomes, of_prompts=of_prompts))
     return [chips_of(outcomes), *left_out(outcomes), *why]
 
 
 def chips_of(outcomes: Sequence[Outcome]) -> str:
-    """State the number of chips of each line, or only the range for many lines."""
+    """Give the number of chips of each line, or the range if there are many lines."""
     counts = dict.fromkeys(
         (outcome.placement.layout.chips, outcome.scenario.hardware.id)
         for outcome in outcomes
@@ -50,7 +50,7 @@ def chips_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def speeds_of(outcome: Outcome, positions: Bools | int) -> list[Floats | None]:
-    """Compute speed, bound, and both bounds of the range (if any) at some batches. [1/s]"""
+    """Return the speed, its bound and the ends of its range (if any) at some batches. [1/s]"""
     estimate = outcome.estimate
     all_values = (estimate.speed, estimate.bound, estimate.low, estimate.high)
     return [None if rates is None else rates[positions] for rates in all_values]
@@ -80,7 +80,7 @@ def of_speeds(
     base: int,
     notes: Sequence[str],
 ) -> Chart:
-    """Draw speeds over a logarithmic axis. Bounds far above the speeds are omitted."""
+    """Plot speeds over a logarithmic axis, omitting bounds far above them."""
     by_panel = {
         name: [
             replace(line, x=widened(line.x), y=np.repeat(line.y, 2))
@@ -117,16 +117,16 @@ def of_speeds(
 
 
 _FAR = 10.0
-"""Largest drawn bound over the fastest speed. A higher one would flatten other lines. [1]"""
+"""Largest ratio of a bound to the fastest speed that is drawn. More would flatten the lines. [1]"""
 
 
 def widened(batch: Floats) -> Floats:
-    """Widen a single batch on both sides, so that a line can be drawn."""
+    """Widen a single batch in both directions, so that a line can be drawn."""
     return batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])
 
 
 def of_prices(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield unpublished assumptions of the drawn prices, each once."""
+    """Yield the unpublished assumptions behind the drawn prices, without duplicates."""
     priced = [outcome for outcome in outcomes if outcome.usd is not None]
     batched = [outcome for outcome in priced if max(outcome.scenario.batches) > 1]
     batching = (note for outcome in batched for note in batching_notes(outcome.placement.machine))
@@ -137,20 +137,20 @@ PRICE = "$/Mtok output, at the expected speed"
 
 
 def from_to(values: Floats) -> str:
-    """Format the smallest and largest of some values."""
+    """Format the smallest and largest of the values."""
     return " to ".join(dict.fromkeys(number(float(end), 2) for end in (values.min(), values.max())))
 
 
 def subject(chips: Iterable[str]) -> str:
-    """List the names of chips for a sentence. Many chips are counted."""
+    """List chip names for a sentence, or their number if there are many."""
     names = list(dict.fromkeys(chips))
     return listed(names) if len(names) <= FEW else f"these {len(names)} chips"
 
 
 def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]:
-    """List the plot title, palette index and name of each drawn outcome.
+    """Return the plot title, palette index, name and outcome of everything that is drawn.
 
-    Several models on one chip are lines of one plot; on several chips each model has its own plot.
+    Several models on one chip share a plot. With several chips, each model has its own.
     """
     fitting = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
     models = {outcome.scenario.model.id for outcome in fitting}
@@ -168,18 +168,18 @@ def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]
 
 
 def marked_name(outcome: Outcome, name: str = "") -> str:
-    """Mark a name, or the chip's, if no publication determines its speed."""
+    """Mark a name (by default the chip's) if no publication supports its speed."""
     name = name or outcome.scenario.hardware.id
     return f"{name} {UNDETERMINED}" if is_assumed(outcome.scenario.engine) else name
 
 
 def unmarked(name: str) -> str:
-    """Return the name of a chip without the mark, because its bound comes from its data sheet."""
+    """Return the name of a chip without the mark, since its bound comes from the data sheet."""
     return name.removesuffix(f" {UNDETERMINED}")
 
 
 def unsure(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> Iterator[str]:
-    """Yield the reasons why drawn numbers are undetermined, for speeds or also for prompts."""
+    """Yield why drawn numbers are undetermined, for speeds or also for prompts."""
     for outcome in outcomes:
         if of_prompts or is_assumed(outcome.scenario.engine):
             yield from undetermined_notes(outcome.placement.machine)
@@ -209,7 +209,7 @@ def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def title_of(outcomes: Sequence[Outcome], group: str) -> str:
-    """Write the title of a chart: its kind, models, formats and requests."""
+    """Build the title of a chart: its name, models, formats and requests."""
     models = list(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
     chips = {outcome.scenario.hardware.id for outcome in outcomes}
     formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)

@@ -1,4 +1,4 @@
-"""Plots drawn with matplotlib: axes, lines, line names, and a key."""
+"""Draw plots with matplotlib: axes, lines, line names, and a key."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Box = tuple[float, float, float, float]
 """The left, lower, right and upper edges. [pt]"""
 
 _PANEL = 108.0
-"""Minimum width of one of several plots. [pt]"""
+"""Minimum width of a plot if there are several. [pt]"""
 _TALLEST = 300.0
 """Height of a single plot, unless the names of its lines need more. [pt]"""
 _CONTOURS = 10
@@ -31,7 +31,7 @@ _SPOTS = 40.0
 
 @dataclass(frozen=True)
 class PanelGrid:
-    """The plots of a figure in rows. Axis labels that are the same are written once.
+    """The plots of a figure, arranged in rows. Identical axis labels are written once.
 
     wide : total width [pt]
     """
@@ -42,7 +42,7 @@ class PanelGrid:
 
     @property
     def columns(self) -> int:
-        """The number of plots per row, chosen so that rows are as full as possible."""
+        """The number of plots per row, chosen to fill the rows evenly."""
         count = max(len(self.chart.panels), 1)
         return ceil(count / ceil(count / max(min(count, 4, int(self.wide / _PANEL)), 1)))
 
@@ -74,13 +74,13 @@ class PanelGrid:
         return max((title.count("\n") + 1 for title in titles), default=0)
 
     def _ticks(self, high: float) -> float:
-        """Compute the width of the tick labels of the y axes. [pt]"""
+        """Return the width of the tick labels on the y axes. [pt]"""
         axes = (panel.upward for panel in self.chart.panels)
         texts = (written(tick) for axis in axes for tick in _ticks_up(axis, high, self.letters))
         return max(map(self.letters.measure, texts)) + 5.0
 
     def draw(self, drawing: "Figure", look: Look, area: Box) -> None:
-        """Draw every plot in an area of a figure."""
+        """Draw all plots in an area of a figure."""
         left, low, right, top = area
         line, columns = self.letters.line, self.columns
         all_across = [panel.across for panel in self.chart.panels]
@@ -130,14 +130,14 @@ def _is_shared(axes: Sequence[ChartAxis]) -> bool:
 
 
 def _common_label(axes: Sequence[ChartAxis]) -> str:
-    """Return the label that all axes share, without units that differ. Empty if there is none."""
+    """Return the label shared by all axes, without differing units. Empty if there is none."""
     labels = [axis.label for axis in axes]
     heads = {label.partition(",")[0] for label in labels}
     return labels[0] if len(set(labels)) == 1 else heads.pop() if len(heads) == 1 else ""
 
 
 def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letters) -> "Axes":
-    """Draw a plot in a box, with its lines."""
+    """Draw a plot and its lines in a box."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     wide, high = drawing.get_size_inches() * 72.0
@@ -170,7 +170,7 @@ def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letter
 
 
 def _map(plot: "Axes", panel: Panel, look: Look, letters: Letters) -> None:
-    """Draw the regions of a map by series, and contours of its heights."""
+    """Draw the regions of a map, by series, and the contours of its heights."""
     from matplotlib.colors import ListedColormap
 
     heights = panel.heights
@@ -198,7 +198,7 @@ def _map(plot: "Axes", panel: Panel, look: Look, letters: Letters) -> None:
 
 
 def _edges(values: Floats, axis: ChartAxis) -> Floats:
-    """Compute the edges of cells around values, halfway between them on the axis."""
+    """Compute the edges of the cells around values, halfway between them on the axis."""
     scaled = np.log(values) if axis.base else values
     if len(scaled) == 1:
         return np.array([axis.low, axis.high])
@@ -239,14 +239,14 @@ def _series(plot: "Axes", panel: Panel, series: Series, look: Look, *, is_hiding
     mark["markersize"] = 2.6 if is_dense else 3.0 if is_quiet else 4.5
     mark |= {"linestyle": "", "markeredgewidth": 0.5 * look.is_print}
     spots = panel.across.share(series.x), panel.upward.share(series.y)
-    # Covered markers are left out, because markers take most of the file size.
+    # Covered markers are left out, because markers make up most of the file size.
     covers = np.unique(np.round(np.stack(spots) * _SPOTS), axis=1, return_index=True)[1]
     positions = np.sort(covers)
     plot.plot(series.x[positions], series.y[positions], alpha=0.65 if is_dense else 1.0, **mark)
 
 
 def _names(plot: "Axes", labels: Sequence[Label], box: Box, look: Look, letters: Letters) -> None:
-    """Write the names of lines, with leaders to names that are not at the ends of their lines."""
+    """Write the names of lines, with leaders to those that are not at the end of their line."""
     wide, high = box[2] - box[0], box[3] - box[1]
     free: dict[str, Any] = {"transform": plot.transAxes, "clip_on": False}
     for label in labels:
@@ -285,7 +285,7 @@ def draw_key(
     columns: int,
     top: float,
 ) -> None:
-    """Draw the key of colours, markers and hatches, under the title.
+    """Draw the key of colours, markers and hatches below the title.
 
     top : top of the key [pt]
     """

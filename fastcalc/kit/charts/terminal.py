@@ -1,4 +1,4 @@
-"""Charts as text for a terminal: letters in a frame, a legend, and bars of letters."""
+"""Draw charts as text: letters in a frame, a legend, and bars of letters."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -12,20 +12,20 @@ from fastcalc.kit.charts.drawing import Chart, ChartAxis, Panel, Series, written
 from fastcalc.kit.charts.tornado import swing_table
 
 _HEIGHT = 16
-"""Height of the plot in lines, without frame and legend."""
+"""Height of the plot in lines, without the frame and legend."""
 
 _EVERY = 8
-"""Columns between two signs of a bound, at least the number of bounds, so that all show."""
+"""Columns between two signs of a bound. At least the number of bounds, so that all are visible."""
 
 _RANGED = ("line", "points")
-"""Styles whose `low` and `high` are the range of each point."""
+"""Styles in which `low` and `high` are the range of each point."""
 
 _DRAWN = {"rule": "─", "side": "│", "corner": "└", "bound": "·", "band": ":"}
 _ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
 
 
 def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
-    """Build the parts of a page for a chart."""
+    """Build the page elements of a chart."""
     page: list[Part] = [*filter(None, (chart.finding, chart.title)), ""]
     panels = chart.panels
     if chart.is_one:
@@ -62,7 +62,7 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
 
 
 def _merged(panels: Sequence[Panel]) -> Iterator[Panel]:
-    """Yield the panels merged by unit, with one letter per panel."""
+    """Yield panels merged by their x-axis label, with one letter per panel."""
     for alike in grouped(panels, lambda panel: panel.across.label).values():
         ends = [np.array([panel.across.low, panel.across.high]) for panel in alike]
         across, upward = (
@@ -85,9 +85,9 @@ def plot(
     is_ascii: bool = False,
     marks: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """Draw a plot with one letter per series, or ``*`` if two series share a position.
+    """Draw a plot with one letter per series, or ``*`` where two series coincide.
 
-    marks : values on the x axis that are marked with a capital letter below it
+    marks : x values to mark with a capital letter below the axis
     """
     upward, drawn = panel.upward, _ASCII if is_ascii else _DRAWN
     ticks = {_place(upward, tick, _HEIGHT): written(tick) for tick in upward.ticks}
@@ -148,7 +148,7 @@ def _place(axis: ChartAxis, value: float, indices: int) -> int:
 
 
 def _spots(panel: Panel, series: Series, columns: int) -> Iterator[tuple[int, int]]:
-    """Yield the positions of a series' letter: its points, or the inside of an area."""
+    """Yield where to draw the letter of a series: at its points, or inside an area."""
     if series.style != "area":
         for x, y in zip(series.x, series.y, strict=True):
             yield _place(panel.across, x, columns), _place(panel.upward, y, _HEIGHT)
@@ -172,7 +172,7 @@ def _edges(
     drawn: dict[str, str],
     sign: str,
 ) -> None:
-    """Draw a bound as a line with its sign, and the range around each point of a line."""
+    """Draw a bound as a line of its sign, and the range around each point of a line."""
     if series.style in _RANGED and series.low is not None and series.high is not None:
         for x, *ends in zip(series.x, series.low, series.high, strict=True):
             low, high = (_place(panel.upward, end, _HEIGHT) for end in ends)
@@ -186,7 +186,7 @@ def _edges(
         for (left, first), (right, last) in pairwise(at):
             for column in range(left, right + 1):
                 fraction = first + (last - first) * (column - left) / max(right - left, 1)
-                spot = column, round(fraction * (_HEIGHT - 1))  # may lie outside the frame
+                spot = column, round(fraction * (_HEIGHT - 1))  # may be outside the frame
                 if column == at[-1][0] or column % _EVERY == ord(sign) % _EVERY:
                     grid[spot] = sign
                 elif not grid.get(spot, "").isdigit():
@@ -194,7 +194,7 @@ def _edges(
 
 
 def _scale(axis: ChartAxis, columns: int, margin: int) -> str:
-    """Draw the tick labels under a chart, as many as fit."""
+    """Draw the tick labels below a chart, as many as fit."""
     line = [" "] * (margin + columns)
     free = 0
     for tick in axis.ticks:

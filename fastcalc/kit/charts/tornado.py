@@ -1,4 +1,4 @@
-"""Tornado chart: the effect of less and more of each number on a metric, widest swing first."""
+"""A tornado chart: how 10% less or more of each parameter changes a metric, widest bar first."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ _NARROWEST = 6
 
 
 def reach_of(swings: Sequence[Swing]) -> float:
-    """Find the largest change in either direction. [1]"""
+    """Return the largest change in either direction. [1]"""
     return max((swing.width for swing in swings), default=1.0) or 1.0
 
 
 def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
-    """Return the labels at both ends of the scale.
+    """Return the labels at the two ends of the scale.
 
     >>> ends_of([Swing("cores", "132", lowered=-0.05, raised=0.04)])
     ('-5%', '+5%')
@@ -26,7 +26,7 @@ def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
 
 
 def swing_table(swings: Sequence[Swing], width: int) -> TextTable:
-    """Draw a tornado chart: ``-`` for ten percent less of a number, ``+`` for more."""
+    """Draw a tornado chart: ``-`` for ten percent less of a parameter, ``+`` for more."""
     names = max(len(swing.name) for swing in swings)
     says = max(len(swing.says) for swing in swings)
     half = max((width - names - says - 5) // 2, _NARROWEST)

@@ -1,1 +1,1 @@
-"""Answers as self-contained HTML pages, which load nothing from the network."""
+"""Answers as self-contained HTML pages that load nothing from the network."""

@@ -1,4 +1,4 @@
-"""The HTML page of any command's answer: the terminal output, charts and assumptions."""
+"""The HTML page for any command: its terminal output, charts and assumptions."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -21,11 +21,11 @@ def document(
     assumptions: Record,
     command: str,
 ) -> str:
-    """Write the HTML page of an answer.
+    """Build the HTML page of an answer.
 
-    blocks : parts for a wide terminal; sentences before the first table are the verdict
+    blocks : page laid out for a wide terminal; sentences before the first table are the verdict
     notes : notes on the request, shown with the premises
-    assumptions : inputs of the records, as in JSON
+    assumptions : inputs behind the records, in the same form as in the JSON output
     """
     verdict, body, premises = list[str](), list[Part](), list[str]()
     for block, following in zip(blocks, [*blocks[1:], ""], strict=True):
@@ -48,5 +48,5 @@ def document(
 
 
 def preformatted(title: str, text: str, command: str) -> str:
-    """Write the HTML page of an answer that consists of text only."""
+    """Build the HTML page of an answer that is only text."""
     return filled(Page(title, [], "", {"In full": f"<pre>{escape(text)}</pre>"}, command))

@@ -1,4 +1,4 @@
-"""A self-contained HTML file with the verdict, tables, charts and premises."""
+"""Build a self-contained HTML file with the verdict, tables, charts and premises."""
 
 import re
 from base64 import b64encode
@@ -27,20 +27,20 @@ _FOLDER = Path(__file__).parent
 _ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
 _LEADING_NUMBER = re.compile(r"[<>=~$ ]*([+-]?[0-9][0-9,]*(?:\.[0-9]+)?)")
 _LONG_CELL = 30
-"""Number of letters above which a cell wraps."""
+"""Number of characters above which a cell wraps."""
 RANGE = "80% range"
-"""Heading of a column that holds the ranges of the numbers in the column before it."""
+"""Heading of a column with the ranges of the numbers in the preceding column."""
 _PICTURE = 6
-"""Number of consecutive lines of text above which they count as a plot."""
+"""Number of consecutive lines above which text counts as a plot."""
 _DRAWN, _LETTERS = 8, re.compile(r"[A-Z.|+*o -]*")
-"""Minimum width of a column that is a picture made of letters, and these letters."""
+"""Minimum width of a column that is drawn with letters, and these letters."""
 
 FILTER = (
     "<p class='controls'><label>Filter <input id='filter' type='search' "
     "placeholder='text in a row'></label><span id='count' role='status' class='quiet'></span>"
     "<span class='hint quiet'>Click a heading to sort.</span></p>"
 )
-"""The filter above a table of many rows."""
+"""The filter above a long table."""
 
 _POINTING = (
     "<p class='quiet hint'>Point at a marker, or press Tab and the arrow keys, to read it.</p>"
@@ -49,7 +49,7 @@ _POINTING = (
 
 @dataclass(frozen=True)
 class Page:
-    """The content of a page for readers without a command line. The command is at its end.
+    """The content of a page for readers without a command line. The command is at the end.
 
     verdict : sentences that answer the request
     about : subject of the page, in a line
@@ -64,7 +64,7 @@ class Page:
 
 
 def filled(page: Page) -> str:
-    """Write the HTML file of a page."""
+    """Build the HTML file of a page."""
     sections = "".join(
         f'<section class="of-{heading.lower().replace(" ", "-")}">'
         f"<h2>{heading}</h2>{html}</section>"
@@ -86,8 +86,8 @@ def filled(page: Page) -> str:
         "date": today().isoformat(),
     }
     shown = {key: visible(text) for key, text in fields.items()}
-    # The content security policy allows only these two, and nothing injected by a name. Source: CSP
-    # level 3, 2.3.1.
+    # The content security policy allows only these two, and nothing that a name injects. Source:
+    # CSP level 3, 2.3.1.
     for key in ("style", "script"):
         digest = b64encode(sha256(shown[key].encode()).digest())
         shown[f"{key}_hash"] = f"sha256-{digest.decode()}"
@@ -104,7 +104,7 @@ def _style(charts: str) -> str:
         for palette in (COLOURS, DARK)
     ]
     classes = "".join(f".c{index}{{--c:var(--c{index})}}" for index in range(len(COLOURS)))
-    # The policy forbids style attributes, so each width of a bar is a class.
+    # The policy forbids style attributes, so each bar width is a class.
     widths = sorted(set(re.findall(r'class="c\d+ w(\d+)"', charts)), key=int)
     classes += "".join(f".w{width}{{width:{int(width) / 100:.2f}%}}" for width in widths)
     return (
@@ -114,9 +114,9 @@ def _style(charts: str) -> str:
 
 
 def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
-    """Draw charts as HTML figures, with each note once. Empty if there is no chart.
+    """Draw charts as HTML figures without repeating notes. Empty if there are no charts.
 
-    verdict : sentences that the page already shows
+    verdict : sentences the page already shows
     """
     html, notes_shown = "", list[str]()
     for chart in charts:
@@ -130,7 +130,7 @@ def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
 
 
 def as_html(blocks: Iterable[Part]) -> Iterator[str]:
-    """Yield parts of a page as HTML: sortable tables, titles, lists and headings."""
+    """Yield the elements of a page as HTML: sortable tables, titles, lists and headings."""
     groups = [[*group] for _, group in groupby(blocks, lambda block: isinstance(block, str))]
     for index, group in enumerate(groups, 1):
         is_text = isinstance(group[0], str)
@@ -151,7 +151,7 @@ def as_html(blocks: Iterable[Part]) -> Iterator[str]:
 
 
 def table(block: TextTable) -> str:
-    """Format an HTML table. Its prices or texts stay visible on a narrow screen."""
+    """Format an HTML table whose prices or texts stay visible on narrow screens."""
     columns = [*zip(*block.rows, strict=True)] or [()] * len(block.headings)
     headings = [" ".join(lines).strip().replace("- ", "") for lines in block.headings]
     css_classes = ["" if index in block.left else "n" for index in range(len(headings))]
@@ -191,14 +191,14 @@ def table(block: TextTable) -> str:
 
 
 def under(text: str) -> str:
-    """Return the attribute with the text that a narrow screen shows below a cell."""
+    """Return the attribute with the text shown below a cell on narrow screens."""
     return f' data-under="{escape(text.strip(), quote=True)}"' if text.strip(" -") else ""
 
 
 def _cell(text: str, css_class: str, ends: str) -> str:
-    """Format a table cell with its sort key: the number at its start, if there is one.
+    """Format a table cell, sorted by the number at its start if it has one.
 
-    ends : its range, which a narrow screen shows below it
+    ends : its range, shown below it on narrow screens
     """
     text = text if css_class == "drawn" else text.strip()
     number = _LEADING_NUMBER.match(text)
@@ -209,7 +209,7 @@ def _cell(text: str, css_class: str, ends: str) -> str:
 
 
 def listed(lines: Iterable[str]) -> str:
-    """Format an HTML list with addresses as links, which are never fetched automatically."""
+    """Format an HTML list whose URLs are links, which the page never loads by itself."""
     texts = [
         _ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escape(prose))
         for line in lines

@@ -1,4 +1,4 @@
-"""Charts as inline SVG, coloured by the page's style sheet, with tooltips on points."""
+"""Draw charts as inline SVG, coloured by the page's style sheet, with tooltips on points."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -12,13 +12,13 @@ from fastcalc.kit.charts.tornado import LESS, MORE, ends_of, reach_of
 
 _WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 60.0, 14.0, 44.0
 _LETTER, _LINE = 7.7, 14.0
-"""Width of a wide letter and height of a line of 12 px. [px]"""
+"""Width of a wide letter, and height of a line, at 12 px. [px]"""
 
 _BAR = 4.0
-"""Half the width of the range drawn for a single point. [px]"""
+"""Half the width of a range drawn around a single point. [px]"""
 
 _ROW = 20.0
-"""Height of a row of a tornado. [px]"""
+"""Height of a row in a tornado chart. [px]"""
 
 _SHAPES = (
     '<circle r="3.4"/>',
@@ -31,13 +31,13 @@ _SHAPES = (
     '<path d="M0-4 2 0 0 4-2 0z"/>',
 )
 MARKS = "".join(f'<g id="m{place}">{shape}</g>' for place, shape in enumerate(_SHAPES))
-"""Marker shapes, which plots refer to by palette index."""
+"""The marker shapes, which plots reference by palette index."""
 
 
 def figures(chart: Chart) -> Iterator[str]:
-    """Yield an HTML figure for each plot of a chart, or one for its bars or its tornado.
+    """Yield an HTML figure for each plot of a chart, or one for its bars or tornado.
 
-    The finding of the chart is above the first figure, and its notes are below the last.
+    The chart's finding is above the first figure, and its notes are below the last.
     """
     about = chart.title.partition(":")[0]  # the page already names the model
     drawn = [(about, _bars(chart.bars))] if chart.bars else []
@@ -103,7 +103,7 @@ def _series(panel: Panel, series: Series, right: float) -> Iterator[str]:
         low, high = _up(panel, series.low), _up(panel, series.high)
         wide = x if x.size > 1 else x + np.array([-_BAR, _BAR])
         low, high = (np.broadcast_to(edge, wide.shape) for edge in (low, high))
-        if low.max() > _HIGH - _BOTTOM or high.min() < _TOP:  # the range beyond the axes is cut off
+        if low.max() > _HIGH - _BOTTOM or high.min() < _TOP:  # the range is cut off at the axes
             positions = np.linspace(wide[0], wide[-1], 64)
             beyond = (np.interp(positions, wide, edge) for edge in (low, high))
             low, high = (np.clip(edge, _TOP, _HIGH - _BOTTOM) for edge in beyond)
@@ -167,7 +167,7 @@ def _bars(bars: Sequence[Bar]) -> str:
 
 
 def _swings(swings: Sequence[Swing]) -> str:
-    """Draw a tornado chart: bars beside a line, names before and values after them."""
+    """Draw a tornado chart: names on the left, bars around a line, and values on the right."""
     left = 12.0 + _LETTER * max(len(swing.name) for swing in swings)
     right = _WIDE - 12.0 - _LETTER * max(len(swing.says) for swing in swings)
     middle, floor = (left + right) / 2.0, _ROW * len(swings)

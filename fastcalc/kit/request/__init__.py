@@ -1,1 +1,1 @@
-"""Requests: groups of fields, parsing of their values, and loading of scenarios."""
+"""Requests: shared groups of fields, parsing of values, and loading of scenarios."""

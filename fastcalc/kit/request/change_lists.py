@@ -1,4 +1,4 @@
-"""What-if changes with lists of values: ``memory.SRAM.capacity=40GB..100GB+20GB,200GB``."""
+"""What-if values given as lists: ``memory.SRAM.capacity=40GB..100GB+20GB,200GB``."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,11 +37,11 @@ _UNITS_OF_KEYS = {
 
 @dataclass(frozen=True)
 class ListedChange:
-    """One value of a what-if list.
+    """One value from the list of a what-if.
 
-    key : key of the column that states the value, with its unit
-    written : the what-if with only this value
-    value : value as in a record; quantities are in SI units
+    key : key of the column for this value, with the unit
+    written : the what-if reduced to this value
+    value : value as it appears in a record, in SI units
     """
 
     key: str
@@ -51,10 +51,10 @@ class ListedChange:
 
 @dataclass(frozen=True)
 class ChangeLists:
-    """What-ifs, some of which list several values.
+    """The what-ifs of a request, some of which list several values.
 
     single : what-ifs with one value, which apply to every point
-    listed : the values of each of the others
+    listed : all values of each what-if that lists several
     """
 
     single: tuple[str, ...]
@@ -62,22 +62,22 @@ class ChangeLists:
 
     @property
     def keys(self) -> dict[str, type]:
-        """The key of each column, and the type of its values."""
+        """The key of each column and the type of its values."""
         return {changes[0].key: type(changes[0].value) for changes in self.listed}
 
     @property
     def written(self) -> dict[str, ListedChange]:
-        """The listed values, each by its what-if with only this value."""
+        """The listed values by the text of their what-if."""
         return {change.written: change for changes in self.listed for change in changes}
 
     def combined(self) -> Iterator[list[str]]:
-        """Yield the what-ifs of every combination of values."""
+        """Yield the what-ifs for every combination of values."""
         for combination in product(*self.listed):
             yield [*self.single, *(change.written for change in combination)]
 
 
 def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
-    """Parse the what-ifs of a request, with all listed values."""
+    """Parse the what-ifs of a request, expanding lists of values."""
     single: list[str] = []
     listed: list[tuple[ListedChange, ...]] = []
     for path, texts in _pairs(what_ifs):
@@ -94,7 +94,7 @@ def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
 
 
 def listed_values(text: str) -> list[str]:
-    """Split a list such as ``1PB/s..8PB/sx2,20PB/s`` into single values.
+    """Expand a list such as ``1PB/s..8PB/sx2,20PB/s`` into single values.
 
     >>> listed_values("40GB..100GB+20GB, 200 GB")
     ['40 GB', '60 GB', '80 GB', '100 GB', '200 GB']
@@ -132,7 +132,7 @@ def _pairs(what_ifs: "ChangesGiven | None") -> Iterator[tuple[str, list[str]]]:
 
 
 def _listed(path: str, texts: Sequence[str]) -> tuple[ListedChange, ...]:
-    """List the values of a what-if: numbers, quantities in SI units, or words."""
+    """Parse the values of a what-if: numbers, quantities in SI units, or words."""
     key, values = path.strip(), list[float | str](texts)
     if all(type(plain(text)) in (int, float) for text in texts):
         values = [float(text) for text in texts]
@@ -143,14 +143,14 @@ def _listed(path: str, texts: Sequence[str]) -> tuple[ListedChange, ...]:
             key = f"{key}_{_UNITS_OF_KEYS[dimension]}"
     changes = [f"{path}={text}" for text in texts]
     for written in changes:
-        change(written)  # raises its error
+        change(written)  # raises an error if it is invalid
     return tuple(
         ListedChange(key, written, value) for written, value in zip(changes, values, strict=True)
     )
 
 
 def _range(steps: re.Match[str]) -> list[str]:
-    """List the values of a range in the unit of its first value or, if it has none, its last."""
+    """Expand a range, in the unit of its first value or, if that has none, of its last value."""
     first, unit, last, last_unit, sign, step, step_unit = steps.groups()
     unit = unit or last_unit or ""
     start, end = float(first), float(last) * _factor(last_unit, unit, steps[0])
@@ -173,7 +173,7 @@ def _range(steps: re.Match[str]) -> list[str]:
 
 
 def _factor(unit: str | None, into: str, text: str) -> float:
-    """Compute the conversion factor from a unit to another. 1 if there is no unit. [1]"""
+    """Compute the factor that converts one unit into another. 1 without a unit. [1]"""
     if unit is None or unit == into:
         return 1.0
     factors = next((table for table in UNITS.values() if {unit, into} <= table.keys()), None)

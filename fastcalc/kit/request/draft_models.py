@@ -1,4 +1,4 @@
-"""Separate draft models for speculative decoding: from the catalogue, EAGLE-3, or by size."""
+"""Find separate draft models for speculative decoding: catalogue models, EAGLE-3, or by size."""
 
 import re
 from dataclasses import replace
@@ -13,31 +13,31 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 EAGLE = re.compile(r"eagle-?3", re.IGNORECASE)
-"""Names of EAGLE-3 heads (arXiv:2503.01840)."""
+"""Matches names of EAGLE-3 heads (arXiv:2503.01840)."""
 EAGLE_HEAD = "eagle-3-head"
 """The id of an EAGLE-3 head."""
 _SIZE = re.compile(r"(?<![\d.a-z])(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z\d])", re.IGNORECASE)
-"""Pattern of a parameter count in a name, as in 0.5B or 135M."""
+"""Matches a parameter count in a name, such as 0.5B or 135M."""
 _HEAD_VOCABULARY = 32_000
 _HEAD_DIM, _KV_HEADS = 128, 8
 _WIDTHS = 6
-"""Feed-forward width of a head over its hidden width, for models whose layers all have experts.
+"""Feed-forward width of a head relative to its hidden width, for models with experts in all layers.
 
 Sources: configurations of sgl-project/SpecForge, November 2026 (Qwen3 30B-A3B and 235B-A22B,
-gpt-oss 20B; a vocabulary of 32,000 in all)."""
+gpt-oss 20B; all with a vocabulary of 32,000)."""
 _LAYERS, _KV_BYTES = 28, 114_688
-"""Layers and cache bytes per token of Qwen3 0.6B and 1.7B, the most common draft models."""
+"""Layers and KV-cache bytes per token of Qwen3 0.6B and 1.7B, the most common draft models."""
 
 
 def draft_model(
     entries: Catalogue, name: str | None, model: Model, notes: list[str] | None = None
 ) -> Model | None:
-    """Find the draft model of a model, by name. Returns None without a name.
+    """Return the draft model with the given name for a target model. None without a name.
 
-    An EAGLE-3 head has the shape that the model implies. A model that is not in the catalogue has
-    the number of parameters in its name, in 16 bits.
+    The shape of an EAGLE-3 head follows from the target model. A model that is not in the catalogue
+    gets the parameter count in its name, at 16 bits.
 
-    notes : list to which a note on its size is added
+    notes : list that receives a note on its size
     """
     if not name:
         return None
@@ -63,11 +63,11 @@ def draft_model(
 
 
 def _known(entries: Catalogue, name: str, notes: list[str]) -> Model | None:
-    """Load a known draft model in the format that its name states. None if unknown.
+    """Load a known draft model in the format its name specifies. None if it is unknown.
 
-    Changes of the user apply to the target alone.
+    The user's what-ifs apply only to the target model.
     """
-    from fastcalc.kit.request.loading import models_of  # which uses this module
+    from fastcalc.kit.request.loading import models_of  # it imports this module
 
     unchanged = replace(entries, changes=())
     is_file = name.endswith((".yaml", ".yml")) or unchanged.is_configuration(name)
@@ -79,11 +79,11 @@ def _known(entries: Catalogue, name: str, notes: list[str]) -> Model | None:
 
 
 def _of_size(name: str, stem: str) -> Model:
-    """Build a model with the number of parameters in a name.
+    """Build a model with the parameter count in its name.
 
-    stem : the name without the ending of a file
+    stem : the name without its file ending
 
-    Raises InputError if the name states none, or lists several models.
+    Raises InputError if the name has no parameter count or lists several models.
     """
     if "," in name:
         raise InputError(f"{option('draft_model')} {shown(name, 60)}: only one draft model is used")
@@ -108,7 +108,7 @@ def _of_size(name: str, stem: str) -> Model:
 
 
 def _head(model: Model) -> Model:
-    """Build an EAGLE-3 head: a layer with two inputs, a fusion of three hidden states, a head.
+    """Build an EAGLE-3 head: a two-input layer, a fusion of three hidden states, an output head.
 
     Its embedding is the model's. Source: vllm/model_executor/models/llama_eagle3.py, version 0.33.
     """

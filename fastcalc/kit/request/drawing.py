@@ -1,4 +1,4 @@
-"""Fields for the appearance of charts."""
+"""Fields that set the appearance of charts."""
 
 from typing import TYPE_CHECKING, Annotated
 

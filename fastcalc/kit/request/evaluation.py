@@ -67,4 +67,4 @@ class Evaluated(
     groups.Paid,
     groups.OwnFolders,
 ):
-    """Points to evaluate: the fields from which scenarios are made."""
+    """The fields from which the scenarios to evaluate are built."""

@@ -1,4 +1,4 @@
-"""Requests as frozen dataclasses, whose fields describe their flags and their headings."""
+"""Requests as frozen dataclasses whose fields describe their flags and headings."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,28 +24,28 @@ _PREMISES = {
     "Prices": "prices",
     "Your own files": "files",
 }
-"""The key of records under which the fields of a group are stored, by its heading."""
+"""The key under which records store the fields of a group, by the group's heading."""
 
 
 @dataclass(frozen=True)
 class FieldSetting:
-    """The description and parsing of a field.
+    """How a field is described and parsed.
 
-    metavar : placeholder of its value in help, or None for a flag without a value
-    names : names of the flag, if they differ from the field's name
+    metavar : placeholder for its value in help, or None for a flag without a value
+    names : names of the flag, if different from the field's name
     is_argument : whether it is a positional argument
     is_hidden : whether ``--help`` leaves it out
-    is_repeated : whether it may be given several times; the field is then a list
-    variable : environment variable that is used if the flag is not given
+    is_repeated : whether it can be given several times; the field is then a list
+    variable : environment variable to use if the flag is not given
     parser : parses its text
-    parser_of : makes a parser whose errors name the flag
+    parser_of : returns a parser whose errors name the flag
     completion : returns completions for the text typed so far
-    says : phrase for a value in a heading, as a template or a function of the value, or None if the
-        heading does not mention it
-    premise : key of records under which it is stored, by default that of its group; "" for a
-        field that affects no number
-    record_key : its key in records, if that is not the field's name
-    old_name : earlier name of the field, accepted with a note for one release
+    says : phrase for a value in a heading, as a template or a function of the value, or None to
+        omit it from headings
+    premise : key under which records store it, by default that of its group; "" for a field that
+        does not affect results
+    record_key : its key in records, if different from the field's name
+    old_name : former name of the field, accepted with a note for one release
     """
 
     metavar: str | None
@@ -64,7 +64,7 @@ class FieldSetting:
     old_name: str = ""
 
     def __post_init__(self) -> None:
-        """Offer the words in the metavar as completions, unless others are given."""
+        """Offer the words in the metavar as completions unless others are given."""
         words = [
             word for word in (self.metavar or "").split("|") if word.isalnum() and word.islower()
         ]
@@ -74,52 +74,52 @@ class FieldSetting:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Request:
-    """A group of fields, or the request of a command with its own fields and those of its groups.
+    """A group of fields, or the request of a command, which combines its own fields with groups.
 
-    A field has a default and a `FieldSetting`; a class that repeats a field without a setting
-    only changes the default. The summary of a group is its heading in ``--help``.
+    A field has a default and a `FieldSetting`. A subclass that repeats a field without a setting
+    changes only its default. The docstring of a group is its heading in ``--help``.
 
-    examples : commands that ``--help`` shows and tests run
-    premise : key of records under which the fields are stored, by default that of the group's
-        heading; "" if no number depends on them
+    examples : commands shown by ``--help`` and run by tests
+    premise : key under which records store the fields, by default that of the group's heading; ""
+        if no results depend on them
     """
 
     examples: ClassVar[tuple[str, ...]] = ()
     premise: ClassVar[str] = ""
 
     def __new__(cls, **_: Any) -> Self:
-        """Make the class a dataclass at first use, which saves a millisecond in ``--help``."""
+        """Make the class a dataclass on first use, which speeds up ``--help`` by a millisecond."""
         if "__dataclass_fields__" not in vars(cls):
             cls.__annotations__ = {name: field.annotation for name, field in declared(cls).items()}
             dataclass(frozen=True, kw_only=True)(cls)
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Check or complete the fields of a group."""
+        """Validate or complete the fields of a group."""
 
     @classmethod
     def command(cls) -> str:
-        """Return the command's name, taken from its examples."""
+        """Return the name of the command, taken from its examples."""
         return cls.examples[0].split()[1]
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The value of each field by its name."""
+        """The values of the fields by name."""
         return vars(self)
 
     @classmethod
     def sharing(cls, request: "Request", **changes: Any) -> Self:
-        """Copy the fields shared with another request, with some changes."""
+        """Build a request with the fields it shares with another request, and some changes."""
         shared = {name: value for name, value in request.values.items() if name in declared(cls)}
         return cls(**shared | changes)
 
 
 class DeclaredField(NamedTuple):
-    """The declaration of a field in the class of a request.
+    """A field as declared in a request class.
 
-    setting : its description and parsing
+    setting : how it is described and parsed
     heading : heading of its section in ``--help``
-    default : default value; `Parameter.empty` if there is none
+    default : default value, or `Parameter.empty` if there is none
     """
 
     annotation: Any
@@ -130,7 +130,7 @@ class DeclaredField(NamedTuple):
 
 @once
 def declared(request: type[Request]) -> dict[str, DeclaredField]:
-    """Collect the fields of a request, by name."""
+    """Collect the fields of a request by name."""
     annotations: dict[str, tuple[Any, str]] = {}
     for owner in request.__mro__:
         heading = "Options" if owner is request else _heading(owner)
@@ -157,7 +157,7 @@ def _heading(group: type) -> str:
 
 @once
 def premises(request: type[Request]) -> dict[str, str]:
-    """Collect the premise of each field that affects numbers, by the field's name."""
+    """Collect the record key of each field that affects results, by field name."""
     of_group: dict[str, str] = {}
     for owner in request.__mro__:
         premise = vars(owner).get("premise", _PREMISES.get(_heading(owner), ""))
@@ -171,13 +171,13 @@ def premises(request: type[Request]) -> dict[str, str]:
 
 @once
 def old_names(request: type[Request]) -> dict[str, str]:
-    """Collect the field for each earlier name that a request still accepts."""
+    """Collect the field for each former name that a request still accepts."""
     earlier = {field.setting.old_name: name for name, field in declared(request).items()}
     return {old: name for old, name in earlier.items() if old}
 
 
 def renamed(request: type[Request], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Rename values to the current names of their fields, with a note for each earlier name."""
+    """Rename values given under former field names, with a note for each of them."""
     values, notes = dict(given), list[str]()
     for old, new in old_names(request).items():
         value = values.pop(old, None)
@@ -194,9 +194,9 @@ def renamed(request: type[Request], given: Mapping[str, Any]) -> tuple[dict[str,
 
 @dataclass(frozen=True)
 class Setting:
-    """A field of a request that differs from its default and affects the numbers.
+    """A field of a request whose value differs from its default.
 
-    premise : key of records under which it is stored; "" for a field that affects no number
+    premise : key under which records store it; "" if it does not affect results
     """
 
     name: str
@@ -206,20 +206,20 @@ class Setting:
 
     @property
     def phrase(self) -> str | None:
-        """The phrase for a heading. None if the heading does not mention the field."""
+        """The phrase for headings. None if headings omit the field."""
         says = self.shown.says
         return says.format(self.value) if isinstance(says, str) else says and says(self.value)
 
     @property
     def values(self) -> list[Any]:
-        """The value as a list, one item per repetition of the flag."""
+        """The value as a list, with one item per repetition of the flag."""
         if self.shown.is_repeated and isinstance(self.value, Mapping):
             return [as_text({key: item}) for key, item in self.value.items()]
         return self.value if isinstance(self.value, list) else [self.value]
 
     @property
     def words(self) -> list[str]:
-        """The command-line words that set the field."""
+        """The command-line arguments that set the field."""
         if self.shown.is_argument:
             return [*map(as_text, self.values)]
         given = ([] if value is True else [as_text(value)] for value in self.values)
@@ -227,7 +227,7 @@ class Setting:
 
     @property
     def data(self) -> Any:
-        """The value in JSON: numbers and booleans unchanged, all others as typed."""
+        """The value for JSON: numbers and booleans unchanged, anything else as typed."""
         values = (
             int(value) if isinstance(value, float) and value.is_integer() else value
             for value in self.values
@@ -237,7 +237,7 @@ class Setting:
 
 
 def differing(request: Request) -> list[Setting]:
-    """List the fields of a request that differ from their defaults, as ordered in ``--help``."""
+    """Return the fields that differ from their defaults, in the order of ``--help``."""
     request_type = type(request)
     premise_of = premises(request_type)
     fields = sorted(declared(request_type).items(), key=lambda item: item[1].heading == "Options")
@@ -249,14 +249,14 @@ def differing(request: Request) -> list[Setting]:
 
 
 def settings(request: Request) -> list[Setting]:
-    """List the settings of a request that affect numbers, in the order of ``--help``."""
+    """Return the settings of a request that affect results, in the order of ``--help``."""
     return [setting for setting in differing(request) if setting.premise]
 
 
 def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
-    """Describe settings in a heading.
+    """Return the phrases that describe settings in a heading.
 
-    without : names of fields that the heading already shows
+    without : names of fields already in the heading
     """
     return [
         wording
@@ -266,7 +266,7 @@ def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
 
 
 def by_premise(stated: Iterable[Setting]) -> dict[str, dict[str, Any]]:
-    """Convert settings to the form of records, by premise."""
+    """Group settings by premise, in the form used in records."""
     values: dict[str, dict[str, Any]] = {}
     for setting in stated:
         key = setting.shown.record_key or setting.name
@@ -275,10 +275,10 @@ def by_premise(stated: Iterable[Setting]) -> dict[str, dict[str, Any]]:
 
 
 def argument(metavar: str, summary: str, **settings: Any) -> FieldSetting:
-    """Declare a positional argument. The shell completes the words of its metavar."""
+    """Declare a positional argument. The shell completes the words in its metavar."""
     return FieldSetting(metavar, summary, is_argument=True, **settings)
 
 
 def flag(metavar: str | None, summary: str, *names: str, **settings: Any) -> FieldSetting:
-    """Declare a flag. A flag without a value has no metavar."""
+    """Declare a flag. Without a metavar, the flag takes no value."""
     return FieldSetting(metavar, summary, names, **settings)

@@ -1,4 +1,4 @@
-"""Field values given in Python: text is parsed, other values are checked by their type."""
+"""Convert field values given in Python: text is parsed, and other values are type-checked."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,13 +27,13 @@ _NOUNS: dict[Any, str] = {
     Engine: "an engine",
 }
 _CLASSES: dict[Any, type] = {int: Integral, float: Real}
-"""Accepted classes for numbers, including those of other packages."""
+"""Accepted number classes, which include those of other packages."""
 
 
 def from_python(request: type[Request], name: str, value: Any) -> Any:
-    """Read a field's value given in Python. Text is parsed, other values are kept.
+    """Convert a field's value given in Python. Text is parsed, and other values are kept.
 
-    Repeated flags are a list; comma-separated values are a tuple.
+    Repeated flags become a list, and comma-separated values a tuple.
     """
     setting = declared(request)[name].setting
     if isinstance(value, str) and setting.parser is not None:
@@ -54,7 +54,7 @@ def from_python(request: type[Request], name: str, value: Any) -> Any:
 
 @once
 def _kinds(request: type[Request]) -> dict[str, tuple[Any, ...]]:
-    """List the types that each field accepts, including lists and mappings."""
+    """Return the types that each field accepts, including lists and mappings."""
     hints = get_type_hints(request, localns=vars(given_types))
     return {name: _members(hints[name]) for name in declared(request)}
 
@@ -65,9 +65,9 @@ def _members(type_: Any) -> tuple[Any, ...]:
 
 
 def _taken(name: str, value: Any, types: tuple[Any, ...], all_kinds: tuple[Any, ...] = ()) -> Any:
-    """Check a value, or an element of it, against some types.
+    """Check a value, or an element of it, against the accepted types.
 
-    all_kinds : types of the whole value
+    all_kinds : accepted types of the whole value
     """
     all_kinds = all_kinds or types
     several = {origin: get_args(type_)[-1] for type_ in types if (origin := get_origin(type_))}
@@ -88,10 +88,10 @@ def _taken(name: str, value: Any, types: tuple[Any, ...], all_kinds: tuple[Any, 
     if type_ is None:
         given = value if isinstance(value, bool) else f"a value of type {type(value).__name__}"
         raise InputError(f"{name} takes {_described(all_kinds)}, not {given}")
-    if type_ in _CLASSES:  # a number, perhaps of another package
+    if type_ in _CLASSES:  # a number, perhaps from another package
         try:
             value = type_(value)
-            str(value)  # Python does not convert more than 4,300 digits
+            str(value)  # Python refuses to convert more than 4,300 digits
         except (ValueError, OverflowError):
             raise InputError(f"{name} has too many digits") from None
     return value
@@ -103,7 +103,7 @@ def _is_a(value: Any, type_: Any) -> bool:
 
 
 def _read(name: str, text: str, types: tuple[Any, ...]) -> Any:
-    """Parse a field's value from text, as on the command line."""
+    """Parse a field's value from text, as the command line does."""
     if str in types:
         return text
     if Path in types:

@@ -1,4 +1,4 @@
-"""Fields that requests share, declared once in groups from which requests are composed."""
+"""Groups of fields that requests share, so that each field is declared once."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,7 +48,7 @@ class ModelNames(Request):
     ] = None
 
     def __post_init__(self) -> None:
-        """Split comma-separated names into several models."""
+        """Split comma-separated names into a list of models."""
         super().__post_init__()
         if self.models is not None:
             models = [name for given in self.models for name in several(given, "MODEL")]
@@ -71,10 +71,10 @@ def _tokens(summary: str, **settings: Any) -> FieldSetting:
 
 
 def a_share(summary: str, says: str | None = None, **settings: Any) -> FieldSetting:
-    """Declare a flag that takes a fraction. Headings show it in percent."""
+    """Declare a flag for a fraction, which headings show as a percentage."""
 
     def said(fraction: float) -> str:
-        from fastcalc.kit.answer.numbers_as_text import stated_percent  # help needs none
+        from fastcalc.kit.answer.numbers_as_text import stated_percent  # help does not need it
 
         return str(says).format(stated_percent(fraction))
 
@@ -125,7 +125,7 @@ def _format(summary: str, says: str | None = None) -> FieldSetting:
 
 
 def formats_named(summary: str, metavar: str = "NAMES", says: Says = None) -> FieldSetting:
-    """Declare a flag that takes format names."""
+    """Declare a flag for format names."""
     return flag(metavar, summary, completion=offered.formats, says=says)
 
 
@@ -184,7 +184,7 @@ class DraftsToTry(Request):
 
 
 def chips_named(summary: str, metavar: str = "CHIPS", **settings: Any) -> FieldSetting:
-    """Declare a flag that takes chip names."""
+    """Declare a flag for chip names."""
     return flag(metavar, summary, completion=offered.hardware, **settings)
 
 
@@ -210,7 +210,7 @@ class AnyChips(Request):
 
 
 def engine_named(summary: str, metavar: str = "NAME", says: Says = None) -> FieldSetting:
-    """Declare a flag that takes engine names."""
+    """Declare a flag for engine names."""
     return flag(metavar, summary, completion=offered.engines, says=says)
 
 
@@ -227,7 +227,7 @@ class EngineName(Request):
 
 
 class EngineLimits(Request):
-    """Engine limits. By the names that vLLM gives them."""
+    """Engine limits. Named as in vLLM."""
 
     gpu_memory_utilization: Annotated[
         float | None,
@@ -370,15 +370,15 @@ class GpuLayers(Request):
 
 
 class Deployed(ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory, GpuLayers):
-    """Deployment of a model."""
+    """How a model is deployed."""
 
 
 class Placed(FormatOfEach, Deployed):
-    """Deployment and formats of a model."""
+    """How a model is deployed, and in which formats."""
 
 
 def _prices_said(given: "PricesGiven") -> str:
-    from fastcalc.kit.answer.numbers_as_text import dollars  # help needs none
+    from fastcalc.kit.answer.numbers_as_text import dollars  # help does not need it
 
     return ", ".join(f"{chip} at ${dollars(usd)} per chip-hour" for chip, usd in prices(given))
 
@@ -466,7 +466,7 @@ class OutputFile(Request):
 
 
 def format_named(formats: str) -> FieldSetting:
-    """Declare ``--format`` for the formats of a command, default first."""
+    """Declare ``--format`` with the formats of a command, default first."""
     return flag(formats, f"Output format; default: from the ending of {option('out')}.")
 
 
@@ -476,18 +476,18 @@ class Output(OutputFile):
     format: Annotated[str | None, format_named("table|json|csv|markdown|html|xlsx|parquet")] = None
 
     def __post_init__(self) -> None:
-        """Refuse a format that the command does not support."""
+        """Reject a format that the command does not support."""
         super().__post_init__()
         assert self.written_as
 
     @property
     def is_script(self) -> bool:
-        """Whether the answer is a script that the shell runs."""
+        """Whether the answer is a script for the shell to run."""
         return False
 
     @property
     def written_as(self) -> str:
-        """The output format: as requested by name or by the ending of the file."""
+        """The output format, as requested by name or implied by the file ending."""
         formats = (declared(type(self))["format"].setting.metavar or "").split("|")
         return kind_of(self.format, self.out, formats)
 
@@ -532,4 +532,4 @@ class OwnFolders(Plugins):
 
 
 class Written(Output, Reading, OwnFolders):
-    """Groups shared by most commands: output, reading notes and own folders."""
+    """Groups that most commands share: output, reading notes and the user's own folders."""

@@ -1,4 +1,4 @@
-"""``--like``: predictions corrected by measurements of the user's server."""
+"""``--like``: correct predictions with measurements of the user's server."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from fastcalc.evidence.points import Points
 
 _NAMED = 4
-"""Maximum number of chips without rows that are named. Further ones are counted."""
+"""Maximum number of chips without measurements that are named. The rest are only counted."""
 
 
 @dataclass(frozen=True)
 class Like:
-    """The rows of a measurements file for each requested engine, by id.
+    """The rows of a measurements file for each requested engine, by engine id.
 
-    refusals : reasons why an engine has no rows
+    refusals : why an engine has no rows
     """
 
     file: Path
@@ -39,12 +39,12 @@ class Like:
     refusals: tuple[InputError, ...]
 
     def engine(self, engine: Engine) -> Engine:
-        """Add the deployments that were measured with an engine to it."""
+        """Add the deployments measured with an engine to that engine."""
         rows = self.by_engine.get(engine.id)
         return rows.engine if rows else engine
 
     def applied(self, scenarios: Sequence[Scenario], notes: list[str]) -> list[Scenario]:
-        """Correct scenarios by these rows, and add notes on what the rows do not cover."""
+        """Correct scenarios with these rows, adding notes on what the rows do not cover."""
         compared = [
             self.scenario(replace(scenario, engine=self.engine(scenario.engine)))
             for scenario in scenarios
@@ -53,7 +53,7 @@ class Like:
         return compared
 
     def scenario(self, scenario: Scenario) -> Scenario:
-        """Set the only measured layout of a scenario, if the request sets none."""
+        """Use the only measured layout for a scenario, unless the request sets a layout."""
         deployments = _of(scenario)
         if len(deployments) != 1 or scenario.sharding != Sharding():
             return scenario
@@ -63,7 +63,7 @@ class Like:
         return replace(scenario, sharding=Sharding(**ranks))
 
     def notes(self, scenarios: Iterable[Scenario]) -> list[str]:
-        """Write notes on ignored rows, and on chips that are predicted without any row."""
+        """Return notes on ignored rows, and on chips predicted without any measurements."""
         compared = list(scenarios)
         applied = {id(item): item for scenario in compared for item in _of(scenario)}
         if not applied:
@@ -107,7 +107,7 @@ class Like:
 def like(
     request: Request, path: Path, entries: Catalogue, engines: Iterable[tuple[Engine, bool]]
 ) -> Like:
-    """Read the rows of a file for the engines of a request, borrowed or not."""
+    """Read the rows of a file for the engines of a request, each with whether it is borrowed."""
     from fastcalc.evidence.own_rows import own_rows  # most commands read no rows
 
     measured = _measured(request, path, entries)
@@ -122,7 +122,7 @@ def like(
 
 
 def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
-    """Read a file of rows. Settings that other programs' results omit come from the request."""
+    """Read a file of rows. The request supplies settings that other tools' results omit."""
     from fastcalc.importers.any_file import is_foreign, read
 
     measured = read(path, catalogue=entries)
@@ -131,7 +131,7 @@ def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
         texts = {name: as_text(request.values.get(name) or "") for name in names}
         chips = readers.names(request.values.get("on", ""), option("on"))
         models = request.values.get("models") or [request.values.get("model", "")]
-        models = [] if path.is_dir() else models  # the files of a folder may be of several models
+        models = [] if path.is_dir() else models  # the files of a folder may be for several models
         for name, entry_names in (("hardware", chips), ("model", models)):
             texts[name] = as_text(entry_names[0]) if len(entry_names) == 1 else ""
         measured = read(path, catalogue=entries, options=texts, fills_gaps=True)
@@ -142,7 +142,7 @@ def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
 
 
 def _for(request: Request, sentence: str, path: Path) -> str:
-    """Describe a missing setting of a file, in the words of the request."""
+    """Rewrite the message on a missing setting of a file in terms of the request."""
     words = {option("hardware"): option("on"), option("model"): "MODEL"}
     for word, replacement in words.items():
         sentence = sentence.replace(word, replacement)
@@ -150,7 +150,7 @@ def _for(request: Request, sentence: str, path: Path) -> str:
 
 
 def without_ranks(sentence: str, path: Path) -> str:
-    """Describe a missing layout, with the advice to keep the rows in an engine file."""
+    """Rewrite the message on a missing layout, advising to keep the rows in an engine file."""
     calibrating = shell_line(["fastcalc", "calibrate", str(path), flag("hardware"), "CHIP"])
     calibrating += f" {flag('tp')} N {flag('out')}"
     return sentence.replace(
@@ -165,7 +165,7 @@ def _of(scenario: Scenario) -> list[OwnDeployment]:
 
 
 def _differs(measured: OwnDeployment, compared: Sequence[Scenario]) -> str:
-    """Describe how a measured deployment differs from the requested ones."""
+    """Say how a measured deployment differs from the requested ones."""
     chips = {scenario.hardware.id for scenario in compared}
     if measured.hardware not in chips:
         return f"of another chip ({measured.hardware})"

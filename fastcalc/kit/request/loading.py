@@ -1,4 +1,4 @@
-"""Load the scenarios of requests. Texts are checked once, and files are loaded once."""
+"""Load the scenarios of requests. Texts are validated once, and files are loaded once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -57,15 +57,15 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import ChipsGiven, EngineGiven, ModelGiven, WordsGiven
 
 MOST_POINTS = 30_000
-"""Maximum number of records in memory. Each takes about 11 kB, and 0.1 ms to write. [1]"""
+"""Maximum number of records in memory. Each needs about 11 kB, and 0.1 ms to write. [1]"""
 
 DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
 def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
-    """Build the scenario of each model on each chip, in the order typed.
+    """Build a scenario for each model on each chip, in the order typed.
 
-    notes : list to which notes on the scenarios are added
+    notes : list that receives notes on the scenarios
     """
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     traffic, entries = _traffic(request), catalogue(request)
@@ -112,9 +112,9 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
 def _memory_under(
     engine: Engine, chip: Hardware, model: Model, memory: MemoryChoice, entries: Catalogue
 ) -> MemoryChoice:
-    """Read the user's memory settings for an engine. llama.cpp computes on the host.
+    """Apply the user's memory settings to an engine. llama.cpp computes on the host.
 
-    Raises InputError for a sequence length beyond the model's, as vLLM and SGLang do by default.
+    Raises InputError if the sequence length exceeds the model's, as vLLM and SGLang do by default.
     """
     longest = model.max_context
     if longest and memory.longest > longest and engine.program in ("vllm", "sglang"):
@@ -146,13 +146,13 @@ def _sharding(request: Evaluated) -> Sharding:
     sharding = replace(ranks_of(request), chips=readers.ranks(request.chips, option("chips")))
     if sharding != Sharding():
         return sharding
-    # The cards of the owner, not as many as would fit the whole model.
+    # The cards that the user owns, not as many as would fit the whole model.
     is_one = request.n_gpu_layers is not None or request.n_cpu_moe is not None
     return Sharding(chips=count_of_names(request) or (1 if is_one else None))
 
 
 def ranks_of(request: ParallelRanks) -> Sharding:
-    """Read the ranks of a request, on as many chips as they need."""
+    """Read the parallel ranks of a request. They determine the number of chips."""
     ranks_asked = {"tp": request.tp, "pp": request.pp, "ep": request.ep, "dp": request.dp}
     return Sharding(
         **{name: readers.ranks(ranks, option(name)) for name, ranks in ranks_asked.items()}
@@ -167,7 +167,7 @@ def _traffic(request: Evaluated) -> Traffic:
 
 
 def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
-    """Read the user's own prices by chip id, for any chip of the catalogue. [USD/h]"""
+    """Return the user's own prices by chip id, for any chip in the catalogue. [USD/h]"""
     pairs = readers.prices(request.price)
     return {entries.hardware(name).id: value for name, value in pairs}
 
@@ -175,7 +175,7 @@ def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
 def models_of(
     entries: Catalogue, names: Sequence["ModelGiven"] | None, notes: list[str]
 ) -> list[Model]:
-    """Load the models named by the user, or the default one."""
+    """Load the models that the user named, or the default one."""
     models: list[Model] = []
     given_names: list[list[str]] = []
     for name in names or DEFAULT_MODELS:
@@ -193,7 +193,7 @@ def models_of(
 
 
 def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
-    """Describe how a model's configuration was read. The first screen shows its warnings."""
+    """Describe how a model's configuration was read. Warnings appear on the first screen."""
     if name is None or not entries.is_configuration(name):
         return []
     model = entries.model(name)
@@ -209,7 +209,7 @@ _asked_as = once(Model.asked_as)
 
 
 def _selected(entries: Catalogue, names: Sequence[Any], notes: list[str]) -> list[Hardware]:
-    """Select chips by catalogue names, or by names that drivers and clouds use."""
+    """Select chips by catalogue names, or by names used by drivers and clouds."""
     try:
         return selected(entries, names)
     except InputError:
@@ -225,7 +225,7 @@ def _selected(entries: Catalogue, names: Sequence[Any], notes: list[str]) -> lis
 
 
 def count_of_names(request: Request) -> int | None:
-    """Read the chip count stated in the chip names, if all stated counts agree. [1]"""
+    """Return the chip count in the chip names, if all counts in them agree. [1]"""
     names = readers.names(request.values.get("on"), option("on"))
     counts = {stated_count(name) for name in names if isinstance(name, str)} - {None}
     return counts.pop() if len(counts) == 1 else None
@@ -240,11 +240,11 @@ def chips_of(
 ) -> list[Hardware]:
     """Select chips by name, pattern, vendor, ``all`` or ``rentable``.
 
-    Chips without a memory named in ``--place`` are omitted, with a note, if others have it.
+    Chips without the memory named in ``--place`` are skipped with a note, if others have it.
 
-    also_changed : further chips to which a change may apply
+    also_changed : additional chips to which a what-if may apply
 
-    Raises InputError if a host is named: a chip may use its memory, but it is not a chip.
+    Raises InputError if a host is named, because a host is not a chip (chips may use its memory).
     """
     names = readers.names(on, option("on"))
     chips = _selected(entries, names, notes)
@@ -272,14 +272,14 @@ def chips_of(
 
 
 def format_pairs(request: FormatsToTry) -> Iterator[tuple[str | None, str | None]]:
-    """Yield each pair of weight and cache formats to try. None stands for the model's own."""
+    """Yield each pair of weight and cache formats to try. None means the model's own format."""
     weights = readers.weights_if_any(request.weights) or (None,)
     caches = readers.caches_if_any(request.kv) or (None,)
     yield from product(weights, caches)
 
 
 def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
-    """Map the id of each chip selected individually to the text that the user typed."""
+    """Map the id of each individually selected chip to the text that the user typed."""
     names = single_names(entries, readers.names(on, option("on")))
     return {chip: as_text(name) for chip, name in names.items()}
 
@@ -287,11 +287,11 @@ def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
 def implied_engine(
     request: EngineLimits, weights: "WordsGiven | None", models: Sequence[Model]
 ) -> str | None:
-    """Choose the engine for a request that llama.cpp, the default, cannot run. Else None.
+    """Return the engine for a request that llama.cpp, the default, cannot run. None otherwise.
 
-    The engine is vLLM if limits with its names are set, or if GGUF files lack one of the formats.
+    It is vLLM if limits with its names are set, or if no GGUF file exists in one of the formats.
 
-    weights : requested formats; by default those of the models' checkpoints
+    weights : requested formats, by default those of the models' checkpoints
     """
     limits = (*STARTED_WITH, "max_model_len", "language_model_only")
     if any(request.values[name] not in (None, False) for name in limits):
@@ -315,9 +315,9 @@ def engines_of(
     *,
     implied: str | None = None,
 ) -> list[tuple[Engine, bool]]:
-    """Choose the engine of each chip, and tell whether it is borrowed.
+    """Return the engine of each chip, with whether it is borrowed.
 
-    implied : the engine from `implied_engine` that GPUs or Macs run in place of llama.cpp
+    implied : the engine from `implied_engine`, which GPUs or Macs run instead of llama.cpp
     """
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
@@ -333,7 +333,7 @@ def engines_of(
 
 
 def basis_of(request: PriceBasisOnly) -> Pricing:
-    """Read the price basis: cloud prices with their terms, or ownership cost over years."""
+    """Read the price basis: cloud prices and their terms, or ownership cost over several years."""
     basis = readers.choice(request.price_basis, option("price_basis"), get_args(PriceBasis))
     if request.offer is not None:
         readers.choice(request.offer, option("offer"), get_args(Terms))
@@ -359,7 +359,7 @@ def basis_of(request: PriceBasisOnly) -> Pricing:
 
 
 def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) -> Pricing:
-    """Build the pricing of a chip-hour for each chip."""
+    """Build the chip-hour prices for the given chips."""
     fraction = readers.share(utilization, option("utilization"))
     usd_per_hour: dict[str, float] = {}
     for name, value in readers.prices(request.price):
@@ -377,7 +377,7 @@ def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) ->
 def without_marketplaces(
     entries: Catalogue, on: "ChipsGiven", chips: list[Hardware], pricing: Pricing, notes: list[str]
 ) -> list[Hardware]:
-    """Remove the chips of a group that are rented only on marketplaces, with a note."""
+    """Remove chips that are rented only on marketplaces, unless they were named, with a note."""
     chosen = named(entries, readers.names(on, option("on")))
     left_out = [
         chip.id for chip in chips if chip.id not in chosen and pricing.quote(chip).is_marketplace
@@ -392,13 +392,13 @@ def without_marketplaces(
 
 
 def catalogue(request: OwnFolders) -> Catalogue:
-    """Load the catalogue, in which the user's own folders precede the shipped ones."""
+    """Load the catalogue. The user's own folders take precedence over the shipped files."""
     limits = _limits(request) if isinstance(request, EngineLimits) else None
     return Catalogue(folders_of(request), tuple(changes(request.set)), limits)
 
 
 def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
-    """List the additional folders of each kind: the user's own, then those of plugins."""
+    """Return the additional folders of each type: the user's own, then those of plugins."""
     folders: dict[Kind, tuple[Path, ...]] = {
         dimension: tuple(request.values.get(f"{dimension}_dir") or ()) for dimension in SCHEMAS
     }
@@ -411,7 +411,7 @@ def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
 
 
 def _limits(request: EngineLimits) -> Parameters | None:
-    """Read the parameters that engines are started with. None for their defaults."""
+    """Return the engine's launch parameters. None if all have their defaults."""
     limits: dict[str, float] = {}
     for field, names in STARTED_WITH.items():
         if (text := request.values[field]) is None:
@@ -423,7 +423,7 @@ def _limits(request: EngineLimits) -> Parameters | None:
 
 
 def check_longest(request: EngineLimits, tokens: float) -> None:
-    """Refuse requests that exceed the sequence length set for the engine.
+    """Reject requests longer than the engine's sequence length.
 
     tokens : final length of a sequence [1]
     """
@@ -436,7 +436,7 @@ def check_longest(request: EngineLimits, tokens: float) -> None:
 
 
 def _check_slots(memory: MemoryChoice, tokens: float) -> None:
-    """Refuse requests that exceed the context that llama.cpp gives to each slot.
+    """Reject requests longer than the context that llama.cpp gives each slot.
 
     tokens : final length of a sequence [1]
     """
@@ -450,7 +450,7 @@ def _check_slots(memory: MemoryChoice, tokens: float) -> None:
 
 
 def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
-    """Read the memory settings of the request."""
+    """Read the memory settings of a request."""
     goal = readers.choice(request.place_for, option("place_for"), get_args(PlaceFor))
     limits = request if isinstance(request, EngineLimits) else None
     tier = request.prefix_tier if isinstance(request, PrefixHits) else None

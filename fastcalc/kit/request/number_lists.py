@@ -1,4 +1,4 @@
-"""Parser for lists of numbers: ``1,8,32``, ``1..1024x2``, ``8..64+8``, ``1k,128k``."""
+"""Parse lists of numbers: ``1,8,32``, ``1..1024x2``, ``8..64+8``, ``1k,128k``."""
 
 import re
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 10_000
 READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]")
-"""Ambiguous texts such as 3,000 and 1-8, which are refused. 1,512 cannot be recognized."""
+"""Matches ambiguous texts such as 3,000 and 1-8, which are rejected. 1,512 goes undetected."""
 _STEPS = re.compile(r"([0-9_]+[kM]?)\.\.([0-9_]+[kM]?)(?:([x+])([1-9][0-9_]*[kM]?))?")
 
 
 def numbers(listing: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
-    """Parse a list of whole numbers into distinct, sorted ones, checked against a limit.
+    """Parse a list into distinct sorted whole numbers, each checked against a limit.
 
-    Text is comma-separated and may have ranges: ``a..bxk`` multiplies and ``a..b+k`` adds; ``k``
-    is a thousand and ``M`` a million.
+    Text is comma-separated. In ranges, ``a..bxk`` multiplies and ``a..b+k`` adds. ``k`` means
+    thousand and ``M`` million.
 
     >>> from fastcalc.catalogue.limits import LIMITS
     >>> numbers("1k,1..8x2,10..20+5", "--batch", LIMITS["sequences"])

@@ -1,4 +1,4 @@
-"""Shell completions. Names come from file names, so that few files are opened."""
+"""Shell completions. Names are taken from file names, so that few files are opened."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -10,7 +10,7 @@ from fastcalc.catalogue.folders import names, shipped_folder
 def offered(
     list_names: Callable[[], Iterable[str]], *, in_lists: bool = False
 ) -> Callable[[str], list[str]]:
-    """Create a completion function for words that begin with the typed text, or its last item."""
+    """Return a completion function for words that begin with the typed text or its last item."""
 
     def offer(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",") if in_lists else ("", "", incomplete)
@@ -37,5 +37,5 @@ CHARTS = (
     *("speed", "price", "roofline", "frontier", "step", "validate", "diagnose", "calibrate"),
     *("memory", "context", "tornado"),
 )
-"""The kinds of charts of `plot`."""
+"""The charts that `plot` can draw."""
 charts = offered(lambda: CHARTS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _YAML = (".yaml", ".yml")
 _MOST_PIECES = 8
-"""Maximum number of pieces into which commas may split a path."""
+"""Maximum number of fragments into which commas may split a path."""
 
 _ENDINGS = {
     {"markdown": "md"}.get(name, name): name
@@ -39,7 +39,7 @@ _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
 def whole(value_typed: str | int, flag: str, limit: Limit, example: str = "8") -> int:
-    """Parse a whole number within a limit. In text, ``k`` is a thousand and ``M`` a million.
+    """Parse a whole number within a limit. In text, ``k`` means thousand and ``M`` million.
 
     >>> whole("8k", "--prompt", LIMITS["tokens"])
     8000
@@ -61,7 +61,7 @@ def whole(value_typed: str | int, flag: str, limit: Limit, example: str = "8") -
 
 
 def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool = False) -> float:
-    """Check the number given with a flag. `zero` says whether 0 is allowed."""
+    """Validate a flag's number. `zero` allows 0."""
     if value not in limit and not (zero and value == 0):
         expected = f"{'0 or ' if zero else ''}a {'whole ' if limit.is_whole else ''}number {limit}"
         text = shown(value) if isinstance(value, int) else f"{value:g}"
@@ -70,12 +70,12 @@ def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool 
 
 
 def is_whole(value: float) -> bool:
-    """Check whether a number is whole, and small enough that this is not due to rounding."""
+    """Return whether a number is whole, and small enough that this is not due to rounding."""
     return value.is_integer() and abs(value) <= 2.0**53
 
 
 def number_of(flag: str, number_type: type[float]) -> Callable[[str | float], float]:
-    """Create a parser for the number of a flag, whole for ``int``."""
+    """Return a parser for a flag's number, which must be whole if the type is ``int``."""
 
     def read(text: str | float) -> float:
         if not isinstance(text, str):
@@ -90,12 +90,12 @@ def number_of(flag: str, number_type: type[float]) -> Callable[[str | float], fl
 
 
 def tokens_of(flag: str) -> Callable[[str | int], int]:
-    """Create a parser for the tokens of a flag, whose errors name the flag."""
+    """Return a parser for a flag's token count, whose errors name the flag."""
     return partial(whole, flag=flag, limit=LIMITS["tokens"], example="1000 or 8k")
 
 
 def format_of(flag: str) -> Callable[[str], str | None]:
-    """Create a parser for the format of a flag. An empty text, as from a script, is refused."""
+    """Return a parser for a flag's format. It rejects empty text, which scripts may pass."""
 
     def read(text: str) -> str | None:
         if not text.strip():
@@ -106,14 +106,14 @@ def format_of(flag: str) -> Callable[[str], str | None]:
 
 
 def weights_if_any(value_typed: "WordsGiven | None") -> list[str] | None:
-    """Parse a list of weight formats. ``fp4`` is the FP4 format of each chip."""
+    """Parse a list of weight formats. ``fp4`` stands for each chip's FP4 format."""
     listed = names_if_any(value_typed, option("weights"))
     named = weight_names(map(str, listed)) if listed else None
     return named and [name if name == "fp4" else weight_name(name) for name in named]
 
 
 def caches_if_any(value_typed: "WordsGiven | None") -> list[str | None] | None:
-    """Parse a list of cache formats. None stands for the engine's default."""
+    """Parse a list of cache formats. None means the engine's default."""
     listed = names_if_any(value_typed, option("kv"))
     if listed is None:
         return None
@@ -121,7 +121,7 @@ def caches_if_any(value_typed: "WordsGiven | None") -> list[str | None] | None:
 
 
 def file_of(text: str) -> Path | None:
-    """Parse an output file. None is standard output. ``./-`` is a file called ``-``."""
+    """Parse an output file. None means standard output, and ``./-`` a file called ``-``."""
     if not text:
         raise InputError(
             f"{option('out')} names no file; write one, such as plan.json, or - for the terminal"
@@ -134,9 +134,9 @@ def file_of(text: str) -> Path | None:
 
 
 def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> str:  # noqa: A002
-    """Choose the output format: as named, else by a file's ending, else the first known.
+    """Choose the output format: as named, else by the file ending, else the first one listed.
 
-    Raises InputError if a format or an ending is unknown, or if the format needs a file.
+    Raises InputError if the format or ending is unknown, or if the format requires a file.
     """
     if format is not None:
         chosen = choice(format, option("format"), tuple(formats))
@@ -157,7 +157,7 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
 
 
 def names(value_typed: Any, flag: str) -> list[Any]:
-    """Parse names in order, from a list or a comma-separated text. Entries are kept."""
+    """Parse names from a list or a comma-separated text, keeping their order and any entries."""
     if isinstance(value_typed, str):
         return _named(value_typed, flag)
     listed = value_typed if isinstance(value_typed, (list, tuple)) else [value_typed]
@@ -167,7 +167,7 @@ def names(value_typed: Any, flag: str) -> list[Any]:
 
 
 def several(value_typed: Any, flag: str) -> list[Any]:
-    """Split comma-separated names of one word. A path or catalogue entry is kept whole."""
+    """Split an argument at commas into names. A path or catalogue entry is kept whole."""
     is_list = (
         isinstance(value_typed, str) and "," in value_typed and not os.path.exists(value_typed)
     )
@@ -175,7 +175,7 @@ def several(value_typed: Any, flag: str) -> list[Any]:
 
 
 def _named(text: str, flag: str) -> list[str]:
-    """Split distinct comma-separated names in order. Paths may contain commas."""
+    """Split a text at commas into distinct names, in order. Paths may contain commas."""
     items, start = text.split(","), 0
     listed: dict[str, None] = {}
     while start < len(items):
@@ -192,12 +192,12 @@ def _named(text: str, flag: str) -> list[str]:
 
 
 def names_if_any(value_typed: "WordsGiven | None", flag: str) -> list[str] | None:
-    """Parse names in a list. Returns None if the flag is omitted."""
+    """Parse a list of names. Returns None if the flag is not given."""
     return None if value_typed is None else names(value_typed, flag)
 
 
 def as_text(value: Any) -> str:
-    """Format a field's value as it would be typed. Catalogue entries are given by their ids."""
+    """Format a field's value as it would be typed. Catalogue entries appear as their ids."""
     if isinstance(value, Mapping):
         return ",".join(f"{key}={as_text(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
@@ -208,7 +208,7 @@ def as_text(value: Any) -> str:
 
 
 def share_of(flag: str) -> Callable[[str | float], float]:
-    """Create a parser for the fraction of a flag: 0.4 or 40%."""
+    """Return a parser for a flag's fraction: 0.4 or 40%."""
 
     def read(text: str | float) -> float:
         if not isinstance(text, str):
@@ -225,7 +225,7 @@ def share_of(flag: str) -> Callable[[str | float], float]:
 
 
 def share(value: float, flag: str, *, zero: bool = False) -> float:
-    """Check a fraction above 0 (or from 0) up to 1."""
+    """Validate a fraction, above 0 (or from 0 if `zero` is set) and up to 1."""
     if value not in LIMITS["share"] and not (zero and value == 0):
         start = "from 0" if zero else "above 0"
         raise InputError(f"{flag} {value:g} is not a share {start} to 1; write for example 0.5")
@@ -233,11 +233,11 @@ def share(value: float, flag: str, *, zero: bool = False) -> float:
 
 
 def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -> float:
-    """Parse a number with its unit, in SI. Refuses an invalid one or one beyond its limit.
+    """Parse a number with a unit, in SI. Rejects invalid numbers and those beyond the limit.
 
-    example : correct value, for the error message
+    example : valid value, for the error message
     """
-    from fastcalc.catalogue.units import parse_quantity  # help needs none
+    from fastcalc.catalogue.units import parse_quantity  # help does not need it
 
     try:
         value = parse_quantity(text, dimension)
@@ -252,12 +252,12 @@ def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -
 
 
 def ranks(value: int | None, flag: str) -> int | None:
-    """Check a number of chips or ranks. Refuses one that no machine has."""
+    """Validate a number of chips or ranks. Rejects more than any machine has."""
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 
 def prices(value_typed: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
-    """Parse each chip with its price per hour, which may be 0 for an owned chip. [USD/h]"""
+    """Parse the hourly price of each chip, which may be 0 for an owned chip. [USD/h]"""
     if isinstance(value_typed, Mapping):
         limit, flag = LIMITS["dollars"], option("price")
         return [
@@ -278,7 +278,7 @@ def prices(value_typed: "PricesGiven | None", *, zero: bool = False) -> list[tup
 
 
 def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
-    """Check that a text is one of a few words. An error names the nearest one."""
+    """Check that a text is one of the allowed words. The error suggests the nearest one."""
     if text in words:
         return text
     hint = did_you_mean(text.lower(), words, f"one of {', '.join(words)}")
@@ -286,7 +286,7 @@ def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
 
 
 def rate(value_typed: str | float | None) -> float | None:
-    """Parse a request rate with its unit. Returns None if it is not given. [1/s]"""
+    """Parse a request rate with a unit. Returns None if there is none. [1/s]"""
     if value_typed is None:
         return None
     text = as_text(value_typed)

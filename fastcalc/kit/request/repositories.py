@@ -1,4 +1,4 @@
-"""Models by names of Hugging Face repositories, including fine-tunes and checkpoints."""
+"""Find models by Hugging Face repository names, including fine-tunes and checkpoints."""
 
 import re
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 _FILE_TYPE = re.compile(r"(ud-)?((iq|tq|q)\d|mxfp4)", re.IGNORECASE)
-"""Prefixes of the names of llama.cpp quantizations."""
+"""Matches the prefixes of llama.cpp quantization names."""
 
 
 def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
-    """Load the model of a Hugging Face repository, or of a name with a format, if it is one.
+    """Load the model of a Hugging Face repository, or of a name with a format. None otherwise.
 
-    A fine-tune has the shape of the model whose name is the end of its own name. The weights are
-    in the format that the name states.
+    A fine-tune has the shape of the model whose name ends its own name. Weights are in the format
+    that the name specifies.
     """
     text = str(name)
     if isinstance(name, Model) or Path(text).exists() or text.startswith("."):
@@ -71,21 +71,21 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
 
 
 def _stored(text: str, model: Model) -> str | None:
-    """Return the weight format that a name states or usually means. None for the model's own.
+    """Return the weight format a name specifies or usually implies. None for the model's own.
 
-    From a repository of GGUF files, llama.cpp loads Q4_K_M, or the only file of gpt-oss. GGUF
-    files keep experts that are published in mxfp4, whatever the format in their name.
+    From a GGUF repository, llama.cpp loads Q4_K_M, or the only file for gpt-oss. Experts published
+    in mxfp4 stay in mxfp4, whatever format the name of the GGUF file specifies.
     """
     stored = checkpoint_format(text)
     if not re.search(r"[-.]gguf$", repository(text).lower()):
         return usual_format(text) if stored is None else stored or None
-    if model.expert_format != "mxfp4" or (stored or "").startswith("mxfp4"):
+    if model.expert_format != "mxfp4" or (stored or "").startswith("mxfp4-"):
         return stored or "q4_k_m"
-    return f"mxfp4-experts-{stored or 'q8_0'}"
+    return f"mxfp4-experts-{stored if stored not in {None, '', 'mxfp4'} else 'q8_0'}"
 
 
 def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterator[str]:
-    """Yield notes on the assumed format if the name does not state one."""
+    """Yield notes on the assumed format if the name does not specify one."""
     other = f"{option('weights')} sets another format"
     stated = checkpoint_format(text)
     if stated is None:
@@ -100,10 +100,10 @@ def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterat
 
 @once
 def _stored_as(model: Model, stored: str | None, cache: str | None) -> Model:
-    """Change the weights and cache of a model's checkpoint to other formats."""
+    """Convert the weights and cache of a model's checkpoint to other formats."""
     formats = formats_asked(model, stored)
     changes: dict[str, object] = {"kv_format": cache or model.kv_format}
-    if formats != model.own_formats:
+    if stored and (model.expert_format or formats != model.own_formats):
         groups = {name: mixed.id for name, mixed in formats.groups}
         changes |= {
             "weight_format": formats.base.id,

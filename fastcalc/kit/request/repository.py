@@ -1,4 +1,4 @@
-"""The settings of a repository, from `.fastcalc.toml` or a table in pyproject.toml."""
+"""Repository settings, from `.fastcalc.toml` or a table in pyproject.toml."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ _MOST_BYTES = 10_000_000
 
 _OF_CHECK = ("strict", "require-sources", "fail-on-warnings", "select", "ignore", "baseline")
 _KEYS = (*_OF_CHECK, "plugins")
-"""Flags that a repository may set."""
+"""Flags that a repository can set."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a repository by field, and its folder.
+    """The settings of a repository by field, and the folder they come from.
 
-    Paths of a baseline are relative to this folder, regardless of the working directory.
+    A baseline path is relative to this folder, regardless of the working directory.
     """
 
     folder: Path
@@ -34,14 +34,14 @@ class Settings:
 
 
 def settings_of(folder: Path, request: Callable[[], type[Request]]) -> Settings:
-    """Read the settings that apply in a folder.
+    """Read the settings that apply to a folder.
 
-    They come from the nearest `.fastcalc.toml`, or table ``[tool.fastcalc]`` of a pyproject.toml,
-    in the folder or above it.
+    They come from the nearest `.fastcalc.toml` or ``[tool.fastcalc]`` table of a pyproject.toml, in
+    the folder or a parent.
 
-    request : returns the request class whose fields they set; called only if a file has settings
+    request : returns the request class whose fields they set; called only if there are settings
 
-    Raises InputError if the file cannot be read, or has an unknown key or an invalid value.
+    Raises InputError if the file cannot be read, has an unknown key or an invalid value.
     """
     for home in (folder, *folder.parents):
         for name in (OWN_FILE, _SHARED_FILE):

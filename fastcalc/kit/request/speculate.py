@@ -1,4 +1,4 @@
-"""Parser of ``--speculate``: tokens per step, acceptance x draft tokens, or accepted/drafted."""
+"""Parse ``--speculate``: tokens per step, acceptance x draft tokens, or accepted/drafted."""
 
 import re
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ _HINT = (
 
 
 def speculation(given: "NumberGiven | None") -> Speculation:
-    """Parse speculative decoding from a text in one of these forms. None without a text.
+    """Parse a speculative-decoding setting in one of these forms. None means no speculation.
 
     >>> speculation("2.5/3")
     Speculation(tokens_per_pass=2.5, drafted=3.0)
@@ -61,9 +61,9 @@ def speculation(given: "NumberGiven | None") -> Speculation:
 def speculations(
     given: "DraftsGiven | None", draft_model: str | None = None
 ) -> tuple[Speculation, ...]:
-    """Parse the distinct items of a list: ``none``, or a form that `speculation` reads.
+    """Parse a list of distinct items: ``none``, or a form that `speculation` accepts.
 
-    Raises InputError if a draft model is given that never drafts.
+    Raises InputError if there is a draft model but no item drafts.
     """
     forms = ["none"] if given is None else readers.names(given, option("speculate"))
     if draft_model and {*forms} == {"none"}:

@@ -30,6 +30,9 @@ SLIPS = [
     ("{value: 3.35 TB/s", "{value: 3.35 TBps", "{value: 3.35 TB/s"),
     ("{value: 3.35 TB/s", "{value: '3.35 TBs'", "{value: '3.35 TB/s'"),
     ("{value: 3.35 TB/s", '{value: "3.35 TB per s"', '{value: "3.35 TB/s"'),
+    # A size or a number of operations where a rate is asked can only lack its time.
+    ("{value: 3.35 TB/s", "{value: 3.35 TB", "{value: 3.35 TB/s"),
+    ("fp16: {value: 989.5 TFLOP/s", "fp16: {value: 989.5 TFLOP", "fp16: {value: 989.5 TFLOP/s"),
 ]
 """Text of the chip, the same with a slip that can mean no other, and that corrected."""
 
@@ -67,6 +70,15 @@ def slips(draw):
     return tuple(
         mark + f"{head}{written}{tail}".replace("\n", ends).encode() for written in (wrong, right)
     )
+
+
+def test_bits_without_a_time_are_left_to_the_reader(tmp_path):
+    """900 Gb of a link may be 900 Gb/s, or 900 GB/s with a small b."""
+    file = tmp_path / "chip.yaml"
+    file.write_text(CHIP.replace("{value: 3.35 TB/s", "{value: 900 Gb", 1))
+    faults = check([file]).faults
+    assert any("'Gb' is not a unit of bandwidth" in fault.message for fault in faults)
+    assert corrected(faults) == []
 
 
 @given(slips())

@@ -409,7 +409,6 @@ def test_one_case_is_enough_where_an_article_says_may(book):
     for claim in lenient.values():
         assert re.search(r"\bmay\b", claim.claim)
         assert any(re.search(r"may|might|possible", text) for text in claim.hedge.values())
-    assert "a claim that says 'may'" in MEANING["supported"]
 
 
 def test_users_and_context_are_premises(book):

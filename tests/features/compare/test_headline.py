@@ -172,12 +172,12 @@ def test_a_headline_compares_like_with_like(seed):
         assert " does not fit on " in text
         return
     check_statement(stated.fastest, rows, "speed", SPEED, max)
-    assert ("Statistical tie in speed" in text) == stated.fastest.is_level
+    assert ("Too close to call in speed" in text) == stated.fastest.is_level
     assert ("Fastest:" in text) == (stated.has_rivals and not stated.fastest.is_level)
     priced = [row for row in rows if row[COST] is not None]
     if stated.has_rivals and priced:
         check_statement(stated.cheapest, priced, "cost", COST, min)
-        assert ("Statistical tie in price" in text) == stated.cheapest.is_level
+        assert ("Too close to call in price" in text) == stated.cheapest.is_level
         assert ("Cheapest:" in text) != stated.cheapest.is_level
     for statement in filter(None, (stated.fastest, stated.cheapest)):
         if statement.comparison is not None:
@@ -359,7 +359,7 @@ def test_what_moves_a_number_stands_in_the_heading(fastcalc):
 def test_a_page_has_the_sentence_of_a_first_screen(fastcalc, tmp_path):
     request, page = ("compare", "glm-4.7", "--on", "h200-sxm,wse-3"), tmp_path / "page.html"
     sentence = words(fastcalc(*request).out).partition(" GLM-4.7:")[0]
-    assert re.search(r"give \d\d\.\d\. Statistical tie in price", sentence)
+    assert re.search(r"give \d\d\.\d\. Too close to call in price", sentence)
     assert fastcalc(*request, "-o", page).code == 0
     assert escape(sentence) in words(page.read_text(encoding="utf-8"))
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import fastcalc as fc
 from fastcalc.features.decide import map as decision_map
 from fastcalc.features.decide.agent_run import Terms, prospect, run_of
 from fastcalc.features.decide.answer import DecideAnswer, _flip_lines, _side
@@ -14,6 +15,7 @@ from fastcalc.features.decide.options import _point
 from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.request import Decide
 from fastcalc.features.decide.rows import COLUMNS, Row
+from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.parts import Notes
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
@@ -63,6 +65,54 @@ def test_columns_of_an_objective_and_its_key_figure(objective, shared, keys, fig
     assert [column.key for column in columns[1:] if column != plain[column.key]] == [figure]
 
 
+@every(
+    "objective,shared,vanish",
+    [
+        ("time", {}, ["usd_a_month", "usd_per_mtok_output", "accuracy", "run_s"]),
+        ("total", {"hour": 60.0}, ["usd_a_month", "usd_per_mtok_output", "accuracy", "run_s"]),
+        ("window", {}, ["round_trip_ms"]),
+    ],
+)
+def test_columns_leave_a_narrow_table_one_after_another(objective, shared, vanish):
+    answer = answered(objective, window=1.0, **shared)
+    columns, left = answer.columns(), []
+    for width in range(130, 20, -1):
+        shown = record_tables.table(columns, answer.rows, width).headings
+        left += [
+            column.key for column in columns
+            if column.heading not in shown and column.key not in left
+        ]  # fmt: skip
+    assert left == vanish
+
+
+def test_the_table_and_the_first_notes_of_two_typed_options():
+    """Three steps of 1,000 tokens at 100 tokens/s are 30 s, and 160 hours have 19,200 of them."""
+    answer = fc.decide(
+        ["fast=speed=100,price=20,ttft-ms=100", "slow=speed=50,price=10"], steps=3, prompt=10
+    )
+    cells = [[*line.split()] for line in str(answer).splitlines() if line[:3] in ("A  ", "B  ")]
+    assert cells == [
+        ["A", "fast", "100", "20.0", "1.00", "100%", "30.0", "s", "30.0", "s", "0.060", "19,200", "1,152"],
+        ["B", "slow", "50.0", "10.0", "1.00", "100%", "1.00", "min", "1.00", "min", "0.030", "9,600", "288"],
+    ]  # fmt: skip
+    assert answer.notes[:3] == [
+        "No accuracy is given for fast and slow, so every answer counts as right.",
+        "Time to first token is not given for slow, so no option counts it.",
+        "Price of input is not given, so it is not counted.",
+    ]
+    stated = fc.decide(["fast=speed=100,price=20", "slow=speed=50,price=10"], accuracy=0.9)
+    assert not any("No accuracy" in note for note in stated.notes)
+
+
+def test_a_model_is_an_option_on_each_of_three_chips_unless_some_are_named():
+    options = fc.decide(["a=model=llama-3.1-8b"]).records
+    assert [(row["option"], row["batch"]) for row in options] == [
+        ("a/h100-sxm", 1), ("a/gb200", 1), ("a/wse-3", 1)
+    ]  # fmt: skip
+    options = fc.decide(["a=model=llama-3.1-8b"], on="h100-sxm", batch="1,8").records
+    assert [(row["option"], row["batch"]) for row in options] == [("a/1", 1), ("a/8", 8)]
+
+
 def with_flips(answer, count=5):
     """Have an answer break even at the doubles of some values."""
     flips = [
@@ -84,7 +134,7 @@ def test_a_page_shows_four_break_evens_and_three_notes_unless_all_are_asked_for(
     few_lines, all_lines = " ".join(map(str, few.lines)), " ".join(map(str, all_notes.lines))
     assert "one." in few_lines
     assert "four." not in few_lines
-    hint = f" prints 1 more tipping point and {len(notes) - 3} more notes."
+    hint = f" prints 1 more break-even value and {len(notes) - 3} more notes."
     assert as_flags(few_lines).endswith(hint)
     assert "four." in all_lines
     assert " prints " not in all_lines
@@ -140,9 +190,9 @@ def test_break_evens_of_one_winner_make_one_line():
     ]
     first, second = _flip_lines(flips)
     assert first.startswith(
-        "slow wins if tool time is above 2.00 s per step or number of steps is 4 or more"
+        "slow leads if tool time is above 2.00 s per step or number of steps is 4 or more"
     )
-    assert second.startswith("other wins if ")
+    assert second.startswith("other leads if ")
 
 
 def test_numbers_of_the_winner_come_first_and_names_are_whole_words():
@@ -153,7 +203,7 @@ def test_numbers_of_the_winner_come_first_and_names_are_whole_words():
     ]
     (line,) = _flip_lines(flips)
     assert line == (
-        "fast wins if its speed is above 80.0 tokens/s or opus-fast's speed is below 20.0 tokens/s."
+        "fast leads if its speed is above 80.0 tokens/s or opus-fast's speed is below 20.0 tokens/s."
     )
 
 

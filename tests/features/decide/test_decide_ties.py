@@ -210,7 +210,7 @@ def test_stated_speeds_are_level_only_where_they_are_equal():
     given = {"a": {"speed": 100.0, "price": 9.0}, "b": {"speed": 100.3, "price": 10.0}}
     choice = Choice([Contender(name, {**own, "accuracy": 0.9}) for name, own in given.items()], {})
     sentence = verdict(choice, decision_rows.rows(choice))
-    assert sentence.startswith("b takes the least user time")
+    assert sentence.startswith("b is fastest")
     assert "80%" not in sentence
     assert choice.winner.name == "b"
 
@@ -256,7 +256,7 @@ def test_of_level_computed_options_one_wins_everywhere(fastcalc, options):
 def test_of_level_options_the_one_with_a_price_wins_and_says_so(fastcalc):
     asked = ("a=speed=65", "b=speed=65,price=25", "c=speed=13")
     text = words(fastcalc(*asked).out)
-    assert "b and a both take 15.4 s of user time per successful run; b costs $936/month; " in text
+    assert "b and a both take 15.4 s per successful run; b costs $936/month; " in text
     assert "a has no known price and may be cheaper; c takes 5.00 times as long" in text
     answer = json.loads(fastcalc(*asked, "--format", "json").out)
     assert [row["wins"] for row in answer["records"]] == [False, True, False]

@@ -61,13 +61,13 @@ FAST, SLOW = row("fast", 10.0), row("slow", 25.0)
 @every(
     "rows,changes,sentence",
     [
-        ([FAST, SLOW], {}, "fast takes the least user time, 10.0 s per successful run; slow takes 2.50 times as long."),
-        ([FAST, SLOW, row("slower", 100.0)], {}, "fast takes the least user time, 10.0 s per successful run; slow takes 2.50 times as long, slower 10.0 times."),
-        ([FAST], {}, "fast takes the least user time, 10.0 s per successful run."),
+        ([FAST, SLOW], {}, "fast is fastest, at 10.0 s per successful run; slow takes 2.50 times as long."),
+        ([FAST, SLOW, row("slower", 100.0)], {}, "fast is fastest, at 10.0 s per successful run; slow takes 2.50 times as long, slower 10.0 times."),
+        ([FAST], {}, "fast is fastest, at 10.0 s per successful run."),
         ([row("a", 0.5), row("b", 1.0)], {"objective": "cost"}, "a is cheapest, at $0.50 per successful run; b costs 2.00 times as much."),
         ([row("a", 0.5), row("b", 1.0)], {"objective": "total"}, "a is cheapest with the user's time, at $0.50 per successful run; b costs 2.00 times as much."),
         # What never succeeds, or what is compared with nothing, has no ratio.
-        ([FAST, row("never", inf)], {}, "fast takes the least user time, 10.0 s per successful run; never cannot be compared."),
+        ([FAST, row("never", inf)], {}, "fast is fastest, at 10.0 s per successful run; never cannot be compared."),
         ([row("a", 0.0), row("b", 1.0)], {"objective": "cost"}, "a is cheapest, at $0 per successful run; b cannot be compared."),
         ([FAST], {"winner": None}, "No option ever succeeds."),
         ([FAST], {"winner": None, "objective": "cost"}, "No option has both a price and a run that ever succeeds."),
@@ -84,13 +84,13 @@ TIED = [row("a", 10.0), row("b", 10.0)]
 @every(
     "rows,changes,sentence",
     [
-        (TIED, {"decided_by": "cost", "other": {"a": 0.5, "b": 1.5}}, "a and b both take 10.0 s of user time per successful run; a costs $0.50 per successful run, b $1.50."),
-        (TIED, {"decided_by": "cost", "other": {"a": 0.5, "b": 0.5}}, "a and b both take 10.0 s of user time per successful run, and cost $0.50 per successful run."),
-        (TIED, {"decided_by": "cost", "other": {"a": 0.5, "b": nan}, "months": {"a": (9.0, 200.0)}}, "a and b both take 10.0 s of user time per successful run; a costs $200/month; b has no known price and may be cheaper."),
-        (TIED, {"decided_by": "cost", "other": {"a": nan, "b": nan}}, "a and b both take 10.0 s of user time per successful run; the unknown price of a and b would decide."),
+        (TIED, {"decided_by": "cost", "other": {"a": 0.5, "b": 1.5}}, "a and b both take 10.0 s per successful run; a costs $0.50 per successful run, b $1.50."),
+        (TIED, {"decided_by": "cost", "other": {"a": 0.5, "b": 0.5}}, "a and b both take 10.0 s per successful run, and cost $0.50 per successful run."),
+        (TIED, {"decided_by": "cost", "other": {"a": 0.5, "b": nan}, "months": {"a": (9.0, 200.0)}}, "a and b both take 10.0 s per successful run; a costs $200/month; b has no known price and may be cheaper."),
+        (TIED, {"decided_by": "cost", "other": {"a": nan, "b": nan}}, "a and b both take 10.0 s per successful run; the unknown price of a and b would decide."),
         # Options that do as much in a month are compared by its price.
-        (TIED, {"decided_by": "cost", "other": {"a": 0.5, "b": 1.5}, "months": {"a": (9.0, 200.0), "b": (9.0, 300.0)}}, "a and b both take 10.0 s of user time per successful run; a costs $200/month, b $300."),
-        ([row("a", 10.0), row("b", 11.0)], {"decided_by": "cost", "other": {"a": 0.5, "b": 1.5}}, "a and b are tied within their 80% ranges: a 10.0 s and b 11.0 s of user time per successful run; a costs $0.50 per successful run, b $1.50."),
+        (TIED, {"decided_by": "cost", "other": {"a": 0.5, "b": 1.5}, "months": {"a": (9.0, 200.0), "b": (9.0, 300.0)}}, "a and b both take 10.0 s per successful run; a costs $200/month, b $300."),
+        ([row("a", 10.0), row("b", 11.0)], {"decided_by": "cost", "other": {"a": 0.5, "b": 1.5}}, "a and b are tied within their 80% ranges: a 10.0 s and b 11.0 s per successful run; a costs $0.50 per successful run, b $1.50."),
     ],
 )  # fmt: skip
 def test_equals_are_told_with_what_decides_between_them(rows, changes, sentence):

@@ -193,7 +193,7 @@ def test_a_tight_fit_of_long_prompts_names_the_length_that_starts(fastcalc_run):
     """629,503 tokens and 1,000 of output, where vLLM's default is the model's 1,048,576."""
     flags = ("fit", "glm-5.2", "--on", "h200-sxm", "--chips", "16", "--prompt", "629503")
     tight = " ".join(fastcalc_run(*flags).out.split())
-    length = int(tight.partition("reserve; --max-model-len ")[2].split(",")[0])
+    length = int(tight.partition(" starts with --max-model-len ")[2].split(",")[0])
     assert length >= 629_503 + 1_000
     assert "fits at batch 1" in fastcalc_run(*flags, "--max-model-len", str(length)).out
 

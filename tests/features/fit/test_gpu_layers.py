@@ -7,6 +7,8 @@ from statistics import median
 
 import pytest
 
+from fastcalc.features.fit.gpu_layers import MostOnCard
+from fastcalc.mentions import as_flags
 from tests.helpers import every, run
 
 _I7 = "dram=32GiB@41.6GB/s,link=7.9GB/s,compute=1.5TFLOP/s"
@@ -166,7 +168,7 @@ def test_experts_are_moved_to_the_host_until_the_rest_fits(fastcalc):
     )
     assert ran.code == 0, ran.err
     text = " ".join(ran.out.split())
-    layers = int(text.partition(" needs --n-cpu-moe ")[2].partition(" or more:")[0])
+    layers = int(text.partition(" starts with --n-cpu-moe ")[2].partition(" or more:")[0])
     assert layers == 36 - (24.1 - 3.7) // 1.68
 
 
@@ -220,3 +222,20 @@ def test_the_next_command_keeps_experts_on_the_host(fastcalc):
     following = said.partition("next: ")[2]
     assert "--n-cpu-moe 20" in following
     assert "--chips 2" in following
+
+
+@every(
+    "setting,count,sentence",
+    [
+        ("n_gpu_layers", None, "c and its host (h) together have too little memory for any --n-gpu-layers; name a larger --host"),
+        ("n_gpu_layers", 0, "c allows up to --n-gpu-layers 0: all layers in host memory (h)"),
+        ("n_gpu_layers", 1, "c allows up to --n-gpu-layers 1: 0 of 40 layers and the output layer in card memory, the rest in host memory (h)"),
+        ("n_gpu_layers", 40, "c allows up to --n-gpu-layers 40: 39 of 40 layers and the output layer in card memory, the rest in host memory (h)"),
+        ("n_gpu_layers", 41, "c allows up to --n-gpu-layers 41: all layers and the output layer"),
+        ("n_cpu_moe", 12, "c starts with --n-cpu-moe 12 or more: experts of 12 of 40 layers in host memory (h)"),
+        ("n_cpu_moe", None, "c and its host (h) together have too little memory for any --n-cpu-moe; name a larger --host"),
+    ],
+)  # fmt: skip
+def test_how_much_of_a_model_is_on_its_card_is_told(setting, count, sentence):
+    """The output layer counts as the last of 41, and moves to the card first."""
+    assert as_flags(MostOnCard("c", "h", setting, count, 40).note) == sentence

@@ -4,7 +4,7 @@ from math import inf
 from types import SimpleNamespace
 
 from fastcalc.core.placement.layout import Layout
-from fastcalc.features.fit import solved
+from fastcalc.features.fit import answer, solved
 from fastcalc.features.fit.solved import SolvedAnswer
 from fastcalc.mentions import as_flags
 from tests.helpers import every
@@ -16,14 +16,15 @@ def solution(
     facts = {"longest": 8000.0, "slots": 1.0, "shared_context": inf} | machine
     memory = SimpleNamespace(longest=facts["longest"], slots=facts["slots"])
     engine = SimpleNamespace(id="vllm")
-    placed = SimpleNamespace(machine=SimpleNamespace(
-        engine=engine, memory=memory, shared_context=facts["shared_context"]))  # fmt: skip
+    machine = SimpleNamespace(engine=engine, memory=memory, shared_context=facts["shared_context"])
+    placed = SimpleNamespace(machine=machine, layout=Layout(tp=2))
     scenario = SimpleNamespace(
         sharding=SimpleNamespace(names_ranks=ranks), hardware=SimpleNamespace(id="h"),
     )  # fmt: skip
     location = SimpleNamespace(
-        placement=placed, scenario=scenario, verdict=verdict, is_expected_to_stop=False
-    )
+        placement=placed, scenario=scenario, verdict=verdict, is_expected_to_stop=False,
+        is_share_uncertain=False,
+    )  # fmt: skip
     return SimpleNamespace(
         certain=certain,
         edge=edge,
@@ -58,7 +59,7 @@ def test_the_key_names_the_layout_where_it_is_open(unknown, ranks, start, is_ope
     key = SolvedAnswer.key(answered(*(solution(unknown=unknown, ranks=named) for named in ranks)))
     assert key.startswith(start)
     assert key.endswith("layout: the one with the largest capacity") == is_open
-    assert "; tight: most if the engine reserves its minimum memory" in key
+    assert "; tight: the same if the engine reserves its minimum memory" in key
 
 
 @every(
@@ -104,7 +105,9 @@ def on(chip, certain, edge=0, *, unknown="users", batch=1, dp=1, fmt="bf16"):
         batches=(batch, 64),
     )  # fmt: skip
     placement = SimpleNamespace(layout=layout, work=work)
-    location = SimpleNamespace(scenario=scenario, placement=placement, chip=chip)
+    location = SimpleNamespace(
+        scenario=scenario, placement=placement, chip=chip, is_share_uncertain=False
+    )
     return SimpleNamespace(certain=certain, edge=edge, unknown=unknown, location=location)
 
 
@@ -134,3 +137,50 @@ def longest(*facts, batch=1):
 def test_the_sentence_of_a_model(solutions, sentence, monkeypatch):
     monkeypatch.setattr(solved, "named_chips", lambda location: location.chip)
     assert solved._sentence(solutions) == sentence
+
+
+def started(**changes):
+    """A server that stops with a line of its log, unless something is changed."""
+    usual = {
+        "verdict": "no", "memory_verdict": "no", "stop_line": "No available memory", "remedies": (),
+        "joint_remedies": (), "fits": False, "is_expected_to_stop": True, "expected_blocks": 0,
+        "is_share_uncertain": False,
+    }  # fmt: skip
+    scenario = SimpleNamespace(engine=SimpleNamespace(id="vllm"))
+    return SimpleNamespace(scenario=scenario, **usual | changes)
+
+
+def remedy(text):
+    return SimpleNamespace(flag=text)
+
+
+STOPS = "vllm would stop with 'No available memory'"
+TIGHT = {"verdict": "edge", "fits": True, "is_expected_to_stop": False}
+ONE, TWO = (remedy("--tp 2"),), (remedy("--tp 2"), remedy("--kv fp8"))
+BOTH = ((remedy("--tp 2"), remedy("--kv fp8")),)
+
+
+@every(
+    "changes,sentence",
+    [
+        ({"verdict": "fits", "remedies": ONE}, "why"),
+        ({}, STOPS),
+        ({"stop_line": None}, "why"),
+        ({"stop_line": None, "remedies": ONE}, "why; --tp 2 would let vllm start"),
+        ({"remedies": TWO}, f"{STOPS}; --tp 2 or --kv fp8 would let vllm start"),
+        ({"joint_remedies": BOTH}, f"{STOPS}; --tp 2 --kv fp8 would let vllm start"),
+        ({"joint_remedies": BOTH, "remedies": (remedy("--dp 2"),)}, f"{STOPS}; --tp 2 --kv fp8 or --dp 2 would let vllm start"),
+        # It fits, and stops if the engine reserves as much as it may: blocks are expected then.
+        (TIGHT, f"{STOPS} if it reserves its maximum memory"),
+        (TIGHT | {"expected_blocks": 1200}, f"{STOPS} if it reserves its maximum memory (1,200 blocks are expected)"),
+        (TIGHT | {"is_expected_to_stop": True, "expected_blocks": 1200}, STOPS),
+        # What else runs on the machine may leave less memory.
+        (TIGHT | {"is_share_uncertain": True, "expected_blocks": 9}, f"{STOPS} if the system leaves as little"),
+        ({"is_share_uncertain": True}, STOPS),
+        (TIGHT | {"memory_verdict": "edge"}, "why"),
+        ({"memory_verdict": "edge"}, STOPS),
+    ],
+)  # fmt: skip
+def test_why_a_server_does_not_start(changes, sentence, monkeypatch):
+    monkeypatch.setattr(answer, "why", lambda _: "why")
+    assert answer.why_or_stop(started(**changes)) == sentence

@@ -139,7 +139,7 @@ UNSEEN = {
     "blog-qwen2.5-7b-l4": "fits",
     "tokenkaki-qwen3-8b-a100-40gb": "fits",
     "capacity-minimax-m2.5-fp8-h100-tp4": "fits",
-    "muninn-gemma-4-26b-nvfp4-gb10": "fits",
+    "muninn-gemma-4-26b-nvfp4-gb10": "edge",  # on one GB10 of five, less than 0.85 is free
     "mlwd-qwen2.5-7b-v100-eager": "fits",
     "kaggle-qwen3-8b-awq-t4-eager": "fits",
     "atom-glm-5.3-mxfp4-mi355x-tp4": "fits",
@@ -170,7 +170,7 @@ UNSEEN = {
     "aws-qwen3-coder-next-l40s-tp4": "edge",
     "house-qwen3-vl-30b-a3b-fp8-rtx-pro-6000": "fits",
     "house-qwen3-vl-4b-fp8-rtx-pro-6000": "fits",
-    "arm-mistral-7b-gptq-gb10": "edge",  # 0.9 of a memory that the system shares was free
+    "arm-mistral-7b-gptq-gb10": "edge",  # as above, with 0.9
     "probe-deepseek-v4-flash-h200-nvl-tp2-eager": "fits",
     "b70-gemma-4-31b-fp8-tp2-eager": "fits",
     "forum-deepseek-v4-flash-gb10-tp2": "edge",  # as above
@@ -552,40 +552,46 @@ def test_a_length_is_asked_for_where_vllm_would_stop_without_one(capsys, monkeyp
 
 
 def test_vllm_is_given_less_of_a_memory_that_the_system_shares(capsys, monkeypatch):
-    """vllm-project/recipes 632: GB10 "needs --gpu-memory-utilization 0.85", not the 0.92 of vLLM."""
+    """Of 17 GB10 that logged their free memory, all but one had 0.83 of it, and two had 0.92."""
     ask = partial(run_once, "fit", "qwen3-32b", "--engine", "vllm", capsys=capsys)
-    said = "vllm does not start with its default share of 0.92, so --gpu-memory-utilization 0.85 is"
+    said = "vllm may not start with its default share of 0.92, so --gpu-memory-utilization 0.83 is"
     spark = " ".join(ask("--on", "gb10", monkeypatch=monkeypatch).out.split())
     assert f"The system shares the memory of gb10: {said} assumed." in spark
-    assert "--gpu-memory-utilization 0.85" in spark.partition("next: ")[2]
-    given = ask("--on", "gb10", "--gpu-memory-utilization", "0.85", monkeypatch=monkeypatch).out
+    assert "--gpu-memory-utilization 0.83" in spark.partition("next: ")[2]
+    given = ask("--on", "gb10", "--gpu-memory-utilization", "0.83", monkeypatch=monkeypatch).out
     assert said not in " ".join(given.split())
     other = ask("--on", "h100-sxm", monkeypatch=monkeypatch).out
     assert "shares the memory" not in other
 
 
-def test_a_server_without_a_share_stops_where_the_system_holds_some_of_it(capsys, monkeypatch):
-    """vllm-project/recipes 632: on GB10 the default of 0.92 stops, and 0.85 starts."""
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.83, "fits"), (0.85, "edge"), (0.92, "edge"), (0.96, "no")]
+)
+def test_a_share_starts_as_far_as_machines_had_it_free(share, verdict):
+    """Of 17 GB10, nine of ten had 0.83 of their memory free, and one of ten 0.95."""
+    asked = {"on": "gb10", "engine": "vllm", "chips": 1, "max_model_len": 40_960}
+    (record,) = fastcalc.fit("qwen3-8b", gpu_memory_utilization=share, **asked)
+    assert record["fit_verdict"] == verdict
+
+
+def test_a_server_without_a_share_may_stop_where_the_system_holds_some_of_it(capsys, monkeypatch):
+    """vllm-project/recipes 632: on a GB10 the default of 0.92 stopped."""
     server = "vllm serve nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4"
-    stopped = run("fit", "--on", "gb10", "--server", server, capsys=capsys, monkeypatch=monkeypatch)
-    said = " ".join(stopped.out.split())
-    assert stopped.code == 1
-    assert re.search("--gpu-memory-utilization is not given; the server \\w+ 0.92", stopped.err)
+    ask = partial(run, "fit", "--server", server, capsys=capsys, monkeypatch=monkeypatch)
+    tight = ask("--on", "gb10")
+    said = " ".join(tight.out.split())
+    assert re.search("--gpu-memory-utilization is not given; the server \\w+ 0.92", tight.err)
+    assert "it starts only if the system leaves vllm its share of the memory" in said
     assert "on startup is less than desired GPU memory utilization (0.92, " in said
     remedy = re.search(
-        r"(--gpu-memory-utilization 0\.85 --max-num-seqs \d+) would let vllm start", said
+        r"vllm starts with (--gpu-memory-utilization 0\.83(?: --max-num-seqs \d+)?)", said
     )
-    assert remedy[1] in said.partition("next: fastcalc fit ")[2]
     started = run(
-        "fit", "--on", "gb10", "--server", f"{server} {remedy[1]}", capsys=capsys,
-        monkeypatch=monkeypatch,
+        "fit", "--on", "gb10", "--server", f"{server} {remedy[1]}",
+        capsys=capsys, monkeypatch=monkeypatch,
     )  # fmt: skip
-    assert started.code == 0
     assert "fits at batch 1 on one gb10." in started.out
-    elsewhere = run(
-        "fit", "--on", "h200-sxm", "--server", server, capsys=capsys, monkeypatch=monkeypatch
-    )
-    assert "--gpu-memory-utilization is not given" not in elsewhere.err
+    assert "--gpu-memory-utilization is not given" not in ask("--on", "h200-sxm").err
 
 
 def length_notes(*typed, capsys, monkeypatch):
@@ -616,7 +622,7 @@ def test_chips_that_start_a_server_are_those_that_the_batch_needs(
     ran = run_once("fit", *options.split(), capsys=capsys, monkeypatch=monkeypatch)
     shown = " ".join(ran.out.split())
     assert f"needs {chips} chips" in shown
-    assert f" --chips {chips} would let " in shown
+    assert f" starts with --chips {chips}" in shown
 
 
 def test_each_server_is_named_once_whatever_its_batches(capsys, monkeypatch):
@@ -649,7 +655,7 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     words = ["fit", "--on", "h100-sxm", "--engine", "vllm-0.7", "--server", server]
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "The largest batch is 5." in said
-    assert "memory reserve of vllm-0.7, the largest batch is 11 on one h100-sxm." in said
+    assert "instead of its maximum memory, the largest batch is 11 on one h100-sxm." in said
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)
     assert int(tokens[1].replace(",", "")) == pytest.approx(22_096, rel=0.07)
     assert "'Available KV cache memory: " in said

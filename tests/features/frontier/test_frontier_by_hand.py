@@ -37,7 +37,7 @@ def told(monkeypatch):
     [
         (["a"], "Cheapest and fastest: a, 1."),
         (["a", "a"], "Cheapest: {0}, 1; fastest: a, 2."),
-        (["a1", "a2"], "Cheapest: {0}, 1; fastest: a2, 2. At speeds in between, a1 and a2 are tied in price."),
+        (["a1", "a2"], "Cheapest: {0}, 1; fastest: a2, 2. At speeds in between, the prices of a1 and a2 are too close to call."),
         (["a", "b"], "Cheapest: {0}, 1; fastest: b, 2. Cheapest chip: a up to 2.00 tokens/s, then b."),
         (
             ["a1", "a2", "a1", "b", "b", "c"],

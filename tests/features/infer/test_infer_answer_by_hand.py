@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import fastcalc as fc
 from fastcalc.features.infer import answer
 from fastcalc.features.infer.answer import InferAnswer
-from fastcalc.features.infer.inverse import _chance, _error
+from fastcalc.features.infer.inverse import Region, _chance, _error
 from tests.helpers import every
 
 BATCH, HARDWARE, MARKUP = ("smaller batch",), ("other hardware",), ("higher markup",)
@@ -38,7 +39,7 @@ def test_other_hardware_is_more_chips_or_also_another_type():
         region(BATCH + HARDWARE, changed=0.0),
         region(BATCH),
     ]
-    start = "other hardware means more chips in the fast tier. They are also of another type in "
+    start = "other hardware: more chips in the fast tier, and of another type in "
     whole = (
         "all matches of 'other hardware', some matches of 'other hardware + higher markup' "
         "and no matches of 'smaller batch + other hardware'"
@@ -101,7 +102,7 @@ TWO = [region(BATCH), region(HARDWARE)]
 def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
     assert note.startswith(
-        f"knowing {sentence} would raise the chance of naming the right explanation from 50% to 7"
+        f"knowing one more number, {sentence}, would raise the chance of naming the right explanation from 50% to 7"
     )
     assert note.endswith("%")
 
@@ -192,3 +193,77 @@ def test_a_wide_page_has_the_range_of_each_number(wide, is_found, tables, monkey
     assert [part for part in body if part[:1] == ("table",)] == [
         ("table", "listed"), *[("table", answer.BOX)] * (tables - 1)
     ]  # fmt: skip
+
+
+RANGES = {
+    "active": (10e9, 400e9, "B"), "sparsity": (1, 32, ""), "cache": (0.05e9, 10e9, "GB"),
+    "floor": (1e-3, 20e-3, "ms"), "reach": (0.4, 0.9, ""), "chips": (4, 128, ""),
+    "batch": (1, 4096, ""), "kept": (1, 3, ""), "markup": (0.5, 50, ""),
+    "batch_ratio": (1, 256, "x"), "kept_ratio": (1, 3, "x"), "chips_ratio": (1, 4, "x"),
+    "markup_ratio": (1, 50, "x"),
+}  # fmt: skip
+"""What is searched of each number that nobody publishes: from models of 10 to 400 GB to markups of 50."""
+
+
+def test_the_box_of_all_services_is_as_documented():
+    """Shares of a cache and of memory bandwidth are spread evenly, all else in equal ratios."""
+    assert {side.name: (side.low, side.high, side.unit) for side in answer.BOX} == RANGES
+    assert {side.name for side in answer.BOX if side.is_even} == {"reach", "kept"}
+    for side in answer.BOX:
+        assert float(side.at(0.0)) == pytest.approx(side.low)
+        assert float(side.at(1.0)) == pytest.approx(side.high)
+        middle = (side.low + side.high) / 2 if side.is_even else (side.low * side.high) ** 0.5
+        assert float(side.at(0.5)) == pytest.approx(middle)
+        assert float(side.share(middle)) == pytest.approx(0.5)
+    factors = {side.unit: side.factor for side in answer.BOX}
+    assert factors == {"B": 1e-9, "GB": 1e-9, "ms": 1e3, "": 1.0, "x": 1.0}
+
+
+@every(
+    "values,weights,band,ends",
+    [
+        ([1.0, 2.0, 3.0, 4.0], [0.2, 0.6, 0.15, 0.05], (1.0, 3.0), (1.0, 4.0)),
+        # Whatever their order, and whatever share of the box they are.
+        ([4.0, 2.0, 1.0, 3.0], [0.005, 0.06, 0.02, 0.015], (1.0, 3.0), (1.0, 4.0)),
+        ([1.0, 2.0, 3.0, 4.0], [0.05, 0.1, 0.15, 0.7], (2.0, 4.0), (1.0, 4.0)),
+        ([7.0], [0.3], (7.0, 7.0), (7.0, 7.0)),
+    ],
+)
+def test_a_band_is_from_the_tenth_percentile_to_the_ninetieth(values, weights, band, ends):
+    found = Region(BATCH, {"batch": np.array(values)}, np.array(weights))
+    assert (found.band("batch"), found.ends("batch")) == (band, ends)
+
+
+@every(
+    "asked,sentence",
+    [
+        ({"speeds": "65"}, "speeds '65' is not two numbers; write for example 65,170"),
+        ({"speeds": "65,x"}, "speeds '65,x' is not two numbers; write for example 65,170"),
+        ({"prices": "1,2,3"}, "prices '1,2,3' is not two numbers; write for example 65,170"),
+        ({"prices": "0,1"}, "prices 0 is not a number from 1e-12 to 1e+09; write for example 65"),
+        ({"speeds": "170,65"}, "speeds 170,65: write the slow tier first, and a faster one"),
+        ({"speeds": "65,65"}, "speeds 65,65: write the slow tier first, and a faster one"),
+        ({"tolerance": 0}, "tolerance 0 is not a number from 1e-06 to 0.5; write for example 0.15"),
+        ({"tolerance": 0.51}, "tolerance 0.51 is not a number from 1e-06 to 0.5; write for example 0.15"),
+        ({"points": 999}, "points 999 is not a whole number from 1,000 to 4,000,000; write for example 100000"),
+        ({"points": 4_000_001}, "points 4000001 is not a whole number from 1,000 to 4,000,000; write for example 100000"),
+        ({"on": "wse-3"}, "on wse-3: a spatial chip has no textbook step; remove it"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_inferred_is_refused(asked, sentence):
+    with pytest.raises(fc.InputError) as error:
+        fc.infer(**asked)
+    assert str(error.value) == sentence
+
+
+def test_where_nothing_matches_the_answer_is_no():
+    """A fast tier 100 times as fast for the same price; the exit code is 1."""
+    found = fc.infer(speeds=(65, 6500), prices=(25, 25), points=1000, tolerance=0.01)
+    assert (
+        str(found)
+        .splitlines()[0]
+        .startswith(
+            "None of 1,000 services tried is consistent with these speeds and prices within 1%"
+        )
+    )
+    assert not any(row["suffices"] for row in found.records)

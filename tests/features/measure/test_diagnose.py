@@ -9,6 +9,7 @@ import pytest
 
 import fastcalc
 from benchmarks import faults
+from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
@@ -278,6 +279,22 @@ def test_what_is_named_is_not_calledunnamed():
     other = diagnose(measured(LARGE, FAULTS["eager"]), ENTRIES)
     assert "memory bandwidth " in unnamed(other)
     assert "alone" not in unnamed(other)
+
+
+@every("engine", [None, ENTRIES.engine("vllm"), ENTRIES.engine("ideal")])
+def test_a_server_of_four_sequences_is_predicted_as_one_whoever_names_its_engine(engine):
+    """Of 64 requests sixty wait: the throughput is about that of four, not that of 64."""
+    served = replace(
+        SMALL.points[0], metric="tokens_per_s_total", notes="kind=e2e_concurrency", prompt=1000.0,
+        output=500.0, value=400.0,
+    )  # fmt: skip
+    points = [replace(served, id=f"at-{count}", concurrency=count) for count in (4, 64)]
+    limits = Parameters.model_validate({"max_sequences": 4})
+    four, all_ = (one.expected for one in diagnose(points, ENTRIES, engine, limits).predictions)
+    assert all_ == pytest.approx(four, rel=0.05)
+    alone, many = (one.expected for one in diagnose(points, ENTRIES, engine).predictions)
+    assert four == pytest.approx(alone, rel=0.01), "by the engine that is named"
+    assert many > 5 * four
 
 
 @pytest.mark.thorough

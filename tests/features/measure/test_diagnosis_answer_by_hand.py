@@ -138,3 +138,64 @@ def test_a_time_is_predicted_shorter_and_a_rate_higher_by_default():
         )
     )
     assert found.tolist() == [12.0, 3.0]
+
+
+def pictured(points, *, before=None, width=200):
+    """The names and numbers of a picture of measurements at twice what is predicted."""
+    count = len(points)
+    diagnosis = SimpleNamespace(
+        belief=SimpleNamespace(slowdowns=SimpleNamespace(residuals=np.full(count, np.log(2.0)))),
+        before=np.full(count, 2.0) if before is None else np.array(before),
+        slower=(None, np.full(count, 1.6)),
+        predictions=[SimpleNamespace(point=point) for point in points],
+    )
+    return page._picture(diagnosis, width, "as named")
+
+
+def point(metric, concurrency=8, prompt=1000.0, value=6.0):
+    is_time = metric in ("ttft_s", "tpot_s")
+    return SimpleNamespace(
+        metric=metric, concurrency=concurrency, prompt=prompt, value=value, is_time=is_time
+    )
+
+
+@pytest.mark.parametrize(
+    ("points", "names"),
+    [
+        ([point("tpot_s"), point("ttft_s")], ["TPOT ms at 8", "TTFT ms at 8"]),
+        ([point("tpot_s"), point("tpot_s", 16)], ["TPOT ms at 8", "TPOT ms at 16"]),
+        # Of two prompts, each names its own; one that is not stated cannot.
+        ([point("tpot_s"), point("tpot_s", prompt=4000.0)], ["TPOT ms at 8, 1,000 in", "TPOT ms at 8, 4,000 in"]),
+        ([point("tpot_s"), point("tpot_s", prompt=None)], ["TPOT ms at 8, 1,000 in", "TPOT ms at 8"]),
+        ([point("tokens_per_s_total", None)], ["tok/s at all"]),
+    ],
+)  # fmt: skip
+def test_measurements_are_named_by_their_concurrency_and_if_need_be_their_prompt(points, names):
+    (table,) = pictured(points)
+    assert [row[0] for row in table.rows] == names
+
+
+def test_a_picture_has_the_numbers_of_each_measurement():
+    """6 s are 6,000 ms, and 3,000 by default; 6 tokens/s are 12 by default; 2 over 1.6 is 1.25."""
+    (table,) = pictured([point("ttft_s"), point("tokens_per_s_total")])
+    assert [row[1:5] for row in table.rows] == [
+        ["6,000", "3,000", "2.0x", "1.2x"],
+        ["6.00", "12.0", "2.0x", "1.2x"],
+    ]
+    assert all("*" in row[5] for row in table.rows)
+    (narrow,) = pictured([point("ttft_s")], width=60)
+    assert len(narrow.rows[0]) == 5
+
+
+def test_a_picture_shows_the_measurements_that_are_furthest_off_in_their_order():
+    count = page._MOST_LINES + 2
+    before = [1.0 + at / 10 for at in range(count)]
+    before[-1] = 1.01
+    table, remainder = pictured([point("tpot_s", at + 1) for at in range(count)], before=before)
+    assert [row[0] for row in table.rows] == [f"TPOT ms at {at + 1}" for at in range(1, count - 1)]
+    assert remainder == "and 2 more measurements with smaller errors"
+
+
+def test_a_log_alone_has_no_chart_of_measurements():
+    assert not answered(log=start()).charts
+    assert [*answered([]).charts] == ["diagnose"]

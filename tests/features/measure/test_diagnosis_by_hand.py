@@ -68,6 +68,16 @@ EXPECTED_PARTS = [
 
 
 def test_each_part_scales_its_own_parameters():
+    """The costs of eager mode and of an early release: engines/eager.yaml, engines/young.yaml."""
+    towards = {part.name: dict(part.towards) for _, part in PARTS if part.towards}
+    assert towards == {
+        "per launch": {
+            "decode_layer_floor": 150e-6, "collective_latency": 40e-6, "sequence_overhead": 150e-6
+        },
+        "per kernel": {
+            "decode_layer_floor": 100e-6, "prefill_layer_floor": 1.7e-3, "expert_layer_extra": 4.0
+        },
+    }  # fmt: skip
     found = [(t, p.name, dict(p.rates), dict(p.costs), p.most) for t, p in PARTS]
     assert found == EXPECTED_PARTS
     assert TERMS == (HOST, BANDWIDTH, COMPUTE, LINKS, RUNNING)
@@ -144,6 +154,8 @@ def test_what_other_parts_slow_as_well():
     assert not parts[RUNNING, ""].is_within(clocks)
     assert not parts[HOST, "per step"].is_within(clocks)
     assert not LAUNCHES.is_within(clocks)
+    for grown in ("costs", "towards"):
+        assert not replace(reads, **{grown: (("decode_layer_floor", 1.0),)}).is_within(clocks)
     assert link.is_within(parts[LINKS, "(bandwidth and latency)"])
     assert not parts[LINKS, "(bandwidth and latency)"].is_within(link)
 
@@ -544,6 +556,9 @@ def test_a_start_that_says_nothing_of_caches_has_no_cause_in_memory():
             {"prompt_chunk": 512, "small_chunk": 512, "large_chunk": 512, "whole_prompts": 512},
         ),
         ({"max_num_seqs": "many"}, "", None),
+        # A state of a block is kept besides that in use.
+        ({"prefix_caching": "True"}, "", {"state_blocks": 2.0}),
+        ({"prefix_caching": "False"}, "", None),
         ({}, "0.6.3", {"launches_ahead": 0.0}),
         ({}, "0.8.0", None),
     ],
@@ -553,7 +568,7 @@ def test_an_engine_is_started_with_what_its_log_lists(settings, version, expecte
     found = limits_of(log, ENTRIES.engine("vllm"))
     stated = {} if found is None else found.model_dump(exclude_unset=True)
     assert {name: pytest.approx(getattr(found, name).si) for name in stated} == (expected or {})
-    if expected and not version:
+    if expected and not version and "state_blocks" not in expected:
         assert limits_of(log, ENTRIES.engine("vllm"), list(settings)) is None
     if version:
         assert limits_of(log, ENTRIES.engine("vllm"), ["early"]) is None

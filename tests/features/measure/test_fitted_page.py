@@ -2,11 +2,16 @@
 
 import re
 from math import log
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
-from fastcalc.features.measure import calibration
+from fastcalc.errors import InputError
+from fastcalc.features.measure import calibrate, calibration
+from fastcalc.features.measure.request import Calibrate
+from fastcalc.mentions import as_flags
 from tests.helpers import every
 
 
@@ -39,6 +44,17 @@ def test_each_value_has_its_band_its_uncertainty_and_what_data_determine_of_it()
         "| `share` | vllm | all | 0.8000 | 25% | 0.5000 to 0.9000 | 95% | 1 |",
         "| `latency` | vllm | all | 5e-06 | 65% | inherited | 0% | 1 |",
     ]
+
+
+def test_fitted_values_stand_next_to_those_in_the_files(monkeypatch):
+    monkeypatch.setattr(calibration.validation, "scores", lambda *_: ["scores"])
+    was = [node("floor", "hopper", value=3e-5), node("share", value=0.75)]
+    fit = SimpleNamespace(family=SimpleNamespace(nodes=was), values=np.array([2e-5, 0.8]))
+    _, _, table, *rest = calibration.shipped_parts(fit, None, 100)
+    assert table.rows == [
+        ["floor", "vllm", "hopper", "3e-05", "2e-05"], ["share", "vllm", "all", "0.7500", "0.8000"]
+    ]  # fmt: skip
+    assert rest == ["", "Held-out sources (cross-validation)", "", "scores"]
 
 
 def group(count):
@@ -81,3 +97,25 @@ def test_a_fit_to_own_runs_says_what_moved(left_out, nodes, lines):
 )
 def test_numbers_of_any_size_have_four_digits(value, text):
     assert calibration._si(value) == text
+
+
+SPELLING = (
+    "an engine is called after its file, in lower case letters, digits, '.', '-' and '_'; for "
+    "example our-vllm.yaml"
+)
+
+
+@every(
+    "out,refusal",
+    [
+        ("our engine.yaml", f"-o our engine.yaml: {SPELLING}"),
+        ("-our.yaml", f"-o -our.yaml: {SPELLING}"),
+        ("vllm.yaml", "-o vllm.yaml: vllm is an engine of the catalogue already; call the file something else, for example our-vllm.yaml"),
+        ("VLLM.yaml", "-o VLLM.yaml: vllm is an engine of the catalogue already; call the file something else, for example our-vllm.yaml"),
+    ],
+)  # fmt: skip
+def test_an_engine_is_called_after_its_file(out, refusal, monkeypatch):
+    monkeypatch.setattr(calibrate, "points_of", lambda *_: SimpleNamespace(points=[]))
+    with pytest.raises(InputError) as error:
+        calibrate.run(Calibrate(path=Path("runs.csv"), out=Path(out)))
+    assert as_flags(error.value.args[0]) == refusal

@@ -1,14 +1,21 @@
 """Sentences and rows of a validation from made-up predictions."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
+from fastcalc.errors import InputError
 from fastcalc.evidence.earlier import ChipChange
 from fastcalc.evidence.score import SRAM, Group
 from fastcalc.evidence.validate import Validation
 from fastcalc.features.measure import accuracy_chart
+from fastcalc.features.measure import validate as command
 from fastcalc.features.measure import validation as page
+from fastcalc.features.measure.request import Validate
 from fastcalc.features.measure.validation import ValidationAnswer
+from fastcalc.mentions import as_flags
 from tests.helpers import every
 
 
@@ -144,6 +151,77 @@ def test_weak_classes_are_told(sources, p90, fewest, said):
     part = Group("part:a", 9, sources, 1.1, p90, 1.0, 0.8, 0)
     others = [Group(name, 9, 1, 1.1, 9.9, 1.0, 0.8, 0) for name in ("all", "h100")]
     assert page._weak(Validation((), (), [*others, part]), fewest) == said
+
+
+@every(
+    "count,file,text",
+    [
+        (0, None, "Cross-validated: each measurement is predicted by a fit without its publisher's data."),
+        (7, None, f"Cross-validated: each measurement, except 7 of {SRAM}, is predicted by a fit without its publisher's data."),
+        (7, Path("runs.csv"), ""),
+    ],
+)  # fmt: skip
+def test_the_scope_names_machines_whose_own_engines_are_fitted_to_them(count, file, text):
+    groups = [group("all"), group("h100")] + [replace(group(f"part:{SRAM}"), count=count)] * bool(
+        count
+    )
+    answer = ValidationAnswer(
+        request=SimpleNamespace(path=file), validation=Validation((), (), groups), aside=None,
+        changes=None,
+    )  # fmt: skip
+    assert answer._scope() == text
+
+
+NO_FILE = "give a file; the shipped evidence names its own hardware and engines"
+
+
+@every(
+    "asked,refusal",
+    [
+        ({"max_median_factor": 0.99}, "--max-median-factor 0.99 is below 1, which nothing can reach"),
+        ({"max_worse": 0.03}, "--max-worse compares with earlier predictions; name them with --baseline before.csv"),
+        ({"max_worse": 0.0}, "--max-worse compares with earlier predictions; name them with --baseline before.csv"),
+        ({"max_worse": 1.5, "baseline": Path("no.csv")}, "--max-worse 1.5 is not a share from 0 to 1; write for example 0.5"),
+        ({"hardware": "h100-sxm"}, NO_FILE), ({"speculate": "0.8x3"}, NO_FILE), ({"draft_model": "llama-3.2-1b"}, NO_FILE),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_validated_is_refused(asked, refusal):
+    with pytest.raises(InputError) as error:
+        command.run(Validate(**asked))
+    assert as_flags(error.value.args[0]) == refusal
+
+
+@every(
+    "asked,code,reasons",
+    [
+        ({}, 0, []),
+        ({"max_median_factor": 1.25}, 0, []),
+        ({"max_median_factor": 1.2}, 1, ["the median factor is 1.250, above --max-median-factor 1.2"]),
+        # Of 1.0 before: half as much again.
+        ({"baseline": Path("b.csv")}, 0, []),
+        ({"baseline": Path("b.csv"), "max_worse": 0.5}, 0, []),
+        ({"baseline": Path("b.csv"), "max_worse": 0.49}, 1, ["h 50% worse (median error 1.00x to 1.50x, 1 measurement), above the 49% allowed"]),
+        ({"baseline": Path("b.csv"), "max_worse": 0.0, "max_median_factor": 1.0}, 1, [
+            "h 50% worse (median error 1.00x to 1.50x, 1 measurement), above the 0% allowed",
+            "the median factor is 1.250, above --max-median-factor 1",
+        ]),
+    ],
+)  # fmt: skip
+def test_the_exit_code_of_a_validation_is_that_of_its_limits(asked, code, reasons, monkeypatch):
+    """A median of 1.25, and one chip whose error is 1.5."""
+    total = Group("all", 9, 3, 1.25, 1.5, 1.0, 0.8, 0)
+    found = Validation([prediction("a", 1.5)], (), [group("h100"), total])
+    monkeypatch.setattr(command, "of_file", lambda *_: found)
+    monkeypatch.setattr(command, "factors_in", lambda _: {"a": 1.0})
+    answer = command.run(Validate(path=Path("runs.csv"), **asked))
+    assert (answer.code, [as_flags(text) for text in answer.reasons]) == (code, reasons)
+    assert (answer.changes is None) is ("baseline" not in asked)
+    monkeypatch.setattr(command, "factors_in", lambda _: {"other": 1.0})
+    if "baseline" in asked:
+        with pytest.raises(
+            InputError, match=r"^b.csv: contains none of the points predicted here$"
+        ):
+            command.run(Validate(path=Path("runs.csv"), **asked))
 
 
 @every("above,verb", [(0, "none exceeds"), (1, "1 exceeds"), (2, "2 exceed")])

@@ -372,12 +372,15 @@ def test_what_a_measurement_takes(run, weights, slowness, minutes, monkeypatch):
     )
     made = SimpleNamespace(
         replica=SimpleNamespace(estimate=estimate), scenario=scenario, slowness=slowness,
-        layout=SimpleNamespace(chips=2),
+        layout=SimpleNamespace(chips=2), node_chips=1,
     )  # fmt: skip
     found = regret._measured(made, lambda error: 10.0 * error)
     assert (found.minutes, found.regret) == (minutes, 5.0)
     assert found.usd == pytest.approx(7.2 * minutes / 60)
     assert found.error == pytest.approx(np.exp(0.5))
+    made.node_chips = 8  # rented whole
+    found = regret._measured(made, lambda error: 10.0 * error)
+    assert (found.chips, found.usd) == (8, pytest.approx(8 * 3.6 * minutes / 60))
 
 
 def regrets(plans, *, rate=1.0, costs=None, **changes):

@@ -11,8 +11,8 @@ import pytest
 
 from fastcalc.core.estimate import site_power
 from fastcalc.features.plan import answer as plan_answer
-from fastcalc.features.plan import page_notes
-from fastcalc.features.plan.allocation import Allocation, Fleet
+from fastcalc.features.plan import page_notes, page_tables
+from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer import PlanAnswer, legend
 from fastcalc.features.plan.page_notes import (
     idle_chips,
@@ -23,10 +23,13 @@ from fastcalc.features.plan.page_notes import (
     owning_each,
 )
 from fastcalc.features.plan.page_tables import columns, hidden_columns, rows_of
+from fastcalc.features.plan.planned_fleet import Verdict
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.commands import Typed
 from fastcalc.kit.answer.parts import TextTable
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
 from tests.features.plan.test_plan_sentences import (  # fmt: skip
     API,
@@ -453,4 +456,183 @@ def test_a_latency_that_is_an_upper_estimate_is_marked(share, is_known, cell):
     table = record_tables.table([column], [row.cells | {"service_ttft_ms": 500.0}], 80)
     assert table.rows == [[cell]]
     made = answer(part(pool(known, service=service)), service=service)
-    assert ("<: upper estimate" in legend(made, [row], [table])) is cell.startswith("<")
+    assert ("<: upper bound" in legend(made, [row], [table])) is cell.startswith("<")
+
+
+def test_a_mix_says_what_the_next_node_of_owned_chips_would_sustain():
+    """2 requests/s today; the sentence and its weight are those of a fleet of one class."""
+    kinds = [OWN]
+    for classes in (ONE, TWO):
+        made = answer(part(pool(), kind=OWN, chips=8), kinds=kinds, classes=classes)
+        made.__dict__.update(grown={"made-up-chip": 3.5}, served=[])
+        notes = {note.text: note.weight for note in page_notes.notes_of(made, [])}
+        text = "one more made-up-chip would raise this to 3.50 requests/s (+1.50)"
+        assert {told.lower().rstrip("."): weight for told, weight in notes.items()}[text] == 1
+
+
+def test_each_allocation_has_its_own_decision_and_the_last_its_confidence():
+    """The plans of owned chips and of rented ones have runners-up of their own."""
+    third = replace_id("third-chip")
+    owns = part(pool(plan(), plan(third)), requests=1.0, kind=OWN, chips=8)
+    rents = part(pool(plan(SECOND)), requests=1.0)
+    made = answer(owns, rents, kinds=[OWN])
+    made.__dict__.update(typed=Typed(), verdict=Verdict(made.decision))
+    made.verdict.__dict__["odds"] = SimpleNamespace(chance=0.75, confident=None)
+    owned_share, rented_share = made.details()["shares"]
+    assert owned_share["runner_up"]["hardware"] == "third-chip"
+    assert rented_share["runner_up"] is None
+    assert [share["limits_hold_percent"] for share in (owned_share, rented_share)] == [None, 75]
+    assert [share["owned_chips"] for share in (owned_share, rented_share)] == [8, None]
+    assert [share["chips_left"] for share in (owned_share, rented_share)] == [6, 0]
+    # A plan of one allocation has its decision outside.
+    alone = answer(part(pool(plan(), plan(third))))
+    alone.__dict__.update(typed=Typed(), verdict=Verdict(alone.decision))
+    (share,) = alone.details()["shares"]
+    assert "runner_up" not in share
+    assert alone.details()["runner_up"]["hardware"] == "third-chip"
+
+
+@every("rate,label", [(2.0, "$ per month"), (None, "$/Mtok, prompts and output")])
+def test_a_chart_without_a_rate_has_prices_per_token(rate, label):
+    service = replace(SERVICE, rate=rate)
+    made = answer(part(pool(plan(), plan(SECOND), service=service)), service=service)
+    chart = made.charts["plan"]()
+    (panel,) = chart.panels
+    assert panel.across.label == label
+    assert panel.upward.label == "ms between tokens, in traffic"
+    assert [series.name for series in panel.series] == ["2 x made-up-chip", "2 x second-chip"]
+
+
+WAITS = replace(SERVICE, share=0.99, tariff=API)
+"""Requests that arrive at random, next to an API."""
+
+
+def weighted(made):
+    return [
+        (note.weight, as_flags(note.text))
+        for note in page_notes.notes_of(made, rows_of(made, wide=False))
+    ]
+
+
+def check_notes(found, expected):
+    for (weight, text), (expected_weight, start) in zip(found, expected, strict=True):
+        assert (weight, text[: len(start)]) == (expected_weight, start)
+
+
+def test_notes_of_a_fleet_in_their_order(monkeypatch):
+    """$5,840 of eight owned chips and $5,256 of two rented: 0.004 x 2,628,000 s are $10,512 per request/s."""
+    monkeypatch.setattr(PlanAnswer, "owned_capacity", 3.0)
+    service = replace(WAITS, power=9e9)
+    owns = part(pool(plan(), service=service), requests=1.0, kind=OWN, chips=8)
+    rents = part(pool(plan(SECOND), plan(UNPRICED, cost=99.0), service=service), requests=1.0)
+    made = answer(owns, rents, kinds=[OWN], service=service)
+    made.__dict__["grown"] = {"made-up-chip": 3.5}
+    made.verdict.odds = SimpleNamespace(chance=0.75, confident=None, relaxed={})
+    made.verdict.turns = []
+    waits = "percentiles are upper bounds, because utilization is "
+    check_notes(
+        weighted(made),
+        [
+            (1, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $11,096; break-even: 1.06 requests/s (5,548 Mtok per month, "),
+            (1, "One more made-up-chip would raise this to 3.50 requests/s (+1.50)."),
+            (1, "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output); "),
+            (1, "No TTFT limit is set (--ttft): p99 TTFT is 500 ms."),
+            (1, "Idle: 6 of 8 made-up-chip."),
+            (1, "Power with host and site of second-chip is not stated, so 2.17 x 1000 W is assumed"),
+            (1, "Rented chips: 75% chance of meeting the latency limits."),
+            (1, "Rented chips: no plan has a 90% chance of meeting the limits (--confidence 90)."),
+            (2, "Rented chips: nothing changes the answer: no two chips with colocated prefill"),
+            (0, "TPOT includes prefill of other requests between two tokens; TTFT and TPOT are p99"),
+            (0, "Disaggregated prefill: "),
+            (0, "Quantization may reduce quality; --weights and --kv set the formats."),
+            (0, "Price per chip-hour: made-up-chip $3.60"),
+            (0, f"made-up-chip: {waits}"),
+            (0, "Best of 0 deployments: "),
+            (0, "Second-best chip: unpriced-chip, 9.90 times the cost: 2 chips."),
+            (0, "Price per chip-hour: second-chip $3.60"),
+            (0, f"second-chip: {waits}"),
+            (0, "Best of 0 deployments: "),
+            (0, "made-up-model publishes no heads"),
+        ],
+    )  # fmt: skip
+
+
+def test_notes_of_a_mix_in_their_order(served):
+    """Eight chips of a node, of which two serve, and two more: $21,024 + $5,256."""
+    node = pool(plan(node_chips=8, values={"chips": 8.0}), service=WAITS)
+    pools = [node, pool(plan(SECOND), service=WAITS)]
+    on_one_chip = [pool(plan(SECOND, values={"chips": 11.0}), classes=TWO)]
+    mix = part(*pools, one_each=[pool(), pool()], on_one_chip=on_one_chip)
+    made = answer(mix, classes=TWO, service=WAITS)
+    made.__dict__.update(grown={}, served=[served(ttft=0.75)])
+    waits = "percentiles are upper bounds, because utilization is "
+    check_notes(
+        weighted(made),
+        [
+            (1, "Pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms."),
+            (1, "With one chip type, second-chip: 11 chips, $28,908 per month, $2,628 (10%) more."),
+            (1, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $26,280; break-even: 2.50 requests/s"),
+            (1, "6 made-up-chip are idle, because nodes are rented whole."),
+            (1, "No replica meets the limits of all classes together."),
+            (1, f"Pool 1: {waits}"),
+            (1, f"Pool 2: {waits}"),
+            (0, "TPOT includes prefill of other requests between two tokens"),
+            (0, "Disaggregated prefill: "),
+            (0, "Quantization may reduce quality"),
+        ],
+    )  # fmt: skip
+    # Chips that are owned are idle for no price, and say so otherwise.
+    owned_node = part(node, kind=OWN, chips=8)
+    made = answer(owned_node, classes=TWO, service=WAITS, kinds=[OWN])
+    made.__dict__.update(grown={}, served=[], owned_capacity=3.0)
+    texts = [text for _, text in weighted(made)]
+    assert not any("are idle" in text for text in texts)
+    assert "Idle: 6 of 8 made-up-chip." in texts
+
+
+@every(
+    "has_plans,may_lead,is_narrowed",
+    [(False, False, False), (True, False, True), (True, True, False)],
+)
+def test_owned_chips_are_narrowed_where_they_serve_in_narrower_formats_alone(
+    has_plans, may_lead, is_narrowed, monkeypatch
+):
+    plans = [plan(weights=None if may_lead else "int4")] * has_plans
+    asked = replace(SERVICE, any_weights=False)
+    monkeypatch.setattr(OwnedChips, "filled", lambda *_: decision(*plans, service=asked))
+    search = SimpleNamespace(is_of_one_class=True)
+    assert replace(OWN, search=search).is_narrowed(asked) is is_narrowed
+    several = SimpleNamespace(is_of_one_class=False)
+    assert not replace(OWN, search=several).is_narrowed(asked)
+
+
+def cells_of(made, *, wide):
+    table, *_ = page_tables.tables_of(
+        made, rows_of(made, wide=wide), made.unrounded, Screen(300, wide=wide)
+    )
+    headings = [" ".join(lines).strip() for lines in table.headings]
+    return headings, [dict(zip(headings, row, strict=True)) for row in table.rows]
+
+
+def test_pools_are_told_apart_by_owner_and_model(monkeypatch):
+    """A column of owners where some chips are owned, and of models where there are several."""
+    monkeypatch.setattr(page_tables, "class_table", lambda *_, **__: "classes")
+    owns = part(pool(), kind=OWN, chips=8)
+    rents = part(pool(plan(SECOND)))
+    for kinds, models, has_owners, has_models in (
+        ([OWN], ["m"], True, False), ([], ["m", "n"], False, True), ([], ["m"], False, False)
+    ):  # fmt: skip
+        parts = (owns, rents) if kinds else (rents, rents)
+        made = answer(*parts, kinds=kinds, classes=TWO)
+        made.__dict__.update(models=models, typed=Typed(), served=[])
+        headings, rows = cells_of(made, wide=False)
+        assert ("model" in headings) is has_models
+        owners = [row[name] for row in rows for name in row if row[name] in ("owned", "rented")]
+        assert owners == (["owned", "rented"] if has_owners else [])
+        assert [row["pool"] for row in rows] == ["1", "2"]
+        assert [row["chip"] for row in rows] == [
+            "made-up-chip" if kinds else "second-chip",
+            "second-chip",
+        ]
+        tables = page_tables.tables_of(made, rows_of(made, wide=False), made.unrounded, Screen(300))
+        assert tables[1:] == ["classes"]

@@ -230,13 +230,37 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     found = decision(best, second)
     said = notes.times_the_cost(found, second)
     assert said == "1.50 times the cost" + " (may be cheaper)" * is_tied
-    in_headline = "; within the 80% ranges, second-chip ($5,256) may be cheaper" * is_tied
+    in_headline = "; second-chip ($5,256) may be cheaper, within the 80% ranges" * is_tied
     assert notes.level_runner_up(found) == in_headline
     assert notes.level_runner_up(decision(best)) == ""
+    # The same words on a screen of a fleet, whose runner-up is told by its chips.
+    of_fleet = decision(best, second, service=replace(SERVICE, is_fleet=True))
+    in_headline = "; within the 80% ranges, 2 second-chip may sustain more" * is_tied
+    assert notes.level_runner_up(of_fleet) == in_headline
     (next_chip,) = [
         note for note in notes.decision_notes(found, [best], [best]) if "Second-best" in note.text
     ]
     assert next_chip.weight == (0 if is_tied else Weight.NEXT_CHIP)
+
+
+def test_prices_of_other_chips_are_a_hint_of_the_rows_that_are_shown():
+    """The note of all prices has those of every plan that is listed, and is no hint."""
+    best, second, third = plan(), plan(SECOND), plan(made_up.clocked(id="third-chip"))
+    listed, shown = [best, second, third], [best, second]
+    prices = [
+        note
+        for note in notes.decision_notes(decision(*listed), listed, shown)
+        if note.text.startswith("Price per chip-hour") or note.text.startswith("price per chip")
+    ]
+    chips = [
+        [chip for chip in ("made-up-chip", "second-chip", "third-chip") if chip in note.text]
+        for note in prices
+    ]
+    assert chips == [["second-chip"], ["made-up-chip", "second-chip", "third-chip"]]
+    assert [(note.weight, note.is_hint) for note in prices] == [
+        (Weight.OTHER_PRICES, True),
+        (0, False),
+    ]
 
 
 def test_prices_of_other_chips_leave_out_those_of_the_first_plan():
@@ -365,7 +389,7 @@ def test_percentiles_in_words():
         "x, p99 with Poisson arrivals: TTFT 4,000 ms, TPOT 25.0 ms, end-to-end latency 4.00 s"
     )
     assert as_flags(in_words(loaded(is_known=False), "x")) == (
-        "x: percentiles are upper estimates, because utilization is 90.0%, above 85% and 1.23% of the "
+        "x: percentiles are upper bounds, because utilization is 90.0%, above 85% and 1.23% of the "
         "requests queue for a slot, above 0.5%; --load 0.8 or less avoids that"
     )
 
@@ -591,7 +615,7 @@ def test_one_chip_sustains_and_several_sustain(kinds, verb):
 def test_what_owning_chips_costs(chips, tokens, cost):
     said = page_notes.owning(plan(), chips, tokens)
     assert said.startswith(cost)
-    assert said.removeprefix(cost) == "price basis: on-demand unless noted"
+    assert said.removeprefix(cost) == "basis: on-demand unless noted"
 
 
 @every(
@@ -774,29 +798,28 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
         (SimpleNamespace(chance=0.9, confident=None), ""),
         (
             SimpleNamespace(chance=0.899, confident=None, relaxed={}),
-            "no plan has a 90% chance, because made-up-chip barely "
-            "meets the limits (--confidence 90)",
+            "no plan has a 90% chance of meeting the limits (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.5, confident=plan(SECOND)),
-            "a 90% chance would need 2 chips, $5,256 per month with second-chip (--confidence 90)",
+            "a 90% chance of meeting the limits needs 2 chips, $5,256 per month with second-chip "
+            "(--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(SECOND, cost=40.0), relaxed={}),
-            "a 90% chance would cost 4 times as much with second-chip, "
-            "because made-up-chip barely meets the limits (--confidence 90)",
+            "a 90% chance of meeting the limits costs 4 times as much with second-chip "
+            "(--confidence 90)",
         ),
         (
             SimpleNamespace(
                 chance=0.7, confident=plan(cost=290.0), relaxed={"ttft": 1.5, "tpot": 0.02781}
             ),
-            "a 90% chance would cost 29 times as much, because "
-            "made-up-chip barely meets the limits; with --ttft 1.5s or --tpot 27.9ms it would cost at "
-            "most 3 times as much (--confidence 90)",
+            "a 90% chance of meeting the limits costs 29 times as much; with --ttft 1.5s or --tpot "
+            "27.9ms, at most 3 times the cost (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(cost=29.9)),
-            "a 90% chance would need 2 chips, $5,256 per month (--confidence 90)",
+            "a 90% chance of meeting the limits needs 2 chips, $5,256 per month (--confidence 90)",
         ),
     ],
 )
@@ -834,13 +857,13 @@ def test_regret_above_a_hundredth_of_the_bill_is_on_the_first_screen(expected, w
 def test_a_measurement_that_pays_for_itself(left, usd, pays):
     """Of a regret of $1,234, of which $834 go, or $400 remain."""
     layout = plan(SECOND, layout=Layout(tp=2), batch=10.0)
-    measured = Measurement(layout, 15, usd + 234.0, 1.25, left)
+    measured = Measurement(layout, 2, 15, usd + 234.0, 1.25, left)
     first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
     benchmark = (
-        f"a 15-minute benchmark on 2 rented second-chip (${usd + 234.0:,.2f}) may change the "
-        "choice; on average it saves about "
+        f"A 15-minute benchmark on 2 rented second-chip (${usd + 234.0:,.2f}) may show that "
+        "another plan is cheaper; on average it saves about "
     )
-    said = f"The cheapest plan is uncertain: {benchmark}$830 per month."
+    said = f"{benchmark}$830 per month."
     if not pays:
         said = f"{OVERSPEND} $1,200 per month on average, and no benchmark pays for itself."
     assert first.text == said
@@ -859,7 +882,7 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
 @every("kind,server", [("gpu", "the server that --on second-chip"), ("wafer", "its server")])
 def test_which_server_a_measurement_starts(kind, server):
     chip = made_up.clocked(id="second-chip", kind=kind)
-    measured = Measurement(plan(chip), 15, 1.0, 1.25, 400.0)
+    measured = Measurement(plan(chip), 1, 15, 1.0, 1.25, 400.0)
     *_, how = answer_regret.regret_notes(regretted((1234.0,), measured))
     assert as_flags(how.text).startswith(f"To measure second-chip: start {server}")
 

@@ -118,7 +118,7 @@ def test_each_chip_shown_has_its_price_its_date_and_its_confidence(page):
 def test_chips_without_a_price_stand_in_no_list_of_prices(page):
     asked = ("llama-3.1-8b", "--objective", "chips", "--on")
     assert "price per chip-hour" not in page(*asked, "h20")
-    listed = page(*asked, "h20,h100-sxm").partition("- on-demand price per chip-hour")[2]
+    listed = page(*asked, "h20,h100-sxm").partition("- On-demand price per chip-hour")[2]
     assert listed.split(" - ")[0].endswith(
         ": h100-sxm $2.95 (Nebius eu-north1, 2026, medium confidence)."
     )

@@ -24,6 +24,7 @@ def plan_of(chip, cost=1.0, *, low=50.0, apart=False, own=None, run=8.0, slownes
         prefill_scenario=object() if apart else None,
         slowness=slowness,
         layout=SimpleNamespace(chips=4),
+        node_chips=1,
         scenario=SimpleNamespace(
             hardware=SimpleNamespace(id=chip),
             work=SimpleNamespace(weight_bytes=gb * 1e9),

@@ -10,7 +10,7 @@ import pytest
 from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
-from fastcalc.features.plan import class_groups, demand, page_notes
+from fastcalc.features.plan import class_groups, demand, page_notes, score
 from fastcalc.features.plan.answer import _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.answer_regret import _digits, _measurement, _rough, _texts
 from fastcalc.features.plan.candidates import BATCHES, candidates
@@ -479,7 +479,7 @@ def test_uncertain_dollars_have_two_digits(usd, rough):
 def test_what_a_measurement_removes_of_a_regret(usd, removed, monkeypatch):
     """From 100 to 40 USD per month for 4 USD."""
     monkeypatch.setattr("fastcalc.features.plan.answer_regret.bench_command", lambda *_: "bench")
-    measured = SimpleNamespace(plan=plan(), minutes=15, usd=usd, error=1.1, regret=40.0)
+    measured = SimpleNamespace(plan=plan(), chips=1, minutes=15, usd=usd, error=1.1, regret=40.0)
     record = _measurement(measured, 100.0, "m")
     assert (record["removed_per_usd"], record["chips"], record["batch"]) == (removed, 1, 10)
 
@@ -732,3 +732,28 @@ def test_a_shared_pool_is_searched_on_chips_where_it_may_cost_less(limits, may_s
     assert sorted(len(grouping) for grouping in found) == [1] * len(shared) + [2]
     assert groups.served == set(kinds)
     assert groups.chips_of_all(20.0) == ["made-up-chip"]
+
+
+@every(
+    "ttft,waits,pool_waits,compared",
+    [
+        # In time, at the limit up to rounding, and late.
+        (0.6, 0.3, None, 0.9),
+        (0.7, 0.3 + 1e-13, None, 1.0),
+        (0.8, 0.3, None, 1.1),
+        # Late with a pool for prompts: 0.4 s without its wait, and twice the longer of both waits.
+        (0.8, 0.3, 0.4, 1.2),
+        (0.8, 0.5, 0.4, 1.4),
+        (0.6, 0.3, 0.4, 0.9),
+    ],
+)
+def test_a_first_token_is_late_by_what_the_longer_of_two_queues_needs(
+    ttft, waits, pool_waits, compared
+):
+    """A limit of a second; half of it is left for each queue."""
+    uniform = ClassFirstTokens(np.empty((0, 1)), np.empty(0), np.empty(0))
+    pools = None if pool_waits is None else SimpleNamespace(waits=np.array([pool_waits]))
+    (found,) = score._held_against_limit(
+        Service(1000.0, 500.0, ttft=1.0), uniform, np.array([ttft]), np.array([waits]), pools
+    )
+    assert found == (compared if compared == 1.0 else pytest.approx(compared))

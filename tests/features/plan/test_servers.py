@@ -18,6 +18,8 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
+from fastcalc.features.plan.deployments_asked import typed_of
+from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers import script
 from fastcalc.features.plan.servers.programs import PROGRAMS
 from fastcalc.features.plan.servers.script import lines_of
@@ -509,6 +511,33 @@ def test_servers_that_are_started_one_by_one(layout, count, said):
         lines = script_lines(patch, "vllm", server=made_server(layout=layout), replicas=count)
     assert lines[1] == said
     assert lines[-1] == "start"
+
+
+def test_a_loop_over_servers_lists_their_chips_where_a_variable_does_and_on_one_host():
+    """Two chips each, from the next free one on; of a server over two hosts a loop lists none."""
+    one, two = made_server(), made_server(layout=Layout(tp=8, pp=2))
+    listed = "export CUDA_VISIBLE_DEVICES=$(seq -s , $chip $((chip + 1)))"
+    for server, devices, has_list in (
+        (one, "CUDA_VISIBLE_DEVICES", True), (one, None, False), (two, "CUDA_VISIBLE_DEVICES", False)
+    ):  # fmt: skip
+        lines = [*script._on_one_host(vllm, server, "SERVERS:-2", devices)]
+        assert lines[0] == "for i in $(seq ${SERVERS:-2}); do"
+        assert ("export" in lines[1]) is has_list
+        assert not has_list or lines[1] == listed
+        assert lines[-2:] == [f"chip=$((chip + {server.layout.chips})) port=$((port + 1))", "done"]
+    (alone,) = [
+        line for line in script._on_one_host(vllm, made_server(layout=Layout()), "S:-1", "X")
+        if line.startswith("export")
+    ]  # fmt: skip
+    assert alone == "export X=$chip"
+
+
+@every("program,engine", [("vllm", "vllm"), ("trtllm", "tensorrt-llm"), (None, None)])
+def test_commands_name_the_engine_whose_servers_are_started(program, engine):
+    typed = typed_of(FindPlans(model="llama-3.1-8b", on="h100-sxm", emit=program))
+    assert [name for name in typed.names.items() if name[0] in ("vllm", "tensorrt-llm")] == [
+        (engine, engine)
+    ] * bool(engine)
 
 
 @every(

@@ -24,8 +24,8 @@ def test_a_chip_of_a_node_that_would_do(fastcalc):
     assert best["chips_total"] == 1
     assert best["usd_per_month"] == pytest.approx(2.95 * MONTH, rel=1e-3)
     said = words(fastcalc(*asked))
-    assert "If h100-sxm is rented singly (--by chip), 1 chip, $2,154 per month, is enough." in said
-    assert "rented singly" not in words(fastcalc(*asked, "--by", "chip"))
+    assert "Rented by the chip (--by chip), h100-sxm needs 1 chip, $2,154 per month." in said
+    assert "Rented by the chip" not in words(fastcalc(*asked, "--by", "chip"))
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_a_chip_of_a_node_that_would_do(fastcalc):
 )
 def test_nothing_is_said_where_a_node_is_needed(model, flags, fastcalc):
     said = fastcalc(model, *(() if "--on" in flags else ("--on", "h100-sxm")), *flags, "--notes")
-    assert "rented singly" not in words(said)
+    assert "Rented by the chip" not in words(said)

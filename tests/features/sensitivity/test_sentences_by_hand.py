@@ -42,8 +42,8 @@ def test_the_two_largest_levers_of_chip_and_engine_are_named():
         row("c", elasticity=0.3),
     ]  # fmt: skip
     first, second = batch(*rows).buys()
-    assert first == "The top chip or engine parameter is a (now 1 u): 1% more adds 0.50% to speed."
-    assert second == "Next is b (now 1 u): 1% less adds 0.050% to speed."
+    assert first == "Of chip and engine, speed depends most on a (now 1 u): 1% more adds 0.50%."
+    assert second == "Next is b (now 1 u): 1% less adds 0.050%."
     # 0.049% are not worth a sentence, and what fits nowhere has no effect.
     assert batch(row("a", elasticity=0.049), row("b", elasticity=nan)).buys() == []
 
@@ -124,7 +124,7 @@ def test_without_a_target_the_largest_lever_stands_in_the_headline():
     assert (
         batch(row("a"))
         .headline()
-        .startswith("Today. The top chip or engine parameter is a (now 1 u)")
+        .startswith("Today. Of chip and engine, speed depends most on a (now 1 u)")
     )
     assert batch(row("a", elasticity=0.0)).headline() == "Today."
 

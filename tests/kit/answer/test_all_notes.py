@@ -14,7 +14,7 @@ NOTES = [
     (("frontier", *H100), [], [PRICES, "Tried: common layouts of one replica on up to --max-chips chips"]),
     thorough(
         ("sensitivity", *H100),
-        ["Raising these can only improve TTFT: cores"],
+        ["Only TTFT still improves with cores"],
         [PRICES, "Without effect here: ", "Host time per sequence and step (parameters.sequence_overhead): "],
     ),
     (
@@ -24,9 +24,9 @@ NOTES = [
     ),
     (
         ("infer", "--points", "65536"),
-        ["Other hardware means more chips in the fast tier", "The simulated services only decode"],
+        ["Other hardware: more chips in the fast tier", "The random services only decode"],
         ["Ranges searched: active parameters", "services are sampled with seed", "Step time: the longer of memory reads",
-         "Ranges that reach the limit of the search", "A simulated service matches both tiers if"],
+         "Ranges that reach the limit of the search", "A random service matches both tiers if"],
     ),
     (("fit", *H100), ["h100-sxm: vllm should print at start-up"], ["h100-sxm: vllm fills 92% of 85 GB and reserves"]),
 ]  # fmt: skip

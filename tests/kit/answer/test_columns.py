@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+from itertools import groupby
 
 import pytest
 
@@ -181,3 +182,35 @@ def test_json_keeps_to_the_schema_and_csv_to_its_order(command, fastcalc):
 )
 def test_the_limit_of_a_batch_that_does_not_fit_is_the_chips_that_hold_it(record, cell):
     assert record_tables.row(pick("limiter"), record) == {"limiter": cell}
+
+
+LEAVING = {
+    "compare.answer.OUTCOME_COLUMNS": "joules_per_token | served_tokens_per_s_total | tpot_in_traffic_ms | tpot_ms usd_per_mtok_input | ttft_ms | tokens_per_s_total | usd_per_mtok_output | usd_per_mtok_total | limiter",
+    "compare.answer._FIRST_COLUMNS": "lives | ttft_ms | tokens_per_s_total | usd_per_mtok_output | limiter",
+    "fastmode.records.TABLE": "tokens_per_s_per_user_bound usd_per_mtok_output | tokens_per_s_per_user_low",
+    "sensitivity.answer.TABLE": "max_batch_change | usd_per_mtok_output_change | ttft_ms_change",
+    "infer.answer._TABLE": "share_of_box | markup_low | active_low | batch_low",
+    "fit.answer._SHOWN": "chips_by_capacity | chips_by_whole_layers | memory_used_fraction",
+    "frontier.answer._COLUMNS": "tokens_per_s_per_user_bound | usd_per_mtok_total | tokens_per_s_per_user_low layout",
+    "caches.answer.SHOWN": "mean_ttft_ms | prefix_loaded | computed_prompt_tokens | cache_tokens | requests_limited_by",
+    "plan.page_tables._COLUMNS": "service_output_tokens_per_s | bound | utilization | kv_format | speculation_tokens_per_pass batch | weight_format requests_in_flight | prompts service_g_co2_per_mtok | service_tpot_ms_low",
+    "plan.class_table.CLASS_COLUMNS": "request_p99_s | prompt output",
+}  # fmt: skip
+"""Columns that leave a narrow table, the least needed first; those between two bars leave by position."""
+
+
+@pytest.mark.parametrize("table", LEAVING)
+def test_the_least_needed_columns_leave_a_narrow_table_first(table):
+    """What a screen is about stays in any case: names, chips, the number that decides."""
+    module, _, name = table.rpartition(".")
+    columns = getattr(importlib.import_module(f"fastcalc.features.{module}"), name)
+    groups = groupby(
+        sorted(
+            (column for column in columns if column.drop_priority), key=lambda c: -c.drop_priority
+        ),
+        key=lambda column: column.drop_priority,
+    )
+    assert (
+        " | ".join(" ".join(column.key for column in group) for _, group in groups)
+        == LEAVING[table]
+    )

@@ -285,6 +285,14 @@ def test_formats_of_checkpoints_by_name(name, weights, cache, note):
         assert as_flags(first).endswith("; --weights sets another format")
 
 
+# 20.9B parameters: 19.1B in experts at 4.25 bits, the others at 16 or 8.5 bits.
+@every("tag,gigabytes", [("BF16", 10.2 + 3.6), ("Q8_0", 10.2 + 1.9), ("MXFP4", 10.2 + 1.9)])
+def test_a_file_of_mxfp4_experts_has_its_other_weights_in_the_format_of_its_name(tag, gigabytes):
+    asked = Compare(models=[f"ggml-org/gpt-oss-20b-GGUF:{tag}"], on="rtx-4090", engine="llama-cpp")
+    found, *_ = loading.scenarios(asked, [])
+    assert found.work.weight_bytes / 1e9 == pytest.approx(gigabytes, rel=0.01)
+
+
 @every(
     "name,gigabytes",
     [

@@ -1,8 +1,10 @@
 """What a request sets, stated once: in headings, among assumptions, and in commands."""
 
+from inspect import Parameter
+
 import pytest
 
-from fastcalc.features import request_of
+from fastcalc.features import COMMANDS, request_of
 from fastcalc.features.compare.request import Compare
 from fastcalc.features.frontier.request import Frontier
 from fastcalc.features.plan.request import FindPlans
@@ -108,3 +110,46 @@ def test_what_is_only_shown_is_no_setting():
     shown = ONLY_SHOWN - {"emit", "explain", "entries", "with_"}  # of some commands they are
     for command in ASKED:
         assert not shown & premises(request_of(command)).keys(), command
+
+
+CHIPS = "h100-sxm,gb200,wse-3"
+SHARED = {
+    "prompt": 1000, "output": 1000, "prefix_hit": 0.0, "utilization": 1.0, "price_basis": "cloud",
+    "place_for": "served", "max_chips": 72,
+}  # fmt: skip
+"""What commands assume of a number that nobody gives: a thousand tokens each way, nothing cached, on-demand prices."""
+OWN = {
+    "compare": {"batch": "1,8,32,128", "on": CHIPS},
+    "report": {"batch": "1,8,32,128", "on": CHIPS},
+    "measure": {"batch": "1,8,32,128", "on": "", "runs": 2, "minutes": 15.0},
+    "fit": {"batch": "1", "on": CHIPS},
+    "sensitivity": {"batch": "1", "on": "h100-sxm"},
+    "caches": {"batch": "32", "on": "h100-sxm"},
+    "sweep": {"batch": "1..256x2", "prompt": "1000", "output": "1000", "on": CHIPS},
+    "plot": {"batch": "1..512x2", "on": CHIPS, "style": "light", "dpi": 150.0},
+    "frontier": {"on": CHIPS, "place_for": "decode"},
+    "fastmode": {"on": "h100-sxm", "place_for": "decode", "smaller": "family", "cost": 6.0},
+    "infer": {
+        "on": "h100-sxm,h200-sxm,b200,gb200", "speeds": "65,170", "prices": "25,150",
+        "tolerance": 0.15, "points": 2**20,
+    },
+    "plan": {"on": "all", "by": "node", "objective": "usd", "top": 5},
+    "decide": {
+        "steps": 1, "accuracy": 1.0, "tokens": 1000, "cached": 0.0, "tool_seconds": 0.0,
+        "retries": 0, "best_of": 1, "judge": "oracle", "round_trip_ms": 0.0, "check_seconds": 0.0,
+        "sessions": 1, "come_back": 0.0, "hours": 160.0,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_nobody_gives_is_usual_or_nothing(command):
+    """A flag without a value is off; any other says nothing, or what the tables above have."""
+    usual, own = SHARED | OWN.get(command, {}), {*OWN.get(command, {})}
+    for name, field in declared(request_of(command)).items():
+        if field.setting.metavar is None:
+            assert field.default is False, name
+        elif field.default not in (None, Parameter.empty):
+            assert (name, field.default) == (name, usual[name])
+            own.discard(name)
+    assert not own

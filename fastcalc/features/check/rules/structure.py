@@ -22,7 +22,8 @@ def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
     stem = file.stem
     if isinstance(entry_id, str) and entry_id != stem and not file.is_fifo():  # a pipe has no name
         message = (
-            f"id '{entry_id}' differs from the file name '{stem}': names are looked up by file"
+            f"id '{entry_id}' differs from the file name '{stem}', by which entries are found: "
+            "change one of them"
         )
         yield ("id",), message
 
