@@ -87,8 +87,8 @@ error {aside_median:.2f}x, 90% within {aside_most:.2f}x, {aside_share:.0f}% in r
 error {median:.2f}x, 90% within {most:.2f}x, {share:.0f}% in range. {unseen:,} are predicted by fits
 without their publisher. The other {seen} are from SRAM machines, whose engines are fitted on them.
 
-The table shows sources never used for fitting, by the number of fitted publishers that measured the
-same phase on the same chip and engine:
+The table shows sources never used for fitting, by the number of publishers in the fit that measured
+the same phase on the same chip and engine:
 
 {novelty}
 
@@ -112,8 +112,9 @@ also fitted to them, so expect larger errors on other SRAM machines.
 - {host} further measurements with weights offloaded to host memory have a median error of
 {host_median:.2f}x.
 
-Cross-validation results for classes with at least {few} measurements follow. *Decode* is speed per
-user, *served* is the throughput of a loaded server, and MoE stands for mixture-of-experts models.
+The next table shows cross-validation errors for classes with at least {few} measurements. *Decode*
+is speed per user, *served* is the throughput of a loaded server, and MoE stands for
+mixture-of-experts models.
 
 {by_class}
 
@@ -125,10 +126,10 @@ BLIND = (637, 34, 1.20, 1.97, 70)
 of November 2026, which an earlier version predicted once."""
 WEAK_PLACES = """## Where it is weak
 
-A chip marked `*` and every model in the table by model has a median error above {weak}x, or fewer
-than three measurements. This applies to {of} rows, {few} of them with a single source. Known causes
-are MoE models in the first months of a chip or an architecture, software a year older or newer than
-the engine's data, and undisclosed speculation. Blind tests are [listed
+Chips marked `*`, and all models in the table by model, have a median error above {weak}x or fewer
+than three measurements. These are {of} rows, {few} of them with a single source. Known causes are
+MoE models in the first months of a chip or an architecture, software a year older or newer than the
+engine's data, and undisclosed speculation. Blind tests are [listed
 separately](evidence.md#scores-of-unseen-sources).
 """
 
@@ -541,8 +542,9 @@ def _weak_models(models: Sequence[Any]) -> str:
     """The models that are weak in a table, the others in a sentence."""
     others = [one["median_factor"] for one in models if not _is_weak(one)]
     text = (
-        f"The table lists the {len(models) - len(others)} weak models. The median errors of the "
-        f"other {len(others)} measured models are {min(others):.2f}x to {max(others):.2f}x "
+        f"The table lists the {len(models) - len(others)} models with the least accurate "
+        f"predictions or the fewest measurements. The median errors of the other {len(others)} "
+        f"measured models are {min(others):.2f}x to {max(others):.2f}x "
         "(`fastcalc validate --format json`)."
     )
     return f"## By model\n\n{wrapped(text)}\n" + _groups("model", filter(_is_weak, models))
