@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from fastcalc.core.scenario import Scenario
+from fastcalc.features.plan import api_bill
 from fastcalc.features.plan import notes as plan_notes
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation, Fleet
@@ -68,7 +69,7 @@ def _remarks(planned: PlannedFleet) -> str:
     remarks += _idle_for_power(fleet)
     remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
     if fleet.service.rate is not None or planned.is_of_fleet:
-        remarks += plan_notes.cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
+        remarks += api_bill.cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
     return remarks + (_expected(planned) if planned.is_of_one_class else "")
 
 

@@ -11,9 +11,8 @@ from fastcalc.core.own_formats import own_formats
 from fastcalc.core.ratios import cost_range, independent_ratio, is_level
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.decision import Decision, Plan
-from fastcalc.features.plan.random_load import in_words, most_requests, random_load
+from fastcalc.features.plan.random_load import in_words, random_load
 from fastcalc.features.plan.ranked_plan import (
-    SECONDS_PER_MONTH,
     RankedPlan,
     low_confidence,
     tpot_range,
@@ -22,7 +21,7 @@ from fastcalc.features.plan.ranked_plan import (
 from fastcalc.features.plan.refusal import FIELDS, MOST_NAMED, unknown_chips, why_lost
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.features.plan.tipping_points import runner_up_prices
-from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
+from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.kit.answer.numbers_as_text import (
     dollars,
     number,
@@ -100,58 +99,6 @@ def decision_notes(
     yield from weighted(0, by_the_chip(listed, service))
     yield from weighted(0, _others(decision))
     yield from _unpriced(decision)
-
-
-def against_api(chosen: Plan, service: Service) -> Iterator[str]:
-    """Yield what an API charges for the throughput of a plan, if one is compared."""
-    throughput = most_requests(chosen, service)
-    yield from api_notes(service, service.rate or throughput, throughput, chosen.usd_per_month)
-
-
-def api_notes(
-    service: Service, requests: float, capacity: float, usd: float | None
-) -> Iterator[str]:
-    """Yield what the API charges for some requests, and the load above which chips are cheaper.
-
-    requests, capacity : load and highest throughput of the chips [1/s]
-    usd : cost of the chips per month, or None if unknown
-    """
-    charged = service.api_request_usd
-    if charged is None or usd is None or service.tariff.api is None:
-        return
-    bill = charged * requests * SECONDS_PER_MONTH
-    prices = "/".join(f"{price:g}" for price in service.tariff.api)
-    note = (
-        f"API at ${prices} per million tokens: ${dollars(bill)} per month for {number(requests)} "
-        f"requests/s; these chips: ${dollars(usd)}"
-    )
-    if usd > 0.0:
-        rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
-        note += (
-            f"; break-even: {_crossing(service, rate, capacity)}, or chips {number(bill / usd)} "
-            "times as dear or as slow"
-        )
-    yield note
-
-
-def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
-    """State that an API is cheaper than the chips. Empty if it is not.
-
-    requests, usd : load [1/s], and cost per month, or None if unknown
-    """
-    bill = (service.api_request_usd or 0.0) * requests * SECONDS_PER_MONTH
-    if service.tariff.api is None or usd is None or bill >= usd:
-        return ""
-    return f"; the API charges less, ${dollars(bill)} per month"
-
-
-def _crossing(service: Service, rate: float, capacity: float) -> str:
-    """Describe the break-even load: requests, tokens and utilization of the chips."""
-    tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
-    crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok per month"
-    if rate > capacity:
-        return f"{crossing}, more than their throughput of {number(capacity)})"
-    return f"{crossing}, {number(rate / capacity * 100.0)}% of their throughput)"
 
 
 def idle(chosen: Plan) -> Iterator[str]:

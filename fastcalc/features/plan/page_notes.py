@@ -8,6 +8,7 @@ from math import inf
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.outcome import each_warning
 from fastcalc.core.own_formats import own_formats
+from fastcalc.features.plan import api_bill
 from fastcalc.features.plan import notes as plan_notes
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation, Fleet
@@ -245,7 +246,7 @@ def _notes_of_ranked(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator
     yield from weighted(0, _own_formats_notes(planned))
     plans = [row.plan for row in rows]
     shown = [row.plan for row in rows if row.is_shown]
-    yield from weighted(Weight.API, plan_notes.against_api(decision.plans[0], decision.service))
+    yield from weighted(Weight.API, api_bill.against_api(decision.plans[0], decision.service))
     yield from plan_notes.decision_notes(decision, plans, shown)
     yield from weighted(Weight.TIPPING_POINT, tipping_point_notes(planned.verdict))
     yield from regret_notes(planned.verdict)
@@ -322,7 +323,7 @@ def _against_api(planned: PlannedFleet) -> Iterator[str]:
         return
     rented = (allocation for allocation in fleet.allocations if not allocation.is_owned)
     capacity = planned.owned_capacity + sum(allocation.most_requests for allocation in rented)
-    yield from plan_notes.api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
+    yield from api_bill.api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
 
 
 def _busy(planned: PlannedFleet) -> Iterator[str]:

@@ -19,6 +19,12 @@ SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600.0
 _BATCHES = 24  # up to the full one; between two of them requests are taken as straight
 
 
+def api_usd_per_month(service: Service, requests: float) -> float | None:
+    """Compute the API charge for a request rate. None if no API is compared. [USD]"""
+    charged = service.api_request_usd
+    return None if charged is None else charged * requests * SECONDS_PER_MONTH
+
+
 @dataclass(frozen=True)
 class RankedPlan:
     """A plan, its rank, and the command that prints one replica of it."""
@@ -96,8 +102,7 @@ class RankedPlan:
     @property
     def api_usd_per_month(self) -> float | None:
         """The API charge for the requests of a month of 730 hours. [USD]"""
-        charged = self.service.api_request_usd
-        return None if charged is None else charged * self.requests * SECONDS_PER_MONTH
+        return api_usd_per_month(self.service, self.requests)
 
     @property
     def api_break_even(self) -> float | None:

@@ -21,7 +21,8 @@ from fastcalc.features.plan import answer, answer_regret, notes, page_notes, ref
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer_regret import tipping_point_notes
 from fastcalc.features.plan.decision import Decision, Plan
-from fastcalc.features.plan.notes import Weight, api_notes, cheaper_api
+from fastcalc.features.plan.api_bill import against_api, api_notes, cheaper_api
+from fastcalc.features.plan.notes import Weight
 from fastcalc.features.plan.random_load import in_words
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.regret import Measurement, Regret
@@ -144,7 +145,7 @@ def test_an_api_that_charges_less_is_a_remark_of_the_headline():
 @every("rate,requests", [(2.0, "2.00"), (None, "10.0")])
 def test_an_api_serves_the_rate_or_else_the_throughput_of_the_plan(rate, requests):
     service = replace(SERVICE, tariff=API, rate=rate)
-    assert f" per month for {requests} requests/s" in told(notes.against_api(plan(), service))
+    assert f" per month for {requests} requests/s" in told(against_api(plan(), service))
 
 
 # Nodes.
