@@ -20,8 +20,8 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.plan import answer, answer_regret, notes, page_notes, refusal
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer_regret import tipping_point_notes
-from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.api_bill import against_api, api_notes, cheaper_api
+from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.notes import Weight
 from fastcalc.features.plan.random_load import in_words
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
@@ -236,7 +236,7 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     assert notes.level_runner_up(decision(best)) == ""
     # The same words on a screen of a fleet, whose runner-up is told by its chips.
     of_fleet = decision(best, second, service=replace(SERVICE, is_fleet=True))
-    in_headline = "; within the 80% ranges, 2 second-chip may sustain more" * is_tied
+    in_headline = "; 2 second-chip may sustain more, within the 80% ranges" * is_tied
     assert notes.level_runner_up(of_fleet) == in_headline
     (next_chip,) = [
         note for note in notes.decision_notes(found, [best], [best]) if "Second-best" in note.text
