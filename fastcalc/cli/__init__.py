@@ -1,4 +1,4 @@
-"""Command line: parse, load, evaluate, report."""
+"""The command line: parse, load, evaluate, report."""
 
 import gc
 import os
@@ -18,14 +18,14 @@ _FAULT = "a fault of fastcalc, not of the request; please report it"
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 the answer is no, 2 the request is wrong."""
-    # A command runs for a quarter of a second, so that garbage collection does not pay.
+    """Run the command line and exit: 0 for success, 1 if the answer is no, 2 for a bad request."""
+    # A command runs for a quarter of a second, too short for garbage collection to pay off.
     gc.disable()
-    # Otherwise pydantic reads the metadata of every installed package to look for plugins.
+    # Otherwise pydantic would read the metadata of every installed package to find plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
-    # numpy would start a thread per core; no matrix product here is large enough for two.
+    # numpy would start a thread per core, but no matrix product here is large enough for two.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # An invalid number is never printed: it is reported as a fault of the program.
+    # An invalid number is never printed but reported as a bug in the program.
     warnings.simplefilter("error", RuntimeWarning)
     inputs.forget()
     progress.begin(" ".join(["fastcalc", *sys.argv[1:2]]))
@@ -36,7 +36,7 @@ def main() -> None:
     except (RuntimeWarning, ArithmeticError) as error:
         code = _refuse(f"{_FAULT}: {error}")
     except SystemExit as ended:  # raised by typer after a completion, and by signals
-        # typer exits with 1 if the reader of its help has closed the pipe.
+        # typer exits with 1 if whoever reads the help has closed the pipe.
         has_gone = isinstance(ended.__context__, BrokenPipeError)
         code = ended.code if isinstance(ended.code, int) and not has_gone else EXIT_OK
     except KeyboardInterrupt:
@@ -88,7 +88,7 @@ def _usage_error() -> type[Exception]:
 
     if hasattr(typer, "TyperException"):  # since 0.27.3
         return typer.TyperException
-    # Earlier versions use click's class, which typer 0.26 vendors in its own module.
+    # Earlier versions use click's class, which typer 0.26 vendors in a module of its own.
     click = import_module(typer.BadParameter.__module__)
     return cast(type[Exception], click.ClickException)
 
@@ -103,7 +103,7 @@ def _leave(code: int) -> None:
         if code == EXIT_OK and not isinstance(error, BrokenPipeError):
             code = _refuse(_why(error))
         output.discard(1)
-    # Otherwise the interpreter collects garbage in all loaded modules at exit.
+    # Otherwise the interpreter would garbage-collect all loaded modules at exit.
     gc.freeze()
     sys.exit(code)
 
@@ -114,7 +114,7 @@ def _refuse(*sentences: str) -> int:
 
 
 def _why(error: OSError) -> str:
-    """Describe the file that cannot be used: the one in the error, or else standard output."""
+    """Return the file that cannot be used: the one in the error, or else standard output."""
     if error.filename is None:
         return f"standard output cannot be written: {output.reason(error)}"
     return f"{os.fsdecode(error.filename)[:200]}: {output.reason(error)}"

@@ -1,4 +1,4 @@
-"""The program, with one command per request."""
+"""The typer program, with a command for each request."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -19,17 +19,17 @@ How fast, at what price and on how many chips a language model runs, and why:
   fastcalc fastmode glm-4.7 --on h200-sxm --speedup 2  what a faster mode costs
 All commands: fastcalc --help. What there is: fastcalc list models, or hardware.
 """
-"""The text printed without a command."""
+"""The text printed if no command is given."""
 
 
 @lru_cache(maxsize=64)
 def command(name: str | None = None) -> Callable[..., Any]:
-    """Build the program, cached by command."""
+    """Build the program, cached per command."""
     return get_command(program(name))
 
 
 def program(only: str | None = None) -> typer.Typer:
-    """Build the program with all commands, or only one, because typer builds every command."""
+    """Build the program with all commands or just one, since typer builds every command it has."""
     app = typer.Typer(
         name="fastcalc",
         cls=Commands,

@@ -1,4 +1,4 @@
-"""Commands built from their requests: sectioned ``--help``, and defaults without validation."""
+"""Build commands from their requests: ``--help`` in sections, and defaults without validation."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -49,7 +49,7 @@ def as_function(name: str, request_type: type[Request], *, has_flags: bool) -> C
 
 
 def _parameters(request_type: type[Request]) -> Iterator[Parameter]:
-    """Yield the parameters of a command's function: each field, and hidden earlier names."""
+    """Yield the parameters of a command's function: each field, and hidden former names."""
     for name, field in declared(request_type).items():
         shown = _annotation(name, get_args(field.annotation)[0], field.setting, field.heading)
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=field.default, annotation=shown)
@@ -61,8 +61,8 @@ def _parameters(request_type: type[Request]) -> Iterator[Parameter]:
 
 
 def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> Any:
-    """Build the annotation of a field for typer."""
-    if isinstance(type_, ForwardRef):  # types accepted in Python only; here the value is text
+    """Build a field's annotation for typer."""
+    if isinstance(type_, ForwardRef):  # the type applies in Python only; here the value is text
         of_text: Any = list[str] if setting.is_repeated else str
         type_ = of_text | None if "None" in type_.__forward_arg__ else of_text
     number = next(
@@ -90,10 +90,10 @@ def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> 
 
 
 class SectionedCommand(TyperCommand):
-    """A command whose help has a section for each group of flags, and one for examples."""
+    """A command whose help has sections for groups of flags and for examples."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words, but refuse a second file for an option that reads or writes only one."""
+        """Parse the arguments, rejecting a second file for an option that takes only one."""
         flags = [word.partition("=")[0] for word in args]
         options = [option for option in self.get_params(ctx) if isinstance(option, TyperOption)]
         for parameter in options:
@@ -104,7 +104,7 @@ class SectionedCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options under their group headings, with the command's own at the end."""
+        """Write the options under the headings of their groups, the command's own last."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -118,26 +118,26 @@ class SectionedCommand(TyperCommand):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """Write the examples, each on one line for copying."""
+        """Write each example on one line, for copying."""
         with formatter.section("Examples"):
             for example in (self.epilog or "").splitlines():
                 formatter.write(f"  {example}\n")
 
 
 class Commands(TyperGroup):
-    """The commands of the program. Their default values are not validated.
+    """The group of all commands. Their default values are not validated.
 
-    typer lets pydantic build a validator for every option of a command, given or not, which takes
-    a millisecond each.
+    typer makes pydantic build a validator for every option of a command, given or not, at a
+    millisecond each.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the options that precede the command."""
+        """Parse the options in front of the command."""
         _trust_defaults(self, ctx)
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """Write the commands under their group headings, with full summaries."""
+        """Write the commands under the headings of their groups, with full summaries."""
         for heading, names in GROUPS.items():
             described = {name: self.commands[name].help or "" for name in names}
             with formatter.section(heading):
@@ -146,7 +146,7 @@ class Commands(TyperGroup):
                 )
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Find a command by name."""
+        """Return a command by name."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _trust_defaults(command, ctx)
@@ -156,13 +156,13 @@ class Commands(TyperGroup):
 def _trust_defaults(command: Any, context: Any) -> None:
     for parameter in command.get_params(context):
         check = parameter.process_value
-        # Older versions convert quickly without pydantic, and need the conversion for defaults.
+        # Older versions convert quickly without pydantic, and must convert defaults.
         if hasattr(parameter, "get_runtime_param") and not isinstance(check, partial):
             parameter.process_value = partial(_unless_default, parameter, check)
 
 
 def _unless_default(parameter: Any, check: Any, context: Any, value: Any) -> Any:
-    """Keep a default unchanged. Check and convert any other value."""
+    """Keep a default value as it is. Validate and convert any other value."""
     if value is not parameter.default or parameter.required:
         return check(context, value)
     return parameter.callback(context, parameter, value) if parameter.callback else value

@@ -1,4 +1,4 @@
-"""Messages for typer's usage errors."""
+"""Error messages for typer's usage errors."""
 
 import re
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ _INSTEAD = {
     **dict.fromkeys(("--osl", "--output-len", "--random-output-len"), "--output TOKENS"),
     **dict.fromkeys(("--concurrency", "--max-concurrency"), "--batch SEQUENCES"),
 }
-"""Options of other programs, and the corresponding options here."""
+"""Options of other programs and their fastcalc equivalents."""
 _OF_ONE_CARD = ("--n-gpu-layers", "--n-cpu-moe")
-"""Options of llama.cpp that are not accepted by commands that choose chips."""
+"""Options of llama.cpp that commands which choose the chips do not accept."""
 
 
 _NO_VALUE = re.compile(r"Option '(-[a-z-]+)' requires an argument")
@@ -31,9 +31,9 @@ _EXPLAIN = "No such command 'explain'"
 
 
 def sentence(error: Exception, name: Sequence[str] = ()) -> str:
-    """Write the message for an error of typer or click: what is wrong, and what to write.
+    """Return the message for an error of typer or click: what is wrong, and how to fix it.
 
-    name : the command, if one is given
+    name : the command, if there is one
     """
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split()).rstrip(".")
     unknown = _UNKNOWN.match(message)
@@ -52,12 +52,12 @@ def sentence(error: Exception, name: Sequence[str] = ()) -> str:
 
 
 def _commands_with(option: str) -> list[str]:
-    """List the commands that have an option."""
+    """Return the commands that have an option."""
     return [name for name in COMMANDS if option in map(flag, declared(request_of(name)))]
 
 
 def _instead(message: str, request: type[Request]) -> str:
-    """Suggest what to write instead of a missing or extra word. Empty for other errors."""
+    """Suggest a replacement for a missing or extra word. Empty for other errors."""
     example = f"write for example '{request.examples[0]}'"
     if (unknown := _UNKNOWN.match(message)) and (others := _commands_with(unknown[1])):
         names = listed(first_few(others, 3, "more commands"))

@@ -1,1 +1,1 @@
-"""Python interface: a function for each command, and the tables that they return."""
+"""The Python interface: a function for each command, and the tables that they return."""

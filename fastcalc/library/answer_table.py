@@ -29,7 +29,7 @@ from fastcalc.mentions import as_arguments, as_prose, written
 from fastcalc.written import instead_of, shown
 
 MOST_ROWS = 200
-"""Maximum number of rows of a table in a notebook, because a sweep has millions."""
+"""Maximum number of table rows shown in a notebook, since a sweep may have millions."""
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 
 class Table(Sequence[Record]):
-    """Answer of a command: a sequence of records with columns as numpy arrays.
+    """The answer of a command: a sequence of records whose columns are numpy arrays.
 
-    ``table[0]`` is a record, a dictionary by the keys of the data dictionary. ``table["tpot_ms"]``
-    is a column: floats with nan for missing values, integers, bool, or objects for text.
-    ``table[:5]`` is a table of the first five rows. Printing a table shows the page of the command
-    line; a notebook shows an HTML table.
+    ``table[0]`` is a record: a dict with the keys of the data dictionary. ``table["tpot_ms"]`` is a
+    column: floats with nan for missing values, integers, bool, or objects for text. ``table[:5]``
+    is a table of the first five rows. Printing a table shows the page of the command line; a
+    notebook shows an HTML table.
     """
 
     def __init__(self, flags: Any, answer: Answer) -> None:
@@ -55,12 +55,12 @@ class Table(Sequence[Record]):
 
     @cached_property
     def records(self) -> list[Record]:
-        """The records: one dictionary per row, by the keys of the data dictionary."""
+        """The records: one dict per row, with the keys of the data dictionary."""
         return [written(record, as_arguments) for record in self._answer.records()]
 
     @cached_property
     def assumptions(self) -> Record:
-        """The inputs of the records: settings, traffic, prices with their dates, engines."""
+        """The inputs behind the records: settings, traffic, prices with their dates, engines."""
         assumptions: Record = written(self._answer.assumptions(), as_arguments)
         return assumptions
 
@@ -71,13 +71,13 @@ class Table(Sequence[Record]):
 
     @cached_property
     def details(self) -> Record:
-        """The results of the command beyond its records, such as near misses of `plan`."""
+        """Results of the command other than its records, such as the near misses of `plan`."""
         details: Record = written(self._answer.details(), as_arguments)
         return details
 
     @cached_property
     def notes(self) -> list[str]:
-        """The notes of the page and the warnings. Without an answer, the reasons come first."""
+        """The notes of the page and the warnings. If there is no answer, the reasons come first."""
         answer = self._answer
         sentences = [*map(sentence, (*answer.reasons, *answer.reading, *answer.warnings()))]
         blocks = answer.page(replace(screen(self._flags), notes=True))
@@ -104,9 +104,9 @@ class Table(Sequence[Record]):
     def column(self, key: str) -> Array:
         """Return the values of one key as an array.
 
-        Cheaper than `records` for comparisons, which can compute a single column. The dtype is
-        bool, integer for counts (float if one is missing), float for other numbers, or object for
-        text. Raises KeyError, with the closest keys, if there is no such key.
+        For comparisons it is cheaper than `records`, since it computes a single column. The dtype
+        is bool, integer for counts (float if one is missing), float for other numbers, or object
+        for text. Raises KeyError, with the closest keys, if there is no such key.
         """
         self._demand(key)
         values = None if "records" in vars(self) else self._answer.column(key)
@@ -141,7 +141,7 @@ class Table(Sequence[Record]):
         return self._rows(index) if isinstance(index, slice) else self.records[index]
 
     def _rows(self, index: slice) -> "Table":
-        """Select some rows as a separate table, with the columns of a notebook."""
+        """Return the selected rows as a table, with the columns that a notebook shows."""
         records = self.records[index]
         columns, rows = self._answer.table()
         chosen: Sequence[Any] = list(rows)
@@ -183,7 +183,7 @@ class Table(Sequence[Record]):
     def save(self, file: str | Path) -> None:
         """Write the records to a file.
 
-        The extension chooses the format: csv, json, md, html, xlsx, parquet or txt. Raises
+        The extension selects the format: csv, json, md, html, xlsx, parquet or txt. Raises
         InputError if the extension is unknown or the file cannot be written.
         """
         write(replace(self._flags, out=Path(file), format=None), self._answer, as_arguments)
@@ -195,11 +195,11 @@ class Table(Sequence[Record]):
 
         kind : ``speed``, ``price``, ``roofline``, ``step`` or ``memory`` for a comparison; default:
             the command's first chart
-        file : path such as ``speed.svg``; its extension chooses the format
+        file : path such as ``speed.svg``; its extension selects the format
         look : `style` (light, dark, print), `width` and `height` in inches, `dpi`, `title`,
             `highlight` (names of lines)
 
-        Raises InputError if matplotlib is not installed, or there is no such chart.
+        Raises InputError if matplotlib is not installed or the chart does not exist.
         """
         from fastcalc.features.plot.run import look_of
         from fastcalc.kit.charts import figure
@@ -251,7 +251,7 @@ class Table(Sequence[Record]):
         )
 
     def _headline_and_key(self) -> tuple[str, list[str]]:
-        """Return the headline above the table of a page, and its key."""
+        """Return the headline above the page's table, and the key."""
         blocks = self._answer.page(screen(self._flags))
         if not blocks:
             return (self.notes or [""])[0], []
@@ -268,10 +268,10 @@ class Table(Sequence[Record]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SlicedAnswer(Answer):
-    """Some rows of an answer, as a table without a headline.
+    """Selected rows of an answer, shown as a table without a headline.
 
     all_keys : keys of the whole answer
-    taken : records of the rows
+    taken : records of the selected rows
     columns, chosen : columns and rows of the table
     """
 
@@ -292,15 +292,15 @@ class SlicedAnswer(Answer):
         return self.all_keys
 
     def page(self, screen: Screen) -> list[Part]:
-        """Build a page with only the table."""
+        """Return a page with only the table."""
         return [record_tables.table(self.columns, self.chosen, screen.width)]
 
     def records(self) -> Sequence[Record]:
-        """Return the records of the rows."""
+        """Return the records of the selected rows."""
         return self.taken
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """Return the columns and rows of the table."""
+        """Return the columns and the selected rows."""
         return self.columns, self.chosen
 
     def assumptions(self) -> Record:

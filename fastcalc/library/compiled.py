@@ -1,4 +1,4 @@
-"""A placed deployment compiled to a function of floats, for simulators, optimizers and loops."""
+"""Compile a deployment to a function of floats, for simulators, optimizers and loops."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,16 +22,16 @@ _LENGTHS = LIMITS["length"]
 
 
 class CompiledPoint(NamedTuple):
-    """The estimate of one batch, in plain floats.
+    """The estimate for one batch, as plain floats.
 
     speed, low, high, bound : decode speed per user: expected, bounds of its 80% range, hardware
         bound; the range is nan if the engine states none [token/s]
         tpot, tpot_in_traffic : time per output token in decode only, and with prefill of other
         requests in between [s]
-    ttft : time to first token of a request that joins the others, without queueing [s]
+    ttft : time to first token of a request that joins a running batch, without queueing [s]
     total, served : output throughput of the deployment, in decode only and with prefill [token/s]
     usd_input, usd_output, usd_total : price per million tokens, or NaN without a price [USD]
-    joules : energy per output token, or NaN if no power is known [J]
+    joules : energy per output token, or NaN if the power is unknown [J]
     limiter_index, bound_limiter_index : indices in `LIMITERS`
     fits : whether memory and engine limits allow the batch
     """
@@ -55,17 +55,17 @@ class CompiledPoint(NamedTuple):
 
     @property
     def limiter(self) -> str:
-        """The resource that takes most of the expected decode step, such as ``memory``."""
+        """The resource that takes up most of the expected decode step, such as ``memory``."""
         return LIMITERS[int(self.limiter_index)]
 
     @property
     def bound_limiter(self) -> str:
-        """The resource that sets the hardware bound."""
+        """The resource that determines the hardware bound."""
         return LIMITERS[int(self.bound_limiter_index)]
 
 
 def numbers_of(estimate: Estimate, usd_per_hour: float | None) -> list[Any]:
-    """List the values of a `CompiledPoint`, from an estimate of one batch or a recorded one."""
+    """Return the values of a `CompiledPoint` for an estimate of one batch, computed or recorded."""
     low, high = (nan if end is None else end for end in (estimate.low, estimate.high))
     usd = (nan, nan, nan) if usd_per_hour is None else estimate.usd(usd_per_hour)
     return [
@@ -76,9 +76,9 @@ def numbers_of(estimate: Estimate, usd_per_hour: float | None) -> list[Any]:
 
 
 def record(outcome: Outcome, usd_per_hour: float | None, *, has_lengths: bool) -> Plain:
-    """Record the computation of a placement, as a function of batch, prompt, output and context.
+    """Record how a placement is evaluated, as a function of batch, prompt, output and context.
 
-    has_lengths : whether the three lengths are arguments; otherwise they are fixed
+    has_lengths : whether the three lengths are arguments; if not, they are fixed
 
     Raises UnrecordableError if a formula branches on an argument.
     """
@@ -96,12 +96,12 @@ def record(outcome: Outcome, usd_per_hour: float | None, *, has_lengths: bool) -
 
 @dataclass(frozen=True, eq=False)
 class CompiledDeployment:
-    """A deployment compiled to a function of plain floats, at least 50,000 points per second.
+    """A deployment compiled to a function of plain floats that evaluates over 50,000 points/s.
 
-    ``compiled(8, prompt=1000, output=300).ttft`` equals the value of ``deployment.at(...)`` to
+    ``compiled(8, prompt=1000, output=300).ttft`` equals the value from ``deployment.at(...)`` to
     1e-12. Omitted lengths default to those of the deployment.
 
-    refusal : reason why calls fall back to the slower ``at``, or None if compiled
+    refusal : why calls fall back to the slower ``at``, or None if the deployment is compiled
     """
 
     by_arrays: Callable[..., CompiledPoint]
@@ -117,7 +117,7 @@ class CompiledDeployment:
         output: float | None = None,
         context: float | None = None,
     ) -> CompiledPoint:
-        """Estimate one batch. Raises InputError if a number is out of range."""
+        """Estimate one batch. Raises InputError if an argument is out of range."""
         if self.free is None or self.fixed is None:
             return self.by_arrays(batch, prompt, output, context)
         try:
@@ -145,9 +145,9 @@ class CompiledDeployment:
 def compile_deployment(
     outcome: Outcome, by_arrays: Callable[..., CompiledPoint], usd_per_hour: float | None
 ) -> CompiledDeployment:
-    """Compile a deployment to a function of plain floats, or state why it is refused.
+    """Compile a deployment to a function of plain floats, or record why it cannot be compiled.
 
-    by_arrays : computes a point with arrays, to check the recorded computation against
+    by_arrays : evaluates a point with arrays, to check the compiled function against
     """
     traffic = outcome.scenario.traffic
     defaults = (float(traffic.prompt), float(traffic.output))

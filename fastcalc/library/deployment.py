@@ -28,12 +28,11 @@ _MOST = LIMITS["sequences"].maximum
 
 
 class PlacedModel:
-    """A model placed on chips under an engine, for many estimates.
+    """A model placed on chips under an engine, for evaluating many estimates.
 
-    Placement is done once, so that each estimate is fast. ``deployment.at(batch=8)``
-    returns an `Estimate` with one array element per batch: ``speed`` with ``low``, ``high`` and
-    ``bound`` [token/s per user], ``tpot`` and ``ttft`` [s], ``limiter`` and more, each computed
-    when read.
+    The model is placed only once, so each estimate is fast. ``deployment.at(batch=8)`` returns an
+    `Estimate` with one array element per batch: ``speed`` with ``low``, ``high`` and ``bound``
+    [token/s per user], ``tpot`` and ``ttft`` [s], ``limiter`` and more, each computed when read.
 
     outcome : result of `compare` at the first batch
     """
@@ -49,7 +48,7 @@ class PlacedModel:
 
     @property
     def max_batch(self) -> int:
-        """The largest batch that fits, with prompt and output of every sequence reserved."""
+        """The largest batch that fits with the prompt and output of every sequence reserved."""
         return int(self.outcome.placement.max_batch)
 
     def at(
@@ -60,12 +59,12 @@ class PlacedModel:
         output: float | None = None,
         context: float | None = None,
     ) -> Estimate:
-        """Estimate speed, latency and price at one or several batches.
+        """Estimate speed, latency and price at one or more batches.
 
         Omitted lengths default to those of the deployment. Beyond `max_batch`, ``fits`` is False
         and the other values are meaningless.
 
-        batch : sequences decoded together by the whole deployment
+        batch : number of sequences that the whole deployment decodes together
         prompt, output : tokens per request
         context : mean context in decode; default: prompt + output / 2
 
@@ -88,7 +87,7 @@ class PlacedModel:
     def compiled(self) -> CompiledDeployment:
         """Compile the deployment into a function of plain floats.
 
-        About 100 times as fast as `at` for single points, for simulators and optimizers:
+        It is about 100 times as fast as `at` for single points, as simulators and optimizers need:
         ``fast = deployment.compiled()``, then ``fast(8, prompt=1000, output=300).tpot``. If it
         cannot be compiled, ``fast.refusal`` says why and every call computes as `at` does.
         """
@@ -96,7 +95,7 @@ class PlacedModel:
 
     @property
     def _usd_per_hour(self) -> float | None:
-        """The price per hour of use of the whole deployment. None if unknown. [USD/h]"""
+        """The price per hour of use of the whole deployment. None if it is unknown. [USD/h]"""
         price = self.outcome.usd_per_hour
         return None if price is None else price / self.outcome.scenario.pricing.utilization
 
@@ -126,13 +125,13 @@ class PlacedModel:
 
 
 def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
-    """Place one model on one chip type, for many estimates.
+    """Place one model on one type of chip, for evaluating many estimates.
 
-    Takes the arguments of `compare`. Uses the fewest chips on which the batch fits (default: one
-    sequence), unless ``chips`` or ranks are given.
+    It accepts the arguments of `compare`, and uses the fewest chips on which the batch fits
+    (default: one sequence) unless ``chips`` or ranks are given.
 
-    Raises InputError if the request is invalid, names several models or chips, or if the batch
-    does not fit; TypeError for an unknown argument.
+    Raises InputError if the request is invalid or names several models or chips, or the batch does
+    not fit; TypeError for an unknown argument.
     """
     try:
         stated = {name: flag for name, flag in flags.items() if flag is not None}

@@ -1,4 +1,4 @@
-"""Python functions generated from the flags of the commands, and the table that `sweep` returns."""
+"""Python functions generated from the commands' flags, and the table returned by `sweep`."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,9 +37,9 @@ _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total li
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Swept(Answer):
-    """The points of a sweep, as arrays by key.
+    """The points of a sweep as one array per key.
 
-    rests_on : inputs of the points, and what was omitted
+    rests_on : assumptions behind the points, and what was skipped
     """
 
     arrays: Mapping[str, Array]
@@ -61,21 +61,21 @@ class _Swept(Answer):
         return pick(_SHOWN), replace(self, arrays=first).records()
 
     def premises(self) -> Record:
-        """Return the inputs of the points."""
+        """Return the inputs behind the points."""
         return dict(self.rests_on.get("assumptions", {}))
 
     def details(self) -> Record:
-        """Return the omitted combinations."""
+        """Return the skipped combinations."""
         return {key: value for key, value in self.rests_on.items() if key != "assumptions"}
 
     def warnings(self) -> list[str]:
-        """List the numbers of omitted combinations, with reasons."""
+        """Return the number of skipped combinations for each reason."""
         left_out = self.rests_on["left_out"].items()
         return [f"skipped {many(count, 'combination')}: {why}" for why, count in left_out]
 
 
 class SweptTable(Table):
-    """The table of a sweep, stored in arrays because millions of records would take gigabytes."""
+    """The table of a sweep, stored as arrays because millions of records would take gigabytes."""
 
     def __init__(
         self, flags: Any, columns: Mapping[str, Array], premises: Record, notes: Sequence[str] = ()
@@ -93,7 +93,7 @@ class SweptTable(Table):
     def column(self, key: str) -> Array:
         """Return the values of a key, with the dtypes of `Table.column`.
 
-        Raises KeyError if it is unknown.
+        Raises KeyError if the key is unknown.
         """
         self._demand(key)
         values = self._columns[key]
@@ -101,7 +101,7 @@ class SweptTable(Table):
         return values.astype(int) if is_count and not np.isnan(values).any() else values
 
     def _rows(self, index: slice) -> Table:
-        """Select some points as a separate table."""
+        """Return the selected points as a table."""
         columns = {key: column[index] for key, column in self._columns.items()}
         points = SweptTable(self._flags, columns, self._premises, self._answer.reading)
         rows = SlicedAnswer(
@@ -124,12 +124,12 @@ class SweptTable(Table):
     __repr__ = __str__
 
     def save(self, file: str | Path) -> None:
-        """Write a csv, json or parquet file, by its ending. The points are computed again."""
+        """Write a csv, json or parquet file, depending on its ending. All points are recomputed."""
         sweep.save(self._flags, Path(file), as_arguments)
 
 
 class ArraySink:
-    """A sink for the blocks of a sweep, which collects one array per key."""
+    """A sink that collects the blocks of a sweep into one array per key."""
 
     def __init__(self) -> None:
         self._blocks: dict[str, list[Array]] = {}
@@ -146,20 +146,20 @@ class ArraySink:
             self._blocks.setdefault(key, []).append(values)
 
     def close(self, extra: Record) -> None:
-        """Add the assumptions and details of the points."""
+        """Store the assumptions and details of the points."""
         self.premises = extra
 
     @property
     def columns(self) -> dict[str, Array]:
-        """All values of each key."""
+        """All values of each key, as one array."""
         return {key: np.concatenate(blocks) for key, blocks in self._blocks.items()}
 
 
 OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
-"""Flags for output, which a table replaces by methods. A chart keeps its file argument."""
+"""Flags for output, which the methods of a table replace. A chart keeps its file argument."""
 
 MOST_POINTS = 5_000_000
-"""Maximum number of sweep points in memory, about 400 bytes each. [1]"""
+"""Maximum number of sweep points in memory, at about 400 bytes each. [1]"""
 
 
 def _function(command: str) -> Callable[..., Any]:
@@ -189,14 +189,14 @@ def _function(command: str) -> Callable[..., Any]:
 
 
 def request(command: str, *names: Any, **arguments: Any) -> Any:
-    """Build a request from the arguments of a function. Raises an error for invalid ones."""
+    """Build a request from a function's arguments. Raises an error if they are invalid."""
     flags = request_of(command)
     return flags(**_bound(command, *parameters(flags), names, arguments))
 
 
 @once
 def parameters(flags: type[Request]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:
-    """Build the positional and keyword parameters of a function."""
+    """Return the positional and keyword parameters of a function."""
     positional, keyword_only = {}, {}
     for name, field in declared(flags).items():
         default = field.default
@@ -236,7 +236,7 @@ def _bound(
             raise TypeError(
                 f"{command}() has no argument '{name}'; help(fastcalc.{command}) lists all"
             )
-    # None means that an argument is not given.
+    # None means that the argument is not given.
     stated = {
         name: argument
         for name, argument in (by_name | dict(arguments)).items()
@@ -268,7 +268,7 @@ def _swept(flags: "Sweep") -> SweptTable:
 
 
 def document(flags: type[Request]) -> str:
-    """Build a function's docstring: the command's docstring, and a line for each argument."""
+    """Build the docstring of a function: the command's docstring and a line for each argument."""
     positional, keyword_only = parameters(flags)
     summary, *paragraphs = (
         " ".join(paragraph.split()) for paragraph in (flags.__doc__ or "").split("\n\n")

@@ -1,4 +1,4 @@
-"""Translation of engine flags and whole server commands to fastcalc's own flags."""
+"""Translate engine flags and whole server commands into fastcalc's own flags."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,9 +20,9 @@ from fastcalc.cli.engine_flags.words import Words, whole
 
 
 def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Replace engine flags by fastcalc's, with notes on the translation.
+    """Replace engine flags with fastcalc's, and return notes on the translation.
 
-    Raises InputError for a flag that has to be written in another way.
+    Raises InputError for a flag that must be written differently.
     """
     line = Words(words)
     is_server = line.has("--server")
@@ -52,7 +52,7 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _renamed(line: Words) -> Iterator[str]:
-    """Yield words with engine flags replaced by fastcalc's, without flags that change nothing."""
+    """Yield words with engine flags replaced by fastcalc's, dropping flags without effect."""
     pairs = line.pairs
     for word, value in pairs:
         flag = FLAGS.get(word)
@@ -75,7 +75,7 @@ def _renamed(line: Words) -> Iterator[str]:
         else:
             next(pairs, None)
             name = FLAGS[word].own
-            if name == LENGTH and value == "0":  # for llama.cpp, 0 is the model's length
+            if name == LENGTH and value == "0":  # in llama.cpp, 0 means the model's length
                 value = line.longest or "auto"
             is_all = name == "--n-gpu-layers" and ALL_LAYERS.fullmatch(value)
             is_method = name == "--weights" and value in METHODS

@@ -1,4 +1,4 @@
-"""Flags that set parts of a configuration: rope scaling, CUDA graphs, drafts, multimodal inputs.
+"""Flags that set configuration values: rope scaling, CUDA graphs, drafts, multimodal inputs.
 
 Sources: vllm/config/model.py, compilation.py and multimodal.py of version 0.33;
 sglang/srt/arg_groups/fields of version 0.5.23, November 2026.
@@ -34,23 +34,23 @@ from fastcalc.written import shown
 _BARE = re.compile(
     r"(?<=[{,:\[])\s*(?!true\b|false\b|null\b)([A-Za-z_][^{}\[\]:,\"]*?)\s*(?=[}\]:,])"
 )
-"""Pattern of an unquoted word in JSON."""
+"""Matches an unquoted word in JSON."""
 _LENGTH_KEYS = {"max_position_embeddings", "text_config", "rope_scaling", "rope_parameters"}
 _UNSCALED = {"su", "longrope", "llama3"}
 _YARN = {"yarn", "deepseek_yarn", "deepseek_llama_scaling"}
-"""Rope types whose factor vLLM does not apply to the positions of a configuration."""
+"""Rope types whose factor vLLM does not apply to the position limit in a configuration."""
 _OTHER_DRAFTS = re.compile(r"eagle|medusa|mtp|dflash|dspark|draft|assistant|specul", re.IGNORECASE)
-"""Names of draft models that have other shapes, although named after a model or EAGLE-3 head."""
+"""Names of draft models with shapes of their own, despite the name of a model or EAGLE-3 head."""
 _NO_MODEL = {"mtp", "ngram", "suffix", "nextn"}
 """Methods that draft without a separate model."""
 _COUNT = re.compile(r"[1-9]\d{0,8}")
-"""Number of draft tokens."""
+"""Matches a number of draft tokens."""
 _ACCEPTED = "0.8"
 """Assumed acceptance rate of draft tokens."""
 
 
 def read(line: Words) -> None:
-    """Replace flags that set parts of a configuration by fastcalc's flags."""
+    """Replace flags that set configuration values with fastcalc's flags."""
     read_lengths(line)
     _read_graphs(line)
     _read_redundant_experts(line)
@@ -61,7 +61,7 @@ def read(line: Words) -> None:
 
 
 def _json(text: str, flag: str) -> Mapping[str, Any]:
-    """Parse the JSON value of a flag, even if a shell has removed its quotes."""
+    """Parse the JSON value of a flag, even if a shell has stripped its quotes."""
     for written in (text, _BARE.sub(r'"\1"', text)):
         with suppress(ValueError, RecursionError):
             value = json.loads(written)
@@ -71,18 +71,18 @@ def _json(text: str, flag: str) -> Mapping[str, Any]:
 
 
 def read_lengths(line: Words) -> None:
-    """Find the longest sequence allowed by rope scaling or by an override of the configuration."""
+    """Find the longest sequence that rope scaling or a configuration override allows."""
     for name, text in line.taken_pairs(*ROPE, *MODEL_OVERRIDES):
         if name in ROPE and not text.startswith("{"):
-            continue  # llama.cpp names a type, and only warns of lengths beyond the model's
+            continue  # llama.cpp names a type, and only warns about lengths beyond the model's
         configuration = _json(text, name)
         texts = (configuration, configuration.get("text_config"))  # of the model, or its text part
         parts = [part for part in texts if isinstance(part, dict)]
         keys = ("rope_scaling", "rope_parameters")
         scalings = (part[key] for part in parts for key in keys if isinstance(part.get(key), dict))
         rope = configuration if name in ROPE else next(scalings, {})
-        # vLLM multiplies the positions of a model by the factor of linear and dynamic scalings.
-        # Those of YaRN are scaled in a configuration, or else its original ones times the factor.
+        # vLLM multiplies the model's position limit by the factor of linear and dynamic scaling.
+        # For YaRN the configuration scales it already, or the factor applies to the original one.
         stated = max(_positive(part.get("max_position_embeddings")) for part in parts)
         positions = stated or _positive(line.longest)
         kind, factor = str(rope.get("rope_type", rope.get("type"))), rope.get("factor")
@@ -102,7 +102,7 @@ def read_lengths(line: Words) -> None:
 
 
 def _positive(value: Any) -> float:
-    """Return a positive number, or the digits of one. 0 for anything else."""
+    """Return a positive number or a string of digits as a number. 0 for anything else."""
     if isinstance(value, str) and value.isdecimal():
         return float(value)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -110,9 +110,9 @@ def _positive(value: Any) -> float:
 
 
 def _read_graphs(line: Words) -> None:
-    """Read the sizes of CUDA graphs. vLLM without them is the engine ``eager`` of its release.
+    """Read the CUDA graph settings. vLLM without graphs is the engine ``eager`` of its release.
 
-    An engine file of the user may state its own times, which those of ``eager`` do not replace.
+    A user's engine file may have its own times, which those of ``eager`` do not replace.
     """
     configurations = [text for _, text in line.taken_pairs(*GRAPHS)]
     is_off = any(re.search(r"cudagraph_mode\W+NONE", text) for text in configurations)
@@ -135,12 +135,12 @@ def _read_graphs(line: Words) -> None:
 
 
 def _read_graph_sizes(line: Words, configurations: Sequence[str], *, is_off: bool) -> None:
-    """Read the rows of the largest CUDA graph, if a server sets them.
+    """Read the number of rows in the largest CUDA graph, if the server command sets it.
 
     SGLang reserves 0.5 GiB and 2 MiB per row, and 3 to 4.5 MiB more per row for each replica of
-    attention (python/sglang/srt/arg_groups/memory_hook.py of version 0.5.23). If its fraction of
-    memory is set, graphs take nothing from it. vLLM stops at a largest graph of 0 unless graphs
-    are off (vllm/config/vllm.py).
+    attention (python/sglang/srt/arg_groups/memory_hook.py of version 0.5.23). Graphs do not reduce
+    a memory fraction that is set. vLLM rejects a largest graph of 0 unless graphs are off
+    (vllm/config/vllm.py).
     """
     pairs = line.taken_pairs(*GRAPH_SIZES)
     texts = [text for _, text in pairs]
@@ -165,7 +165,7 @@ def _read_graph_sizes(line: Words, configurations: Sequence[str], *, is_off: boo
 
 
 def _read_redundant_experts(line: Words) -> None:
-    """Add the copies of experts that balance the load of expert-parallel ranks."""
+    """Add the expert copies that balance the load of expert-parallel ranks."""
     line.taken(*BALANCED_EXPERTS, has_value=False)
     texts = [text for _, text in line.taken_pairs(*REDUNDANT_EXPERTS)]
     balances = [_json(text, name) for name, text in line.taken_pairs(*BALANCE)]
@@ -173,7 +173,7 @@ def _read_redundant_experts(line: Words) -> None:
     texts = [text for text in texts if text.isdecimal()]
     if not texts or (model := line.model) is None:
         return
-    from fastcalc.catalogue.schema import MixtureOfExperts  # few lines have such copies
+    from fastcalc.catalogue.schema import MixtureOfExperts  # few commands have such copies
 
     for at, block in enumerate(model.blocks):
         if isinstance(block.ffn, MixtureOfExperts):
@@ -182,7 +182,7 @@ def _read_redundant_experts(line: Words) -> None:
 
 
 def _read_drafts(line: Words) -> None:
-    """Read speculative decoding, with a note if a separate draft model is not counted."""
+    """Read speculative decoding, noting when a separate draft model is not counted."""
     configurations = line.taken_pairs(*DRAFT_CONFIGURATION)
     methods, verified = line.taken(*DRAFT_METHODS), line.taken(*VERIFIED_TOKENS)
     counts = [str(int(text) - 1) if _COUNT.fullmatch(text) else text for text in verified]
@@ -220,7 +220,7 @@ def _read_drafts(line: Words) -> None:
 
 
 def _speculate(line: Words, count: str) -> None:
-    """Set speculative decoding with some draft tokens, at the user's acceptance rate if any."""
+    """Set the number of draft tokens, with the user's acceptance rate if there is one."""
     if stated := line.value("--speculate"):
         drafted = re.findall(r"[x/]\s*(\d+)", stated)
         if drafted and count not in drafted:
@@ -237,8 +237,8 @@ def _speculate(line: Words, count: str) -> None:
 
 
 def _is_counted(line: Words, name: str) -> bool:
-    """Check whether the size of a draft model is known, for the model of the command."""
-    from fastcalc.catalogue.store import Catalogue  # few lines have a draft model
+    """Return whether the size of a draft model is known, given the model of the command."""
+    from fastcalc.catalogue.store import Catalogue  # few commands have a draft model
     from fastcalc.kit.request.draft_models import EAGLE, draft_model
 
     if _OTHER_DRAFTS.search(name) and not EAGLE.search(name):

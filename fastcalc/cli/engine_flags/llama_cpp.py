@@ -1,4 +1,4 @@
-"""Flags of llama.cpp with structured values: slots, cache types, tensors, cards.
+"""llama.cpp flags with structured values: slots, cache types, tensors, cards.
 
 Sources: tools/server/README.md, docs/multi-gpu.md and common/arg.cpp of ggml-org/llama.cpp,
 November 2026.
@@ -32,11 +32,11 @@ from fastcalc.written import shown
 
 _ENGINE = "llama-cpp"
 _EVEN = 1.1
-"""Largest share of a card, relative to an equal share, that is computed as equal."""
+"""Largest share of a card, relative to an equal share, that is treated as equal."""
 _TENSOR_SPLITS = ("row", "tensor", "graph")
-"""Split modes that divide each matrix among cards. ``graph`` is that of ik_llama.cpp."""
+"""Split modes that divide each matrix among cards. ``graph`` is from ik_llama.cpp."""
 _DEFAULT_SLOTS = "4"
-"""Slots of llama-server for ``-np -1``, its default. The slots share the context."""
+"""Number of slots in llama-server for ``-np -1``, its default. Slots share the context."""
 _EXPERT_TENSORS = tuple(f"blk.{{}}.ffn_{name}_exps.weight" for name in ("gate", "up", "down"))
 _OTHER_TENSORS = (
     "output.weight",
@@ -44,21 +44,21 @@ _OTHER_TENSORS = (
     *(f"blk.0.ffn_{name}.weight" for name in ("gate", "up", "down")),
     *(f"blk.0.ffn_{name}_shexp.weight" for name in ("gate", "up", "down")),
 )
-"""Names of tensors in GGUF files. Source: gguf-py/gguf/constants.py, November 2026."""
+"""Tensor names in GGUF files. Source: gguf-py/gguf/constants.py, November 2026."""
 
 
 def read(line: Words, *, is_server: bool) -> None:
-    """Replace the flags of llama.cpp by those of fastcalc.
+    """Replace the flags of llama.cpp with fastcalc's.
 
-    is_server : whether the words are a server command, which has slots by default
+    is_server : whether this is a server command, which has slots by default
     """
     _read_slots(line, is_server=is_server)
     _read_cache_types(line)
     _read_overrides(line)
     _read_split_mode(line)
     projectors = line.taken(*PROJECTORS)
-    is_default = projectors == [AUTO]  # that of a repository, if its model has one
-    model = line.model if is_default else None  # most commands need not read it
+    is_default = projectors == [AUTO]  # the repository's own, if its model has one
+    model = line.model if is_default else None  # most commands need not load it
     if (projectors and not is_default) or (model and model.vision_parameters):
         line.words += ["--set", "parameters.loads_encoders=1"]
     if line.taken(WHOLE_WINDOWS, has_value=False):
@@ -97,7 +97,7 @@ def _read_slots(line: Words, *, is_server: bool) -> None:
 
 
 def _read_cache_types(line: Words) -> None:
-    """Translate the types of keys and values, f16 by default, into one cache format."""
+    """Translate the types of keys and values (default: f16) into a single cache format."""
     attention = line.taken(*FLASH_ATTENTION)
     of_keys, of_values = line.taken(*KEY_TYPES), line.taken(*VALUE_TYPES)
     is_plain = attention[-1:] in (["off"], ["0"], ["false"])
@@ -124,9 +124,9 @@ def _read_cache_types(line: Words) -> None:
 
 
 def _key_fraction(line: Words) -> float:
-    """Compute the fraction of the cache that holds keys. 0.5 if the model is unknown. [1]
+    """Return the fraction of the KV cache taken up by keys. 0.5 if the model is unknown. [1]
 
-    Latent attention caches one vector for both, which has the type of the keys.
+    Latent attention caches one vector for both, in the type of the keys.
     """
     from fastcalc.catalogue.schema import Attention, CompressedAttention, LatentAttention
 
@@ -146,7 +146,7 @@ def _key_fraction(line: Words) -> float:
 def _read_overrides(line: Words) -> None:
     """Count the layers whose routed experts are moved to the host by tensor overrides.
 
-    A layer counts with the fraction of its three expert matrices that are on the host.
+    A layer counts in proportion to how many of its three expert matrices are on the host.
     """
     texts = [text for value in line.taken(*OVERRIDES) for text in value.split(",")]
     if not texts:
@@ -158,7 +158,7 @@ def _read_overrides(line: Words) -> None:
     is_on_host = partial(_is_on_host, overrides)
 
     def experts(layers: int) -> float:
-        """Count the layers on the host, if overrides add to a count of first layers. [1]"""
+        """Count the layers on the host, as overrides may add to a number of first layers. [1]"""
         later_layers = range(first, layers)
         names = (name.format(layer) for layer in later_layers for name in _EXPERT_TENSORS)
         return min(first, layers) + sum(map(is_on_host, names)) / len(_EXPERT_TENSORS)
@@ -182,7 +182,7 @@ def _read_overrides(line: Words) -> None:
 
 
 def _override(text: str) -> tuple[re.Pattern[str], str]:
-    """Parse the pattern and the buffer of a tensor override."""
+    """Parse a tensor override into its pattern and buffer."""
     pattern, is_joined, buffer = text.partition("=")
     try:
         if pattern and is_joined and buffer:
@@ -193,13 +193,13 @@ def _override(text: str) -> tuple[re.Pattern[str], str]:
 
 
 def _is_on_host(overrides: Sequence[tuple[re.Pattern[str], str]], name: str) -> bool:
-    """Check whether a tensor is in host memory, by the first override that matches it."""
+    """Return whether the first override that matches a tensor puts it in host memory."""
     buffers = (buffer for pattern, buffer in overrides if pattern.search(name))
     return next(buffers, None) == "CPU"
 
 
 def _read_split_mode(line: Words) -> None:
-    """Choose the layout for a split mode, with the cards from shares, chip names or a count."""
+    """Choose the layout for a split mode, with cards from shares, chip names or a count."""
     mode = "".join(line.taken(*SPLIT_MODES)[-1:])
     shares, names = line.taken(*CARD_SHARES), line.taken(*CARD_NAMES)
     listed = "".join((shares or names)[-1:])
@@ -240,7 +240,7 @@ def _read_split_mode(line: Words) -> None:
 
 
 def _named_count(line: Words) -> str:
-    """Return the number of cards in the name of a chip, as in 2xrtx-3090. "" if there is none."""
+    """Return the number of cards in a chip name such as 2xrtx-3090, or "" if it has none."""
     from fastcalc.importers.instances import stated_count
 
     return str(stated_count(line.value("--on")) or "")

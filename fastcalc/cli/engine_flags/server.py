@@ -1,4 +1,4 @@
-"""Server commands after ``--server``, and the server defaults for omitted flags."""
+"""Translate the server command after ``--server``, with the server's defaults for other flags."""
 
 import re
 import shlex
@@ -34,33 +34,33 @@ _SERVERS = (
     (r"mlx_lm[. ]server", "mlx"),
 )
 _RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
-"""Pattern of the release in the name of a vLLM image."""
+"""Matches the release in the name of a vLLM image."""
 _STARTS = re.compile(r"(trtllm-)?serve|.*(vllm-openai|lmsysorg/sglang).*")
-"""Words of a command that may be followed by a model."""
+"""Words of a command after which a model may follow."""
 _MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
 _REPOSITORIES = {"-hf", "--hf-repo"}
 """Flags with which llama.cpp downloads a model and its projector."""
 _SWITCH = re.compile(r"--(enable|disable|no|trust|enforce|use|skip|async|allow)-.*")
-"""Prefixes of flags without a value."""
+"""Matches flags without a value, by their prefix."""
 _OF_ONE_RANK = {"vllm", "sglang", "tensorrt-llm"}
-"""Engines that use one of several chips by default."""
+"""Engines that use a single chip by default."""
 _RANKS = {"--tp", "--pp", "--dp", "--ep", "--chips"}
 _LENGTHS = {"sglang": "--context-length", "tensorrt-llm": "--max_seq_len", "llama-cpp": "-c"}
-"""Context-length flags. Without them, an engine serves as much of the context as fits."""
+"""Context-length flags of engines that otherwise serve as much of the context as fits."""
 _SHARE = "--gpu-memory-utilization"
 _FACTORS = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
 
 
 class Command:
-    """A server's command: its engine, its model, and its used and ignored flags.
+    """The command of a server: its engine, its model, and its used and ignored flags.
 
-    release : engine of the release named by an image, else the engine
+    release : engine for the release in the name of an image, else the engine
     """
 
     def __init__(self, text: str, line: Words) -> None:
-        """Parse a command for the fields of a line.
+        """Parse a command that sets fields of a request.
 
-        Raises InputError if it is not the command of a known server.
+        Raises InputError if the command is not of a known server.
         """
         self.fields = line.fields  # fields of the request, which may choose the ranks itself
         self.engine = next((name for sign, name in _SERVERS if re.search(sign, text)), "")
@@ -103,7 +103,7 @@ class Command:
             self._take(name, value)
 
     def _full(self, name: str) -> str:
-        """Expand an abbreviated flag, as vLLM and SGLang accept it. Other names stay unchanged."""
+        """Expand a flag abbreviated as vLLM and SGLang allow. Other names are unchanged."""
         if self.engine not in ("sglang", "vllm") or name in FLAGS or not name.startswith("--"):
             return name
         begun = [
@@ -115,10 +115,10 @@ class Command:
         return begun[0] if len(fields) == 1 and name not in _MODELS else name
 
     def _take(self, name: str, value: str) -> None:
-        """Use a flag, or list it as ignored."""
+        """Use a flag, or record it as ignored."""
         flag = FLAGS.get(name)
         if flag and flag.engine == "llama-cpp" != self.engine:
-            flag = None  # another server's flag of the same name
+            flag = None  # a flag of another server with the same name
         if name in _MODELS:
             self.model = value
         elif flag and not flag.has_value:
@@ -131,9 +131,9 @@ class Command:
 
 
 def read(line: Words) -> None:
-    """Replace ``--server`` and its command by the words of the command.
+    """Replace ``--server`` and its command with the command's words.
 
-    A model named outside the command replaces the command's model.
+    A model named outside the command overrides the command's model.
     """
     if line.words.count("--server") > 1:
         raise InputError("--server is given twice; name one command")
@@ -176,7 +176,7 @@ def read(line: Words) -> None:
 
 
 def _refuse_twice(line: Words, command: Command) -> None:
-    """Refuse a flag that is given with different values inside and outside a server's command."""
+    """Raise InputError if a flag has different values inside and outside a server's command."""
     stated, served = (
         {own_name(word): (word, value) for word, value in pairwise([*words, ""])}
         for words in (line.words, command.flags)
@@ -191,9 +191,9 @@ def _refuse_twice(line: Words, command: Command) -> None:
 
 
 def _by_default(line: Words) -> dict[str, str]:
-    """Choose the defaults of flags that a server command omits, if the request has the fields.
+    """Return the values of flags that a server command leaves to their defaults.
 
-    Servers use one rank by default. vLLM also allows the model's longest sequences, and shards
+    Servers use one rank by default. vLLM also allows the model's longest sequences, and distributes
     experts over all ranks.
     """
     fields, stated = line.fields, line.stated
@@ -235,7 +235,7 @@ def _divided_experts(line: Words) -> Iterator[str]:
 
 
 def expert_ranks(line: Words) -> int:
-    """Compute the expert-parallel size of vLLM: tensor-parallel times data-parallel ranks."""
+    """Return vLLM's expert-parallel size: tensor-parallel times data-parallel ranks."""
     ranks = 1
     for text in (line.value("--tp"), line.value("--dp")):
         ranks *= whole(text) or 1
@@ -243,7 +243,7 @@ def expert_ranks(line: Words) -> int:
 
 
 def _number(name: str, text: str) -> str:
-    """Parse a length as an engine does: in vLLM, 32k is 32,000 and 32K is 32,768.
+    """Parse a length as the engine does: in vLLM, 32k is 32,000 and 32K is 32,768.
 
     Other engines accept only digits.
     """

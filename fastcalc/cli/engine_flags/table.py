@@ -1,4 +1,4 @@
-"""Table of engine flags: their names, the field that each sets, and the engine that has it."""
+"""Table of engine flags: their names, the field each sets, and the engine it belongs to."""
 
 import re
 from typing import NamedTuple
@@ -7,11 +7,11 @@ from typing import NamedTuple
 class EngineFlag(NamedTuple):
     """A flag of one or several engines.
 
-    field : field of a request that it sets, or "" if it affects nothing here
-    engine : the engine that has it, or "" if several do
+    field : request field that it sets, or "" if it has no effect here
+    engine : the engine with this flag, or "" if several have it
     has_value : whether a value follows it
-    is_copied : whether its value is used for the field unchanged
-    sets : path in a file to which ``--set`` gives its value
+    is_copied : whether the field gets its value unchanged
+    sets : path in a catalogue file that it sets, as with ``--set``
     """
 
     field: str
@@ -22,7 +22,7 @@ class EngineFlag(NamedTuple):
 
     @property
     def own(self) -> str:
-        """The flag of its field."""
+        """The flag of its field, as fastcalc names it."""
         return "--" + self.field.replace("_", "-")
 
 
@@ -31,12 +31,12 @@ def _named(flag: EngineFlag, *names: str) -> dict[str, EngineFlag]:
 
 
 def _read(field: str, *names: str, engine: str = "llama-cpp") -> dict[str, EngineFlag]:
-    """Declare flags with a value that a function parses."""
+    """Declare flags whose value is parsed by a function."""
     return _named(EngineFlag(field, engine, is_copied=False), *names)
 
 
 def _setting(path: str, name: str, engine: str) -> dict[str, EngineFlag]:
-    """Declare a flag whose value is a number in a file."""
+    """Declare a flag that sets a number in a catalogue file."""
     return _named(EngineFlag("set", engine, is_copied=False, sets=path), name)
 
 
@@ -51,7 +51,7 @@ UNIFIED, ALL_EXPERTS = ("-kvu", "--kv-unified"), ("-cmoe", "--cpu-moe")
 PROJECTORS = ("-mm", "--mmproj", "-mmu", "--mmproj-url")
 AUTO = "auto"
 NO_PROJECTORS = ("--no-mmproj", "--no-mmproj-auto", "--no-mmproj-offload")
-"""Flags with which the projector of a repository does not use the card's memory."""
+"""Flags that keep a repository's projector out of the card's memory."""
 FLASH_ATTENTION = ("-fa", "--flash-attn")
 COPIED_ATTENTION, SPREAD_EXPERTS = "--enable-dp-attention", ("--enable-expert-parallel", "-ep")
 LENGTH = "--max-model-len"
@@ -62,7 +62,7 @@ GRAPH_SIZES = (
     *("--cuda-graph-max-bs", "--cuda-graph-max-bs-decode"),
     *("--cuda-graph-bs", "--cuda-graph-bs-decode"),
 )
-"""Flags with one or several batch sizes for which CUDA graphs are captured."""
+"""Flags for the batch size, or sizes, for which CUDA graphs are captured."""
 REDUNDANT_EXPERTS = ("--ep-num-redundant-experts", "--num-redundant-experts")
 BALANCED_EXPERTS, BALANCE = ("--enable-eplb",), ("--eplb-config",)
 INPUT_LIMITS = ("--limit-mm-per-prompt",)
@@ -73,7 +73,7 @@ DRAFT_COUNTS = (
     *("--draft-max", "--draft", "--draft-n", "--spec-draft-n-max"),
 )
 VERIFIED_TOKENS = ("--speculative-num-draft-tokens",)
-"""Flags with the tokens that a step verifies: the draft tokens and one more."""
+"""Flags for the number of tokens that a step verifies: the draft tokens plus one."""
 DRAFT_METHODS = ("--speculative-algorithm",)
 DRAFT_MODELS = (
     "-md",
@@ -96,10 +96,10 @@ NOT_MODELLED = {
         "SGLang without them; --engine eager is fitted on vLLM"
     ),
 }
-"""Flags that change memory use but are not modelled, and what is computed instead."""
+"""Flags that affect memory but are not modelled, with what is computed instead."""
 
 CONFIGURATIONS = {*GRAPHS, *DRAFT_CONFIGURATION, *INPUT_LIMITS, *MODEL_OVERRIDES, *BALANCE}
-"""Flags whose value is JSON. A key of it may be written as ``FLAG.key``."""
+"""Flags with a JSON value. One of its keys may be written as ``FLAG.key``."""
 
 FLAGS = {
     **_named(EngineFlag("tp"), "--tp", "--tp-size", "-tp"),
@@ -150,22 +150,22 @@ FLAGS = {
     **_switch("", "--disable-cuda-graph", engine="sglang"),
     **_read("set", *PROJECTORS),
 }
-"""All supported flags, by name."""
+"""All supported flags by name."""
 
 AS_FITS = {"auto", "-1"}
-"""Values with which vLLM chooses the longest length that fits."""
+"""Values that make vLLM choose the longest length that fits."""
 SAYS_NOTHING = {"auto", "None"}
 METHODS = {
     *("modelopt", "compressed-tensors", "quark", "ascend", "gguf", "moe_wna16", "inc", "fp_quant"),
 }
-"""Quantization methods of engines for which the checkpoint states the format."""
+"""Quantization methods for which the engine takes the format from the checkpoint."""
 ALL_LAYERS = re.compile(r"all|auto|-\d+|99|\d{3,}")
-"""Layer counts that mean that all layers are on the card."""
+"""Matches layer counts that put all layers on the card."""
 MOST_LAYERS = 999
 
 
 def own_name(word: str) -> str:
-    """Return fastcalc's flag for a flag of an engine, or any other word unchanged.
+    """Return fastcalc's flag for an engine flag. Any other word is unchanged.
 
     >>> own_name("-tp"), own_name("--ctx-size"), own_name("--batch")
     ('--tp', '--max-model-len', '--batch')

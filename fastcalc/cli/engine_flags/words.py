@@ -1,4 +1,4 @@
-"""The words of a command line during the translation of engine flags."""
+"""The words of a command line while engine flags are translated."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -27,20 +27,20 @@ class Words:
 
     @property
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Pairs of each word and its successor. The last word is paired with ""."""
+        """Each word with its successor. The last word is paired with ""."""
         return pairwise([*self.words, ""])
 
     def has(self, *names: str) -> bool:
-        """Check whether the line contains one of these words."""
+        """Return whether the command contains one of these words."""
         return not set(names).isdisjoint(self.words)
 
     def value(self, name: str) -> str:
-        """Return the last value of a flag of fastcalc or of an engine. "" if it is not given."""
+        """Return the last value of a flag, by its name here or in an engine. "" if not given."""
         values = [value for word, value in self.pairs if own_name(word) == name]
         return values[-1] if values else ""
 
     def taken_pairs(self, *names: str, has_value: bool = True) -> list[tuple[str, str]]:
-        """Remove flags and their values, and return both. A flag without a value has ""."""
+        """Remove flags and their values, and return both, with "" for flags without a value."""
         pairs, kept, is_value = list[tuple[str, str]](), list[str](), False
         for word in self.words:
             if word in names:
@@ -54,23 +54,23 @@ class Words:
         return pairs
 
     def taken(self, *names: str, has_value: bool = True) -> list[str]:
-        """Remove flags and return their values. A flag without a value has ""."""
+        """Remove flags and return their values, with "" for flags without a value."""
         return [value for _, value in self.taken_pairs(*names, has_value=has_value)]
 
     def put(self, name: str, value: str) -> None:
-        """Set a flag of fastcalc, replacing its other occurrences."""
+        """Set a fastcalc flag, replacing all its occurrences."""
         self.taken(name)
         self.words += [name, value]
 
     @property
     def stated(self) -> set[str]:
-        """The words, with engine flags by fastcalc's names."""
+        """The words, with engine flags replaced by fastcalc's names."""
         return {own_name(word) for word in self.words}
 
     @property
     def fields(self) -> "Mapping[str, DeclaredField]":
         """The fields of the command's request."""
-        from fastcalc.features import COMMANDS, request_of  # imported late, as few lines need it
+        from fastcalc.features import COMMANDS, request_of  # imported late, as few commands need it
         from fastcalc.kit.request.fields import declared
 
         command = self.words[0] if self.words else ""
@@ -78,7 +78,7 @@ class Words:
 
     @property
     def model_name(self) -> str | None:
-        """The first word after the command that is neither a flag nor the value of one."""
+        """The first word after the command that is neither a flag nor a flag's value."""
         switches = {
             "--" + name.replace("_", "-")
             for name, field in self.fields.items()
@@ -93,12 +93,12 @@ class Words:
 
     @property
     def model(self) -> "Model | None":
-        """The model named in the line. None if it is unknown."""
+        """The model named in the command. None if it is unknown."""
         return model_of(self.model_name)
 
     @property
     def default_share(self) -> str:
-        """The engine's default fraction of memory, if it is lower on a chip. Otherwise ""."""
+        """The engine's default memory fraction if it is lower on one of the chips, else ""."""
         from fastcalc.catalogue.store import Catalogue
         from fastcalc.core.chip.tier import OWN_MEMORY
         from fastcalc.kit.request.loading import chips_of
@@ -114,7 +114,7 @@ class Words:
 
     @property
     def program(self) -> str:
-        """The server program of the engine, which releases and other files inherit.
+        """The server program of the engine, which engine files may inherit.
 
         "" if unknown.
         """
@@ -123,13 +123,13 @@ class Words:
 
     @property
     def engine_ids(self) -> set[str]:
-        """The ids of the engine and of those that it extends, as both of ``vllm-0.19+eager``."""
+        """The ids of the engine and of those it extends, such as both in ``vllm-0.19+eager``."""
         engine = self._engine
         return {*engine.id.split("+"), *engine.bases} if engine else set()
 
     @property
     def is_own_engine(self) -> bool:
-        """Whether the engine comes from a file of the user."""
+        """Whether the engine comes from one of the user's files."""
         from fastcalc.catalogue.store import Catalogue
 
         names = self.value("--engine").split("+")
@@ -137,7 +137,7 @@ class Words:
 
     @property
     def _engine(self) -> "Engine | None":
-        """The engine named in the line, if it is known."""
+        """The engine named in the command, if it is known."""
         from fastcalc.catalogue.store import Catalogue
 
         name = self.value("--engine")
@@ -148,7 +148,7 @@ class Words:
 
     @property
     def longest(self) -> str:
-        """The longest sequence of the model in tokens, as set here. "" if it is unknown."""
+        """The model's longest sequence in tokens, as set here or by its file. "" if unknown."""
         lengths = [value[len(_LONGEST) :] for _, value in self.pairs if value.startswith(_LONGEST)]
         if lengths:
             return lengths[-1]
@@ -156,7 +156,7 @@ class Words:
         return str(model.max_context) if model and model.max_context else ""
 
     def set_longest(self, tokens: int) -> None:
-        """Set the longest sequence of the model."""
+        """Set the model's longest sequence."""
         self.words += ["--set", f"{_LONGEST}{tokens}"]
 
 
@@ -172,9 +172,9 @@ def model_of(name: str | None) -> "Model | None":
 
 
 def parted(words: Iterable[str]) -> Iterator[str]:
-    """Separate engine flags from their values. Engines may write them with underscores.
+    """Separate engine flags from their values. Engines allow underscores in flags.
 
-    A key of a configuration, as in ``-cc.mode 3``, becomes the configuration that has this key.
+    A configuration key, as in ``-cc.mode 3``, becomes a configuration with this key.
 
     >>> [*parted(["--tensor_parallel_size=2", "-cc.cudagraph_mode=NONE", "--batch=1"])]
     ['--tensor-parallel-size', '2', '-cc', '{"cudagraph_mode": "NONE"}', '--batch=1']
@@ -200,7 +200,7 @@ def parted(words: Iterable[str]) -> Iterator[str]:
 
 
 def whole(text: str) -> int:
-    """Parse a number of up to nine decimal digits. 0 for any other text. [1]
+    """Parse a number of up to nine digits. 0 for any other text. [1]
 
     >>> whole("999999999"), whole("1000000000"), whole("1.5")
     (999999999, 0, 0)
