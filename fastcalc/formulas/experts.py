@@ -1,4 +1,4 @@
-"""Mixture of experts: distinct experts read in a step, and ranks that a token is sent to."""
+"""Mixture of experts: distinct experts read per step, and ranks to which a token is sent."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def distinct_experts(
     *, experts: ArrayLike, active: ArrayLike, tokens: ArrayLike, correlation: ArrayLike = 1.0
 ) -> Array:
-    r"""Count the distinct experts that some tokens select in a layer. [1]
+    r"""Count the distinct experts per layer that the tokens of a step select. [1]
 
     .. math:: D = \max\left(k, \; E \left(1 - (1 - k/E)^{B^\gamma}\right)\right)
 
@@ -17,8 +17,8 @@ def distinct_experts(
     tokens : the number of tokens in the step, :math:`B` [1]
     correlation : :math:`\gamma`, 1 for independent tokens [1]
 
-    Real tokens select similar experts, which a smaller :math:`\gamma` represents. Source: Erdil,
-    "Inference economics of language models," arXiv:2506.04645.
+    In practice, tokens tend to select the same experts, which a smaller :math:`\gamma` models.
+    Source: Erdil, "Inference economics of language models," arXiv:2506.04645.
 
     >>> round(float(distinct_experts(experts=128, active=8, tokens=16)), 1)
     82.4
@@ -28,14 +28,14 @@ def distinct_experts(
 
 
 def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
-    r"""Compute the fraction of bandwidth that reads of narrow expert slices reach. [1]
+    r"""Compute the fraction of bandwidth achieved when reading narrow expert slices. [1]
 
     .. math:: s = \frac{w}{w + w_0}
 
-    width : the columns of a rank's slice of an expert, :math:`w` [1]
+    width : the columns of a rank's slice of one expert, :math:`w` [1]
     half : the columns at which half the bandwidth is achieved, :math:`w_0` [1]
 
-    A slice is a short read: its start costs as much as :math:`w_0` columns. Source: kernel
+    A slice is a short read, whose start-up costs as much as :math:`w_0` columns. Source: kernel
     tables of NVIDIA aiconfigurator-core 0.12.0 (experts of H100, H200, B200, GB200),
     https://github.com/ai-dynamo/aiconfigurator; the fits are our own, docs/method.md.
 
@@ -46,7 +46,7 @@ def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
 
 
 def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
-    r"""Compute the fullest rank's excess load relative to that of 128 experts over 8 ranks. [1]
+    r"""Compute the excess load of the fullest rank, relative to 128 experts over 8 ranks. [1]
 
     .. math:: u = \sqrt{\frac{N \ln N}{E}} \; \Big/ \; \sqrt{\frac{8 \ln 8}{128}}
 
@@ -54,7 +54,7 @@ def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
     experts : the number of experts in a layer, :math:`E` [1]
 
     The relative spread of the load of :math:`E/N` experts falls with its square root. The largest
-    of :math:`N` sums lies :math:`\sqrt{2 \ln N}` such spreads above the mean. Source: Cramer,
+    of :math:`N` sums lies :math:`\sqrt{2 \ln N}` spreads above the mean. Source: Cramer,
     "Mathematical methods of statistics," sec. 28.6 (extremes of normal samples).
 
     >>> float(rank_unevenness(ranks=8, experts=128))
@@ -65,7 +65,7 @@ def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
 
 
 def other_ranks(*, ranks: ArrayLike, experts: ArrayLike, active: ArrayLike) -> Array:
-    r"""Count the other ranks that hold a token's experts. [1]
+    r"""Count the other ranks that hold experts selected by a token. [1]
 
     .. math:: r = (N - 1) \left(1 - \prod_{i=0}^{k-1} \left(1 - \frac{E/N}{E - i}\right)\right)
 

@@ -1,4 +1,4 @@
-"""Random arrivals at a replica that prefills and decodes, and the resulting delays."""
+"""Effect of random arrivals on a replica that prefills and decodes."""
 
 import numpy as np
 
@@ -8,15 +8,15 @@ _SELDOM = 1e-9  # minimum share of steps in which a replica prefills
 
 
 def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
-    r"""Compute the fraction of steps that contain prompts if prompts arrive at random. [1]
+    r"""Compute the fraction of steps that contain prompt tokens if prompts arrive at random. [1]
 
     .. math:: s = \min\left(1, l + \max(0, 1 - l) \, (1 - e^{-a})\right)
 
     long : the mean number of chunks of long prompts that arrive per step, :math:`l` [1]
     short : the mean number of shorter prompts that arrive per step, :math:`a` [1]
 
-    Short prompts share a step. A step has a Poisson number of them, and none with probability
-    :math:`e^{-a}`. Source: our own reading of Sarathi-Serve's batches, arXiv:2403.02310,
+    Short prompts share a step; their number is Poisson distributed, and zero with probability
+    :math:`e^{-a}`. Source: our interpretation of Sarathi-Serve's batches, arXiv:2403.02310,
     docs/traffic.md.
 
     >>> round(float(passes_with_prompts(long=0.0, short=1.0)), 4)
@@ -35,8 +35,7 @@ def prefilling_replicas(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
     replicas : the number of attention replicas that step together, :math:`d` [1]
     passes : the fraction of steps in which a replica prefills, :math:`s` [1]
 
-    Replicas prefill independently of each other. Source: binomial distribution conditioned on at
-    least one.
+    Replicas are assumed independent. Source: binomial distribution, given at least one success.
 
     >>> float(prefilling_replicas(replicas=2, passes=0.5))
     1.3333333333333333
@@ -49,14 +48,14 @@ def prefilling_replicas(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
 def slot_wait_regularity(
     *, slots: ArrayLike, utilization: ArrayLike, variation: ArrayLike
 ) -> Array:
-    r"""Compute the wait for one of c slots relative to that with exponential service times. [1]
+    r"""Compute the wait for one of c slots, relative to exponential service times. [1]
 
     .. math:: v + (1 - v) \frac{1}{2} \left(1 + \frac{(1 - \rho)(c - 1)(\sqrt{4 + 5 c} - 2)}
         {16 \rho c}\right)
 
     slots : the number of servers, :math:`c` [1]
     utilization : the utilization of the servers, :math:`\rho` [1]
-    variation : the variance of service times over their squared mean, :math:`v`, at most 1 [1]
+    variation : the squared coefficient of variation of service times, :math:`v`, at most 1 [1]
 
     Source: G. P. Cosmetatos, "Some approximate equilibrium results for the multi-server queue
     (M/G/r)," Operational Research Quarterly 27, 1976.
@@ -77,10 +76,10 @@ def variance_in_window(*, window: ArrayLike) -> Array:
     .. math:: f(w) = 1 - w / 3 \;\text{up to}\; w = 1, \quad 1 / w - 1 / (3 w^2)
         \;\text{beyond}
 
-    window : the ratio of window length to the time that each request is in flight, :math:`w` [1]
+    window : the window length over the time that each request is in flight, :math:`w` [1]
 
     All requests have the same duration, so their correlation falls linearly to 0 (M/D/infinity).
-    Source: D. R. Cox, "Renewal theory," 1962; the integral of that correlation is our own.
+    Source: D. R. Cox, "Renewal theory," 1962; we integrated that correlation.
 
     >>> float(variance_in_window(window=1.5))
     0.5185185185185185
@@ -91,7 +90,7 @@ def variance_in_window(*, window: ArrayLike) -> Array:
 
 
 def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Array:
-    r"""Evaluate the gamma distribution function. [1]
+    r"""Compute the cumulative distribution function of a gamma distribution. [1]
 
     .. math:: \Phi\left(\frac{(x / m)^{1/3} - 1 + c^2 / 9}{c / 3}\right), \quad c^2 = v / m^2
 
@@ -113,12 +112,12 @@ def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Ar
 
 
 def normal_share(*, score: ArrayLike) -> Array:
-    r"""Evaluate the standard normal distribution function. [1]
+    r"""Compute the cumulative distribution function of the standard normal distribution. [1]
 
     .. math:: \Phi(z) = 1 - \tfrac12 t \, (a_1 + t (a_2 + t (a_3 + t (a_4 + t a_5)))) \,
         e^{-z^2 / 2}, \quad t = \frac{1}{1 + 0.3275911 z / \sqrt 2}
 
-    score : standard deviations above the mean, :math:`z`; for negative scores, the complement [1]
+    score : standard deviations above the mean, :math:`z`; negative scores use the complement [1]
 
     Source: M. Abramowitz, I. A. Stegun, "Handbook of mathematical functions," 1964, 7.1.26 (error
     below 1.5e-7).
@@ -137,4 +136,4 @@ def normal_share(*, score: ArrayLike) -> Array:
 
 
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
-"""Coefficients of `normal_share`, the last first."""
+"""The polynomial coefficients of `normal_share`, highest order first."""
