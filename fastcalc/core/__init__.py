@@ -1,1 +1,1 @@
-"""Speed of a model on chips: workload counts, placement, step time and hardware bound."""
+"""Predicted speed of a model on chips: workload counts, placement, step time and hardware bound."""

@@ -1,4 +1,4 @@
-"""Effect of an assumed usable memory share on the number of chips."""
+"""How an assumed usable-memory fraction affects the number of chips."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,19 +10,18 @@ from fastcalc.core.outcome import Location, locate
 from fastcalc.formulas.solving import bisect_integers
 
 ASSUMED = "assumption"
-"""The source key in engine files for a number that nobody publishes."""
+"""The `source` value in engine files for numbers that nobody publishes."""
 
 _SHARE = "memory_fraction"
 _EITHER_WAY = 0.1
-"""The assumed error of such a share: code and activations take a fifth of memory, or nothing.
-[1]"""
+"""The error assumed for it, since code and activations may take a fifth of memory or none. [1]"""
 
 
 class OtherCount(NamedTuple):
-    """An alternative chip count, and the usable memory fraction that leads to it.
+    """A different chip count, and the usable-memory fraction that leads to it.
 
-    chips : the number of chips in the deployment, or 0 if no number holds the batch [1]
-    share : the largest share that needs more chips, or the smallest share that needs fewer [1]
+    chips : the number of chips in the deployment, or 0 if no number fits the batch [1]
+    share : the largest fraction that needs more chips, or the smallest that needs fewer [1]
     """
 
     chips: int
@@ -30,7 +29,7 @@ class OtherCount(NamedTuple):
 
 
 class ShareAssumed(NamedTuple):
-    """An assumed usable memory share, and the chip counts that nearby shares would give."""
+    """An assumed usable-memory fraction, and the chip counts for slightly different fractions."""
 
     share: float
     fewer: OtherCount | None
@@ -38,10 +37,9 @@ class ShareAssumed(NamedTuple):
 
 
 def share_assumed(location: Location) -> ShareAssumed | None:
-    """Determine how the chip count depends on an assumed memory share, or return None.
+    """Return how the chip count depends on an assumed memory fraction, or None if it does not.
 
-    The result is None if the count does not depend on it. The search tries shares in whole percent,
-    within a tenth of the assumed share.
+    The search tries whole percentages within ten percentage points of the assumed fraction.
     """
     scenario = location.scenario
     parameters = scenario.engine.on(*scenario.hardware.groups)
@@ -55,7 +53,7 @@ def share_assumed(location: Location) -> ShareAssumed | None:
 
 
 def chips_with_raised_limit(location: Location) -> int | None:
-    """Count the chips needed if macOS gives its GPU all memory, or None if that saves no chip."""
+    """Count the chips needed if macOS gives its GPU all memory, or None if that saves no chips."""
     scenario = location.scenario
     hardware = with_raised_limit(scenario.hardware)
     if hardware is scenario.hardware:
@@ -68,7 +66,7 @@ def chips_with_raised_limit(location: Location) -> int | None:
 
 
 def _turn(location: Location, same: int, second: int) -> OtherCount | None:
-    """Find the first percentage between two shares at which the number of chips differs."""
+    """Find the first percentage between two at which the number of chips changes."""
     chips = _chips_at(location, same)
     if _chips_at(location, second) == chips:
         return None
@@ -77,7 +75,7 @@ def _turn(location: Location, same: int, second: int) -> OtherCount | None:
 
 
 def _chips_at(location: Location, percent: int) -> int:
-    """Count the chips that hold the smallest batch at a usable share, or 0 if none do. [1]"""
+    """Count the chips that fit the smallest batch at a usable percentage, or 0 if none do. [1]"""
     scenario = location.scenario
     limits = Parameters.model_validate({_SHARE: percent / 100})
     placed = locate(replace(scenario, engine=scenario.engine.limited(limits)))

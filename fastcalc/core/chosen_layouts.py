@@ -1,6 +1,6 @@
-"""Choice of the usual layout with the highest throughput if the user names none.
+"""Automatic choice of the usual layout with the highest throughput.
 
-If no number of chips is given, each batch takes the fewest chips that hold it safely, which depends
+If no number of chips is given, each batch uses the fewest chips that fit it safely, which depends
 on the engine's maximum memory reserve and on its sequence limit.
 """
 
@@ -29,7 +29,7 @@ from fastcalc.mentions import option
 def _once_a_site(
     count: Callable[[Site, *Arguments], Answer],
 ) -> Callable[[Site, *Arguments], Answer]:
-    """Cache results for sites with a single request type, since other results are large."""
+    """Cache results for sites with a single request type; other results are too large."""
     cached = lru_cache(maxsize=256)(count)
 
     def counted(site: Site, *arguments: *Arguments) -> Answer:
@@ -44,8 +44,8 @@ class Chosen(NamedTuple):
     """The layout chosen for each batch.
 
     layouts : the candidate layouts
-    positions : the index of each batch's layout
-    max_batch : the largest batch that the same chips hold safely in their best layout [1]
+    positions : the index of the layout of each batch
+    max_batch : the largest batch that fits safely on the same chips in their best layout [1]
     """
 
     layouts: list[Layout]
@@ -59,11 +59,10 @@ class Chosen(NamedTuple):
 
 
 def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[Layout]:
-    """List the layouts with a single copy of the weights that hold a sequence and start.
+    """List the layouts with a single copy of the weights that fit a sequence and start.
 
-    Only usual layouts are listed or, if none of them holds a sequence, the smallest legal layout
-    that does. Layouts that may fail to start are omitted if others certainly start on as many
-    chips.
+    Only usual layouts are listed, or the smallest legal layout that fits a sequence if no usual one
+    does. Layouts that may fail to start are omitted if others on as many chips certainly start.
 
     chips : the allowed numbers of chips, or None for any [1]
 
@@ -79,9 +78,9 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
 
 
 def check_start(site: Site) -> None:
-    """Raise an error for formats without a kernel, and for a share of memory that may not be free.
+    """Raise an error if a format has no kernel, or if the requested memory share may not be free.
 
-    The LayoutError suggests formats or a share to use instead.
+    The LayoutError suggests which formats or memory share to use instead.
     """
     machine = site.machine
     if why := refused_formats(machine.engine, machine.hardware, site.work):
@@ -94,9 +93,9 @@ def check_start(site: Site) -> None:
 
 
 def open_layouts(site: Site, chips: int) -> list[Layout]:
-    """List the usual layouts on some chips, or any legal one if none of these fits.
+    """List the usual layouts on a number of chips, or any legal ones if none of these fits.
 
-    Raises LayoutError if there is none.
+    Raises LayoutError if there are none.
     """
     if practised := practised_layouts(site, chips):
         return practised
@@ -121,15 +120,15 @@ def open_layouts(site: Site, chips: int) -> list[Layout]:
 
 
 def practised_layouts(site: Site, chips: int) -> list[Layout]:
-    """List the usual layouts on some chips that hold the weights and a token, and start."""
+    """List the usual layouts on a number of chips that fit the weights and one token, and start."""
     layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
     return layouts_that_start(site, holding(replace(site, reserved_tokens=1.0), layouts))
 
 
 def on_fewer_chips(site: Site, chips: int) -> Placement | None:
-    """Place the workload on the next smaller usual number of chips, in the roomiest layout.
+    """Place the workload on the next smaller usual number of chips, in its largest-capacity layout.
 
-    Returns None if no usual layout uses fewer chips.
+    Returns None if every usual layout needs at least as many chips.
     """
     for count in range(chips - 1, 0, -1):
         if layouts := practised_layouts(site, count) or list(run_by_people(site, count)):
@@ -141,7 +140,7 @@ def on_fewer_chips(site: Site, chips: int) -> Placement | None:
 
 
 def holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
-    """Filter the layouts that hold a sequence, of any of several request types."""
+    """Filter the layouts that fit a sequence of at least one request type."""
     if not layouts:
         return []
     largest = np.max(np.atleast_2d(site.place_all(layouts, axes=1).max_batch), axis=-1)
@@ -153,8 +152,8 @@ class LayoutQuestion(NamedTuple):
     """A request to choose a layout for each of several batches.
 
     site : a workload on a chip type. For several request types, the reserved tokens are an array
-        with the types along the first of three axes, and length one along the others
-    chips : the number of chips, or None for the fewest that hold each batch [1]
+        with the types along the first of three axes and length one along the others
+    chips : the number of chips, or None for the fewest that fit each batch [1]
     """
 
     site: Site
@@ -164,14 +163,13 @@ class LayoutQuestion(NamedTuple):
 
 
 def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traffic) -> Chosen:
-    """Choose a layout for each batch, on a number of chips or on the fewest that hold it.
+    """Choose a layout for each batch, on a number of chips or on the fewest that fit the batch.
 
-    Candidates are the layouts that hold the batch safely, or else those that hold it tightly. The
-    one with the highest throughput, prefill included, is chosen. If none holds the batch, the
-    layout with the largest capacity is chosen. If no number of chips holds the batch, a single chip
-    is used.
+    Among the layouts that fit the batch safely, or else tightly, the one with the highest
+    throughput, including prefill, is chosen. If none fits, the layout with the largest capacity is
+    chosen. If no number of chips fits the batch, a single chip is used.
 
-    Raises LayoutError if this number of chips has no layout.
+    Raises LayoutError if no layout exists for this number of chips.
     """
     (chosen,) = choose_all([LayoutQuestion(site, chips, batches, traffic)])
     if isinstance(chosen, LayoutError):
@@ -180,9 +178,9 @@ def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traf
 
 
 def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError]:
-    """Choose layouts for many deployments at once, see `chosen_layouts`.
+    """Choose layouts for many deployments at once, like `chosen_layouts`.
 
-    The result for a deployment is an error if its number of chips has no layout.
+    The result for a deployment is an error if no layout exists for its number of chips.
     """
     answered: list[tuple[LayoutQuestion, list[_Choice] | LayoutError]] = []
     for question in questions:
@@ -202,9 +200,9 @@ def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError
 def _chosen(
     question: LayoutQuestion, choices: "Sequence[_Choice]", estimates: Iterator[Estimate]
 ) -> Chosen:
-    """Collect the layouts chosen for the batches of a question.
+    """Combine the layouts chosen for the batches of a question.
 
-    A single chip is used if no number of chips holds a batch.
+    A single chip is used for batches that no number of chips fits.
 
     estimates : the estimates of the candidate layouts, in order
     """
@@ -226,7 +224,7 @@ def _chosen(
 
 
 def _choices(question: LayoutQuestion) -> "Iterator[_Choice]":
-    """Yield the candidate layouts for each number of chips that some batch uses."""
+    """Yield the candidate layouts for each number of chips used by any batch."""
     site, chips, batches, traffic = question
     if chips is not None:
         yield _choice(site, chips, batches, traffic)
@@ -236,7 +234,7 @@ def _choices(question: LayoutQuestion) -> "Iterator[_Choice]":
         is_here = counts == count
         if is_here.ndim == 1:
             choice = _choice(site, count, batches[is_here], traffic)
-        else:  # the requests and batches for which this number of chips is used
+        else:  # the requests and batches that use this number of chips
             rows, columns = np.nonzero(is_here)
             subset = replace(site, reserved_tokens=floats(site.reserved_tokens)[rows])
             points = batches[columns][:, np.newaxis, np.newaxis]
@@ -251,18 +249,18 @@ def layout_of(site: Site, chips: int | None, batch: int, traffic: Traffic) -> La
 
 @_once_a_site
 def open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
-    """List the layouts that some chips may use, and place the workload on all of them."""
+    """List the layouts allowed on a number of chips, and place the workload on all of them."""
     layouts = open_layouts(site, chips)
     return layouts, site.place_all(layouts, axes=1)
 
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """The candidate layouts on a number of chips, from which one is chosen per batch.
+    """The candidate layouts on a number of chips, from which each batch gets one.
 
-    limits : the largest batch that each layout holds safely [1]
-    rate : the score of a layout whose throughput is not evaluated [1]
-    is_tried, holds : the layouts whose throughput is evaluated, and whether they hold each batch
+    limits : the largest batch that fits safely in each layout [1]
+    rate : the score of layouts whose throughput is not evaluated [1]
+    is_tried, holds : the layouts whose throughput is evaluated, and whether they fit each batch
     tried : the layouts to evaluate, or None if there is no choice
     is_here : the batches on this number of chips, or None for all of them
     """
@@ -294,7 +292,7 @@ def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choic
     )
     is_safe = limits >= batches
     holds = np.where(is_safe.any(axis=-2, keepdims=True), is_safe, at_edge >= batches)
-    rate = -1.0 / np.maximum(limits, 0.5)  # if none holds the batch, the largest capacity wins
+    rate = -1.0 / np.maximum(limits, 0.5)  # if no layout fits the batch, the largest capacity wins
     is_tried = np.atleast_1d(holds.any(axis=(*range(holds.ndim - 2), -1)))
     evaluation: Evaluation | None = None
     if is_tried.sum() > 1:
@@ -305,12 +303,12 @@ def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choic
 
 
 def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
-    """Find the fewest chips that fit each batch in a usual layout, or NaN if none do. [1]
+    """Return the smallest usual chip count that fits each batch, or NaN if none does. [1]
 
-    Each copy of the weights adds the same batch. If no usual layout holds the model, the default
+    Each copy of the weights adds the same batch. If the model fits in no usual layout, the default
     legal layouts are used.
 
-    site : the site, with reserved tokens in the shape that `LayoutQuestion` requires
+    site : the site, whose reserved tokens have the shape required by `LayoutQuestion`
     batches : the batches of the whole deployment, along a single axis [1]
     """
     sequences = floats(np.atleast_1d(batches))
@@ -330,7 +328,7 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
 
 @_once_a_site
 def _usually_held(site: Site) -> tuple[Floats, Floats]:
-    """List chip counts with the capacity of one copy of the weights in usual layouts. [1]"""
+    """List chip counts, and the capacity of one copy of the weights in usual layouts. [1]"""
     by_chips = list(_held_by_chips(site, usual_layouts(site)))
     shape = (len(by_chips), *np.shape(site.reserved_tokens)[:1], 1)
     fitting = np.array([sequences for _, sequences in by_chips], dtype=float).reshape(shape)
@@ -339,7 +337,7 @@ def _usually_held(site: Site) -> tuple[Floats, Floats]:
 
 
 def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int, Floats]]:
-    """Yield the capacity of one copy of the weights for each number of chips. [1]"""
+    """Yield each chip count with the capacity of one copy of the weights. [1]"""
     largest = site.place_all(layouts, axes=1).max_batch
     shape = (*np.shape(site.reserved_tokens)[:1], len(layouts), 1)
     largest = np.broadcast_to(floats(largest), shape)
@@ -353,12 +351,12 @@ def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int,
 
 
 def _different(counts: Floats | Ints) -> list[int]:
-    # numpy.unique imports masked arrays, which takes longer than a small answer.
+    # numpy.unique imports masked arrays, which takes longer than computing a short answer.
     return sorted({int(count) for count in counts.tolist()})
 
 
 def _beside_shared_memory(site: Site, fewest: Floats, batches: Floats) -> Floats:
-    """Find the fewest chips if copies share a memory and hold less than one copy alone. [1]"""
+    """Find the fewest chips if copies share a memory and each fits less than a lone copy. [1]"""
     if all(tier.shared_by == 1.0 for tier in site.machine.tiers):
         return fewest
     is_open = np.isfinite(fewest)

@@ -1,4 +1,4 @@
-"""Notes on default values that replace numbers missing from a chip's file."""
+"""Notes on default values used in place of numbers missing from a chip's file."""
 
 from math import inf
 
@@ -14,7 +14,7 @@ from fastcalc.mentions import option
 def default_notes(
     hardware: Hardware, host: Hardware | None, placement: Placement, pricing: Pricing
 ) -> list[str]:
-    """Write notes on default values that affect the answer."""
+    """Return notes on default values that affect the answer."""
     entries = [hardware, *([host] if host else [])]
     notes = [
         default_note(entry, default)
@@ -39,7 +39,7 @@ def default_notes(
 
 
 def default_note(entry: Hardware, default: Default) -> str:
-    """Write a note on a default value, and on how to state the number."""
+    """Return a note on a default value, and how to replace it."""
     return (
         f"{MEDIANS[default.row].name} of {entry.id} is not stated, so {default.quantity.text} is "
         f"assumed ({default.basis}); set it with "
@@ -48,7 +48,7 @@ def default_note(entry: Hardware, default: Default) -> str:
 
 
 def power_notes(hardware: Hardware) -> list[str]:
-    """Write notes on a chip's assumed power with host and site, if its file omits it."""
+    """Return notes on a chip's assumed power including host and site, if its file omits it."""
     return [
         default_note(hardware, default)
         for default in defaults_of(hardware)
@@ -74,5 +74,5 @@ def _moves(default: Default, placement: Placement) -> bool:
     if default.path.startswith("links."):
         return layout.chips > 1
     if default.row == "power.all_in":
-        return False  # affects no speed: noted with joules or the price of ownership
+        return False  # affects no speed: noted along with energy or ownership cost
     return any(not tier.is_near for tier in machine.tiers)

@@ -1,4 +1,4 @@
-"""Notes on the files behind an answer: inherited values and missing values."""
+"""Notes on the catalogue files behind an answer: inherited and missing values."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ _OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "
 
 
 def inherited_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
-    """Yield notes on numbers that a chip inherits from the chip that its file extends."""
+    """Yield notes on values that a chip inherits from the chip that its file extends."""
     keys = dict[str, list[str]]()
     for key in _OF_A_CHIP:
         is_given = key == "price" and hardware.id in pricing.user_prices
@@ -30,7 +30,7 @@ def inherited_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
 
 
 def instance_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
-    """Yield a note if the chip's price is for instances with several chips."""
+    """Yield a note if the chip's price refers to instances with several chips."""
     offer = pricing.quote(hardware).offer
     if offer is not None and offer.instance_chips is not None:
         size = "one chip" if offer.instance_chips == 1 else f"{offer.instance_chips} chips"
@@ -41,7 +41,7 @@ def instance_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
 
 
 def plugin_notes(hardware: Hardware, engine: Engine) -> Iterator[str]:
-    """Yield a note if an engine's kernels for a chip come from a plugin.
+    """Yield a note if an engine supports a chip only through a plugin.
 
     Source: docs.vllm.ai, getting_started/installation/gpu (Apple Silicon).
     """
@@ -53,7 +53,7 @@ def plugin_notes(hardware: Hardware, engine: Engine) -> Iterator[str]:
 
 
 def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> Iterator[str]:
-    """Yield a note if no engine was fitted on the chip, with its engine and borrowed values."""
+    """Yield a note if the engine was not fitted on this chip, with its borrowed values."""
     yield from plugin_notes(hardware, engine)
     is_fitted = hardware.architecture in engine.fitted_architectures
     if is_fitted or is_assumed(engine) or not (engine.ranges or is_borrowed):
@@ -68,7 +68,7 @@ def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> It
 
 
 def model_notes(placement: Placement) -> Iterator[str]:
-    """Yield notes on unpublished parts of a model's shape, and on the terms omitted for them."""
+    """Yield notes on unpublished parts of a model's architecture, and on terms omitted for them."""
     work = placement.work
     model = work.model
     if model.confidence in ("low", "memory"):
@@ -91,7 +91,7 @@ def model_notes(placement: Placement) -> Iterator[str]:
 
 
 def unpacking_notes(placement: Placement) -> Iterator[str]:
-    """Yield notes on engine kernels that multiply narrow formats at the 16-bit rate."""
+    """Yield notes on engine kernels that process low-bit formats at the 16-bit rate."""
     machine = placement.machine
     kernels = widened_by(machine.engine, machine.hardware)
     names: dict[str, None] = {}
@@ -106,7 +106,7 @@ def unpacking_notes(placement: Placement) -> Iterator[str]:
 
 
 def no_price_note(hardware: Hardware, pricing: Pricing) -> str:
-    """Write a note on a chip without the requested type of price, and on how to set one."""
+    """Return a note on a chip without the requested type of price, and how to set one."""
     terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
     only_terms = f" (only {', '.join(terms)})" if terms and pricing.offer else ""
     remedy = f"give one with {option('price', f'{hardware.id}=USD')}"
@@ -118,7 +118,7 @@ def no_price_note(hardware: Hardware, pricing: Pricing) -> str:
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
-    """Yield a note if the engine's default sequence limit is below the batch.
+    """Yield a note if the batch exceeds the engine's default limit on sequences.
 
     batch : the largest batch [1]
     """
@@ -132,7 +132,7 @@ def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
 
 
 def limiting_setting(placement: Placement) -> str:
-    """Name the setting that changes the engine's limit on concurrent sequences."""
+    """Return the setting that changes the engine's limit on concurrent sequences."""
     machine = placement.machine
     limit = float(np.min(machine.max_sequences))
     if np.min(placement.engine_batch) < np.floor(limit) * placement.layout.dp:

@@ -1,4 +1,4 @@
-"""Speed, latency and price of a placed workload for all batches at once."""
+"""Speed, latency and price of a placed workload, for all batches at once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,15 +23,15 @@ from fastcalc.formulas import money
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, Ints, floats, where
 
 SITE_FACTOR = 1.3
-"""The ratio of site power to machine power (PUE): assumed, between 1.1 at the best sites and the
-mean of about 1.5 that operators report to surveys."""
+"""The ratio of site power to machine power (PUE). The assumed value lies between 1.1, at the best
+sites, and the mean of about 1.5 that operators report in surveys."""
 
 
 def site_power(hardware: Hardware) -> float | None:
-    """Estimate the power per chip with its share of host, network and site, or None. [W]
+    """Estimate the power per chip including its share of host, network and site, or None. [W]
 
-    If the chip's file does not state it, a default is used. For a whole box or node, it is the
-    published power times `SITE_FACTOR`.
+    If the chip's file does not give this power, a default is used. If only the power of a whole box
+    or node is published, it is divided by its chips and multiplied by `SITE_FACTOR`.
     """
     node, chips = hardware.node, hardware.node_chips
     if node and node.power and chips:
@@ -42,7 +42,7 @@ def site_power(hardware: Hardware) -> float | None:
     return power.all_in.si if power.all_in else power.chip.si * SITE_FACTOR
 
 
-# Numbers of a schedule. Stacks cache each by its function.
+# Values derived from a schedule. Stacks cache each of them by its function.
 _LIMITER = attrgetter("decode.limiter")
 _FITTED_SHARE = attrgetter("decode.fitted_share")
 _BOUND_SECONDS = attrgetter("decode_bound.seconds")
@@ -61,7 +61,7 @@ OF_TRAFFIC = (
     _FITTED_SHARE,
     _BOUND_SECONDS,
 )
-"""The functions of steps that a plan needs: latencies and throughput under load, with ranges."""
+"""The functions of steps that plans need: latency and throughput under load, with ranges."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +78,10 @@ class Estimate:
     slowness: ArrayLike = 1.0
 
     def slowed(self, deviations: float) -> "Estimate":
-        """Estimate a speed that is some standard deviations below the expected one.
+        """Return the estimate for a speed some standard deviations below the expected one.
 
-        deviations : the number of standard deviations, based on the lower half of the range, or on
-            the upper half if negative [1]
+        deviations : the number of standard deviations, derived from the lower half of the range, or
+            from the upper half if negative [1]
         """
         if not deviations or self.low is None or self.high is None:
             return self
@@ -100,7 +100,7 @@ class Estimate:
 
     @property
     def batch(self) -> Floats:
-        """The number of sequences decoded together by the whole deployment. [1]"""
+        """The number of sequences decoded concurrently by the whole deployment. [1]"""
         return np.atleast_1d(self.passes.batch)
 
     @property
@@ -132,12 +132,12 @@ class Estimate:
 
     @property
     def limiter_index(self) -> Ints:
-        """The index in `LIMITERS` of the resource that takes most of the expected step."""
+        """The index in `LIMITERS` of the resource that takes the most time of the expected step."""
         return self.of_passes(_LIMITER).astype(np.intp, copy=False)
 
     @property
     def limiter(self) -> npt.NDArray[np.str_]:
-        """The resource that takes most of the expected decode step, such as ``memory``."""
+        """The resource that takes the most time of the expected decode step, such as ``memory``."""
         return np.take(np.array(LIMITERS), self.limiter_index)
 
     @property
@@ -187,7 +187,7 @@ class Estimate:
 
     @cached_property
     def ttft(self) -> Floats:
-        """The time to first token (TTFT) of a request that joins the batch unqueued. [s]"""
+        """The time to first token (TTFT) of a request that joins the batch without queueing. [s]"""
         return self._slowed_seconds(timeline.first_token)
 
     @property
@@ -241,7 +241,7 @@ class Estimate:
 
     @property
     def ranged_speed(self) -> Ranged:
-        """The decode speed per user with its range, whose ends may be NaN. [token/s]"""
+        """The decode speed per user with its range, whose limits may be NaN. [token/s]"""
         none = np.full_like(self.speed, np.nan)
         low, high = (none if end is None else end for end in (self.low, self.high))
         return Ranged(self.speed, low, high)
@@ -277,7 +277,7 @@ class Estimate:
 
     @property
     def joules(self) -> Floats:
-        """The energy per output token in steady state, or NaN if no power is known. [J]"""
+        """The energy per output token in steady state, or NaN if the power is unknown. [J]"""
         watts = site_power(self.placement.machine.hardware)
         return floats(
             money.joules_per_token(
@@ -317,7 +317,7 @@ class Estimate:
 def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
     """Estimate the speed and price of a placement for each batch.
 
-    batch : the number of sequences decoded together by the whole deployment, in any shape [1]
+    batch : the number of sequences decoded concurrently by the whole deployment, in any shape [1]
 
     Returns
     -------

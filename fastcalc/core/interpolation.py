@@ -1,4 +1,4 @@
-"""Interpolation between measurements with unknown variance."""
+"""Interpolation between measurements whose variance is unknown."""
 
 from typing import NamedTuple
 
@@ -8,15 +8,15 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class Interpolation(NamedTuple):
-    """A predictor based on the covariance k of new points with each measurement.
+    """A predictor that uses the covariance k of new points with each measurement.
 
-    The prediction is k times the weights. Its variance is k(0) times the variance, minus k^T D k,
-    plus the noise.
+    The prediction is k times the weights. Its variance is k(0) times the prior variance, minus k^T
+    D k, plus the noise.
 
     weights : the weight of each measurement
     decrease : the matrix D [1]
-    variance, noise : the prior variances that are shared between points, and independent for each
-        point [1]
+    variance, noise : the prior variance shared between points, and the noise that is independent at
+        each point [1]
     chances : the posterior probability of each candidate variance [1]
     """
 
@@ -37,9 +37,9 @@ def interpolation(
 
     .. math:: D = \sum_s p_s \left(v_s^2 (v_s K + n_s I)^{-1} - w_s w_s^T\right) + w w^T
 
-    covariance : the covariance among measurements at a prior variance of 1, :math:`K` [1]
+    covariance : the covariance between measurements for a prior variance of 1, :math:`K` [1]
     values : the measured values, :math:`y` [1]
-    variances, noises : the candidate shared variances and independent noises, :math:`v, n` [1]
+    variances, noises : the candidate shared variances and noise variances, :math:`v, n` [1]
     prior : the prior probability of each candidate, :math:`p^0` [1]
 
     Source: Rasmussen and Williams 2006, eq. 2.23 and 2.24, averaged over hyperparameters (5.2).
@@ -77,16 +77,15 @@ def expected_variance(
     noises: Array,
     chances: Array,
 ) -> Array:
-    r"""Compute the expected variance after measurements that have not been made yet.
+    r"""Compute the variance to expect after measurements that have not been made yet.
 
     .. math:: \sum_s p_s \left(v_s k_0 + n_s - v_s^2 k^T (v_s K + n_s I)^{-1} k\right)
 
-    No measured values are needed: for a given candidate, the remaining variance depends only on
-    where the measurements are made.
+    No measured values are needed: for a given candidate, the remaining variance depends only on the
+    operating points measured.
 
-    covariance : the covariance among measurements, :math:`K` [1]
-    across : the covariance of the prediction with each measurement, along the last axis,
-        :math:`k` [1]
+    covariance : the covariance between measurements, :math:`K` [1]
+    across : the covariance of the prediction with each measurement, on the last axis, :math:`k` [1]
     variance : the prior variance of the prediction, :math:`k_0` [1]
     variances, noises, chances : the variance, noise and probability of each candidate,
         :math:`v, n, p` [1]

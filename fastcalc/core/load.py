@@ -1,9 +1,9 @@
 """Latency percentiles of a replica with Poisson arrivals, in closed form.
 
 The number of requests in flight is a birth-death process, whose departure rate is the service rate
-at that batch. If requests share the machine, its probabilities depend only on mean lengths (F. P.
-Kelly, "Reversibility and stochastic networks," 1979, sec. 3.3). Squared lengths matter for the
-prefill queue, and for the arrivals that a request sees while it is served.
+at that batch. If requests share the machine, the probabilities depend only on mean lengths (F. P.
+Kelly, "Reversibility and stochastic networks," 1979, sec. 3.3). Squared lengths matter only for the
+prefill queue and for arrivals during a request.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,39 +29,39 @@ from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
 MOST_BUSY = 0.85
-"""The utilization up to which percentiles are reliable. Beyond it they depend on details of
+"""The highest utilization at which percentiles are reliable. Above it, they depend on details of
 arrivals and departures that no closed form here covers. [1]"""
 
 MOST_QUEUED = 0.005
-"""The maximum fraction of requests that may have to wait for a slot: half of those above the 99th
+"""The maximum fraction of requests that may wait for a slot: half of those above the 99th
 percentile.
 
-Beyond it, that percentile is a wait for a slot, and depends on how slots become free.
+Above this fraction, the 99th percentile is a wait for a slot and depends on how slots become free.
 """
 
 MOST_PROMPTS = 0.8
-"""The maximum fraction of time spent on prefill. Beyond it, prompts queue longer for each other
+"""The maximum fraction of time spent on prefill. Above it, prompts queue behind each other longer
 than their squared lengths suggest. [1]"""
 
 ROOM_FOR_CHANCE = 0.8
-"""The maximum fraction of a replica's capacity that can be used if percentiles must be reliable:
-slightly below `MOST_BUSY`, since requests that vary randomly hold slots slightly longer. [1]"""
+"""The maximum fraction of a replica's capacity that can be used with reliable percentiles: slightly
+below `MOST_BUSY`, since randomly varying requests occupy slots slightly longer. [1]"""
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
 """The reported percentiles. [1]"""
 
 _QUEUED = 400  # maximum queue length in the distribution
-# Maximum ratio of requests that wait for a slot to those of the process: set on simulated replicas
-# (``python -m benchmarks.plan_limits 100``, seeds 3 and 5), and tested on others (``--seed 4``).
+# The maximum ratio of requests that wait for a slot to that of the process: set on simulated
+# replicas (``python -m benchmarks.plan_limits 100``, seeds 3 and 5), tested on ``--seed 4``.
 _UNEVEN = 2.0
-_LENGTHS = 24  # of prompts, of which queueing delays are computed
+_LENGTHS = 24  # number of prompt lengths for which queueing delays are computed
 _ALONE = 1e-6  # smallest share of requests from other users
-_MOST_FED_BACK = 0.95  # maximum share of time that prompts of other requests take
+_MOST_FED_BACK = 0.95  # maximum fraction of time taken by other requests' prompts
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The mean time of requests, and the percentiles given by `SHARES`. [s]"""
+    """A mean time, and the percentiles listed in `SHARES`. [s]"""
 
     mean: float
     percentiles: tuple[float, ...]
@@ -69,7 +69,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Percentiles:
-    """TTFT, TPOT and end-to-end latency, all counted from arrival. [s]"""
+    """TTFT, TPOT and end-to-end latency, each measured from arrival. [s]"""
 
     ttft: Spread
     tpot: Spread
@@ -78,7 +78,7 @@ class Percentiles:
 
 @dataclass(frozen=True, eq=False)
 class _EachPrompt(Mix):
-    """The traffic mix, with each request type's prompt along the last axis of first steps."""
+    """The traffic mix, with each request type's prompt on the last axis of first steps."""
 
     longer: Floats | float = 1.0
 
@@ -94,9 +94,9 @@ class _EachPrompt(Mix):
 
 
 class _AnyRate(NamedTuple):
-    """Values for each number of requests in flight that do not depend on the arrival rate.
+    """Values per number of requests in flight that do not depend on the arrival rate.
 
-    holds, tokens : the time that a request occupies its slot, and the TPOT [s]
+    holds, tokens : the time that a request occupies its slot, and its TPOT [s]
     rates, prompt_shares : the service rate of requests [1/s], and the fraction of time spent on
         prefill [1]
     """
@@ -110,8 +110,8 @@ class _AnyRate(NamedTuple):
 class _FirstSteps(NamedTuple):
     """The first steps of a request of each type, at the mean number in flight.
 
-    seconds, overhead : the prefill time; the request overhead and load time of cached
-        prefixes [s]
+    seconds, overhead : the prefill time; the request overhead and the time to load cached prefixes
+        [s]
     chunks, step, streams : the number of prefill chunks [1], the decode step time [s], and the
         sequences per step [1]
     """
@@ -130,8 +130,8 @@ class RandomLoad:
     passes : the steps at 1, 2, ... requests in flight, up to the number of slots
     rate : the arrival rate of requests [1/s]
     slowness : the ratio of actual to expected step times [1]
-    cycle : the mean time between requests of a closed-loop user, or infinity for open-loop
-        arrivals [s]
+    cycle : the mean time between a closed-loop user's requests, or infinity for open-loop arrivals
+        [s]
     """
 
     passes: Schedule
@@ -149,12 +149,12 @@ class RandomLoad:
         slots: int,
         rate: float,
     ) -> "RandomLoad":
-        """Build the load that several request classes put on a placement."""
+        """Build the load that several request classes generate on a placement."""
         mix = replace(Mix.of(classes, speculation), is_random=True)
         return cls(Schedule(placement, mix, np.arange(1.0, slots + 1.0)), rate)
 
     def at(self, rate: float) -> "RandomLoad":
-        """Build the same replica at another arrival rate, and cache it. [1/s]"""
+        """Return the same replica at another arrival rate, from a cache if possible. [1/s]"""
         if rate not in self._at_rates:
             load = self._at_rates[rate] = replace(self, rate=rate)
             shared = {"_any_rate": self._any_rate, "_each_prompt": self._each_prompt}
@@ -162,7 +162,7 @@ class RandomLoad:
         return self._at_rates[rate]
 
     def slowed(self, slowness: float) -> "RandomLoad":
-        """Build the same replica with step times multiplied by a factor. [1]"""
+        """Return the same replica with all step times multiplied by a factor. [1]"""
         load = replace(self, slowness=slowness)
         load.__dict__["_any_rate"] = self._any_rate
         return load
@@ -195,13 +195,13 @@ class RandomLoad:
 
     @cached_property
     def _lane_rate(self) -> float:
-        """The arrival rate for one attention replica, or for one pipeline micro-batch. [1/s]"""
+        """The arrival rate at one attention replica or pipeline micro-batch. [1/s]"""
         lanes = self.passes.placement.layout.dp * self.passes.lanes
         return self._arrivals / float(lanes)
 
     @property
     def _replicas(self) -> int:
-        """The number of attention replicas, which step in lockstep. [1]"""
+        """The number of attention replicas, which run in lockstep. [1]"""
         return int(self.passes.placement.layout.dp)
 
     @cached_property
@@ -250,13 +250,13 @@ class RandomLoad:
 
     @cached_property
     def _found(self) -> Floats:
-        """The probability that an arrival finds 0, 1, 2, ... others, with the queue last. [1]"""
+        """The probability that an arrival finds 0, 1, 2, ... other requests, queue included. [1]"""
         users, arrivals = self.rate * self.cycle, None
         queued = _QUEUED if users == inf else max(ceil(users) - len(self._rates), 1)
         served = np.concatenate([self._rates, np.full(queued, self._rates[-1])])
         if users < inf:
             arrivals = closed_loop_arrivals(users=users, rate=self._arrivals, served=served)
-        if arrivals is None:  # or too few users to reach this rate
+        if arrivals is None:  # or too few users for this rate
             arrivals = np.full(len(served) + 1, self._arrivals)
         return found_by_arrivals(
             arrivals=arrivals, served=served, slots=len(self._rates), spread=self._spread
@@ -264,7 +264,7 @@ class RandomLoad:
 
     @property
     def _spread(self) -> float:
-        """The variance of the number in flight over that of a birth-death process. [1]"""
+        """The variance of the number in flight, relative to a birth-death process. [1]"""
         share, outputs = self.mix.kinds.share, self.mix.kinds.output
         prompts = float(np.interp(self._arrivals, self._rates, self._any_rate.prompt_shares))
         shorter = share @ np.minimum(outputs[:, np.newaxis], outputs) @ share
@@ -273,7 +273,7 @@ class RandomLoad:
 
     @cached_property
     def _slots_taken(self) -> Floats:
-        """The probability of each number of occupied slots, including the arrival's own. [1]"""
+        """The probability of each number of occupied slots, counting the arriving request. [1]"""
         slots = len(self._rates)
         chances = self._found[:slots].copy()
         chances[-1] += self._found[slots:].sum()
@@ -281,7 +281,7 @@ class RandomLoad:
 
     @property
     def in_flight(self) -> float:
-        """The mean number of occupied slots seen by a request, including its own. [1]"""
+        """The mean number of occupied slots seen by a request, counting its own. [1]"""
         return float(self._slots_taken @ np.ravel(self.passes.batch))
 
     @cached_property
@@ -316,7 +316,7 @@ class RandomLoad:
 
     @cached_property
     def _lengthened(self) -> Floats:
-        """The decode stall caused by a prompt of each type, which may share a step. [s]"""
+        """The decode stall caused by each type of prompt, which may share a step. [s]"""
         begun = self._begun
         per_pass = begun.streams * self._replicas / float(np.ravel(self.passes.steps)[0])
         prompts = float(self.mix.kinds.share @ begun.chunks) * per_pass
@@ -328,14 +328,14 @@ class RandomLoad:
 
     @cached_property
     def _in_turn(self) -> float:
-        """The number of attention replicas that prefill one after another while others wait. [1]"""
+        """The number of attention replicas that prefill in turn while the others wait. [1]"""
         passes = self.passes
         in_turn = np.broadcast_to(passes.in_turn_at_random, passes.batch.shape)
         return float(np.interp(self.in_flight, passes.batch, in_turn))
 
     @cached_property
     def prompt_share(self) -> float:
-        """The fraction of time spent on prefill, where short prompts may share a step. [1]"""
+        """The fraction of time spent on prefill if short prompts can share a step. [1]"""
         requests, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
         filled = requests.computed / chunk
         in_chunks = filled * self._begun.seconds + (1.0 - filled) * self._marginal
@@ -357,7 +357,7 @@ class RandomLoad:
 
     @cached_property
     def _regularity(self) -> float:
-        """The wait for a slot over the wait with exponential service times. [1]"""
+        """The wait for a slot, relative to exponential service times. [1]"""
         requests = self.mix.kinds
         variation = (
             float(requests.share @ requests.output**2 / (requests.share @ requests.output) ** 2)
@@ -373,14 +373,14 @@ class RandomLoad:
 
     @cached_property
     def slot_wait(self) -> tuple[float, float]:
-        """The probability of waiting for a slot, and the mean wait of those that do. [1], [s]"""
+        """The probability of waiting for a slot, and the mean wait of requests that do. [1], [s]"""
         queued = self._found[len(self._rates) :]
         ahead = float(queued @ np.arange(1.0, len(queued) + 1.0)) / max(self.queued, 1e-300)
         return self.queued, self._regularity * ahead / float(self._rates[-1])
 
     @property
     def prefill_queue(self) -> PrefillQueue:
-        """The queue of prompt tokens for one attention replica, or for one pipeline micro-batch."""
+        """The queue of prompt tokens at one attention replica or pipeline micro-batch."""
         requests = self.mix.kinds
         batch = np.array([self.in_flight])
         passes = Schedule(self.passes.placement, self.mix, batch, self.passes.attention)
@@ -403,14 +403,14 @@ class RandomLoad:
 
     @cached_property
     def _first_tokens(self) -> list[tuple[Floats, Floats, float]]:
-        """The TTFT distribution of each request type, without the wait for a slot.
+        """The TTFT distribution of each request type, excluding the wait for a slot.
 
-        Each entry has times [s] with their probabilities [1], shared by types with similar numbers
-        of tokens, and a constant added to these times [s]. A step with prompts takes as long as one
-        at the mean context; a prompt's own context and overhead are added to it.
+        Each entry contains times [s] with their probabilities [1], shared by types with similar
+        token counts, and a constant to add to these times [s]. A step with prompts is assumed to
+        take as long as at the mean context; a prompt's own context and overhead are added.
         """
         queue, computed = self.prefill_queue, self.mix.kinds.computed
-        # Of a trace each prompt has other tokens; what it waits for hardly depends on its own.
+        # Prompts in a trace all differ in length, but their wait hardly depends on it.
         lengths = np.unique(computed)
         groups = np.array_split(lengths, min(len(lengths), _LENGTHS))
         like = np.asarray([group[len(group) // 2] for group in groups])[
@@ -424,22 +424,22 @@ class RandomLoad:
         ]
 
     def share_prefilled_within(self, limit: float, index: int) -> float:
-        """Compute the fraction of a class that prefills within a limit, without queueing. [1]"""
+        """Compute the fraction of a class with an unqueued prefill time within a limit. [1]"""
         return float(self._share_of(index)[self._prefill <= limit].sum())
 
     @property
     def _prefill(self) -> Floats:
-        """The prefill time of each request type with its overhead, without queueing. [s]"""
+        """The prefill time of each request type including overhead, without queueing. [s]"""
         return np.asarray((self._begun.seconds + self._begun.overhead) * self.slowness)
 
     def prefill_quantile(self, part: float, index: int) -> float:
-        """Compute a quantile of the prefill time of a class, without queueing. [s]"""
+        """Compute a quantile of a class's prefill time, without queueing. [s]"""
         order = np.argsort(self._prefill)
         up_to = np.cumsum(self._share_of(index)[order])
         return float(self._prefill[order][np.searchsorted(up_to, part * (1.0 - 1e-9))])
 
     def percentiles(self, index: int | None = None) -> Percentiles:
-        """Compute percentiles for all requests, or for the class with an index."""
+        """Compute percentiles for all requests, or for the class with the given index."""
         times = self.times(index)
         return Percentiles(
             *(
@@ -453,16 +453,16 @@ class RandomLoad:
         )
 
     def times(self, index: int | None = None) -> RequestTimes:
-        """Compute distributions for all requests, or for the class with an index."""
+        """Compute latency distributions for all requests, or for the class with the given index."""
         if index not in self._times:
             requests, fraction = self.mix.kinds, self._share_of(index)
             queued, wait = slot_wait = self.slot_wait
             if self.queued > MOST_QUEUED:
-                # Slots fill more unevenly than in a birth-death process: up to twice the chance of
-                # waiting, and waits as long as with exponential service times.
+                # Slots fill up more unevenly than in a birth-death process: up to twice the
+                # probability of waiting, and waits as long as with exponential service times.
                 slot_wait = min(_UNEVEN * queued, 1.0), wait / self._regularity
             firsts = [(until + more, chances) for until, chances, more in self._first_tokens]
-            # Plain sums, since BLAS would start threads for such small products.
+            # Plain sums, since BLAS would start threads even for such small products.
             means = np.array([(seconds * chances).sum() for seconds, chances in firsts])
             squares = np.array([(seconds**2 * chances).sum() for seconds, chances in firsts])
             some = [(part, *first) for part, first in zip(fraction, firsts, strict=True) if part]
@@ -485,25 +485,25 @@ class RandomLoad:
         return {}
 
     def _share_of(self, index: int | None) -> Floats:
-        """Compute the fraction of each request type among all requests or one class. [1]"""
+        """Compute each request type's fraction of all requests or of one class. [1]"""
         requests = self.mix.kinds
         fraction = requests.share if index is None else requests.share * (requests.places == index)
         return np.asarray(fraction / fraction.sum())
 
     def share_within_tpot(self, limit: float, index: int | None = None) -> float:
-        """Compute the fraction of requests, in all or in one class, within a TPOT limit. [1]
+        """Compute the fraction of requests, overall or in one class, within a TPOT limit. [1]
 
-        limit : the TPOT limit, or infinity for none. Requests for a single token have no TPOT and
-            are not counted [s]
+        limit : the TPOT limit, or infinity for none; single-token requests have no TPOT and are not
+            counted [s]
         """
         return mixture_share(limit / self.slowness, *self._tpots(index))
 
     def tpot_quantile(self, part: float, index: int | None = None) -> float:
-        """Compute a quantile of the TPOT of a class, or NaN if no request has a TPOT. [s]"""
+        """Compute a quantile of a class's TPOT, or NaN if none of its requests has a TPOT. [s]"""
         return mixture_quantile(part, *self._tpots(index)) * self.slowness
 
     def _tpots(self, index: int | None) -> tuple[Floats, Floats, Floats]:
-        """List weights, means and variances of each request type's TPOT. [1], [s], [s^2]"""
+        """Return weights, means and variances of the TPOT for each request type. [1], [s], [s^2]"""
         fractions = self._share_of(index) * (self.mix.kinds.output > 1.0)
         return fractions, np.full(len(fractions), self._tpot), self._tpot_variance
 
@@ -514,10 +514,10 @@ class RandomLoad:
 
     @cached_property
     def _tpot_variance(self) -> Floats:
-        """The variance of TPOT for each request type at this load. [s^2]
+        """The variance of the TPOT for each request type at this load. [s^2]
 
-        Other requests arrive and leave during decode. Each prompt delays decode, so that more of
-        them arrive, as in the delay cycle of a queue (Harchol-Balter, 2013, ch. 27).
+        Other requests arrive and finish during decode. Each prompt delays decode, so that more
+        prompts arrive, as in the delay cycle of a queue (Harchol-Balter, 2013, ch. 27).
         """
         requests, tpot = self.mix.kinds, self._tpot
         at_once = float(self._slots_taken @ (self._any_rate.tokens - tpot) ** 2)

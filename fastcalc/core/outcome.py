@@ -1,4 +1,4 @@
-"""Placement and evaluation of scenarios, one by one or many at once, with notes."""
+"""Placement and evaluation of scenarios, one at a time or many at once, with notes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ class Location:
     """A scenario placed on chips.
 
     scenario : the scenario as requested
-    site, placement : the possible layouts, and the placement on the chosen one
+    site, placement : the possible layouts, and the placement on the chosen layout
     is_default_layout : whether the number of chips was chosen automatically
     """
 
@@ -69,17 +69,17 @@ class Location:
 
     @property
     def on_its_layout(self) -> Scenario:
-        """The scenario with its layout requested explicitly, so that its chips never change."""
+        """The scenario with its layout made explicit, so that its chips never change."""
         return replace(self.scenario, sharding=Sharding.of(self.placement.layout))
 
     @property
     def refused(self) -> str | None:
-        """The reason why the engine does not start with these formats, whatever the memory."""
+        """The reason why the engine refuses these formats, regardless of memory."""
         return self.placement.refused
 
     @cached_property
     def split(self) -> Split | None:
-        """The distribution of bytes over memories, or None if all are in one memory."""
+        """The distribution of bytes over memories, or None if there is only one."""
         batches = np.array(self.scenario.batches, dtype=np.float64)
         return Schedule(self.placement, self.scenario.traffic, batches).split
 
@@ -90,7 +90,7 @@ class Location:
 
     @property
     def memories(self) -> str:
-        """The memories that at least one batch uses."""
+        """The memories used by at least one batch."""
         codes, names = memories_used(self.split, self.site.machine.tiers)
         return names[np.bitwise_or.reduce(np.atleast_1d(codes))]
 
@@ -101,14 +101,14 @@ class Location:
 
     @property
     def verdict(self) -> str:
-        """The verdict on the smallest batch, one of `VERDICTS`."""
+        """The verdict on the smallest batch, which is one of `VERDICTS`."""
         return VERDICTS[int(verdicts(self.placement, min(self.scenario.batches)))]
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:
-        """The fewest chips that fit each batch, or None if no number does. [1]
+        """The fewest chips that fit each batch, or None if no number of chips does. [1]
 
-        The search covers usual layouts and the chosen layout.
+        The search covers the usual layouts and the chosen layout.
         """
         batches = np.array(self.scenario.batches, dtype=float)
         chips_of_layout = np.where(
@@ -119,7 +119,7 @@ class Location:
 
     @cached_property
     def roomiest(self) -> Placement:
-        """The placement with the largest capacity on these chips, unless ranks are given."""
+        """The placement with the largest capacity on these chips, unless ranks are specified."""
         if self.scenario.sharding.names_ranks or not self.placement.edge_batch:
             return self.placement
         layouts = open_layouts(self.site, self.placement.layout.chips)
@@ -130,25 +130,25 @@ class Location:
 
     @property
     def max_batch(self) -> int:
-        """The largest batch that its chips hold safely in the roomiest layout. [1]"""
+        """The largest batch that safely fits on its chips in the largest-capacity layout. [1]"""
         return int(self.roomiest.max_batch)
 
     @property
     def usd_per_hour(self) -> float | None:
-        """The price of all chips per hour, whether in use or idle. [USD/h]"""
+        """The hourly price of all chips, including idle ones. [USD/h]"""
         chip = self.scenario.pricing.per_chip_hour(self.scenario.hardware)
         return None if chip is None else chip * self.placement.layout.chips
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome(Location):
-    """A placed and evaluated scenario, whose ``estimate`` has one element per batch."""
+    """A placed and evaluated scenario; ``estimate`` has one element per batch."""
 
     estimate: Estimate
 
     @cached_property
     def usd(self) -> tuple[Floats, Floats, Floats] | None:
-        """The price per million input, output and total tokens, or None if there is none. [USD]"""
+        """The price per million input, output and total tokens, or None if unknown. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None
@@ -156,12 +156,12 @@ class Outcome(Location):
 
     @cached_property
     def warnings(self) -> list[str]:
-        """The notes on all rows, as sentences."""
+        """The notes that apply to any row, as sentences."""
         return self.row_warnings[-1]
 
     @property
     def row_warnings(self) -> tuple[list[str], ...]:
-        """The notes on each row: on batches that overflow into host memory, and on tight fits."""
+        """The notes on each row, including host-memory overflows and tight fits."""
         host, over = self.scenario.memory.host, list[str]()
         if host is not None and overflows(self.estimate).any():
             over = [overflow_note(host.id, float(batch_without_host(self.placement)))]
@@ -172,7 +172,7 @@ class Outcome(Location):
 
 
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
-    """Build the site of a scenario: a model on a chip type with all memory that it can use.
+    """Build the site of a scenario: a model on a chip type with all memory available to it.
 
     reserved_tokens : the number of tokens for which a sequence's cache is reserved [1]
     """
@@ -183,7 +183,7 @@ def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     return Site(site_machine, work, reserved_tokens)
 
 
-_site = lru_cache(maxsize=256)(Site)  # caches its values for each layout over all batches
+_site = lru_cache(maxsize=256)(Site)  # caches its values for each layout and all batches
 
 
 def locate(scenario: Scenario) -> Location:
@@ -192,7 +192,7 @@ def locate(scenario: Scenario) -> Location:
 
 
 def locate_each(scenarios: Iterable[Scenario]) -> list[Location]:
-    """Place each batch of several scenarios separately, like `locate`."""
+    """Place every batch of several scenarios separately, like `locate`."""
     alone = (
         replace(scenario, batches=(batch,)) for scenario in scenarios for batch in scenario.batches
     )
@@ -200,9 +200,9 @@ def locate_each(scenarios: Iterable[Scenario]) -> list[Location]:
 
 
 def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
-    """Place many scenarios like `locate`, and return an error for each without a layout.
+    """Place many scenarios like `locate`, returning an error for each one without a layout.
 
-    If layouts are left open, all candidates are evaluated together.
+    All candidates for layouts that were not specified are evaluated together.
     """
     sites = [(scenario, _site_and_layout(scenario)) for scenario in scenarios]
     layouts = (site[1] for _, site in sites if not isinstance(site, InputError))
@@ -224,7 +224,7 @@ def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
 
 
 def _site_and_layout(scenario: Scenario) -> tuple[Site, Layout | LayoutQuestion] | InputError:
-    """Build the site of a scenario, with its layout or the question of which layout is best.
+    """Build the site of a scenario, with its layout or a question for the best layout.
 
     The layout is chosen for the smallest batch.
     """
@@ -251,8 +251,8 @@ def _or_raise(results: Sequence[Solved | InputError]) -> list[Solved]:
 def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
     """Split a scenario into runs of consecutive batches with the same layout.
 
-    Each batch has the chips and layout that it would have alone. A scenario with given ranks is not
-    split.
+    Each batch keeps the chips and layout that it would get alone. A scenario with explicit ranks is
+    not split.
     """
     scenarios = list(scenarios)
     is_open = [
@@ -291,7 +291,7 @@ def solve_all(scenarios: Iterable[Scenario]) -> list[Outcome]:
 
 
 def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
-    """Solve many scenarios, and return an error for each without a layout."""
+    """Solve many scenarios, returning an error for each one without a layout."""
     located = locate_all(scenarios)
     outcomes = iter(
         evaluate_located(location for location in located if isinstance(location, Location))
@@ -302,7 +302,7 @@ def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
 
 
 def evaluate_located(locations: Iterable[Location]) -> list[Outcome]:
-    """Evaluate scenarios that have been placed."""
+    """Evaluate scenarios that are already placed."""
     placed = list(locations)
     estimates = evaluate_all(
         Evaluation(
@@ -325,7 +325,7 @@ def evaluate_located(locations: Iterable[Location]) -> list[Outcome]:
 
 
 def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
-    """Write notes on a layout, requested or chosen."""
+    """Return notes on a requested or chosen layout."""
     is_taken = sharding.chips is not None and not sharding.names_ranks
     practice = practice_notes(site, layout) if is_taken else []
     own = own_notes(site.machine, site.work, layout)
@@ -336,7 +336,7 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
 
 
 def each_warning(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """Yield the warnings of several outcomes, each only once."""
+    """Yield the warnings of several outcomes without duplicates."""
     yield from dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
 
 
@@ -347,7 +347,7 @@ def chips_by_id(outcomes: Iterable[Outcome]) -> dict[str, Hardware]:
 
 
 def warnings_of(outcome: Location) -> Iterator[str]:
-    """Yield notes on a placed scenario that do not depend on its layout, as sentences."""
+    """Yield notes on a placed scenario that are independent of its layout, as sentences."""
     scenario = outcome.scenario
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
     for entry in (hardware, model, engine):
@@ -382,7 +382,7 @@ def warnings_of(outcome: Location) -> Iterator[str]:
 
 
 def _host_notes(hardware: Hardware, memory: MemoryChoice) -> Iterator[str]:
-    """Yield notes on assumptions about a host, and on a chip link that limits the host's link."""
+    """Yield notes on assumptions about a host, and on a chip whose link limits the host's link."""
     host, chip_link = memory.host, hardware.links.fastest
     if host is None:
         return

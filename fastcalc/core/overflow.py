@@ -1,4 +1,4 @@
-"""Batches that overflow into host memory and reach less throughput than a smaller batch."""
+"""Batches that overflow into host memory and have lower throughput than a smaller batch."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from fastcalc.formulas.types import Array, Bools, floats
 
 
 def batch_without_host(placement: AnyPlacement) -> Array:
-    """Compute the largest batch that fits in chip memory, or 0 if the weights do not fit. [1]
+    """Compute the largest batch that fits in chip memory, or 0 if the weights do not. [1]
 
-    The result is infinity if there is no host, or if the user places bytes in memories explicitly.
+    The result is infinity without a host, or if the user places bytes explicitly.
     """
     machine, layout = placement.machine, placement.layout
     if machine.place or all(tier.is_near for tier in machine.tiers):
@@ -26,7 +26,7 @@ def batch_without_host(placement: AnyPlacement) -> Array:
 
 
 def overflows(estimate: Estimate) -> Bools:
-    """Check whether batches reach less throughput than the largest batch without host memory."""
+    """Return where batches have lower throughput than the largest batch without host memory."""
     batch, near = estimate.batch, batch_without_host(estimate.placement)
     is_beyond = np.asarray((near >= 1.0) & (batch > near) & estimate.fits)
     if not is_beyond.any():
@@ -37,9 +37,9 @@ def overflows(estimate: Estimate) -> Bools:
 
 
 def overflow_note(host: str, near: float) -> str:
-    """Write a note on a batch that overflows into host memory at a loss.
+    """Return a note on a batch that loses throughput by overflowing into host memory.
 
-    near : the largest batch that the chips hold without host memory [1]
+    near : the largest batch that fits without host memory [1]
     """
     return (
         f"a batch beyond {near:,.0f} reaches into {host} and serves less than {near:,.0f} "

@@ -1,7 +1,7 @@
-"""Notes on predictions that are corrected by measurements of the user's own server.
+"""Notes on predictions that are corrected by the user's own measurements.
 
-The notes state how many measurements there are, how old they are, how much they change the
-prediction, and which of them contradict it.
+The notes give the number of measurements, their age and their effect on the prediction, and list
+measurements that contradict it.
 """
 
 import re
@@ -20,7 +20,7 @@ from fastcalc.written import listed
 
 
 def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[str]:
-    """Yield notes on whether a layout's prediction follows the user's measurements."""
+    """Yield notes on whether the prediction for a layout is based on the user's measurements."""
     deployments = machine.engine.own_deployments
     if machine.engine.is_bound or not deployments:
         return
@@ -42,9 +42,9 @@ def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[s
 
 
 def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
-    """Describe the measurements that change a prediction, with dates and the size of the change.
+    """Describe the measurements that changed a prediction, their dates and the size of the change.
 
-    elsewhere : the layouts of other measurements, in words
+    elsewhere : the layouts of the other measurements, in words
     """
     rows = sum(len(subset.rows) for subset in measured)
     noun = "rows" if rows > 1 else "row"
@@ -62,15 +62,15 @@ def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
 
 
 _MONTHS_OLD = 6
-"""The age in months at which measurements become old, since newer releases are faster."""
+"""The age in months at which measurements count as old, since newer releases are faster."""
 
 _UNLIKELY = 1.5
-"""The ratio of measured to expected speed at which a measurement is questioned: the gain from half
-the bits."""
+"""The ratio of measured to expected speed at which a measurement is questioned: what halving the
+bits would gain."""
 
 
 def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iterator[str]:
-    """Yield notes on measurements that are old, use other draft tokens, or contradict the speed."""
+    """Yield notes on measurements that are old, contradictory, or use other draft lengths."""
     file, engine = measured[0].file, machine.engine
     rows = [row for subset in measured for row in subset.rows]
     date = max(subset.date for subset in measured)
@@ -105,7 +105,7 @@ def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iter
 
 
 def _months(later: str, earlier: str) -> int | None:
-    """Count the months between two dates (YYYY-MM or longer), or None if one is not stated."""
+    """Count the months between two dates (YYYY-MM or longer), or None if either is missing."""
     matches = [re.match(r"(\d{4})-(\d\d)", text) for text in (later, earlier)]
     if None in matches:
         return None

@@ -1,10 +1,10 @@
 """Correction of predicted step times by a user's own measurements of a deployment.
 
-A measurement mixes the times of decode and prefill steps. Each deviates from the engine's
-prediction by an unknown factor, which is similar at nearby batches and lengths, and the measurement
-shows the time-weighted mean of these factors. The error of a deployment and the scatter of its
-measurements are also unknown: measurements that contradict each other correct less and do not
-narrow the range.
+Each measurement mixes decode and prefill steps. Both deviate from the engine's prediction by
+unknown factors that are similar at nearby batches and lengths; a measurement reveals the
+time-weighted mean of these factors. The error of a deployment and the scatter of its measurements
+are also unknown: measurements that contradict each other change the prediction less and do not
+narrow its range.
 """
 
 from collections.abc import Sequence
@@ -27,23 +27,23 @@ from fastcalc.formulas.recorded import Recorded
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 EVERYWHERE = 0.3
-"""The fraction of a deployment's error variance that is the same at every batch and length."""
+"""The fraction of a deployment's error variance that is common to all batches and lengths."""
 
 DEPLOYMENTS = (0.05, 0.1, 0.2, 0.4)
-"""Candidate errors of a deployment, as standard deviations of logarithms, equally likely."""
+"""Candidate errors of a deployment, as standard deviations of logarithms, all equally likely."""
 
 ROWS = (0.025, 0.05, 0.1, 0.2)
-"""Candidate errors of a single measurement, each half as likely as the one before it."""
+"""Candidate errors of a single measurement, each half as likely as the previous one."""
 
 LENGTH = float(np.log(10.0))
 """The correlation length: a factor of ten in the batch or in the tokens of a request."""
 
 PROMPTS = 2.0
-"""The ratio of the error variance of prefill to that of decode."""
+"""The error variance of prefill over that of decode."""
 
 LEFT = 0.12
-"""The fraction of a range's half-width that measurements never remove, since errors have longer
-tails than a normal distribution. All values were chosen on held-out sources
+"""The fraction of a range's half-width that no measurement removes, since errors have heavier tails
+than a normal distribution. All values were chosen on held-out sources
 (`benchmarks/own_rows.py`)."""
 
 
@@ -54,7 +54,7 @@ _PRIOR = _PRIOR / _PRIOR.sum()
 
 
 class Places(NamedTuple):
-    """Operating points of measured or predicted steps, as logarithms that broadcast.
+    """Operating points of measured or predicted steps, as broadcastable logarithms.
 
     decode_share : the fraction of time spent on decode steps [1]
     """
@@ -75,7 +75,7 @@ class Places(NamedTuple):
         return cls(batch, context, prompt, floats(decode_share))
 
     def followed_by(self, others: "Places") -> "Places":
-        """Append other operating points along the single axis."""
+        """Append other operating points along the only axis."""
         return Places(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
 
     def across(self, rows: "Places") -> Array:
@@ -84,22 +84,22 @@ class Places(NamedTuple):
         return Places(*columns).covariance(rows)
 
     def covariance(self, rows: "Places") -> Array:
-        """Compute the covariance with measurements, element by element. [1]"""
+        """Compute the elementwise covariance with measurements. [1]"""
         decode = self._alike(rows, self.context, rows.context)
         prompt = self._alike(rows, self.prompt, rows.prompt)
         both_prompt = (1.0 - self.decode_share) * (1.0 - rows.decode_share)
         return self.decode_share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
 
     def with_each(self, rows: "Places") -> list[Array] | None:
-        """Compute the covariance with each measurement while recording, or return None. [1]"""
+        """Compute the covariance with each measurement while recording, else return None. [1]"""
         if not any(isinstance(number, Recorded) for number in self):
             return None
         return [self.covariance(Places(*row)) for row in zip(*rows, strict=True)]
 
     def _alike(self, rows: "Places", own_length: ArrayLike, row_length: ArrayLike) -> Array:
-        """Compute the covariance of one type of step from its batch and one length. [1]
+        """Compute the covariance of one type of step, given its batch and one length. [1]
 
-        own_length, row_length : the length here and in the measurements, as logarithms [1]
+        own_length, row_length : this length and the length of each measurement, as logarithms [1]
         """
         pairs = ((self.batch, rows.batch), (own_length, row_length))
         squares = ((own_value - row_value) ** 2 for own_value, row_value in pairs)
@@ -107,7 +107,7 @@ class Places(NamedTuple):
 
     @property
     def variance(self) -> Array:
-        """The error variance relative to that of a decode step. [1]"""
+        """The error variance, relative to that of a decode step. [1]"""
         fraction = floats(self.decode_share)
         return fraction**2 + PROMPTS * (1.0 - fraction) ** 2
 
@@ -116,7 +116,7 @@ class Places(NamedTuple):
 class _Rows:
     """The measurements of a deployment as arrays.
 
-    drafted : whether each of them uses draft tokens
+    drafted : the measurements with draft tokens, or None if there are none
     """
 
     places: Places
@@ -124,7 +124,7 @@ class _Rows:
     drafted: "_Rows | None" = None
 
     def slower(self, conditions: Places) -> Array:
-        """Predict the logarithm of the factor by which steps are slower than expected. [1]"""
+        """Predict the log factor by which steps are slower than expected. [1]"""
         item = conditions.with_each(self.places)
         if item is not None:
             terms = zip(self.says.weights.tolist(), item, strict=True)
@@ -132,7 +132,7 @@ class _Rows:
         return conditions.across(self.places) @ self.says.weights
 
     def unexplained(self, conditions: Places) -> Array:
-        """Compute the variance of predictions relative to that without measurements. [1]"""
+        """Compute the variance of predictions, relative to that without measurements. [1]"""
         says, all_alike = self.says, conditions.variance
         item = conditions.with_each(self.places)
         if item is None:
@@ -149,7 +149,7 @@ class _Rows:
 
 @once
 def _rows_of(deployment: OwnDeployment) -> _Rows:
-    """Convert measurements into the arrays that predictions need."""
+    """Convert measurements into the arrays needed for predictions."""
     drafted = [row for row in deployment.rows if row.drafted]
     return replace(_of(deployment.rows), drafted=_of(drafted) if drafted else None)
 
@@ -169,10 +169,10 @@ def _of(rows: Sequence[OwnRow]) -> _Rows:
 
 @dataclass(frozen=True, eq=False)
 class OwnEffect:
-    """The correction by a deployment's measurements at some batches and lengths.
+    """The correction by a deployment's measurements at given batches and lengths.
 
     rows : the measurements of the deployment
-    applies : whether the layout equals the measured layout
+    applies : whether the layout is the measured layout
     places : the operating points, as if all steps were decode steps
     has_drafts : whether draft tokens are used
     """
@@ -200,10 +200,10 @@ class OwnEffect:
         return self._slower(0.0)
 
     def unexplained(self, decode_share: ArrayLike) -> Floats:
-        """Compute the variance of a prediction relative to that without measurements. [1]
+        """Compute the variance of a prediction, relative to that without measurements. [1]
 
-        Half the variance of steps with draft tokens comes from speculation, and only measurements
-        with speculation reduce it.
+        With draft tokens, half of the variance comes from speculation, and only measurements with
+        speculation reduce it.
 
         decode_share : the fraction of time spent on decode steps [1]
         """
@@ -215,7 +215,7 @@ class OwnEffect:
         return floats(np.where(self.applies, left, 1.0))
 
     def narrowed(self, decode_share: ArrayLike) -> Floats:
-        """Compute the half-width of a range relative to that without measurements. [1]
+        """Compute the half-width of a range, relative to that without measurements. [1]
 
         decode_share : the fraction of time spent on decode steps [1]
         """
@@ -223,7 +223,7 @@ class OwnEffect:
 
 
 def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
-    """Check whether a deployment was measured on a layout, as far as its owner stated it."""
+    """Return where a deployment was measured on a layout, as far as its owner specified it."""
     pairs = (
         (deployment.chips, layout.chips),
         (deployment.tp, layout.tp),
@@ -241,7 +241,7 @@ def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
 def interpolated(
     deployment: OwnDeployment,
 ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Predict each measurement from all measurements, and from all except itself.
+    """Predict each measurement from all measurements, and from all others.
 
     Returns latency factors, and half-widths of ranges relative to those without measurements. [1]
     """
@@ -264,7 +264,7 @@ def believed_at_rows(deployment: OwnDeployment) -> tuple[Floats, Floats]:
 
 
 def after_one_row(off: float) -> float:
-    """Compute the relative half-width of TPOT's range at one measurement, at most 1. [1]
+    """Compute the relative half-width of the TPOT range at a single measurement, at most 1. [1]
 
     off : the logarithm of measured over expected time [1]
     """
@@ -274,12 +274,12 @@ def after_one_row(off: float) -> float:
 
 
 def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()) -> Floats:
-    """Compute the expected relative half-width of ranges after new measurements. [1]
+    """Compute the relative half-width of ranges to expect after new measurements. [1]
 
-    The half-width is relative to that without any measurement.
+    The half-width is relative to that without any measurements.
 
-    new : the operating points to be measured
-    targets : the operating points that are predicted
+    new : the operating points to measure
+    targets : the operating points to predict
     measured : the existing measurements of the deployment
     """
     chances = _PRIOR
@@ -299,7 +299,7 @@ def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()
 
 
 def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:
-    """Predict the latency factor at a measurement's operating point, and its half-width. [1]"""
+    """Predict the latency factor at a measurement's operating point, with its half-width. [1]"""
     effect = effect_of(
         deployment, batch=row.batch, context=row.context, prompt=row.prompt, drafted=row.drafted
     )
@@ -309,7 +309,7 @@ def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:
 
 
 def measured_on(engine: Engine, hardware: str, work: Workload) -> list[OwnDeployment]:
-    """List an engine's measured deployments of a model on a chip, by the chip's id."""
+    """List the deployments of a model that were measured on a chip with this engine."""
     names = (hardware, work.model.id, work.weight_format, work.kv_format)
     return [
         deployment
@@ -332,14 +332,14 @@ def effect_of(
     batch, context, prompt : the number of sequences, and the mean lengths of a sequence and of its
         prompt [1]
     drafted : the number of draft tokens [1]
-    applies : whether the layout equals the measured layout
+    applies : whether the layout is the measured layout
     """
     conditions = Places.of(batch, context, prompt, decode_share=1.0)
     return OwnEffect(_rows_of(deployment), applies, conditions, floats(drafted) > 0.0)
 
 
 def own_effect(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> list[OwnEffect]:
-    """List the corrections by an engine's own measurements, one per deployment with this layout."""
+    """List the corrections by the user's measurements, one per deployment with this layout."""
     machine, layout = placement.machine, placement.layout
     if machine.engine.is_bound or not machine.engine.own_deployments:
         return []

@@ -1,4 +1,4 @@
-"""Price per chip-hour: a dated rental price with its terms, or the cost of ownership."""
+"""Price per chip-hour: a dated rental price with its terms, or the ownership cost."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,24 +12,24 @@ PriceBasis = Literal["cloud", "tco"]
 
 
 YEARS = 4.0
-"""The depreciation period of an owned chip. [years]"""
+"""The default depreciation period of an owned chip. [years]"""
 
 
 USD_PER_KWH = 0.08
-"""The default electricity price in the cost of ownership."""
+"""The default electricity price for ownership costs."""
 
 
 @dataclass(frozen=True)
 class Quote:
-    """The price of a chip-hour and its provenance.
+    """The price per chip-hour and where it comes from.
 
     usd_per_hour : the price, or None if unknown [USD/h]
-    terms : the terms of the offer, or ``given`` by the user, ``ownership``, or ``unstated`` by the
-        file, or None if there is no price
-    origin : the catalogue quantity, or None for a user's own price
+    terms : the terms of the offer, or ``given`` (by the user), ``ownership``, or ``unstated`` (in
+        the file); None if there is no price
+    origin : the catalogue quantity, or None for a user's price
     offer : the catalogue offer, or None if there is none
-    price_of : the entry that states the price if the chip's file inherits it, otherwise None
-    is_asked : whether the user asked for these terms
+    price_of : the entry that contains the price if the chip's file inherits it, otherwise None
+    is_asked : whether the user requested these terms
     """
 
     usd_per_hour: float | None
@@ -46,12 +46,12 @@ class Quote:
 
     @property
     def confidence(self) -> str | None:
-        """The confidence in its source, or None if the file does not state it."""
+        """The confidence in the source, or None if the file does not give one."""
         return self.origin.confidence if self.origin else None
 
     @property
     def provider(self) -> str | None:
-        """The cloud that makes the offer."""
+        """The cloud provider that makes the offer."""
         return self.offer.provider if self.offer else None
 
     @property
@@ -61,22 +61,22 @@ class Quote:
 
     @property
     def commitment_months(self) -> int | None:
-        """The months for which a reserved offer commits. [months]"""
+        """The commitment of a reserved offer. [months]"""
         return self.offer.commitment_months if self.offer else None
 
     @property
     def is_substitute(self) -> bool:
-        """Whether it replaces an on-demand price that the chip's file lacks."""
+        """Whether the price replaces an on-demand price missing from the chip's file."""
         return self.offer is not None and self.terms != "on-demand" and not self.is_asked
 
     @property
     def is_marketplace(self) -> bool:
-        """Whether a marketplace price replaces a cloud price."""
+        """Whether a marketplace price is used in place of a cloud price."""
         return self.terms == "marketplace" and self.is_substitute
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether the price has low confidence, is another chip's, or is a substitute."""
+        """Whether the price has low confidence, is that of another chip, or is a substitute."""
         is_low = self.confidence in ("low", "memory")
         has_price = self.usd_per_hour is not None
         return has_price and (is_low or self.is_substitute or self.price_of is not None)
@@ -84,14 +84,14 @@ class Quote:
 
 @dataclass(frozen=True)
 class Pricing:
-    """The basis on which chip-hours are priced.
+    """How chip-hours are priced.
 
-    basis : ``cloud`` for the dated rental price, ``tco`` for depreciated purchase price and power
-    utilization : the fraction of paid hours in which the machine serves requests [1]
+    basis : ``cloud`` for the dated rental price, ``tco`` for depreciation and electricity
+    utilization : the fraction of paid hours during which the machine serves requests [1]
     user_prices : the user's own prices by hardware id [USD/h]
-    offer : the required rental terms. None stands for on-demand or, without such an offer, the
-        next of ``DEFAULT_TERMS``
-    years, usd_per_kwh : the depreciation period of an owned chip [1], and the price of electricity
+    offer : the required rental terms. None means on-demand or, if there is no such offer, the next
+        of ``DEFAULT_TERMS``
+    years, usd_per_kwh : the depreciation period of owned chips [1], and the price of electricity
         [USD]
     """
 
@@ -104,7 +104,7 @@ class Pricing:
 
     @property
     def name(self) -> str:
-        """The name of the price basis: cloud, ownership, or the terms of the offer."""
+        """The name of the price basis: cloud, tco, or the terms of the offer."""
         return self.offer or self.basis
 
     def per_chip_hour(self, hardware: Hardware) -> float | None:
@@ -112,7 +112,7 @@ class Pricing:
         return self.quote(hardware).usd_per_hour
 
     def quote(self, hardware: Hardware) -> Quote:
-        """Look up the price per chip-hour with its provenance."""
+        """Look up the price per chip-hour and where it comes from."""
         if hardware.id in self.user_prices:
             return Quote(self.user_prices[hardware.id], "given")
         price, node = hardware.chip_price, hardware.node.price if hardware.node else None
@@ -139,9 +139,9 @@ class Pricing:
         return Quote(None)
 
     def as_rented(self, hardware: Hardware) -> Hardware:
-        """Limit a chip's link domain to the instance that its price is for.
+        """Limit a chip's link domain to the instance to which its price applies.
 
-        Owned chips, and chips priced by the user, keep the domain in their file.
+        Owned chips, and chips priced by the user, keep the domain given in their file.
         """
         offer = self.quote(hardware).offer
         return hardware if offer is None else hardware.joined(offer.instance_chips)

@@ -1,4 +1,4 @@
-"""Ratios of two predictions with ranges, and whether the predictions differ."""
+"""Ratios of two predictions with ranges, and whether they differ from 1."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 class Ranged(NamedTuple):
-    """Expected values with the limits of their ranges in the same unit, or NaN without a range."""
+    """Expected values with the limits of their ranges in the same unit; NaN without a range."""
 
     expected: Array
     low: Array
@@ -19,8 +19,8 @@ class Ranged(NamedTuple):
 def cost_range(cost: ArrayLike, speed: Ranged) -> Ranged:
     """Compute the cost per token over the range of a speed. [USD]
 
-    The lowest speed has the highest cost. At 40 tokens/s with the range 30 to 60, a cost of $6 has
-    the range $4 to $8:
+    The lowest speed gives the highest cost. If the speed is 40 tokens/s with a range of 30 to 60, a
+    cost of $6 has a range of $4 to $8:
 
     >>> import numpy as np
     >>> [float(usd) for usd in cost_range(6.0, Ranged(*map(np.float64, (40.0, 30.0, 60.0))))]
@@ -31,7 +31,7 @@ def cost_range(cost: ArrayLike, speed: Ranged) -> Ranged:
 
 
 def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
-    """Divide one prediction by another, with independent ranges. [1]
+    """Divide one prediction by another, assuming independent errors. [1]
 
     Divide 8 (range 4 to 12) by 2 (range 1 to 3):
 
@@ -47,7 +47,7 @@ def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
 
 
 def is_level(ratio: Ranged) -> Bools:
-    """Check whether a ratio names no winner.
+    """Return where a ratio is too close to 1 to name a winner.
 
     That is the case if its 80% interval contains 1, or if both numbers print the same. A limit that
     prints as 1.00 counts as 1. Without an interval, as for hardware bounds, only equal numbers are
@@ -69,4 +69,4 @@ _ONE = 1.005
 """The smallest number that prints as more than 1 with three digits. [1]"""
 
 _SAME = 0.0015
-"""The logarithm of the largest ratio of two numbers that may print the same in three digits. [1]"""
+"""The log ratio up to which two numbers may print the same with three digits. [1]"""

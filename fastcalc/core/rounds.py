@@ -1,4 +1,4 @@
-"""Parallel searches that run in rounds, so that their questions are evaluated in batches."""
+"""Searches that run in rounds, so that their questions can be evaluated in batches."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
@@ -11,18 +11,18 @@ Found = TypeVar("Found")
 
 
 class UnansweredError(Exception):
-    """Raised by a search that needs an answer which will be available after the round."""
+    """Raised if a search needs an answer that is only available after the round."""
 
 
 @dataclass(eq=False)
 class Answered(Generic[Question, Answer]):
-    """The answers to questions, each computed once.
+    """Answers to questions, each computed only once.
 
-    A search is a function that asks the same questions on every run. In a round, each search runs
-    until it asks a question without a known answer. Then all these questions are answered together,
-    and each search runs again.
+    A search is a function that asks the same questions each time it runs. In a round, each search
+    runs until it asks a question without a known answer. All these questions are then answered
+    together, and each search runs again.
 
-    answer_all : answers questions together, faster than one by one
+    answer_all : answers many questions at once, faster than one at a time
     known : the answers so far
 
     >>> def is_below(numbers):
@@ -39,7 +39,7 @@ class Answered(Generic[Question, Answer]):
     _waiting: dict[Question, None] | None = None
 
     def ask(self, question: Question) -> Answer:
-        """Return the answer to a question, or raise UnansweredError until the round has it."""
+        """Return the answer to a question, or raise UnansweredError if it comes with the round."""
         if question not in self.known:
             if self._waiting is not None:
                 self._waiting[question] = None
@@ -48,7 +48,7 @@ class Answered(Generic[Question, Answer]):
         return self.known[question]
 
     def each(self, searches: Iterable[Callable[[], Found]]) -> list[Found]:
-        """Run independent searches, and answer all their questions together."""
+        """Run independent searches, answering all their questions together."""
         results: list[Found] = []
         is_open = False
         for search in searches:
@@ -61,7 +61,7 @@ class Answered(Generic[Question, Answer]):
         return results
 
     def in_step(self, searches: Sequence[Callable[[], Found]]) -> list[Found]:
-        """Run searches side by side, and answer all questions of a round together."""
+        """Run searches side by side, answering all questions of each round together."""
         results: dict[int, Found] = {}
         while len(results) < len(searches):
             self._waiting = {}

@@ -1,4 +1,4 @@
-"""A scenario: one model on one chip type under one engine."""
+"""A scenario: one model on one chip type with one engine."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +16,7 @@ from fastcalc.errors import InputError
 
 @dataclass(frozen=True)
 class Scenario:
-    """One model on one chip type under one engine, for several batches of the same traffic."""
+    """One model on one chip type with one engine, for several batches of the same traffic."""
 
     hardware: Hardware
     model: Model
@@ -40,15 +40,15 @@ class Scenario:
 
     @cached_property
     def quote(self) -> Quote:
-        """The price of a chip-hour and its provenance."""
+        """The price per chip-hour and where it comes from."""
         return self.pricing.quote(self.hardware)
 
 
 def default_weights(model: Model, engine: Engine) -> str | None:
-    """Choose the weight format of an engine's files for a model, or None if published as is.
+    """Return the weight format of an engine's files for a model, or None if it is as published.
 
-    For models with MXFP4 experts and 16-bit weights elsewhere, llama.cpp stores all others in Q8_0:
-    108 of the 687 tensors of gpt-oss-120b are mxfp4 and 146 q8_0, 59.02 GiB
+    For models with MXFP4 experts and 16-bit weights elsewhere, llama.cpp stores all other weights
+    in Q8_0: of the 687 tensors of gpt-oss-120b, 108 are mxfp4 and 146 q8_0, 59.02 GiB
     (ggml-org/llama.cpp#15253).
     """
     is_mixed = model.expert_format == "mxfp4" and model.weight_format == "bf16"
@@ -62,10 +62,10 @@ def cache_format(
     weights: str | None,
     requested: str | None = None,
 ) -> str:
-    """Choose the cache format of a deployment: requested, or the engine's, or the model's own.
+    """Choose the cache format of a deployment: as requested, or the engine's, or the model's own.
 
-    weights : the weight format, which determines the engine's cache format, or None for the model's
-        own
+    weights : the weight format, on which the engine's cache format may depend, or None for the
+        model's own
     """
     for default in engine.cache_formats:
         is_open = default.is_default if requested is None else requested in default.replaces
@@ -75,7 +75,7 @@ def cache_format(
 
 
 def check_traffic(scenario: Scenario) -> None:
-    """Raise an error for requests longer than the model's maximum context."""
+    """Raise an error if requests are longer than the model's maximum context."""
     traffic = scenario.traffic
     description = (
         f"a context of {traffic.context:,.0f} tokens"
@@ -86,10 +86,10 @@ def check_traffic(scenario: Scenario) -> None:
 
 
 def check_context(model: Model, tokens: float, description: str) -> None:
-    """Raise an error for more tokens than the model's maximum context.
+    """Raise an error if a sequence is longer than the model's maximum context.
 
     tokens : the final length of a sequence [1]
-    description : the name of these tokens in the error message
+    description : how to name these tokens in the error message
     """
     if model.max_context is not None and tokens > model.max_context:
         raise InputError(
@@ -98,6 +98,6 @@ def check_context(model: Model, tokens: float, description: str) -> None:
 
 
 def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
-    """Choose the engine for a chip's class, and say whether another class lends it."""
+    """Choose the engine for a chip, and return whether it is borrowed from another class."""
     name, is_borrowed = engine_of_class(hardware)
     return catalogue.engine(name), is_borrowed

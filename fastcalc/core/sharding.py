@@ -1,4 +1,4 @@
-"""Numbers of chips and ranks that a user requests, and the layout that they mean."""
+"""Numbers of chips and ranks requested by the user, and the resulting layout."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True)
 class Sharding:
-    """The chips and ranks that a user requests, where None leaves the choice to the placement."""
+    """The chips and ranks requested by the user; None leaves the choice to the placement."""
 
     chips: int | None = None
     tp: int | None = None
@@ -20,26 +20,26 @@ class Sharding:
 
     @classmethod
     def of(cls, layout: Layout) -> "Sharding":
-        """Convert a layout into the request for it, rank by rank."""
+        """Convert a layout into an explicit request for each of its ranks."""
         return cls(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
 
     @property
     def cuts_layers(self) -> bool:
-        """Whether layers must be sharded or copied, which chips with unsplit layers cannot do."""
+        """Whether layers are sharded or copied, which chips with unsplit layers do not support."""
         return any((ranks or 1) > 1 for ranks in (self.tp, self.ep, self.dp))
 
     @property
     def names_ranks(self) -> bool:
-        """Whether at least one number of ranks is given."""
+        """Whether at least one number of ranks is specified."""
         return any(ranks is not None for ranks in (self.tp, self.pp, self.ep, self.dp))
 
     def on(self, hardware: Hardware, *, is_alone: bool) -> "Sharding":
-        """Adapt the request to one chip type.
+        """Adapt the request to a chip type.
 
-        On chips that pipeline whole layers, a single rank per layer is omitted. Several ranks are
-        kept, so that they are refused, or dropped if other chips support them.
+        Chips that pipeline whole layers ignore a single rank per layer. Several ranks are kept,
+        which leads to an error, or dropped if other requested chips support them.
 
-        is_alone : whether no other chip is requested, or no other chip shards layers
+        is_alone : whether this is the only requested chip, or no other requested chip shards layers
         """
         if hardware.execution != "spatial":
             return self

@@ -19,16 +19,16 @@ Batches: TypeAlias = npt.NDArray[np.int64]
 """An array of integer batch sizes."""
 
 ROUNDING = 1e-12
-"""The relative tolerance within which a target speed is met."""
+"""The relative tolerance for meeting a target speed."""
 
 Speeds: TypeAlias = Callable[[Floats], Floats]
-"""A function that computes tokens per second per user for some batches."""
+"""A function that computes tokens per second per user for the given batches."""
 
 _LEAST_DECODE = attrgetter("least_decode")
 
 
 def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """Compute the expected tokens per second per user, without the rest of an estimate. [1/s]
+    """Compute the expected tokens per second per user without a full estimate. [1/s]
 
     Batches broadcast with the layouts of the placement.
     """
@@ -38,7 +38,7 @@ def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Float
 def speeds_at_most(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
     """Compute upper bounds of `speeds` if bytes may be placed in several memories. [1/s]
 
-    The bound is much faster to compute, because it does not search for a placement.
+    The bounds are much faster to compute, because no placement is searched for.
     """
     return _speeds(Schedule(placement, traffic, _floats(batch)).least_decode, traffic)
 
@@ -50,7 +50,7 @@ def all_speeds_at_most(evaluations: Sequence[Evaluation]) -> list[Floats]:
 
 
 def speeds_by_memory(placement: Placement, traffic: Traffic, batch: Floats) -> Floats:
-    """Compute `speeds` for one layout, faster if some batches need no host memory. [1/s]"""
+    """Compute `speeds` for one layout, faster if only some batches need host memory. [1/s]"""
     needs_more = ~fits_near(placement, batch)
     if not needs_more.any() or needs_more.all():
         return speeds(placement, traffic, batch)
@@ -69,7 +69,7 @@ def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
 
 
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
-    """Find the largest batch whose expected speed reaches each target speed, or 0 if none. [1]
+    """Find the largest batch that reaches each target speed, or 0 if none does. [1]
 
     speed : the target tokens per second per user, with at most one dimension [1/s]
     """
@@ -79,9 +79,9 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
 
 
 def cost_multiples(speeds_at: Speeds, before: Batches, after: Batches) -> Floats:
-    """Compute the ratio of the cost per output token at two batches. [1]
+    """Compute the ratio of the costs per output token at two batches. [1]
 
-    Both batches use the same chips, so this ratio times the ratio of speeds equals the ratio of
+    Both batches run on the same chips, so this ratio times the ratio of speeds equals the ratio of
     batches. The result is infinite if either batch is 0.
     """
     batches = np.maximum(np.stack([before, after]), 1.0)

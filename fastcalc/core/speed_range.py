@@ -1,4 +1,4 @@
-"""Prediction ranges: factors by which a measured speed may differ from the expected speed."""
+"""Prediction ranges: the factors by which measured speeds may differ from expected speeds."""
 
 from collections.abc import Iterator
 
@@ -12,17 +12,17 @@ from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import ArrayLike, Floats, floats
 
 TO_LOW_END = 1.2815515655446004
-"""The limit of an 80% range in standard deviations of the logarithm of speed: nine in ten values
-are above the lower limit if errors are lognormal. [1]"""
+"""The limits of an 80% range in standard deviations of the log speed: if errors are lognormal, nine
+in ten values are above the lower limit. [1]"""
 
 
 def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") -> bool:
-    """Check whether an engine was fitted on chips of this class."""
+    """Return whether an engine was fitted on chips of this class."""
     return class_of(hardware) in engine.fitted_kinds.get(phase, ())
 
 
 def range_note(engine: Engine, hardware: Hardware) -> str | None:
-    """Describe the data from which a speed's range was learned, or return None without a range."""
+    """Describe the data behind a speed's range, or return None without a range."""
     if stated := engine.stated_range("decode"):
         return stated.basis
     if (widths := engine.range_widths) is None:
@@ -52,16 +52,16 @@ def reach(
     is_measured: bool,
     fitted_share: ArrayLike,
 ) -> tuple[Floats, Floats]:
-    """Compute the factors from the expected speed to the limits of learned ranges.
+    """Compute the factors from the expected speed to the limits of calibrated ranges.
 
     machine : the class of the chip
-    is_unseen : whether the engine was fitted on no chip of this class
-    is_measured : whether at least three publishers measured prefill with the engine on that chip
+    is_unseen : whether the engine was not fitted on any chip of this class
+    is_measured : whether at least three publishers measured prefill with the engine on this chip
     fitted_share : as for `speed_range`
     """
     width = widths.of(phase, has_experts=has_experts, machine=machine, is_measured=is_measured)
     times = widths.unseen if is_unseen else 1.0
-    # With wider limits, a faster component would lower the lower limit.
+    # If ranges were wider, a faster component would lower the lower limit.
     below, above = (min(side * times, 1.0) for side in (width.below, width.above))
     return (
         np.exp(half_width(least=below, fitted_share=fitted_share)),
@@ -77,14 +77,14 @@ def speed_range(
     is_offloaded: bool,
     streams: ArrayLike = 1.0,
 ) -> tuple[Floats, Floats] | None:
-    """Compute the factors around the expected speed that contain 80% of speeds, if any.
+    """Compute the factors around the expected speed that contain 80% of speeds, or return None.
 
-    Nobody has published how a machine with a region per layer decodes several sequences. At the
-    upper limit of the range, sequences are pipelined with one in each region; at the lower limit,
-    they alternate.
+    No published data shows how a machine with a region per layer decodes several sequences. The
+    upper limit of the range assumes that sequences are pipelined with one in each region; the lower
+    limit assumes that they alternate.
 
     phase : the phase whose speed is predicted
-    fitted_share : the fraction of the time that is fitted, per element [1]
+    fitted_share : the fitted fraction of the time, per element [1]
     is_offloaded : whether any part of the model is on a host
     streams : the number of tokens that are decoded together [1]
     """
@@ -105,5 +105,5 @@ def speed_range(
         is_measured=placement.machine.hardware.id in engine.prefill_chips,
         fitted_share=fitted_share,
     )
-    # The lower limit may not be higher with a host than without one.
+    # The lower limit must not be higher with a host than without one.
     return (np.maximum(stated.below, below), floats(stated.above)) if stated else (below, above)

@@ -1,8 +1,8 @@
-"""Evaluation of many deployments at once, as arrays with a row per layout.
+"""Evaluation of many deployments at once, as arrays with one row per layout.
 
-For a few points of a single deployment, numpy calls are mostly overhead. The steps of many
-deployments are plain numbers, so they are joined into arrays and evaluated by the same `Schedule`
-and `Timeline` as a single deployment, with bit-identical results.
+For a few points of a single deployment, numpy calls are mostly overhead. The inputs of the steps
+are plain numbers, so those of many deployments are joined into arrays and evaluated by the same
+`Schedule` and `Timeline` as a single deployment, with bit-identical results.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,15 +29,15 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 BLOCK = 32_768
-"""The number of points in a stack, such that its arrays fit in the caches of a CPU core. [1]"""
+"""The number of points per stack, chosen so that its arrays fit in a CPU core's caches. [1]"""
 
 Numbers = TypeVar("Numbers")
 Count: TypeAlias = Callable[[Schedule], Number]
-"""A function that computes a number from the steps of a deployment."""
+"""A function that derives a number from the steps of a deployment."""
 
 
 class Evaluation(NamedTuple):
-    """A placement to evaluate at some batches of some traffic."""
+    """A placement to evaluate for some batches and traffic."""
 
     placement: AnyPlacement
     batch: Floats
@@ -49,11 +49,11 @@ def evaluate_all(
 ) -> list[Estimate]:
     """Evaluate many placements at once, like `evaluate`.
 
-    Some cases are evaluated separately: hardware bounds, deployments with their own measurements or
-    with explicitly placed bytes, and wafers whose bytes may be placed in several memories.
+    Some cases are evaluated separately: hardware bounds, deployments with measurements or
+    explicitly placed bytes, and wafers whose bytes may be placed in several memories.
 
-    together : numbers that are all computed as soon as one is read. The components of the steps,
-        which take most of the memory, are then dropped; they are kept if this is empty
+    together : numbers to compute together as soon as one of them is read; the components of the
+        steps, which take most of the memory, are then dropped. If empty, they are kept
     """
     estimates = [
         evaluate(placement, batch=batch, traffic=traffic)
@@ -72,25 +72,25 @@ def evaluate_all(
 class StackedEstimate(Estimate):
     """An estimate whose numbers come from a stack shared with other deployments.
 
-    rows : the rows of the deployment in the stack
+    rows : the rows of this deployment in the stack
     """
 
     rows: "_StackRows" = field(kw_only=True)
 
     def of_passes(self, count: Count) -> Array:
-        """Compute a number of the steps, with one element per batch."""
+        """Look up a number derived from the steps, with one element per batch."""
         return self.rows.cut(count)
 
 
 def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) -> Numbers:
-    """Join records of numbers into columns, repeating each for a number of rows.
+    """Join records of numbers into columns, repeating each record for its number of rows.
 
-    A number that is equal in all records stays a scalar.
+    Numbers that are equal in all records stay scalars.
 
     records : numbers, or dataclasses and tuples of numbers; each number is a scalar or has one
         element per row of its record
     counts : the number of rows of each record [1]
-    axes : the number of axes of length one after the row axis [1]
+    axes : the number of length-one axes after the row axis [1]
     """
     numbers: Sequence[Any] = records
     first, column = numbers[0], numbers[0]
@@ -124,7 +124,7 @@ def column_of(numbers: Sequence[ArrayLike], counts: Sequence[int]) -> Floats:
 
 
 def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
-    """Group deployments that fit in one stack, and yield the indices of each group."""
+    """Group deployments that fit into one stack, and yield the indices of each group."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for index, passes in enumerate(deployments):
         if (common := _common(passes)) is not None:
@@ -144,7 +144,7 @@ def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
 
 
 def _row_shape(passes: Schedule) -> tuple[int, ...]:
-    """Return the shape of the layouts and requests of a deployment."""
+    """Return the shape of a deployment's layouts and requests."""
     traffic = passes.traffic
     lengths = (traffic.prompt, traffic.output, traffic.context, traffic.prefix_hit)
     return np.broadcast_shapes(np.shape(passes.placement.layout.tp), *map(np.shape, lengths))
@@ -155,10 +155,10 @@ def _columns(passes: Schedule) -> int:
 
 
 def _common(passes: Schedule) -> tuple[object, ...] | None:
-    """Build a key of the properties that deployments in one stack must share, or return None.
+    """Return a key of the properties that deployments in a stack must share, or None.
 
-    A stack consists of plain numbers of one model without assigned bytes, in rows with batches
-    along them; a row is a layout or a request. Chips with regions must have a single memory.
+    A stack consists of plain numbers for one model without assigned bytes. Each row is a layout or
+    a request, with batches along the row. Chips with regions must have a single memory.
     """
     machine, work, traffic = passes.machine, passes.placement.work, passes.traffic
     engine, drafts = machine.engine, traffic.speculation
@@ -184,7 +184,7 @@ def _common(passes: Schedule) -> tuple[object, ...] | None:
     common = machine.is_spatial, is_drafted, layer_counts, requests, columns
     if passes.has_one_memory:
         return common
-    # The sizes and rates of several memories may differ, but not their permitted uses.
+    # Memories may differ in size and rate, but not in their permitted uses.
     tiers = tuple(
         (tier.name, tier.where, tier.shared_by, tier.streams, tier.flop_rates is None)
         for tier in machine.tiers
@@ -196,7 +196,7 @@ def _common(passes: Schedule) -> tuple[object, ...] | None:
 
 
 class _JoinedAttention(AttentionWork):
-    """The attention work of tokens in many deployments, with a row per layout."""
+    """The attention work of tokens in many deployments, with one row per layout."""
 
     def __init__(self, deployments: Sequence[AttentionWork], counts: Sequence[int]) -> None:
         self._deployments, self._counts = deployments, counts
@@ -248,12 +248,12 @@ class _JoinedSchedule(Schedule):
 
     @cached_property
     def bound_terms(self) -> BoundTerms:
-        """The layout terms of the bounds, computed when a bound is requested."""
+        """The layout terms of the bounds, computed when a bound is first requested."""
         return self.stack.bound_terms()
 
     @cached_property
     def rooms(self) -> Sequence[ArrayLike]:
-        """The memory of each tier that weights and caches may fill, per chip. [byte]"""
+        """The memory per chip in each tier that weights and caches may use. [byte]"""
         return self.stack.joined([tuple(passes.rooms) for passes in self.stack.members])
 
     @cached_property
@@ -265,7 +265,7 @@ class _JoinedSchedule(Schedule):
 
 
 class _Stack:
-    """The steps of several deployments, joined when the first number is requested."""
+    """The steps of several deployments, joined when a number is first requested."""
 
     def __init__(self, members: Sequence[Schedule], together: Sequence[Count]) -> None:
         self.members, self.together = members, together
@@ -274,7 +274,7 @@ class _Stack:
         self._numbers: dict[Count, Floats] = {}
 
     def rows(self) -> "Iterator[_StackRows]":
-        """Build the row indices of each deployment."""
+        """Yield the rows of each deployment."""
         first = 0
         for passes, shape, count in zip(self.members, self.shapes, self.counts, strict=True):
             point_shape = np.broadcast_shapes(shape, passes.batch.shape)
@@ -283,18 +283,18 @@ class _Stack:
             first += count
 
     def number(self, count: Count) -> Floats:
-        """Compute a number for all steps, with rows x batches."""
+        """Compute a number for all steps, as rows by batches."""
         if count not in self._numbers:
             for each in {count, *self.together} - set(self._numbers):
                 values = np.asarray(evaluated(each, self.passes))
                 self._numbers[each] = np.broadcast_to(values, self.passes.batch.shape)
             if self.together and self.members[0].has_one_memory:
-                del self.passes  # of several memories a search found the split
+                del self.passes  # the split of several memories must be kept
         return self._numbers[count]
 
     @cached_property
     def passes(self) -> Schedule:
-        """The joined steps of all deployments, with the catalogue entries of the first."""
+        """The joined steps of all deployments, using the catalogue entries of the first."""
         members, first = self.members, self.members[0].placement
         machine = replace(
             first.machine,
@@ -324,7 +324,7 @@ class _Stack:
         return passes
 
     def joined(self, records: Sequence[Numbers]) -> Numbers:
-        """Join a record of each deployment, with a row per layout."""
+        """Join the records of all deployments, with one row per layout."""
         return joined(records, self.counts, axes=1)
 
     def _tiers(self) -> tuple[Tier, ...]:
@@ -344,7 +344,7 @@ class _Stack:
         )
 
     def points(self, numbers: Sequence[Floats]) -> Floats:
-        """Join a number per batch, where short rows repeat their last value."""
+        """Join a number per batch; short rows are padded with their last value."""
         rows, widest = [], max(map(_columns, self.members))
         deployments = zip(self.members, self.shapes, self.counts, numbers, strict=True)
         for passes, shape, count, number in deployments:
@@ -355,7 +355,7 @@ class _Stack:
         return np.concatenate(rows)
 
     def bound_terms(self) -> BoundTerms:
-        """Join the layout terms that all deployments' bounds need."""
+        """Join the layout terms needed for the bounds of all deployments."""
         of_each = [
             bound_terms(passes.machine, passes.placement.work, passes.placement.layout)
             for passes in self.members
@@ -368,7 +368,7 @@ class _Stack:
         )
 
     def _memories(self, of_each: Sequence[Memories]) -> Memories:
-        """Join capacities and bandwidths, which have a memory each along the last axis."""
+        """Join capacities and bandwidths, which have one element per memory on the last axis."""
         by_memory = []
         for numbers in zip(*of_each, strict=True):
             columns = self.joined([tuple(np.moveaxis(number, -1, 0)) for number in numbers])

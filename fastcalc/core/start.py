@@ -27,21 +27,21 @@ from fastcalc.formulas.solving import bisect_integers
 from fastcalc.mentions import option
 
 _MOST_SHARE = 0.98
-"""The fraction of a memory above which the driver and context leave the engine too little. [1]"""
+"""The memory fraction above which too little is left for the driver and CUDA context. [1]"""
 
 
 _OF_CHIPS = ("chips", "tp", "pp")
 _SHORTENED = {"gpu_memory_utilization", "max_model_len"}
 _FEW_SEQUENCES = 8
-"""The number of sequences below which pairs of changes are also searched. [1]"""
+"""The number of sequences below which pairs of changes are also considered. [1]"""
 _FIRST_OF_TWO = (("kv", "fp8"), ("gpu_memory_utilization", "0.95"), ("max_num_seqs", "256"))
-"""The first changes of a pair, in increasing order of their cost to the service."""
+"""The first changes of pairs, in increasing order of their cost to the service."""
 
 
 class StartRemedy(NamedTuple):
-    """The smallest change of one setting that makes a server start.
+    """The smallest change to one setting that makes a server start.
 
-    setting : the name of fastcalc's field
+    setting : the field name of the setting in fastcalc
     value : the new value
     """
 
@@ -50,19 +50,19 @@ class StartRemedy(NamedTuple):
 
     @property
     def is_enough(self) -> bool:
-        """Whether it needs no more chips and leaves the server more than a few sequences."""
+        """Whether the change needs no additional chips and leaves more than a few sequences."""
         is_few = self.setting == "max_num_seqs" and int(self.value) < _FEW_SEQUENCES
         return self.setting not in _OF_CHIPS and not is_few
 
     @property
     def flag(self) -> str:
-        """The command-line flag of the change."""
+        """The change as a command-line flag."""
         return option(self.setting, self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class StartLocation(Location):
-    """A placed scenario with all of the engine's checks at start."""
+    """A placed scenario with all startup checks of the engine."""
 
     @property
     def fits(self) -> bool:
@@ -71,14 +71,14 @@ class StartLocation(Location):
 
     @property
     def verdict(self) -> str:
-        """The verdict on the smallest batch and the engine's start, one of `VERDICTS`."""
+        """The verdict on the smallest batch and on the engine's start, one of `VERDICTS`."""
         if not self.fits:
             return VERDICTS[-1]
         return VERDICTS[1] if self._certain.is_failed else super().verdict
 
     @property
     def memory_verdict(self) -> str:
-        """The verdict on whether the smallest batch fits, without the engine's other checks."""
+        """The verdict on the smallest batch alone, without the engine's other checks."""
         return super().verdict
 
     @cached_property
@@ -87,7 +87,7 @@ class StartLocation(Location):
 
     @cached_property
     def stop_line(self) -> str | None:
-        """The error that the engine prints, or None if it starts or the text is unknown."""
+        """The error that the engine prints, or None if it starts or the error text is unknown."""
         if self._needs_none:
             return None
         expected = StartCheck(self.placement, 1.0)
@@ -96,22 +96,22 @@ class StartLocation(Location):
 
     @property
     def is_expected_to_stop(self) -> bool:
-        """Whether the engine fails to start if its memory reserve is as expected."""
+        """Whether the engine fails to start at its expected memory reserve."""
         return StartCheck(self.placement, 1.0).is_failed
 
     @property
     def is_share_uncertain(self) -> bool:
-        """Whether the system may use part of the memory share that the engine requests."""
+        """Whether the system may be using part of the memory that the engine requests."""
         return self._certain.is_share_taken
 
     @property
     def expected_blocks(self) -> int | None:
-        """The expected number of cache blocks, if the engine counts blocks. [1]"""
+        """The expected number of cache blocks if the engine uses blocks. [1]"""
         return StartCheck(self.placement, 1.0).blocks
 
     @cached_property
     def tight_chips(self) -> int | None:
-        """The smaller number of chips on which it starts only tightly, if any. [1]"""
+        """The next smaller number of chips, if the server starts there with a tight fit. [1]"""
         if not self.is_default_layout or self.verdict != "fits":
             return None
         fewer = on_fewer_chips(self.site, self.placement.layout.chips)
@@ -123,7 +123,7 @@ class StartLocation(Location):
     def at_default_length(self) -> "StartLocation | None":
         """The start with vLLM's default length, which is the model's maximum context.
 
-        It is None if a length is given, if the model's maximum is not published, or for other
+        None if a length is specified, if the model's maximum is not published, or for other
         engines.
         """
         longest = _default_length(self.scenario)
@@ -135,12 +135,12 @@ class StartLocation(Location):
 
     @property
     def _needs_none(self) -> bool:
-        """Whether no change of memory helps: it starts already, or would not with any memory."""
+        """Whether no memory change helps: it already starts, or would not start with any memory."""
         return self.verdict == "fits" or bool(self.refused)
 
     @cached_property
     def remedies(self) -> list[StartRemedy]:
-        """The smallest change of each setting that alone makes the server start."""
+        """The smallest change to each setting that suffices to make the server start."""
         if self._needs_none:
             return []
         remedies = (find(self) for find in _REMEDIES)
@@ -148,16 +148,16 @@ class StartLocation(Location):
 
     @property
     def changes(self) -> list[StartRemedy]:
-        """The changes that make it start on its chips: one, a pair, or none."""
+        """The changes that make it start on the same chips: one, a pair, or none."""
         enough = [[remedy] for remedy in self.remedies if remedy.is_enough]
         return next(iter([*enough, *self.joint_remedies]), [])
 
     @cached_property
     def joint_remedies(self) -> list[list[StartRemedy]]:
-        """Pairs of changes that make it start on its chips, if no single change does.
+        """Pairs of changes that make it start on the same chips, if no single change does.
 
-        One pair costs the service least; another combines a larger memory share with shorter
-        sequences. Changes that leave few sequences do not count.
+        One pair has the least cost to the service; another combines a larger memory share with
+        shorter sequences. Changes that leave only a few sequences do not count.
         """
         if self._needs_none or any(remedy.is_enough for remedy in self.remedies):
             return []
@@ -169,7 +169,7 @@ class StartLocation(Location):
 
 
 def start_location(location: Location) -> StartLocation:
-    """Add the start-up checks of its engine to a placed scenario."""
+    """Add the engine's startup checks to a placed scenario."""
     if isinstance(location, StartLocation):
         return location
     return StartLocation(
@@ -178,7 +178,7 @@ def start_location(location: Location) -> StartLocation:
 
 
 def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
-    """Yield pairs of changes that start a server on its chips, with the smallest second change."""
+    """Yield pairs of changes that start a server on its chips; the second change is minimal."""
     scenario, has_narrow_cache = location.on_its_layout, location.scenario.work.formats.kv.bits <= 8
     free = certain_check(location.placement).share_to_give
     for setting, value in _FIRST_OF_TWO if free is None else (("gpu_memory_utilization", free),):
@@ -192,7 +192,7 @@ def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
         )
         is_more = changed.placement.available > location.placement.available
         if not (is_kv or is_more or free):
-            continue  # it already starts with as much
+            continue  # already starts with this share
         for least in (_larger_share, shorter, _fewer_sequences):
             second = least(changed)
             if second is not None and second.setting != setting and second.is_enough:
@@ -200,13 +200,13 @@ def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
 
 
 def limited(scenario: Scenario, setting: str, value: float) -> Scenario:
-    """Start the engine of a scenario with another limit."""
+    """Return the scenario with a different engine limit."""
     limits = dict.fromkeys(STARTED_WITH[setting], value)
     return replace(scenario, engine=scenario.engine.limited(Parameters.model_validate(limits)))
 
 
 def _starts(scenario: Scenario) -> bool:
-    """Check whether a scenario fits safely on the chips that it names."""
+    """Return whether a scenario fits safely on the chips that it specifies."""
     try:
         return start_location(locate(scenario)).verdict == "fits"
     except LayoutError:
@@ -214,7 +214,7 @@ def _starts(scenario: Scenario) -> bool:
 
 
 def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Find the largest integer of a range that starts, or None if the smallest does not."""
+    """Find the largest integer in a range that starts, or None if the smallest does not."""
     return bisect_integers(starts, low, high + 1)[0] if high >= low and starts(low) else None
 
 
@@ -233,12 +233,12 @@ def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
 
 
 def _default_length(scenario: Scenario) -> int:
-    """Return the tokens of the longest sequence that vLLM accepts by default, or 0. [1]"""
+    """Return the longest sequence that vLLM accepts by default, or 0 for other engines. [1]"""
     return (scenario.engine.program == "vllm" and scenario.model.max_context) or 0
 
 
 def shorter(location: StartLocation) -> StartRemedy | None:
-    """Find the longest sequences with which it starts."""
+    """Find the greatest sequence length with which the server starts."""
     scenario = location.on_its_layout
     longest = scenario.memory.longest or _default_length(scenario)
     min_length = ceil(scenario.traffic.longest)
@@ -274,13 +274,13 @@ def _smaller_share(location: StartLocation) -> StartRemedy | None:
 
 
 def more_chips(location: StartLocation) -> StartRemedy | None:
-    """Find the fewest additional chips in a usual layout that make it start.
+    """Find the fewest additional chips in a usual layout with which the server starts.
 
-    If ranks are stated, one of them is raised, because additional chips would only hold copies.
+    If ranks are specified, one of them is raised, because chips alone would only add copies.
     """
     scenario, layout, site = location.scenario, location.placement.layout, location.site
     if scenario.sharding.names_ranks:
-        # More tensor-parallel ranks, or else more stages.
+        # Add tensor-parallel ranks, or else stages.
         widest = (("tp", layout.tp, site.widest_group), ("pp", layout.pp, MOST_CHIPS))
         for name, ranks, maximum in widest:
             for count in (2 * ranks, 4 * ranks, 8 * ranks):

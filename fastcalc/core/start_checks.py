@@ -1,4 +1,4 @@
-"""Checks of caches that an engine makes at start."""
+"""Cache checks that an engine performs at startup."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ GIB = 2.0**30
 
 @dataclass(frozen=True, eq=False)
 class StartCheck:
-    """An engine's check of its caches on a placement.
+    """An engine's cache check for a placement.
 
     times : the ratio of the engine's reserve to its expected value [1]
     """
@@ -31,22 +31,22 @@ class StartCheck:
 
     @cached_property
     def room(self) -> float:
-        """The chip memory for caches, negative if there is none. [byte]"""
+        """The chip memory left for caches, negative if there is none. [byte]"""
         return float(_room(self.placement, self.times))
 
     @cached_property
     def is_failed(self) -> bool:
-        """Whether the engine fails to start, if its checks are known."""
+        """Whether the engine fails to start, as far as its checks are known."""
         return self.is_share_taken or self.room < self.least_room
 
     @property
     def is_share_taken(self) -> bool:
-        """Whether the system already uses part of the memory share that the engine requests."""
+        """Whether the system already uses part of the memory that the engine requests."""
         return float(np.max(self.placement.machine.software.memory_fraction)) > self.free_share
 
     @property
     def free_share(self) -> float:
-        """The fraction of memory that is free at start: expected, least or most, as the reserve."""
+        """The fraction of memory free at startup: expected, lowest or highest, like the reserve."""
         machine = self.placement.machine
         stated = machine.engine.on(*machine.hardware.groups).given.get("free_fraction")
         if self.times == 1.0 or stated is None or stated.band is None:
@@ -55,15 +55,15 @@ class StartCheck:
 
     @property
     def share_to_give(self) -> str | None:
-        """The largest free share in whole hundredths, if a larger one is requested. [1]"""
+        """The largest free share in whole hundredths, if the requested share is larger. [1]"""
         return f"{floor(100.0 * self.free_share) / 100.0:g}" if self.is_share_taken else None
 
     @cached_property
     def least_room(self) -> float:
-        """The chip memory for caches below which the engine stops. [byte]
+        """The chip memory for caches below which the engine fails to start. [byte]
 
-        It is minus infinity for engines with unknown checks, and equal for all layouts with the
-        same tp and pp.
+        Minus infinity for engines whose checks are unknown; the same for all layouts with equal tp
+        and pp.
         """
         of_one, pool = self._size_of_one, self._pool
         if of_one is None or self._program != "vllm":
@@ -77,7 +77,7 @@ class StartCheck:
 
     @property
     def blocks(self) -> int | None:
-        """The number of cache blocks, or None if the engine has no block pool. [1]"""
+        """The number of cache blocks, or None if the engine does not use a block pool. [1]"""
         pool = self._pool
         return None if pool is None else pool.blocks(self.room / self.placement.machine.ranks)
 
@@ -100,11 +100,11 @@ class StartCheck:
 
     @cached_property
     def _size_of_one(self) -> CacheSize | None:
-        """The cache size for the longest sequence that the server must be able to hold."""
+        """The cache size for the longest sequence that the server must be able to serve."""
         placement, reserved = self.placement, self.placement.reserved_tokens
         machine = _serving_longest(placement.machine, reserved)
         with_length = Placement(machine, placement.work, placement.layout, reserved)
-        return cache_size(with_length, 0.0)  # memory for one sequence, whatever is available
+        return cache_size(with_length, 0.0)  # memory for one sequence, even if unavailable
 
     @property
     def _sequences(self) -> float:
@@ -164,7 +164,7 @@ class StartCheck:
 
 
 def _serving_longest(machine: Machine, reserved_tokens: ArrayLike) -> Machine:
-    """Set the longest sequence to that of the requests if the engine has none."""
+    """Set the longest sequence to that of the requests if the engine has no limit."""
     if machine.memory.longest:
         return machine
     longest = float(np.max(reserved_tokens))
@@ -172,25 +172,25 @@ def _serving_longest(machine: Machine, reserved_tokens: ArrayLike) -> Machine:
 
 
 def _room(placement: AnyPlacement, times: float) -> ArrayLike:
-    """Compute the chip memory for caches at a multiple of the expected reserve. [byte]"""
+    """Compute the chip memory left for caches at a multiple of the expected reserve. [byte]"""
     return placement.available - (times - 1.0) * placement.reserved
 
 
 def likely_check(placement: Placement) -> StartCheck:
-    """Build a check that passes if the engine reserves its minimum."""
+    """Build a check that passes if the engine reserves the minimum."""
     return StartCheck(placement, 1.0 / placement.machine.reserve.below)
 
 
 def certain_check(placement: Placement) -> StartCheck:
-    """Build a check that passes even if the engine reserves its maximum."""
+    """Build a check that passes even if the engine reserves the maximum."""
     return StartCheck(placement, placement.machine.reserve.above)
 
 
 def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
-    """Filter the layouts on which an engine certainly starts, or may start, or else all.
+    """Return the layouts on which an engine certainly starts; otherwise those that may, or all.
 
-    Layouts that hold a sequence differ only if several layer types share a page pool, or if
-    there is a length to serve.
+    Layouts that fit a sequence differ only if layer types share a page pool, or if a maximum length
+    must be served.
     """
     is_shared = block_pool(site.machine, site.work, 1, 1) is not None
     if len(layouts) < 2 or not (is_shared or site.machine.length_to_start):
@@ -210,14 +210,14 @@ def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
 
 
 def _of_shortest(site: Site) -> Site:
-    """Build the site with the shortest of its requests, which need the least cache."""
+    """Return the site with the shortest of its requests, which need the least cache."""
     return replace(site, reserved_tokens=float(np.min(site.reserved_tokens)))
 
 
 def start_notes(site: Site, layout: Layout) -> Iterator[str]:
-    """Yield a note if the engine stops, or may stop, at start although a sequence fits.
+    """Yield a note if the engine fails, or may fail, to start although a sequence fits.
 
-    If requests have several lengths, only the shortest and the engine's limits are checked.
+    If requests differ in length, only the shortest and the engine's limits are checked.
     """
     placement = _of_shortest(site).place(layout)
     if placement.edge_max_batch < 1 or not certain_check(placement).is_failed:

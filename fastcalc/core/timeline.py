@@ -1,8 +1,8 @@
-"""Latencies as sums of steps: TPOT, TTFT, TPOT under load, and time per served request.
+"""Latencies as sums of steps: TPOT, TTFT, TPOT under load, and time per request served.
 
-Every reported time is a sum of a few steps, each with a count, and a constant per request. The sums
-are defined only here: an estimate evaluates them for all batches at once, a fit counts the steps
-once and evaluates them repeatedly, an explanation prints them, and a plan uses the result.
+Every reported time is a weighted sum of a few steps, plus a constant per request. The sums are
+defined only here: estimates evaluate them for all batches at once, fits count the steps once and
+evaluate them repeatedly, explanations print them, and plans use the result.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ class Timeline:
     """A time as a sum of steps.
 
     passes : the available steps, for every batch
-    counts : the steps used, in order, and the count of each [1]
+    counts : the steps in the sum, in order, and how often each occurs [1]
     requests : the number of requests whose overhead is included [1]
     per : the number of tokens by which the total is divided [1]
     loading : the time to load cached prefixes, independent of other work [s]
@@ -35,7 +35,7 @@ class Timeline:
 
     @property
     def overhead(self) -> Array:
-        """The constant time that a request adds, whatever its length. [s]"""
+        """The constant time added per request, regardless of its length. [s]"""
         return floats(self.requests * self.passes.machine.software.request_overhead)
 
     @property
@@ -52,18 +52,18 @@ class Timeline:
 
     @property
     def narrowed(self) -> ArrayLike:
-        """The half-width of a range relative to that without measurements. [1]"""
+        """The half-width of a range, relative to that without measurements. [1]"""
         return self.passes.narrowed(self.decode_share) if self.passes.own else 1.0
 
     def works(self) -> Iterator[tuple[PassWork, Array]]:
-        """Yield the work of each step and how often it runs. [1]"""
+        """Yield the work of each step and how often the step occurs. [1]"""
         for name, count in self.counts:
             for work, times in self.passes.works(name):
                 yield work, floats(count * times / self.per)
 
 
 Number: TypeAlias = ArrayLike | Timeline
-"""A value, or the timeline whose seconds are that value."""
+"""A value, or a timeline whose seconds are the value."""
 
 
 def evaluated(count: Callable[[Schedule], Number], passes: Schedule) -> ArrayLike:
@@ -73,18 +73,18 @@ def evaluated(count: Callable[[Schedule], Number], passes: Schedule) -> ArrayLik
 
 
 def token(passes: Schedule) -> Timeline:
-    """Build the time per output token in decode alone."""
+    """Return the time per output token in decode alone."""
     return Timeline(passes, ((DECODE, 1.0),), per=passes.traffic.speculation.tokens_per_pass)
 
 
 def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
-    """Build the time to first token of a request that joins the batch.
+    """Return the time to first token of a request that joins the batch.
 
     The request waits for the current step to end, which takes half a step on average, and for its
     cached prompt tokens to be loaded from another memory.
 
     passes : the steps with the batch that the request joins
-    runs : the number of earlier runs that it waits for, if memory cannot hold it yet [1]
+    runs : the number of earlier runs to wait for if memory cannot fit the request yet [1]
     """
     wait = where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
     own_passes = ((DECODE, wait), (FIRST, passes.chunks))
@@ -95,12 +95,12 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
 
 
 def served_run(passes: Schedule) -> Timeline:
-    r"""Build the time per request in a closed loop, including the prompts of all users.
+    r"""Return the time per request in a closed loop, including the prompts of all users.
 
     .. math:: T = O \, T_0 + \frac{b P}{s} \left(T_s - T_0\right)
 
     An answer of :math:`O` tokens takes :math:`O` steps of :math:`T_0`. The prompts :math:`P` of all
-    :math:`b` streams, in chunks of :math:`s`, lengthen some of them to :math:`T_s` [1]_.
+    :math:`b` sequences, in chunks of :math:`s`, lengthen some of these steps to :math:`T_s` [1]_.
 
     References
     ----------
@@ -112,10 +112,10 @@ def served_run(passes: Schedule) -> Timeline:
 
 
 def token_in_traffic(passes: Schedule) -> Timeline:
-    """Build the time per output token with prefill of other requests between the tokens.
+    """Return the time per output token if prefill of other requests comes between tokens.
 
-    A request's own prompt precedes its first token, so it is not included. A request for one output
-    token has no later tokens.
+    A request's own prompt precedes its first token, so it is not counted. A single-token request
+    has no later tokens.
     """
     output = floats(passes.traffic.output)
     prompts = passes.prompts_in_turn
@@ -126,18 +126,18 @@ def token_in_traffic(passes: Schedule) -> Timeline:
 
 
 def prompts_together(passes: Schedule) -> Timeline:
-    """Build the prefill time of a prompt while every replica prefills one prompt."""
+    """Return the prefill time of a prompt while every replica prefills one prompt."""
     counts = ((DECODE, passes.chunks), (PROMPTS, passes.chunks))
     return Timeline(passes, counts, loading=passes.loading)
 
 
 def prefill(passes: Schedule) -> Timeline:
-    """Build the time to prefill a whole batch without decode."""
+    """Return the time to prefill a whole batch without decode."""
     return Timeline(passes, ((PREFILL, passes.prefill_passes),))
 
 
 def first_token_of_burst(passes: Schedule) -> Timeline:
-    """Build the mean time to first token if the prompts of a whole batch arrive together.
+    """Return the mean time to first token if all prompts of a batch arrive together.
 
     Prompts are prefilled one after another: of n steps, a prompt waits for (n + 1)/2 on average.
     """
@@ -146,7 +146,7 @@ def first_token_of_burst(passes: Schedule) -> Timeline:
 
 
 def static_run(passes: Schedule) -> Timeline:
-    """Build the time of a batch that prefills all prompts first and then decodes to its end."""
+    """Return the time of a batch that prefills all prompts first and then decodes to its end."""
     tokens_kept = passes.traffic.speculation.tokens_per_pass
     steps = (np.asarray(passes.traffic.output) - 1.0) / tokens_kept
     return Timeline(passes, (*prefill(passes).counts, (DECODE, steps)))

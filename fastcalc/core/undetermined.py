@@ -1,4 +1,4 @@
-"""Quantities that no publication determines for a machine, with the reasons."""
+"""Quantities of a machine that no publication determines, with the reasons."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from fastcalc.core.chip.machine import Machine
 
 
 def is_assumed(engine: Engine) -> bool:
-    """Check whether an engine states ranges although its numbers depend on no measurement."""
+    """Return whether an engine has ranges although none of its values depends on a measurement."""
     return bool(engine.ranges) and not engine.fitted_architectures
 
 
@@ -23,7 +23,7 @@ def undetermined(machine: Machine, *, is_alone: bool = True) -> str | None:
 
 
 def undetermined_notes(machine: Machine) -> Iterator[str]:
-    """Yield reasons why numbers of a machine are undetermined, as sentences."""
+    """Yield the reasons why values for a machine are undetermined, as sentences."""
     chip, engine = machine.hardware.id, machine.engine
     if is_assumed(engine):
         yield (
@@ -54,5 +54,5 @@ def batching_notes(machine: Machine) -> Iterator[str]:
 
 
 def _is_known_for_one_user(machine: Machine) -> bool:
-    """Check whether only the single-user decode speed is published, as for chips with regions."""
+    """Return whether only the single-user decode speed is published, as for chips with regions."""
     return machine.is_spatial and not machine.engine.is_bound

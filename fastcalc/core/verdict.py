@@ -1,6 +1,6 @@
-"""Whether chips hold a batch: safely, tightly (with a smaller engine reserve), or not.
+"""Whether a batch fits: safely, tightly (with a smaller engine reserve), or not.
 
-Sequences beyond the engine's limit do not fit, because they would wait.
+Sequences beyond the engine's limit do not fit, because they would have to wait.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
 
 
 def edge_note(engine: str) -> str:
-    """Write a note on a batch with a tight fit."""
+    """Return a note on a batch with a tight fit."""
     return (
         f"tight fit: works only if {engine} reserves less memory than its maximum; plan uses "
         "layouts that fit at the maximum"

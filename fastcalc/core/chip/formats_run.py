@@ -15,7 +15,7 @@ class RunnableFormats(NamedTuple):
     """The weight and cache formats that run in addition to a model's published format.
 
     is_listed : whether the engine lists formats for the chip's architecture; if not, the formats
-        that the chip's units support are used
+        that the chip supports in hardware are used
     """
 
     weights: tuple[str, ...]
@@ -25,7 +25,7 @@ class RunnableFormats(NamedTuple):
 
 @once
 def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
-    """List the formats that an engine supports on a chip, or else those of the chip's units."""
+    """List the formats that an engine supports on a chip, or those in hardware if it lists none."""
     for row in engine.formats:
         if row.is_on(hardware):
             return RunnableFormats(tuple(row.weights), tuple(row.caches))
@@ -60,7 +60,7 @@ def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str |
 
 @once
 def widened_by(engine: Engine, hardware: Hardware) -> Kinds[dict[str, str]]:
-    """Find kernels that multiply at the 16-bit rate on any chip, by stored format."""
+    """Look up the stored formats whose kernels run at the 16-bit rate on any chip."""
     rows = [row for row in reversed(engine.widening) if row.is_on(hardware)]
     weights = {name: row.kernel for row in rows for name in row.weights}
     experts = {name: row.kernel for row in rows for name in row.experts}
@@ -69,16 +69,16 @@ def widened_by(engine: Engine, hardware: Hardware) -> Kinds[dict[str, str]]:
 
 
 def four_bits(hardware: Hardware) -> str | None:
-    """Choose the 4-bit format that a chip multiplies (NVFP4 or MXFP4), or None if it has none."""
+    """Choose the chip's native 4-bit format (NVFP4 or MXFP4), or None if it has none."""
     if hardware.rate("fp4") is None:
         return None
     return "nvfp4" if hardware.vendor == "NVIDIA" else "mxfp4"
 
 
 def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]:
-    """Write notes on formats that are offered although the engine does not list them.
+    """Return notes on formats that are offered although the engine does not list them.
 
-    formats : formats of weights and caches, other than the published ones
+    formats : formats of weights and caches that differ from the published ones
     """
     if not formats or engine.is_bound or formats_run(engine, hardware).is_listed:
         return []
@@ -89,7 +89,7 @@ def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]
 
 
 def narrower_caches(engine: Engine, hardware: Hardware, cache_format: str) -> list[str]:
-    """List the supported cache formats that need less memory than a given format."""
+    """List the supported cache formats that are smaller than a given format."""
     bits = number_format(cache_format, cache=True).bits
     caches = formats_run(engine, hardware).caches
     return [name for name in caches if number_format(name, cache=True).bits < bits]

@@ -1,4 +1,4 @@
-"""Memory options set by the user: the host, how it is used, and where data is placed."""
+"""The user's memory options: the host, what runs on it, and where data is placed."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,10 +18,10 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 WRITTEN = "host"
-"""The id of a host that is defined in a flag."""
+"""The id of a host that is defined by a flag."""
 
 _SLOTS = 8
-"""The number of chips per host if the host is defined in a flag, as is usual in servers. [1]"""
+"""The number of chips per host for a host defined by a flag; eight is usual in servers. [1]"""
 
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
 _NO_CORES = "1 MFLOP/s"
@@ -41,9 +41,9 @@ _TAKEN = (
 
 
 def with_usual_cores(memory: MemoryChoice) -> MemoryChoice:
-    """Give the host a typical compute rate if none is stated.
+    """Give the host a typical compute rate if it has none.
 
-    This is for engines that always compute offloaded layers on the host.
+    Used for engines that always compute offloaded layers on the host.
     """
     host = memory.host
     if host is None or memory.note != _STREAMS:
@@ -56,14 +56,14 @@ _USUAL_HOST = "ddr5-2ch"
 
 
 def shares_memory_with_host(chip: Hardware) -> bool:
-    """Check whether the chip and the host share one memory, so that nothing can be offloaded."""
+    """Return whether chip and host share the same memory, which rules out offloading."""
     return class_of(chip) in ("apple", "unified") or chip.execution == "spatial"
 
 
 def with_gpu_layers(
     catalogue: Catalogue, chip: Hardware, model: Model, memory: MemoryChoice
 ) -> MemoryChoice:
-    """Add a host for the layers that are not on the card, if no host is named.
+    """Add a default host for the layers that are not on the card, if the user names none.
 
     If no host is needed, all layers stay on the card.
     """
@@ -92,11 +92,11 @@ def memory_choice(
     """Build the memory options from the user's flags.
 
     catalogue : the catalogue in which hosts are looked up
-    host : a host by name, or its specifications: ``dram=256GiB@300GB/s,link=64GB/s``; its cores are
+    host : a host name, or host specifications: ``dram=256GiB@300GB/s,link=64GB/s``; its cores are
         used only if ``compute=`` is given
-    use : ``stream`` or ``compute``; the faster of the two if omitted
+    use : ``stream`` or ``compute``; by default whichever is faster
     place : the memory for each category of bytes: ``experts=host,kv=HBM3``
-    prefix_tier : the memory from which the cached part of prompts is loaded
+    prefix_tier : the memory from which cached prompt prefixes are loaded
     """
     if not (host or use or place or prefix_tier):
         return OWN_MEMORY
@@ -139,7 +139,7 @@ def _pairs(typed: str | Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def _host_of(typed: str | Mapping[str, object]) -> Hardware:
-    """Build a host from its specifications."""
+    """Build a host from specifications."""
     items = _pairs(typed)
     settings, text = dict(items), ",".join(map("=".join, items))
     unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}

@@ -1,4 +1,4 @@
-"""Numerical description of a chip and of an engine on it; all values broadcast like arrays."""
+"""Numerical description of a chip and of an engine that runs on it; all values broadcast."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,27 +28,27 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 PACKED_ROWS = 16.0
-"""The number of rows in the smallest tile of kernels that unpack narrow weights (E. Frantar et al.,
-"Marlin," arXiv:2408.11743, sec. 3)."""
+"""The number of rows in the smallest tile of kernels that unpack low-bit weights (E. Frantar et
+al., "Marlin," arXiv:2408.11743, sec. 3)."""
 
 FED_BITS = 16
-"""The operand width for which an engine's rate per core is stated. [bit]"""
+"""The operand width to which an engine's per-core rate refers. [bit]"""
 
 
 @dataclass(frozen=True, eq=False)
 class Chip:
-    """The peak rates of one chip for a model in its formats, as published.
+    """The published peak rates of a chip for a model in its number formats.
 
     bandwidth : the bandwidth of the fastest memory tier [byte/s]
-    cores : the number of cores that read and multiply, or infinity if unknown for chips of this
-        type [1]
-    products : the rate of matrix products with each category of weights
-    blocks : the fraction of dense weights in blocks of mixed widths: 1 for GGUF, otherwise 0 [1]
+    cores : the number of cores that read and multiply, or infinity if unknown for this type of chip
+        [1]
+    products : the rate of matrix products for each category of weights
+    blocks : the fraction of dense weights in mixed-width blocks: 1 for GGUF, otherwise 0 [1]
     vector : the FLOP rate of the vector units, which unpack weights [FLOP/s]
-    link, link_out : the one-way link rates inside the domain and beyond it, or infinity without
+    link, link_out : the one-way link rates within and beyond the link domain, or infinity without
         links [byte/s]
-    hop, hop_inside : the latency of one hop beyond the domain and inside it; 0 inside if the
-        engine's collective latency includes it [s]
+    hop, hop_inside : the latency of one hop beyond and within the domain; 0 within if the engine's
+        collective latency includes it [s]
     """
 
     bandwidth: ArrayLike
@@ -64,7 +64,7 @@ class Chip:
 
 @dataclass(frozen=True, eq=False)
 class EngineParameters(DeclaredParameters[ArrayLike]):
-    """The parameters of an engine on one chip as plain numbers; the defaults add no time."""
+    """The parameters of an engine on one chip as plain numbers; by default, they add no time."""
 
     @classmethod
     def of(cls, parameters: Parameters) -> "EngineParameters":
@@ -72,12 +72,12 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
         return cls(**{name: quantity.si for name, quantity in parameters.given.items()})
 
     def value(self, name: str) -> ArrayLike:
-        """Look up a parameter by its name in engine files. [SI]"""
+        """Look up a parameter by the name that engine files use. [SI]"""
         value: ArrayLike = getattr(self, name)
         return value
 
     def bandwidth(self, chip: Chip) -> Array:
-        """Compute the memory bandwidth that long reads achieve. [byte/s]"""
+        """Compute the memory bandwidth achieved by long reads. [byte/s]"""
         return achieved_bandwidth(
             peak=chip.bandwidth,
             fraction=self.bandwidth_fraction,
@@ -86,7 +86,7 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
         )
 
     def rate(self, chip: Chip, product: WorkingRate) -> Array:
-        """Compute the FLOP rate that matrix products achieve. [FLOP/s]"""
+        """Compute the FLOP rate achieved by matrix products. [FLOP/s]"""
         return achieved_compute(
             peak=product.peak,
             fraction=self.compute_fraction,
@@ -96,11 +96,11 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
 
 
 class Reached(NamedTuple):
-    """The rates that an engine achieves on a chip, which are the same for all steps.
+    """The rates that an engine achieves on a chip, independent of the step.
 
     bandwidth : the bandwidth of long reads [byte/s]
-    decode, prompt : the rates of products with decoded and with prompt tokens, whose weights may
-        be in blocks [FLOP/s]
+    decode, prompt : the rates of products with decoded tokens and with prompt tokens, whose weights
+        may be stored in blocks [FLOP/s]
     least_rows : the minimum number of rows in a tile of dense products [1]
     """
 
@@ -110,9 +110,9 @@ class Reached(NamedTuple):
     least_rows: ArrayLike
 
 
-@lru_cache(maxsize=8)  # few: of measured points they are arrays of megabytes
+@lru_cache(maxsize=8)  # few: for measured points, these are arrays of megabytes
 def reached(chip: Chip, software: EngineParameters) -> Reached:
-    """Compute the rates that an engine achieves on a chip, once for all steps."""
+    """Compute the rates that an engine achieves on a chip; all steps share the result."""
     dense, head, experts, kv = (software.rate(chip, product) for product in chip.products)
     blocks = 1.0 + chip.blocks * (software.block_gemm_fraction - 1.0)
     grouped, rows = software.grouped_gemm_fraction, software.minimum_rows
@@ -127,18 +127,18 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A chip under an engine for one workload.
+    """A chip that runs an engine for one workload.
 
-    hardware, engine : the catalogue entries; numbers missing from the chip's file have defaults
+    hardware, engine : the catalogue entries, with defaults for numbers missing from the chip's file
     tiers : the memories that hold weights and caches, fastest first
     fastest : the chip's fastest memory, even if nothing is placed there
     memory : the user's memory options
-    place : for each category of bytes that the user placed, its fraction in each tier [1]
+    place : for each category of bytes placed by the user, its fraction in each tier [1]
     prefix : the index of the memory from which cached prefixes are loaded
     chip, software, peaks : the rates of chip and engine for this workload
     reserve : the memory that the engine reserves on the chip for this workload
     draft : the separate draft model, in the cache format of the workload
-    unread_bytes : the weights that the engine loads but a plain decode step does not read: image
+    unread_bytes : the weights that the engine loads but does not read in a plain decode step: image
         and audio encoders, and draft layers or the draft model [byte]
     """
 
@@ -158,7 +158,7 @@ class Machine:
 
     @property
     def ranks(self) -> int:
-        """The number of ranks per chip: its cores if each is a separate device, otherwise 1. [1]"""
+        """The ranks per chip: its cores if each is exposed as a device, otherwise 1. [1]"""
         ranks = self.hardware.ranks
         return int(ranks.si) if ranks and not self.is_spatial else 1
 
@@ -166,7 +166,7 @@ class Machine:
     def max_sequences(self) -> ArrayLike:
         """The maximum number of sequences in a step of a replica. [1]
 
-        Some engines lower their default on chips with little memory.
+        Some engines use a lower default on chips with little memory.
         """
         is_small = largest_memory(self.hardware).capacity < self.software.small_memory
         small = self.software.small_sequences if is_small else inf
@@ -174,26 +174,26 @@ class Machine:
 
     @property
     def shared_context(self) -> float:
-        """The context that all sequences of a replica share, or infinity if they share none. [1]"""
+        """The context that a replica's sequences share, or infinity without such a limit. [1]"""
         is_shared = self.engine.program == "llama-cpp" and self.memory.longest
         return self.memory.longest if is_shared else inf
 
     @property
     def length_to_start(self) -> float:
-        """The sequence length that must fit for the engine to start, or 0 if there is none. [1]
+        """The sequence length that must fit for the engine to start, or 0 if it always starts. [1]
 
-        SGLang and TensorRT-LLM start, and refuse requests that are longer than their cache
+        SGLang and TensorRT-LLM start anyway and reject requests that are longer than their cache
         (sgl-project/sglang#4048; NVIDIA/TensorRT-LLM#16802).
         """
         starts = self.engine.program in ("sglang", "tensorrt-llm")
         return 0.0 if starts else self.memory.longest
 
     def sequences_of_context(self, tokens: ArrayLike) -> ArrayLike:
-        """Count the sequences of a given length that fit into the context of a replica. [1]
+        """Count the sequences of a given length that fit into a replica's context. [1]
 
-        Slots of llama.cpp share its context, or divide it equally if their number is given
-        (``-np``) without ``-kvu``: ggml-org/llama.cpp, tools/server/server.cpp and
-        src/llama-context.cpp, November 2026.
+        The slots of llama.cpp share its context, or divide it equally if ``-np`` is given without
+        ``-kvu``: ggml-org/llama.cpp, tools/server/server.cpp and src/llama-context.cpp, November
+        2026.
         """
         context, slots = self.shared_context, self.memory.slots
         if context == inf:
@@ -203,7 +203,7 @@ class Machine:
         return np.where(np.asarray(tokens) <= context / slots, slots, 0.0)
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
-        """Count the chips that a number of ranks fill. [1]"""
+        """Count the chips needed for a number of ranks. [1]"""
         return chips_filled(ranks, self.ranks)
 
     @property
@@ -212,11 +212,11 @@ class Machine:
         return self.tiers[0]
 
     def usable(self, chips: ArrayLike, reserved: ArrayLike = 0.0) -> list[ArrayLike]:
-        """Compute the memory in each tier that weights and caches may fill. [byte]
+        """Compute the memory in each tier that is available for weights and caches. [byte]
 
-        The engine reserves the chip's slowest memory first, then the next.
+        The engine's reserve is taken from the chip's slowest memory first, then from the next.
 
-        chips : the number of chips in the deployment, which share some memories [1]
+        chips : the number of chips in the deployment, since some memories are shared [1]
         reserved : the memory that the engine reserves on the chip [byte]
         """
         fraction = self.software.memory_fraction
@@ -231,7 +231,7 @@ class Machine:
         return rooms
 
     def reported(self, tier: Tier) -> ArrayLike:
-        """Compute the fraction of a memory's capacity that its driver reports. [1]"""
+        """Return the fraction of a memory's capacity that its driver reports. [1]"""
         if tier.reported is not None:
             return tier.reported
         return self.software.reported_fraction if tier.is_near else 1.0
@@ -243,7 +243,7 @@ class Machine:
 
 
 def chips_filled(ranks: ArrayLike, of_chip: int) -> ArrayLike:
-    """Count the chips that a number of ranks fill. [1]
+    """Count the chips needed for a number of ranks. [1]
 
     of_chip : the number of ranks per chip [1]
     """
@@ -261,7 +261,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     """Describe a chip under an engine for a workload."""
     hardware, formats = completed(hardware), work.formats
     memory = replace(memory, host=memory.host and completed(memory.host))
-    # Regions work one after another, each at its own share of the rate.
+    # Regions work in turn, each with its own part of the rate.
     regions = work.layers if hardware.execution == "spatial" else 1.0
     in_order = partial(sorted, key=lambda tier: tier.order(regions))
     tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
@@ -269,7 +269,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     encoder_bytes = _encoder_bytes(engine, software, work, memory)
     draft, unread_bytes = None, encoder_bytes
     if memory.draft is not None:
-        kv = None if work.kv_format in CACHES else work.kv_format  # the target's if possible
+        kv = None if work.kv_format in CACHES else work.kv_format  # the target's, if possible
         draft = workload(memory.draft, None, kv)
         unread_bytes += draft.weight_bytes
     elif memory.drafted:
@@ -308,12 +308,12 @@ def _places(
     work: Workload,
     unread_bytes: float,
 ) -> dict[str, tuple[float, ...]]:
-    """Compute the fraction of each category of bytes in each tier, as placed by the user. [1]
+    """Compute the fraction of each category of bytes in each tier, as the user placed them. [1]
 
-    All layers count as equal, and the output layer is the last one (``i_gpu_start`` in llama.cpp,
-    src/llama-model.cpp, November 2026). Experts on the host are those of the first layers. Encoders
-    and draft models count as embeddings and are on the card (``mmproj_use_gpu`` and
-    ``n_gpu_layers`` of ``speculative`` in common/common.h).
+    All layers are assumed to be equal, and the output layer comes last (``i_gpu_start`` in
+    llama.cpp, src/llama-model.cpp, November 2026). The experts on the host are those of the first
+    layers. Encoders and draft models count as embeddings and stay on the card (``mmproj_use_gpu``
+    and ``n_gpu_layers`` of ``speculative`` in common/common.h).
     """
 
     def all_in(name: str) -> tuple[float, ...]:
@@ -346,9 +346,9 @@ def _places(
 def _encoder_bytes(
     engine: Engine, software: EngineParameters, work: Workload, memory: MemoryChoice
 ) -> float:
-    """Count the bytes of image and audio encoders in the model's own format, if they are loaded.
+    """Count the bytes of image and audio encoders in their published format, if they are loaded.
 
-    With GGUF files they are in a separate 16-bit file (docs/multimodal.md of ggml-org/llama.cpp).
+    With GGUF, they are stored in a separate 16-bit file (docs/multimodal.md of ggml-org/llama.cpp).
     """
     if memory.language_model_only or not software.loads_encoders:
         return 0.0
@@ -358,14 +358,14 @@ def _encoder_bytes(
 
 
 def largest_memory(hardware: Hardware) -> Tier:
-    """Return the chip's memory from which an engine takes its reserve."""
+    """Return the memory of a chip from which the engine takes its reserve."""
     return max(own_tiers(hardware), key=lambda tier: tier.capacity)
 
 
 def read_first(tiers: Sequence[Tier]) -> Tier:
-    """Return the memory whose bandwidth is `Chip.bandwidth`: the on-chip memory, or the first.
+    """Return the memory to which `Chip.bandwidth` refers: the on-chip memory, or the first one.
 
-    tiers : the memories in the order in which they are filled
+    tiers : the memories in filling order
     """
     return next((tier for tier in tiers if tier.where == "chip"), tiers[0])
 
@@ -373,9 +373,9 @@ def read_first(tiers: Sequence[Tier]) -> Tier:
 def tiers_of(
     hardware: Hardware, memory: MemoryChoice, formats: Kinds[NumberFormat]
 ) -> tuple[Tier, ...]:
-    """List the memories in which a workload may be placed, in the order in which they are filled.
+    """List the memories in which a workload may be placed, in filling order.
 
-    A memory is omitted if every category of bytes is placed explicitly in others.
+    A memory is omitted if every category of bytes is explicitly placed in another one.
 
     formats : the stored format of each category, for products on the host's cores
     """
@@ -405,7 +405,7 @@ def tiers_of(
 
 
 def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
-    """Look up a chip's own limit on its link to the host, or None if a flag states the link."""
+    """Return the chip's limit on its link to the host, or None if a flag defines the link."""
     if hardware.links.fastest is None and host.id == WRITTEN:
         return None
     return hardware.links.fastest or HOST_LINK.quantity
@@ -414,10 +414,10 @@ def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
 def tier_position(
     hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = option("place")
 ) -> int:
-    """Find the index of a memory by its name or by a location such as ``host``.
+    """Find the index of a memory given its name or a location such as ``host``.
 
-    name : the name of the memory, in upper or lower case
-    flag : the flag to mention in an error message
+    name : the name of the memory, case-insensitive
+    flag : the flag to mention in error messages
     """
     for index, tier in enumerate(tiers):
         if name.lower() in (tier.name.lower(), tier.where):

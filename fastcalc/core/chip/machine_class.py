@@ -1,22 +1,22 @@
-"""Classes of machines, whose predictions are scored together and share a default engine."""
+"""Classes of machines that share a default engine and whose predictions are scored together."""
 
 from fastcalc.catalogue.schema import Hardware
 
 YOUNG = "young"
-"""The engine for chips on which no other engine was fitted."""
+"""The engine for chips on which no other engine has been fitted."""
 
 NEURON = "neuron"
-"""The engine for Trainium and Inferentia, whose compiler compiles whole steps."""
+"""The engine for Trainium and Inferentia, whose compiler compiles entire steps."""
 
 OF_ARCHITECTURES = (("neuroncore", NEURON), ("dimc", "d-matrix"))
-"""The engines for chips of a single vendor, by prefix of the architecture."""
+"""The engines for chips of a single vendor, by architecture prefix."""
 
 SRAM_CLASSES = ("wafer", "lpu", "rdu")
-"""Chips built around fast on-chip memory, known only from the speeds of services."""
+"""Chips built around fast on-chip memory, known only from the speeds of hosted services."""
 
 NARROWLY_FITTED = (YOUNG, NEURON, "tpu")
-"""Engines that predict little about other chips and servers, because they were fitted on early
-kernels or on the measurements of a single publisher."""
+"""Engines that say little about other chips and servers, because they were fitted on early kernels
+or on measurements by a single publisher."""
 
 ENGINES = {
     "datacenter": "vllm",
@@ -45,7 +45,7 @@ def class_of(hardware: Hardware) -> str:
 
 
 def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
-    """Choose the engine for a chip, and say whether it predicts little about the chip."""
+    """Choose the engine for a chip, and return whether it predicts little about this chip."""
     for beginning, engine in OF_ARCHITECTURES:
         if (hardware.architecture or "").startswith(beginning):
             return engine, engine in NARROWLY_FITTED

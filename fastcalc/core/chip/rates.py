@@ -1,4 +1,4 @@
-"""Rates of matrix products with stored weights: as published, and the fastest possible."""
+"""Rates of matrix products with stored weights: as published, and the fastest possible rate."""
 
 from collections.abc import Collection
 from math import floor
@@ -19,8 +19,8 @@ class WorkingRate(NamedTuple):
 
     peak : the dense peak [FLOP/s]
     bits : the width of the operands [bit]
-    is_unpacked : the fraction of weights that are widened to 16 bits because the chip has no rate,
-        or the engine no kernel, for their format; 0 or 1 for a single format [1]
+    is_unpacked : the fraction of weights that are converted to 16 bits because the chip lacks a
+        rate, or the engine a kernel, for their format; 0 or 1 for a single format [1]
     """
 
     peak: ArrayLike
@@ -37,9 +37,9 @@ def working_rate(
 ) -> WorkingRate:
     """Compute the rate of products with stored weights.
 
-    short_sums : whether the engine accumulates fp16 products in 16 bits, which is the fp16 rate
-        printed for GeForce cards; with 32-bit accumulation the rate equals that for bf16
-    unpacked : formats that the engine's kernels widen to 16 bits
+    short_sums : whether the engine accumulates fp16 products in 16 bits, at the rate advertised for
+        GeForce cards; with 32-bit accumulation, fp16 is no faster than bf16
+    unpacked : formats that the engine's kernels convert to 16 bits
     """
     if not stored.mix:
         return _rate_of_one(hardware, stored, short_sums=short_sums, unpacked=unpacked)
@@ -47,7 +47,7 @@ def working_rate(
         (_rate_of_one(hardware, inner, short_sums=short_sums, unpacked=unpacked), fraction)
         for inner, fraction in stored.mix
     ]
-    # Each matrix takes its own time, so sum times, not rates.
+    # Matrices run one after another, so sum their times, not rates.
     return WorkingRate(
         peak=1.0 / sum(fraction / rate.peak for rate, fraction in rates),
         bits=sum(fraction * rate.bits for rate, fraction in rates),
@@ -71,10 +71,10 @@ def _rate_of_one(
 
 
 def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
-    """Compute the fastest dense peak in any format that preserves the stored weights. [FLOP/s]
+    """Compute the fastest dense peak in any format that represents the weights exactly. [FLOP/s]
 
-    Any format at least as wide as the stored format is exact, so the bound uses the fastest of
-    them. Storing weights in fewer bits can only raise it.
+    Any format at least as wide as the stored format is exact, and the bound uses the fastest of
+    them. Storing weights in fewer bits can only raise this rate.
     """
     peaks = []
     for inner, fraction in stored.shares:

@@ -1,4 +1,4 @@
-"""Memory that an engine reserves on a chip, besides weights and caches."""
+"""Memory that an engine reserves on a chip in addition to weights and caches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _PADDED_HEADS = 64
 
 
 class StartRows(NamedTuple):
-    """The sizes for which the engine allocates at start: sequences and prompt tokens. [1]"""
+    """The batch for which the engine allocates at startup: sequences and prompt tokens. [1]"""
 
     sequences: float
     tokens: float
@@ -43,12 +43,12 @@ class StartRows(NamedTuple):
 
 @dataclass(frozen=True)
 class KeptMemory:
-    """The expected memory that an engine reserves on a chip. [byte]
+    """The memory that an engine is expected to reserve on a chip. [byte]
 
-    sampling, layer, encoder : the memory needed during sampling, during a layer, and while an image
-        or a clip is encoded, none of which overlap in time
-    runtime, joined : the memory for runtime and libraries, and the addition for several chips
-    graphs : the memory of CUDA graphs for all step sizes
+    sampling, layer, encoder : the memory needed while sampling, in a layer, and while encoding an
+        image or a clip; these never coincide
+    runtime, joined : the memory for runtime and libraries, and the addition for multiple chips
+    graphs : the memory of all CUDA graphs
     """
 
     sampling: ArrayLike
@@ -67,19 +67,19 @@ class KeptMemory:
 
 @dataclass(frozen=True)
 class Reserve:
-    """The chip memory that holds neither weights nor caches, term by term.
+    """The chip memory that is used for neither weights nor caches, by component.
 
     sampling : the memory for sampling: copies of logits and their hidden states [byte]
-    layers : the memory for a layer, for each type of attention and feed-forward network: bytes that
-        tensor-parallel ranks divide, and bytes that they do not [byte]
-    alone, joined : the memory for runtime and libraries, and the addition for several chips [byte]
+    layers : the memory for a layer, for each type of attention and feed-forward network: bytes
+        divided among tensor-parallel ranks, and bytes that are not [byte]
+    alone, joined : the memory for runtime and libraries, and the addition for multiple chips [byte]
     rank, replica : the memory per cooperating rank, and per attention replica if replicas share
         experts [byte]
-    encoder : the memory for encoding the largest image or clip: bytes that tensor-parallel ranks
-        divide, and bytes that they do not [byte]
-    graphs : the memory of CUDA graphs: bytes that tensor-parallel ranks divide, and bytes that they
-        do not [byte]
-    below, above : the factors by which the reserve may be smaller and larger [1]
+    encoder : the memory for encoding the largest image or clip: bytes divided among tensor-parallel
+        ranks, and bytes that are not [byte]
+    graphs : the memory of CUDA graphs: bytes divided among tensor-parallel ranks, and bytes that
+        are not [byte]
+    below, above : the factors by which the actual reserve may be smaller or larger [1]
     """
 
     sampling: float = 0.0
@@ -94,10 +94,10 @@ class Reserve:
     above: float = 1.0
 
     def on(self, ranks: ArrayLike, tp: ArrayLike, replicas: ArrayLike) -> KeptMemory:
-        """Compute the expected reserve, term by term.
+        """Compute the expected reserve by component.
 
         ranks, tp, replicas : the numbers of cooperating ranks, of tensor-parallel ranks among them,
-            and of attention replicas that share experts, which is 0 if none do [1]
+            and of attention replicas that share experts (0 if none do) [1]
         """
         layer: ArrayLike = 0.0
         for divided, undivided in self.layers:
@@ -117,7 +117,7 @@ NOTHING = Reserve()
 def start_rows(
     software: DeclaredParameters[ArrayLike], tier: Tier, longest: float = 0.0
 ) -> StartRows:
-    """Compute the sizes for which the engine allocates at start, within its limits.
+    """Compute the batch for which the engine allocates memory at startup, within its limits.
 
     tier : the chip memory from which the engine takes its reserve
     longest : the tokens of the longest sequence, which may be a single prompt, or 0 if unknown [1]
@@ -143,7 +143,7 @@ def reserve_of(
     drafted: float = 0.0,
     longest: float = 0.0,
 ) -> Reserve:
-    """Compute the memory that an engine reserves for a model, term by term.
+    """Compute the memory that an engine reserves for a model, by component.
 
     tier : the chip memory from which the engine takes its reserve
     has_encoder : whether the engine loads an image or audio encoder
@@ -188,18 +188,18 @@ def reserve_of(
 
 @once
 def has_states(model: Model) -> bool:
-    """Check whether a model keeps recurrent states."""
+    """Return whether a model has recurrent states."""
     return any(isinstance(block.attention, LinearAttention) for block in model.blocks)
 
 
 def graph_row_bytes(
     software: DeclaredParameters[ArrayLike], model: Model, rows: float
 ) -> ArrayLike:
-    """Compute the memory that one rank reserves at start for CUDA graphs of all sizes. [byte]
+    """Compute the memory that a rank reserves at startup for CUDA graphs of all sizes. [byte]
 
-    vLLM captures two graphs and assumes that all are as large as the second, whose buffers of
-    recurrent states grow with its rows. Ranks divide half of the memory: that of heads, but not of
-    hidden states.
+    vLLM captures two graphs and assumes that all others are as large as the second, whose buffers
+    for recurrent states grow with its rows. Ranks divide half of this memory, which belongs to
+    heads rather than hidden states.
 
     rows : the maximum number of tokens in a decode-only step [1]
     """
@@ -211,12 +211,12 @@ def graph_row_bytes(
 
 
 def cut_graphs(model: Model, rows: float, largest: float) -> float:
-    """Count the CUDA graphs that need memory for every layer. [1]
+    """Count the CUDA graphs that need memory in every layer. [1]
 
-    These are the prefill graphs, and all graphs if layers keep recurrent states.
+    These are the prefill graphs, or all graphs if layers have recurrent states.
 
     rows : the maximum number of tokens in a decode-only step [1]
-    largest : the number of rows of the largest graph if it is set, otherwise infinity [1]
+    largest : the number of rows of the largest graph if configured, otherwise infinity [1]
     """
     if has_states(model):
         return graph_count(rows, largest)
@@ -226,7 +226,7 @@ def cut_graphs(model: Model, rows: float, largest: float) -> float:
 def _graphs(
     software: DeclaredParameters[ArrayLike], work: Workload, rows: float
 ) -> tuple[float, float]:
-    """Compute the memory of CUDA graphs: what tensor-parallel ranks divide, and the rest. [byte]"""
+    """Compute the memory of CUDA graphs that tensor-parallel ranks divide, and the rest. [byte]"""
     largest = float(software.largest_graph)
     fixed = graph_memory(
         graphs=graph_count(rows, largest),
@@ -241,10 +241,10 @@ def _graphs(
 
 @cache
 def graph_count(rows: float, largest: float) -> float:
-    """Count the CUDA graphs captured at start. [1]
+    """Count the CUDA graphs captured at startup. [1]
 
     rows : the maximum number of tokens in a decode-only step [1]
-    largest : the number of rows of the largest graph if it is set, otherwise infinity [1]
+    largest : the number of rows of the largest graph if configured, otherwise infinity [1]
     """
     return float(captured_graphs(sequences=rows, largest=largest))
 
@@ -252,12 +252,12 @@ def graph_count(rows: float, largest: float) -> float:
 def _context_buffers(
     software: DeclaredParameters[ArrayLike], model: Model, longest: float, sequences: float
 ) -> Iterator[tuple[float, float]]:
-    """Yield the attention buffers for cached tokens: what ranks divide, and the rest. [byte]
+    """Yield the attention buffers for cached tokens: bytes that ranks divide, and the rest. [byte]
 
-    Latent attention expands the keys and values of a chunk of the context: of eight longest
-    sequences, or of four blocks of each, up to a limit (vLLM 0.33,
-    model_executor/layers/attention/mla_attention.py). An indexer gathers keys of 8 bits with a
-    scale of 4 bytes, and holds scores (model_executor/layers/sparse_attn_indexer.py).
+    Latent attention expands the keys and values of a chunk of context, which is as long as eight
+    sequences of maximum length, or four blocks per sequence, up to a limit (vLLM 0.33,
+    model_executor/layers/attention/mla_attention.py). An indexer gathers 8-bit keys with a 4-byte
+    scale, and stores scores (model_executor/layers/sparse_attn_indexer.py).
 
     longest : the tokens of the longest sequence [1]
     """
@@ -279,12 +279,12 @@ def _context_buffers(
 
 @once
 def _widths(model: Model) -> tuple[tuple[float, float], ...]:
-    """List the distinct activation widths per token in a layer: what ranks divide, and the rest.
+    """List the distinct activation widths per token in a layer: divided among ranks, and the rest.
 
     Inputs and outputs of experts share a buffer, with a row for each expert that a token selects.
     Hyper-connections add the residual streams that a layer reads and writes, and a copy of them at
-    32 bits (hc_pre in inference/model.py of deepseek-ai/DeepSeek-V4-Pro). Kernels of compressed
-    attention have queries and outputs of at least 64 heads on each rank (padded_heads in
+    32 bits (hc_pre in inference/model.py of deepseek-ai/DeepSeek-V4-Pro). Compressed-attention
+    kernels have queries and outputs for at least 64 heads on each rank (padded_heads in
     vllm/models/deepseek_v4/attention.py, version 0.33).
     """
     hidden, widths = float(model.hidden_size or 0), dict[tuple[float, float], None]()

@@ -1,4 +1,4 @@
-"""Memory tiers that a chip can use: its own, and those of a host."""
+"""Memory tiers that a chip can use: its own memories and those of a host."""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -12,33 +12,32 @@ from fastcalc.core.model.kinds import Kinds
 from fastcalc.formulas.types import ArrayLike
 
 HostUse = Literal["stream", "compute"]
-"""Whether weights on the host are streamed to the chip and multiplied there, or multiplied on the
-host."""
+"""Whether weights on the host are streamed to the chip, or multiplied on the host."""
 
 PlaceFor = Literal["served", "decode"]
-"""The objective of the placement: serving whole requests, or decode alone."""
+"""What the placement optimizes: serving whole requests, or decode alone."""
 
 
 @dataclass(frozen=True)
 class MemoryChoice:
-    """The memory that a user adds to chips, and the placement of weights and caches.
+    """The memory that a user adds to chips, and where weights and caches are placed.
 
-    host : the host whose memory chips may use, and whose cores may compute
-    use : how weights on the host are used, or None for the faster way in each step
-    place : the memory for each category of bytes; other categories are placed for speed
+    host : the host whose memory the chips may use, and whose cores may compute
+    use : how weights on the host are used, or None to choose the faster way in each step
+    place : the memory for each category of bytes; all other categories are placed for speed
     prefix_tier : the memory from which cached prefixes are loaded, or None for the chip's own
-    place_for : what the placement of other categories optimizes
+    place_for : what the placement of the other categories optimizes
     note : a note to the user on how the options were interpreted
     longest : the sequence length that must fit, or 0 for that of the requests [1]
-    slots : the number of llama.cpp slots that divide ``longest`` equally, or 1 if all share it [1]
-    language_model_only : whether image and audio encoders are not loaded
+    slots : the number of llama.cpp slots that divide ``longest`` equally, or 1 if they share it [1]
+    language_model_only : whether to skip loading image and audio encoders
     drafted : the number of draft tokens per step [1]
-    draft : the draft model, or None for the model's own draft layers, or a one-layer head
+    draft : the draft model, or None to use the model's own draft layers or a one-layer head
     gpu_layers : the number of layers in chip memory, counted from the last and including the output
-        layer. Earlier layers, their caches and the embedding table are on the host. None if not
-        stated [1]
+        layer; earlier layers, their caches and the embedding table are on the host. None if not
+        specified [1]
     cpu_moe_layers : the number of layers, counted from the first, whose routed experts are on the
-        host, or None if not stated [1]
+        host, or None if not specified [1]
     """
 
     host: Hardware | None = None
@@ -56,7 +55,7 @@ class MemoryChoice:
     cpu_moe_layers: int | None = None
 
     def drafting(self, tokens: ArrayLike) -> "MemoryChoice":
-        """Remove the draft model if no tokens are drafted.
+        """Drop the draft model if no tokens are drafted.
 
         tokens : the number of draft tokens per step [1]
         """
@@ -65,28 +64,28 @@ class MemoryChoice:
 
     @property
     def shares_layers(self) -> bool:
-        """Whether the user states how many layers, or layers' experts, are on the card."""
+        """Whether the user specifies how many layers, or layers' experts, are on the card."""
         return self.gpu_layers is not None or self.cpu_moe_layers is not None
 
 
 OWN_MEMORY = MemoryChoice()
-"""The default memory options: the chip's own memory only, with the default placement."""
+"""The default memory options: only the chip's own memory, with the default placement."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tier:
-    """A memory tier in numbers.
+    """A memory tier as numbers.
 
-    entry : the entry in the hardware file
+    entry : the memory's entry in the hardware file
     where : ``chip``, ``package``, ``host`` or ``disk``
-    capacity, bandwidth : the values for the whole memory [byte], [byte/s]
-    link : the one-way rate at which a chip reads it over its link, or infinity without a
+    capacity, bandwidth : the values for the entire memory [byte], [byte/s]
+    link : the one-way rate at which a chip reads the memory over its link, or infinity without a
         link [byte/s]
     shared_by : the number of chips that share the memory [1]
-    flop_rates : the rates of the cores attached to it, for each category of bytes, or None if they
-        may not compute [FLOP/s]
-    streams : whether chips may read it over the link
-    reported : the fraction of the capacity that a driver reports, or None if not stated [1]
+    flop_rates : the rates of the cores attached to the memory, for each category of bytes, or None
+        if they may not compute [FLOP/s]
+    streams : whether chips may read the memory over the link
+    reported : the fraction of the capacity that the driver reports, or None if unknown [1]
     """
 
     entry: Memory
@@ -101,27 +100,27 @@ class Tier:
 
     @property
     def name(self) -> str:
-        """The name of the memory in its file."""
+        """The name of the memory in the hardware file."""
         return self.entry.name
 
     @property
     def is_near(self) -> bool:
-        """Whether a chip reads it at the memory's full bandwidth."""
+        """Whether a chip can read the memory at full bandwidth."""
         return self.where in ("chip", "package")
 
     def share(self, chips: ArrayLike) -> ArrayLike:
-        """Compute the fraction of the memory that one chip gets. [1]"""
+        """Compute the fraction of the memory available to one chip. [1]"""
         if self.shared_by == 1.0:
             return 1.0
         return np.ceil(np.asarray(chips) / self.shared_by) / chips
 
     @property
     def rate(self) -> float:
-        """The highest rate at which a single chip can read it. [byte/s]"""
+        """The highest rate at which a single chip can read the memory. [byte/s]"""
         return self.bandwidth if self.flop_rates else min(self.bandwidth, self.link)
 
     def order(self, regions: float = 1.0) -> tuple[bool, float]:
-        """Build a sort key for the filling order: the chip's own memories first, then the fastest.
+        """Return a sort key for filling order: the chip's own memories first, then faster ones.
 
         A token reads on-chip memory one region at a time.
         """
@@ -131,7 +130,7 @@ class Tier:
 
 @once
 def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
-    """List the memories of a chip in the order in which they are filled."""
+    """List the memories of a chip in filling order."""
     fastest = max(hardware.memory, key=lambda memory: memory.bandwidth.si)
     regions = "chip" if hardware.execution == "spatial" else "package"
     tiers = [

@@ -1,4 +1,4 @@
-"""Limits that an operating system sets on GPU memory if the CPU and GPU share it."""
+"""Operating-system limits on GPU memory for CPUs and GPUs that share memory."""
 
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware
@@ -7,9 +7,9 @@ from fastcalc.catalogue.schema.quantities import Quantity
 
 @once
 def with_raised_limit(hardware: Hardware) -> Hardware:
-    """Raise the GPU's memory limit to all memory, as iogpu.wired_limit_mb does on Macs.
+    """Raise the GPU's memory limit to the full memory, as iogpu.wired_limit_mb does on Macs.
 
-    Chips on other systems are returned unchanged, because they have no such limit.
+    Chips on other systems have no such limit and are returned unchanged.
     """
     if hardware.kind != "apple":
         return hardware

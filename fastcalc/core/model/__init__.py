@@ -1,1 +1,1 @@
-"""Parameters, bytes and FLOPs per token of a model, counted from its shape alone."""
+"""Parameters, bytes and FLOPs per token of a model, derived from its architecture alone."""

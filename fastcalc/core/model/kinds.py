@@ -1,4 +1,4 @@
-"""Categories of bytes, which weights and memory placement name in the same way."""
+"""Categories of bytes; weights and memory placement use the same names."""
 
 from typing import Generic, NamedTuple, TypeVar
 
@@ -20,7 +20,7 @@ class Kinds(NamedTuple, Generic[Quantity]):
     kv: Quantity
 
     def of(self, kind: str) -> Quantity:
-        """Return the value of a category by name."""
+        """Return the value for a category, given its name."""
         return self[self._fields.index(kind)]
 
 
@@ -28,7 +28,7 @@ READ = Kinds._fields
 """The categories of bytes that a step reads."""
 
 KINDS = (*READ, "embedding")
-"""The categories that are placed in memory: those above, and the input embedding table."""
+"""The categories that are placed in memory: those that a step reads, and the embedding table."""
 
 IN_LAYERS = ("dense", "experts", "kv")
-"""The categories present in every layer, for which a chip and a host's cores alternate."""
+"""The categories present in every layer, between which a chip and a host's cores alternate."""

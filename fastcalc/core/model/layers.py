@@ -1,4 +1,4 @@
-"""Parameters, caches and state of a single layer, counted from its shape alone."""
+"""Parameters, caches and state of a single layer, derived from its architecture alone."""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -19,7 +19,7 @@ from fastcalc.catalogue.schema import (
 from fastcalc.formulas import counting, linear_attention, sparse
 
 _INDEX_SCALE_BYTES = 4.0
-"""Indexer keys are cached at 8 bits with one 32-bit scale each, as in DeepSeek V3.2."""
+"""The scale of an 8-bit indexer key: 32 bits per key, as in DeepSeek V3.2."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class CacheGroup:
     """Layers with the same type of cache and attention.
 
     layers : the number of layers [1]
-    elements : the cached elements per token in one layer [1]
-    window : the number of most recent tokens that are kept, or infinity for all [1]
+    elements : the cached elements per token and layer [1]
+    window : the number of most recent tokens kept, or infinity for all [1]
     shards : the maximum number of ranks that can divide the cache: the number of key-value heads,
-        or 1 for a latent that every rank needs whole [1]
-    decode_flops, prefill_flops : the attention FLOPs in one layer per pair of a new token and a
+        or 1 for a latent that every rank needs in full [1]
+    decode_flops, prefill_flops : the attention FLOPs per layer for each pair of a new token and a
         token it attends to [FLOP]
-    picked : the number of tokens that an indexer selects for a new token, or infinity without an
+    picked : the number of tokens that an indexer selects per new token, or infinity without an
         indexer [1]
-    element_bytes : the width of an element, or None for that of the cache format [byte]
-    latent_heads : the number of query heads that share each cached token; 0 if heads have their own
+    element_bytes : the width of an element, or None to use the cache format [byte]
+    latent_heads : the number of query heads that share each cached token; 0 if heads have separate
         keys [1]
     """
 
@@ -58,19 +58,19 @@ class CacheGroup:
 
 @dataclass(frozen=True)
 class LayerCount:
-    """The parameters and sequence state of a layer, or of a component of a layer.
+    """The parameters and per-sequence state of a layer, or of one of its components.
 
     attention, ffn, shared_experts, experts : the matrix parameters of attention or a state layer,
         of the dense network, of shared experts, and of routed experts [1]
     small, expert_biases : the parameters of norms, biases and routers; the biases of routed experts
         [1]
-    state : the elements of recurrent state per sequence, independent of its length [1]
-    convolution : the state elements that are inputs of a convolution, kept at 16 bits [1]
-    prompt_traffic : the memory traffic between kernels of a state layer per prompt token [byte]
-    copied : the matrix parameters of attention that each tensor-parallel rank holds whole [1]
-    absorbed : the parameters of latent attention of which engines also keep a transposed copy at 16
-        bits [1]
-    caches : the cache groups of one layer
+    state : the recurrent state per sequence in elements, independent of its length [1]
+    convolution : the state elements that are convolution inputs, stored in 16 bits [1]
+    prompt_traffic : the memory traffic between a state layer's kernels per prompt token [byte]
+    copied : the matrix parameters of attention that every tensor-parallel rank stores in full [1]
+    absorbed : the latent-attention parameters of which engines keep an additional transposed 16-bit
+        copy [1]
+    caches : the cache groups of a single layer
     """
 
     attention: float = 0.0
@@ -106,7 +106,7 @@ class LayerCount:
 
 
 def count_layer(block: Block, model: Model) -> LayerCount:
-    """Count a layer of a block: attention, feed-forward network, norms, hyper-connections."""
+    """Count one layer of a block: attention, feed-forward network, norms and hyper-connections."""
     hidden = float(model.hidden_size or 0)
     norms = block.parts if block.norms is None else block.norms
     small = norms * hidden * (1 + model.norm_bias)
@@ -122,7 +122,7 @@ def count_layer(block: Block, model: Model) -> LayerCount:
 
 
 def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
-    """Count the parameters of a feed-forward network, dense or with experts."""
+    """Count the parameters of a dense or mixture-of-experts feed-forward network."""
     if ffn is None:
         return LayerCount()
     if isinstance(ffn, DenseFFN):
@@ -144,7 +144,7 @@ def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
 
 
 def count_attention(attention: AnyAttention | None, hidden: float) -> LayerCount:
-    """Count the parameters, caches and state of attention or a state layer."""
+    """Count the parameters, caches and state of an attention or state layer."""
     if attention is None:
         return LayerCount()
     if isinstance(attention, Attention):
@@ -234,7 +234,7 @@ def _indexed(
 def _indexer(
     indexer: Indexer, *, hidden: float, query: float, interval: int, copies: int, vectors: int
 ) -> LayerCount:
-    """Count an indexer, which caches a key per ``every`` tokens and scores all of them."""
+    """Count an indexer, which caches one key per ``interval`` tokens and scores all of them."""
     matrices = sparse.indexer_matrices(
         hidden=hidden,
         query=query,
@@ -282,9 +282,9 @@ def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
 def _entries(
     attention: CompressedAttention, interval: int | None, hidden: float, flops: float
 ) -> LayerCount:
-    """Count a compressor, which turns ``every`` tokens into one entry, and its indexer.
+    """Count a compressor, which merges ``interval`` tokens into one entry, and its indexer.
 
-    With an indexer, neighboring entries overlap, and its keys are compressed in the same way.
+    If there is an indexer, neighboring entries overlap, and its keys are compressed the same way.
     """
     if interval is None:
         return LayerCount()
@@ -352,7 +352,7 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
 
 
 def _other_linear(attention: LinearAttention, hidden: float, width: float) -> LayerCount:
-    """Count Mamba, lightning attention or a short convolution from its total value width."""
+    """Count Mamba, lightning attention or a short convolution, given its total value width."""
     kernel, state_size = attention.conv_kernel, attention.key_dim
     looked_back_on = (kernel - 1) * width
     if attention.kind == "lightning":

@@ -36,5 +36,5 @@ class WeightsByPart(NamedTuple):
     expert_biases: Weights
 
     def of(self, part: str) -> Weights:
-        """Return the weights of a component by name."""
+        """Return the weights of a component, given its name."""
         return self[self._fields.index(part)]

@@ -1,8 +1,8 @@
-"""Size of a model and work per token, counted once from the shape alone.
+"""Model size and work per token, derived from the architecture alone.
 
-A `Workload` is a model in one weight format and one cache format, reduced to the totals that
-placement and the step function need. It covers only the text model, without multi-token-prediction
-layers and vision tower.
+A `Workload` is a model in a given weight and cache format, reduced to the totals needed for
+placement and step time. It covers only the text model, without multi-token-prediction layers or a
+vision tower.
 """
 
 import re
@@ -36,19 +36,19 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _STATE_BYTES = 4.0
-"""Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations), and
-the inputs of their convolutions at the 16 bits of activations."""
+"""The width of recurrent states (the default of Qwen3-Next and later configurations); convolution
+inputs have the 16 bits of activations."""
 
 _16_BIT = 2.0
 
 
 WIDTH_RATIO = 0.272
 """The ratio of hidden width to the square root of the active parameters per layer: the median over
-models in the catalogue that publish their shape, of which four fifths lie between 0.23 and 0.32.
+models in the catalogue that publish their shape, four fifths of which lie between 0.23 and 0.32.
 [1]"""
 
 VOCABULARY = 151_936
-"""The median vocabulary size in the catalogue, for models that publish none. [1]"""
+"""The median vocabulary size in the catalogue, used for models that publish none. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +60,17 @@ class Workload:
         models [1]
     expert_layers, latent_layers, layers : the number of layers with routed experts, with latent
         attention, and in total [1]
-    depth : the number of sequential layers, where a layer that lacks attention or a feed-forward
-        network counts half [1]
+    depth : the number of sequential layers, where a layer without attention or without a
+        feed-forward network counts half [1]
     hidden : the hidden width, or None if not published [1]
     expert_width : the feed-forward width of a routed expert, or infinity if unknown [1]
     caches : the caches that grow with the context
-    state_elements : the elements of recurrent state per sequence, independent of its length [1]
-    convolution_elements : the state elements that are inputs of convolutions [1]
+    state_elements : the recurrent state per sequence in elements, independent of its length [1]
+    convolution_elements : the state elements that are convolution inputs [1]
     prompt_traffic : the memory traffic between kernels of recurrent layers per prompt token [byte]
     largest_layer_bytes : the weights of the largest layer [byte]
-    copied : the matrices that each tensor-parallel rank holds whole, if ranks copy weights
-    absorbed_bytes : the 16-bit copies of latent-attention weights, which ranks divide [byte]
+    copied : the matrices that every tensor-parallel rank stores in full, if ranks keep copies
+    absorbed_bytes : the 16-bit copies of latent-attention weights, divided among ranks [byte]
     layer_kinds : the number of layers of each type, with the workload of one such layer; empty if
         not published
     """
@@ -103,40 +103,40 @@ class Workload:
 
     @property
     def sent_width(self) -> float:
-        """The elements per token that chips exchange, or a default if the width is unpublished. [1]
+        """The elements per token sent between chips, or a default if the width is unpublished. [1]
 
-        The hardware bound uses only a published width (`hidden`).
+        The hardware bound uses only published widths (`hidden`).
         """
         return self.hidden or WIDTH_RATIO * (self.active_parameters / self.layers) ** 0.5
 
     @property
     def vocabulary(self) -> int:
-        """The vocabulary size, which is the number of logits, or a default if unpublished. [1]"""
+        """The vocabulary size, and thus the number of logits, or a default if unpublished. [1]"""
         return self.model.vocabulary or VOCABULARY
 
     @cached_property
     def last_norm(self) -> Weights:
-        """The parameters of the final norm before the head, which belongs to no layer."""
+        """The parameters of the final norm before the head, which does not belong to a layer."""
         in_layers = self.norm_parameters if self.layer_kinds else 0.0
         small = self.weights.small
         return replace(small, parameters=max(small.parameters - in_layers, 0.0))
 
     @property
     def norm_parameters(self) -> float:
-        """The norms, biases and routers of the layers, which every prompt token uses. [1]"""
+        """The norms, biases and routers of the layers, which are used by every prompt token. [1]"""
         if not self.layer_kinds:
             return self.weights.small.parameters
         return sum(count * layer.weights.small.parameters for count, layer in self.layer_kinds)
 
     @cached_property
     def bytes(self) -> Kinds[float]:
-        """The weights that steps read by category, without caches. [byte]"""
+        """The weights that steps read, by category and without caches. [byte]"""
         dense, small, head, _, experts, biases = (group.bytes for group in self.weights)
         return Kinds(dense, small + head, experts + biases, kv=0.0)
 
     @property
     def formats(self) -> Kinds[NumberFormat]:
-        """The stored format of each category that is multiplied."""
+        """The stored format of each category of operands."""
         weights, cache = self.weights, number_format(self.kv_format, cache=True)
         return Kinds(weights.dense.format, weights.head.format, weights.experts.format, cache)
 
@@ -147,26 +147,26 @@ class Workload:
 
     @property
     def stored_experts(self) -> float:
-        """The routed experts stored per layer, including copies, which only take memory. [1]"""
+        """The routed experts stored per layer, including redundant copies. [1]"""
         ffns = [block.ffn for block in self.model.blocks]
         copies = [ffn.redundant_experts for ffn in ffns if isinstance(ffn, MixtureOfExperts)]
         return self.experts + max(copies, default=0)
 
     @property
     def active_share(self) -> float:
-        """The fraction of the routed experts that one token uses. [1]"""
+        """The fraction of routed experts used by each token. [1]"""
         return self.active_experts / self.experts if self.experts else 0.0
 
     @property
     def active_parameters(self) -> float:
-        """The parameters used by one token, with the embedding but without further tables. [1]"""
+        """The parameters used by each token, including the embedding but no other tables. [1]"""
         experts = self.weights.experts.parameters + self.weights.expert_biases.parameters
         unused = experts * (1.0 - self.active_share) + _looked_up(self.model)
         return self.total_parameters - unused
 
     @property
     def multiplied_parameters(self) -> float:
-        """The parameters multiplied for one token, without the input embedding (a lookup). [1]"""
+        """The parameters multiplied for each token, without the input embedding (a lookup). [1]"""
         embedding = self.weights.embedding.parameters - _looked_up(self.model)
         return self.active_parameters - embedding
 
@@ -177,12 +177,12 @@ class Workload:
 
     @property
     def flops_per_token(self) -> float:
-        """The FLOPs of matrix products for one token, without attention scores. [FLOP]"""
+        """The FLOPs of matrix products per token, without attention scores. [FLOP]"""
         return float(counting.linear_flops(parameters=self.multiplied_parameters))
 
     @property
     def state_bytes(self) -> float:
-        """The recurrent state that each sequence keeps, whatever its length. [byte]"""
+        """The recurrent state kept for each sequence, regardless of its length. [byte]"""
         recurrent = self.state_elements - self.convolution_elements
         return recurrent * _STATE_BYTES + self.convolution_elements * _16_BIT
 
@@ -195,7 +195,7 @@ class Workload:
         return self.cache_of(_attended(windows, tokens, 0.0), ranks)
 
     def cache_read_bytes(self, tokens: ArrayLike, *, spread: ArrayLike = 0.0) -> Array:
-        """Compute the cache bytes that a decode step reads, fewer with sparse attention. [byte]
+        """Compute the cache bytes read per decode step, which sparse attention reduces. [byte]
 
         spread : the half-width of the range of contexts around the mean [1]
         """
@@ -206,7 +206,7 @@ class Workload:
         return _attended([group.attended for group in self.caches], context, spread)
 
     def cache_of(self, tokens: Sequence[Array], ranks: ArrayLike = 1.0) -> Array:
-        """Compute the bytes that a sequence caches, given its tokens in each cache group. [byte]"""
+        """Compute the cache size of a sequence from its tokens in each cache group. [byte]"""
         total: Array = self.state_bytes / np.asarray(ranks)
         for group, count in zip(self.caches, tokens, strict=True):
             layer = cache_bytes_per_layer(
@@ -221,7 +221,7 @@ class Workload:
 
     @property
     def cache_bytes_per_token(self) -> float:
-        """The cache size in bytes per token, before any window is full. [byte]"""
+        """The cache size per token, before any window is full. [byte]"""
         return sum(
             group.layers * group.elements * self.element_bytes(group) for group in self.caches
         )
@@ -229,13 +229,12 @@ class Workload:
     def attention_flops(
         self, context: ArrayLike, *, spread: ArrayLike = 0.0, prompt: bool = False
     ) -> ArrayLike:
-        """Compute the attention FLOPs of one new token at a context. [FLOP]
+        """Compute the attention FLOPs of one new token at a given context. [FLOP]
 
         context : the mean number of tokens before it [1]
         spread : the half-width of the range of contexts around the mean [1]
-        prompt : whether the token is a prompt token. For latent attention, prefill then uses the
-            cheaper of two forms: expanded into heads over all tokens, or absorbed over the selected
-            tokens
+        prompt : whether the token is a prompt token. For latent attention, prefill uses the cheaper
+            of two forms: expanded into heads over all tokens, or absorbed over the selected tokens
         """
         picked = self.attended(context, spread)
         if not prompt:
@@ -250,14 +249,14 @@ class Workload:
         return total
 
     def decode_flops_of(self, picked: Sequence[Array]) -> ArrayLike:
-        """Compute the attention FLOPs of one new token from the tokens it attends to. [FLOP]"""
+        """Compute the attention FLOPs of a new token from the tokens that it attends to. [FLOP]"""
         total: ArrayLike = 0.0
         for group, tokens in zip(self.caches, picked, strict=True):
             total = total + group.layers * (group.decode_flops * tokens)
         return total
 
     def head_flops_of(self, picked: Sequence[Array]) -> ArrayLike:
-        """Compute the FLOPs of one query head of latent attention for a new token. [FLOP]"""
+        """Compute the FLOPs of one query head of latent attention per new token. [FLOP]"""
         total: ArrayLike = 0.0
         for group, tokens in zip(self.caches, picked, strict=True):
             if group.latent_heads:
@@ -266,7 +265,7 @@ class Workload:
 
 
 def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) -> list[Array]:
-    """Count the tokens attended to under each limit, once for layers with the same limit. [1]"""
+    """Count the tokens attended to under each limit; equal limits are computed once. [1]"""
     by_limit = {
         limit: attended_tokens(context=context, spread=spread, window=limit)
         for limit in dict.fromkeys(limits)
@@ -275,7 +274,7 @@ def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) ->
 
 
 def workload(model: Model, weights: str | None = None, kv: str | None = None) -> Workload:
-    """Build the workload of a model in a weight format and a cache format.
+    """Build the workload of a model in given weight and cache formats.
 
     weights : the number formats of the matrices in the syntax of ``--weights``; by default the
         model's own
@@ -304,7 +303,7 @@ def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
 
 
 def formats_asked(model: Model, weights: str | None) -> WeightFormats:
-    """Choose the format of each weight group, keeping the formats of mixed checkpoints.
+    """Choose the format of each weight group, preserving the formats of mixed checkpoints.
 
     weights : the format in the syntax of ``--weights``, or None for the model's own
     """
@@ -329,24 +328,24 @@ def formats_asked(model: Model, weights: str | None) -> WeightFormats:
 
 
 def published_base(model: Model) -> str | None:
-    """Choose the quantized format that represents a mixed checkpoint, or None if none does.
+    """Choose the quantized format by which a mixed checkpoint is known, or None if there is none.
 
-    A checkpoint in several quantized formats is represented by the format of most matrices: nobody
-    publishes DeepSeek V4 in FP8 alone. A mix that includes 16 bits may also be published as such.
+    A checkpoint in several quantized formats is named after the format of most of its matrices:
+    nobody publishes DeepSeek V4 in FP8 alone. A mix with 16-bit matrices may be published as such.
     """
     formats = model.own_formats
     return formats.base.id if formats.groups and formats.base.bits < 16 else None
 
 
 def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
-    """Build the workload of a model with published totals only."""
+    """Build the workload of a model that publishes only totals."""
     assert model.total_parameters and model.layers and model.kv_bytes_per_token
     total = model.total_parameters.si
     active = model.active_parameters.si if model.active_parameters else total
     fraction = active / total
     if model.experts and model.active_experts:
         fraction = model.active_experts / model.experts
-    # P = D + R and A = D + R k/E; without k and E no parameter is known to be shared: D = 0.
+    # P = D + R and A = D + R k/E; without k and E, no parameter is known to be shared: D = 0.
     routed = (total - active) / (1.0 - fraction) if fraction < 1.0 else 0.0
     routed = min(routed, total)
     elements = model.kv_bytes_per_token.si / number_format(model.kv_format, cache=True).cache_bytes
@@ -381,7 +380,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
 
 
 def _looked_up(model: Model) -> float:
-    """Count the parameters of further tables, from which a token reads only a few rows. [1]"""
+    """Count the parameters of other lookup tables, of which a token reads only a few rows. [1]"""
     return model.lookup_parameters.si if model.lookup_parameters else 0.0
 
 
@@ -413,7 +412,7 @@ def _whole(model: Model, formats: WeightFormats, kv_format: str) -> Workload:
 def _layers(
     model: Model, blocks: Sequence[Block], formats: WeightFormats, kv_format: str
 ) -> Workload:
-    """Build the workload of some of a model's layers, without head and embedding."""
+    """Build the workload of a subset of a model's layers, without head and embedding."""
     assert model.hidden_size
     runs = [(block.count, count_layer(block, model)) for block in blocks]
     experts = [block for block in blocks if isinstance(block.ffn, MixtureOfExperts)]
@@ -474,12 +473,12 @@ def _layer_bytes(layer: LayerCount, formats: WeightFormats) -> float:
 
 
 def checkpoint_parameters(model: Model) -> float:
-    """Count the parameters of the text model, prediction layers and vision tower. [1]"""
+    """Count the parameters of text model, prediction layers and vision tower. [1]"""
     return workload(model).total_parameters + sum(outside_core(model).values())
 
 
 def checkpoint_bytes(model: Model) -> float:
-    """Compute the size of a published checkpoint, including towers and prediction layers. [byte]"""
+    """Compute the size of a published checkpoint with towers and prediction layers. [byte]"""
     outside, formats = outside_core(model), model.own_formats
     return workload(model).weight_bytes + sum(
         parameters * formats.of(group).bytes for group, parameters in outside.items()
@@ -490,8 +489,8 @@ def checkpoint_bytes(model: Model) -> float:
 def outside_core(model: Model) -> dict[str, float]:
     """Count a checkpoint's parameters outside the text model, by weight group. [1]
 
-    A multi-token-prediction layer is one more layer, a projection of two hidden states to one,
-    and three norms; some checkpoints store copies of embedding and head in it.
+    A multi-token-prediction layer consists of a model layer, a projection from two hidden states to
+    one, and three norms; some checkpoints also store copies of the embedding and head in it.
     """
     outside = {"vision": model.vision_parameters.si if model.vision_parameters else 0.0}
     if model.mtp is None or model.hidden_size is None or model.vocabulary is None:

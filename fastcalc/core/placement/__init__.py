@@ -1,1 +1,1 @@
-"""Placement of a model on chips: layouts, capacity, and memory tiers of weights and cache."""
+"""Placement of a model on chips: layouts, capacity, and memory tiers for weights and cache."""

@@ -1,13 +1,13 @@
 """Search for the split of bytes over memories that minimizes step time.
 
-The search fills memories in order with one category of bytes after another, in every order of
-categories. Free memory counts as a category that no step reads, so that a memory may stay empty.
-Categories of a layer may also be spread in equal fractions, so that the host's cores work in fewer
-layers. The search computes the step time for each split and keeps the fastest. With more than two
-memories, it then refines each pair.
+The search tries every order of categories, and fills memories in turn with one category after
+another. Free memory counts as a category that no step reads, so a memory may stay empty. The
+categories of a layer may also be spread in equal fractions, which makes the host's cores work in
+fewer layers. The search computes the step time for each split and keeps the fastest. With more than
+two memories, it then refines each pair.
 
-For two memories, the candidate splits do not depend on the memory's speed, except that splits that
-cannot save time are skipped. So a faster memory never makes the best split slower.
+With two memories, the candidate splits do not depend on memory speed, except that splits that
+cannot save time are skipped. A faster memory therefore never makes the best split slower.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -22,13 +22,13 @@ from fastcalc.core.placement.split import Costs, Split, extra_beyond_rounding
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 _TIE = 1e-12
-"""The relative speed-up that a split needs in order to replace earlier ones."""
+"""The relative speed-up that a split needs to replace an earlier one."""
 
 _IDLE = "idle"
-"""Memory that no step reads: free, or occupied by the embedding table."""
+"""Memory that no step reads: either free, or occupied by the embedding table."""
 
 _AT_ONCE = 20_000
-"""The number of splits times batches that are computed together."""
+"""The number of splits times batches computed at once."""
 
 
 def best_split(
@@ -38,12 +38,12 @@ def best_split(
     seconds: Callable[[Split], Array],
     passes: Sequence[Sequence[Costs]],
 ) -> Split:
-    """Place each category of bytes without an explicit memory so that steps take the least time.
+    """Place all categories of bytes without an explicit memory so that step time is minimal.
 
-    split : the split in which assigned categories are in their memory and others in the first
-    assigned : the categories that are assigned to one memory
-    rooms : the capacity of each memory; bytes that do not fit anywhere are in the last [byte]
-    seconds : computes the total time of the steps for a split [s]
+    split : the split with assigned categories in their memories and all others in the first one
+    assigned : the categories that are assigned to a memory
+    rooms : the capacity of each memory; bytes that fit nowhere are in the last one [byte]
+    seconds : function that computes the total step time for a split [s]
     passes : the costs of each step, for each way to run it, or None if other effects matter
 
     Returns ------- Split Arrays that broadcast with the batch.
@@ -56,7 +56,7 @@ def best_split(
     fastest, gaining = floats(np.inf), set(combinations(range(len(room)), 2))
     has_turns = any(costs.turning_memory is not None for options in passes for costs in options)
     if passes:
-        # The farther memory may be faster for some category in some way to run some step.
+        # The farther memory may be faster for a category, depending on how a step is run.
         gaining = {
             (near, far)
             for near, far in gaining
@@ -74,10 +74,10 @@ def best_split(
 
 
 def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
-    """Yield the memories to fill together, in order: first all of them, then each pair.
+    """Yield groups of memories to fill, in order: first all memories, then each pair.
 
-    The farther memory is filled first if it may be faster. A pair has only one order, since the
-    reverse equals another order of categories.
+    The farther memory is filled first if it may be faster. A pair is tried in one order only, since
+    the reverse equals a different order of categories.
     """
     for memories in permutations(range(count)) if count > 2 else [tuple(range(count))]:
         if gaining.issuperset((near, far) for far, near in combinations(memories, 2) if near < far):
@@ -87,11 +87,10 @@ def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...
 
 
 def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> tuple[Split, Array]:
-    """Choose the best of several splits and the previous one for each batch. [s]
+    """Choose the best of several splits and the previous split for each batch. [s]
 
-    before, seconds_before : the previous split, and the time of the steps with it [s]
-    fills, spent : the candidate splits along the first axis, and the time of the steps with each
-        [s]
+    before, seconds_before : the previous split, and the step time with it [s]
+    fills, spent : the candidate splits along the first axis, and the step time with each [s]
     """
     lowest = np.min(spent, axis=0)
     is_better = lowest < seconds_before * (1.0 - _TIE)
@@ -118,17 +117,17 @@ def _fills(
     room: Sequence[Array],
     order_options: tuple[bool, bool],
 ) -> Iterator[Split]:
-    """Yield new splits of the bytes in some memories, along a first axis.
+    """Yield new splits of the bytes in the given memories, along a first axis.
 
     groups : the categories that may move
-    memories : the indices of the memories, in the order in which they are filled
-    room : the room in each memory; bytes that do not fit go into the last one filled [byte]
-    order_options : whether to also spread categories equally, and whether to try leaving room free
+    memories : the indices of the memories, in filling order
+    room : the free space in each memory; bytes that do not fit go into the last one [byte]
+    order_options : whether to also spread categories equally, and whether to also leave room free
     """
     totals = {group: sum(split.shares[group][at] for at in memories) for group in groups}
     kind_bytes = {group: split.sizes[group] * total for group, total in totals.items()}
     all_bytes = floats(sum(kind_bytes.values()))
-    # Avoids sums of large and small numbers.
+    # Avoid adding large and small numbers.
     usable = [np.minimum(room[at], all_bytes) for at in memories]
     kind_bytes[_IDLE] = np.maximum(sum(usable) - all_bytes, 0.0)
     stacked = np.stack(np.broadcast_arrays(*kind_bytes.values()))
@@ -151,7 +150,7 @@ def _fills(
 def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
     """Compute the fraction of bytes in each memory if memories are filled in order. [1]
 
-    start, width : the bytes placed before them, and their own size [byte]
+    start, width : the bytes placed earlier, and the size of this category [byte]
     usable : the usable size of each memory [byte]
     """
     fractions, end, before = [], floats(0.0), floats(0.0)
@@ -168,11 +167,11 @@ def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
 
 @lru_cache
 def _orders(groups: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints:
-    """List every order of the categories as ranks, where equally spread ones share a rank.
+    """List every order of the categories as ranks; equally spread categories share a rank.
 
-    groups : the categories, earlier ones preferred in ties; free memory is last
-    has_turns : whether equal spreading reduces alternation between chip and host
-    may_be_empty : whether free memory may come before others
+    groups : the categories in order of preference for ties; free memory comes last
+    has_turns : whether equal spreading reduces the switching between chip and host
+    may_be_empty : whether free memory may precede other categories
     """
     in_layers = [kind for kind in groups if kind in IN_LAYERS]
     counts = (0, 2, 3) if has_turns else (0,)
@@ -186,7 +185,7 @@ def _orders(groups: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Int
 
 
 def _with_table(split: Split, room: Sequence[Array]) -> Split:
-    """Put the embedding table into the remaining memory, since no step reads all of it."""
+    """Put the embedding table into the remaining memory, since steps read only a few rows."""
     size = split.sizes["embedding"]
     table_shares, left = [], floats(1.0)
     for at, usable in enumerate(room[:-1]):

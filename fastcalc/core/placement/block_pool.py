@@ -1,4 +1,4 @@
-"""Pool of KV-cache blocks: its block tables, and the size of a block."""
+"""Pool of KV-cache blocks: block tables and block size."""
 
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -11,12 +11,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class LayerCache(NamedTuple):
-    """The cache of one layer type on a rank, which layers with equal values may share.
+    """The cache of one layer type on a rank; layers with equal values may share a block table.
 
     token : the cache of one token [byte]
-    window : the number of past tokens that it attends to, or infinity for all [1]
-    state : the recurrent state, which takes a block whatever the length [byte]
-    is_chunked : whether windows are disjoint and each starts a new block
+    window : the number of past tokens attended to, or infinity for all [1]
+    state : the recurrent state, which occupies a block regardless of length [byte]
+    is_chunked : whether windows are disjoint, each starting a new block
     """
 
     token: float
@@ -40,12 +40,12 @@ class BlockGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockPool:
-    """The pool from which all layers on a rank allocate cache blocks.
+    """The pool from which all layers of a rank allocate cache blocks.
 
-    block_bytes : the size of a block, over all layers that share its number [byte]
+    block_bytes : the size of a block, summed over all layers that use its index [byte]
     groups : the block tables by layer type
-    state_blocks : the blocks per sequence in each table of recurrent states [1]
-    padded_bytes : the block size in the start-up check for one sequence, or None if equal [byte]
+    state_blocks : the blocks per sequence in each table for recurrent states [1]
+    padded_bytes : the block size in the startup check for one sequence, or None if equal [byte]
     """
 
     block_bytes: float
@@ -55,26 +55,26 @@ class BlockPool:
 
     @property
     def has_states(self) -> bool:
-        """Whether each running sequence needs a block for its recurrent states."""
+        """Whether every running sequence needs a block for its recurrent states."""
         return any(group.layer.state for group in self.groups)
 
     @property
     def checked_bytes(self) -> float:
-        """The block size in the start-up check that one sequence fits. [byte]"""
+        """The block size in the startup check that one sequence fits. [byte]"""
         return self.block_bytes if self.padded_bytes is None else self.padded_bytes
 
     def blocks(self, available: float) -> int:
-        """Count the blocks in a given amount of memory. [1]
+        """Count the blocks that fit in an amount of memory. [1]
 
-        available : the memory of a rank for caches [byte]
+        available : the memory of a rank that is available for caches [byte]
         """
         return max(int(available // self.block_bytes), 0)
 
     def reserved(self, tokens: ArrayLike, *, step: float = 1.0) -> Array:
-        """Count the blocks that a sequence takes from the pool. [1]
+        """Count the blocks that a sequence occupies in the pool. [1]
 
         tokens : the tokens of the sequence [1]
-        step : the tokens that steps in flight add before a window frees any: 1 during decode [1]
+        step : the tokens added by steps in flight before a window frees any: 1 during decode [1]
         """
         total = floats(np.zeros(np.shape(tokens)))
         for group in self.groups:

@@ -1,4 +1,4 @@
-"""Block pools of engines in which layers of all types share pages, as in vLLM."""
+"""Block pools of engines whose layers all share pages, such as vLLM."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ from fastcalc.formulas.cache_blocks import group_layers, state_block_tokens
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _LATENT_ALIGNMENT = 128.0
-"""With recurrent states, the block size of latent attention is a multiple of this (vLLM 0.27,
+"""With recurrent states, block sizes for latent attention are multiples of this (vLLM 0.27,
 vllm/platforms/interface.py). [1]"""
 
 
@@ -30,7 +30,7 @@ CONVOLUTION_BYTES = 2.0
 def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool | None:
     """Build the block pool of one rank, or return None if there is none or it is unknown.
 
-    tp, pp : the number of ranks that divide a layer, and of stages that divide layers [1]
+    tp, pp : the ranks that divide each layer, and the stages among which layers are divided [1]
     """
     paging = _paging(machine, work)
     return None if paging is None else _pool(work, (tp, pp), paging)
@@ -54,7 +54,7 @@ class _Paging(NamedTuple):
 
 @once
 def _paging(machine: Machine, work: Workload) -> _Paging | None:
-    """Read the settings of an engine that shares pages, or return None if it does not."""
+    """Read the settings of an engine whose layers share pages, or return None for other engines."""
     block = float(np.max(machine.software.block_size))
     if block == inf or machine.place or machine.is_spatial:
         return None
@@ -65,7 +65,7 @@ def _paging(machine: Machine, work: Workload) -> _Paging | None:
 
 @lru_cache(maxsize=512)
 def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool | None:
-    """Build the block pool for numbers of tensor-parallel ranks and stages."""
+    """Build the block pool for a number of tensor-parallel ranks and stages."""
     block, drafted, state_blocks, _, draft = paging
     tp, pp = ranks
     if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
@@ -90,7 +90,7 @@ def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool 
 def _one_group(
     layers: dict[LayerCache, int], block: float, state_blocks: float
 ) -> BlockPool | None:
-    """Put all layers into one block table, or return None if they cannot share it."""
+    """Put all layers into one block table, or return None if they cannot share one."""
     if len(layers) > 1 and any(layer.state or layer.window < inf for layer in layers):
         return None
     page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
@@ -98,12 +98,12 @@ def _one_group(
 
 
 def _token_bytes(draft: Workload, tp: int) -> float:
-    """Compute the cache per token of a draft model on a rank. [byte]"""
+    """Compute the cache per token of a draft model on one rank. [byte]"""
     return float(draft.cache_bytes(2.0, ranks=tp) - draft.cache_bytes(1.0, ranks=tp))
 
 
 def _with_draft(pool: BlockPool, token: float) -> BlockPool:
-    """Extend a pool by separate tables for the caches of a draft model.
+    """Add separate tables for the caches of a draft model to a pool.
 
     token : the cache of one token of the draft model [byte]
     """
@@ -116,9 +116,9 @@ def _with_draft(pool: BlockPool, token: float) -> BlockPool:
 
 
 def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, int]:
-    """Count the layers with each cache type on a rank, without draft layers.
+    """Count the layers of each cache type on a rank, without draft layers.
 
-    drafted : the draft tokens per step, whose convolution inputs are kept as well [1]
+    drafted : the draft tokens per step, whose convolution inputs are also stored [1]
     """
     counts: dict[LayerCache, int] = {}
     for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
@@ -128,7 +128,7 @@ def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, i
         for group in layer.caches:
             token = group.elements * layer.element_bytes(group) / min(tp, group.shards)
             tokens[group.window] = tokens.get(group.window, 0.0) + token
-        caches = [  # a layer that uses another layer's cache keeps none
+        caches = [  # a layer that reuses another layer's cache has none
             LayerCache(token, window, is_chunked=is_chunked)
             for window, token in tokens.items()
             if token
@@ -143,7 +143,7 @@ def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, i
 
 
 def _draft_layers(work: Workload, token: float, tp: int, paging: _Paging) -> int:
-    """Count the attention layers whose caches take as much memory as those of the draft. [1]
+    """Count the attention layers whose caches need as much memory as the draft's. [1]
 
     token : the cache of one token in such a layer [byte]
     """
@@ -155,9 +155,9 @@ def _draft_layers(work: Workload, token: float, tp: int, paging: _Paging) -> int
 
 
 def _on_last_stage(layers: int, drafting: int, pp: int) -> int:
-    """Count the layers of the fullest stage if the last one has all draft layers. [1]
+    """Count the layers of the fullest stage if all draft layers are on the last stage. [1]
 
-    The last stage gets no remainder (vLLM, get_pp_indices in vllm/distributed/utils.py).
+    The last stage never gets a remainder layer (vLLM, get_pp_indices in vllm/distributed/utils.py).
 
     >>> _on_last_stage(61, 1, 2), _on_last_stage(64, 4, 4), _on_last_stage(61, 3, 1)
     (31, 20, 64)
@@ -168,9 +168,9 @@ def _on_last_stage(layers: int, drafting: int, pp: int) -> int:
 def _grouped(
     layers: dict[LayerCache, int], block: float, state_blocks: float, *, is_latent: bool
 ) -> tuple[BlockPool | None, int]:
-    """Group layers into block tables of equal size with one page size.
+    """Group layers into block tables of equal length with a common page size.
 
-    Returns the pool and the layers per table. The pool is None if no layer keeps tokens.
+    Returns the pool and the number of layers per table. The pool is None if no layer caches tokens.
     """
     tokens = [layer.token for layer in layers if layer.token]
     state = max(layer.state for layer in layers)
@@ -182,7 +182,7 @@ def _grouped(
         block = float(state_block_tokens(state=state, token=max(tokens), alignment=alignment))
     page, groups = block * max(tokens), []
     for layer, count in layers.items():
-        # A page has several blocks if they fill it exactly, else a padded one.
+        # A page is split into blocks if they fill it exactly; otherwise its block is padded.
         is_padded = layer.state or page % (block * layer.token)
         in_page = block if is_padded else page / layer.token
         groups.append(BlockGroup(layer, ceil(count / size), in_page))
@@ -192,10 +192,10 @@ def _grouped(
 def reserved_on_chip(
     machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike
 ) -> Array | None:
-    """Compute the cache of a sequence on the fullest chip in whole pages. [byte]
+    """Compute the cache of a sequence on the fullest chip, in whole pages. [byte]
 
-    Returns None if the engine counts bytes, or if all layers have the same type, since their tokens
-    then fill all blocks except the last.
+    Returns None if the engine counts bytes, or if all layers are of the same type, since then only
+    the last block can be partly empty.
     """
     paging = _paging(machine, work)
     if len(work.layer_kinds) < 2 or paging is None:

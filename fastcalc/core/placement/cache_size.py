@@ -1,4 +1,4 @@
-"""KV-cache capacity of a placement, as vLLM logs it at start."""
+"""KV-cache capacity of a placement, as vLLM logs it at startup."""
 
 from dataclasses import dataclass
 
@@ -19,12 +19,12 @@ BLOCK = 16.0
 class CacheSize:
     """The expected KV-cache capacity of one replica.
 
-    length : the maximum tokens of a sequence [1]
-    tokens : the capacity in tokens as logged, which assumes that all sequences have this length; up
-        to vLLM 0.19, it counts the tokens of a block table with an equal share of the blocks [1]
+    length : the maximum tokens per sequence [1]
+    tokens : the capacity in tokens as logged, which assumes sequences of this length; up to vLLM
+        0.19, it counts the tokens of one block table that gets an equal share of the blocks [1]
     concurrency : the number of sequences of this length that fit [1]
-    blocks : the blocks in the pool, or 0 if the engine has no pool [1]
-    needed : the chip memory for one sequence of this length [byte]
+    blocks : the blocks in the pool, or 0 if the engine does not use a pool [1]
+    needed : the chip memory needed for one sequence of this length [byte]
     """
 
     length: int
@@ -35,19 +35,19 @@ class CacheSize:
 
 
 def longest_sequence(placement: Placement) -> int:
-    """Return the maximum sequence length of engine or model, or the reserved tokens. [1]"""
+    """Return the maximum sequence length of engine or model, or else the reserved tokens. [1]"""
     reserved = float(np.max(placement.reserved_tokens))
     model_length = placement.work.model.max_context
     return int(placement.machine.memory.longest or model_length or reserved)
 
 
 def cache_size(placement: Placement, available: float | None = None) -> CacheSize | None:
-    """Compute the KV-cache capacity for sequences of maximum length, or of reserved length.
+    """Compute the KV-cache capacity for sequences of maximum length, or else reserved length.
 
-    Returns None if the user places weights and caches explicitly, or if sequences keep no cache.
+    Returns None if the user places weights and caches explicitly, or if sequences have no cache.
 
-    available : the chip memory for caches; by default the expected value, or 0 in formats that the
-        engine refuses [byte]
+    available : the chip memory available for caches; by default the expected value, or 0 for
+        formats that the engine refuses [byte]
     """
     machine, layout = placement.machine, placement.layout
     length = longest_sequence(placement)

@@ -1,9 +1,9 @@
 """KV-cache block pool for compressed attention (DeepSeek V4), as in vLLM.
 
-Windows, compressed entries, indexer keys and the states of the compressors share pages, so a
-sequence needs blocks for every token that steps in flight may add. Source: vLLM 0.27,
-vllm/v1/core/kv_cache_utils.py (_get_kv_cache_groups_uniform_groups) and
-vllm/models/deepseek_v4 (attention.py, compressor.py).
+Windows, compressed entries, indexer keys and compressor states share pages, so a sequence needs
+blocks for all tokens that steps in flight may add. Source: vLLM 0.27,
+vllm/v1/core/kv_cache_utils.py (_get_kv_cache_groups_uniform_groups) and vllm/models/deepseek_v4
+(attention.py, compressor.py).
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.block_pool import BlockGroup, BlockPool, LayerCache
 
 _BLOCK, _WINDOW_BLOCK = 256, 64
-"""The tokens per block of compressed entries, and per block of the window. [1]"""
+"""The tokens per block of compressed entries, and per block of window entries. [1]"""
 
 _PAGE_UNIT = 576
-"""Pages of an 8-bit cache are a multiple of this size. [byte]"""
+"""The page size of an 8-bit cache is a multiple of this. [byte]"""
 
 _UNSCALED_BYTES = 72
-"""The size of an 8-bit entry beyond one byte per element: 64 elements stay at 16 bits, and 8 bytes
-are scales. [byte]"""
+"""The size of an 8-bit entry beyond one byte per element: 64 elements are stored in 16 bits, and 8
+bytes are scales. [byte]"""
 
 _STATE_BYTES = 4
 """The width of a compressor's state. [byte]"""
@@ -32,12 +32,12 @@ _STATE_BYTES = 4
 
 @dataclass(frozen=True)
 class _Pages:
-    """The entry sizes of a cache: in aligned pages at 8 bits, without padding at 16 bits."""
+    """The entry sizes of a cache, in aligned pages at 8 bits and without padding at 16 bits."""
 
     is_quantized: bool
 
     def entry(self, head_dim: int) -> int:
-        """Compute the size of a key, which is also the value. [byte]"""
+        """Compute the size of a key, which also serves as the value. [byte]"""
         return head_dim + _UNSCALED_BYTES if self.is_quantized else 2 * head_dim
 
     def page(self, size: int, *, is_indexer: bool = False) -> int:
@@ -48,7 +48,7 @@ class _Pages:
 
 
 class _Table(NamedTuple):
-    """Layers whose blocks cover the same number of tokens.
+    """Layers whose blocks span the same number of tokens.
 
     layer, tokens : the cache of each layer, and the tokens per block [1]
     sizes : the number of layers by page size [byte]
@@ -60,14 +60,14 @@ class _Table(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The number of layers with the most frequent page size. [1]"""
+        """The number of layers with the most common page size. [1]"""
         return max(self.sizes.values())
 
 
 def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
-    """Build the pool of one rank, or return None if the model also has other attention.
+    """Build the pool of one rank, or return None if the model also uses other attention.
 
-    pp : the number of stages that divide layers [1]
+    pp : the number of stages among which layers are divided [1]
     """
     counts: dict[CompressedAttention, int] = {}
     for block in work.model.blocks:
@@ -80,7 +80,7 @@ def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
     full = _entries(stage, pages)
     if not full.sizes:
         return None
-    # Every layer keeps the last tokens uncompressed.
+    # Every layer keeps the most recent tokens uncompressed.
     attention = next(iter(stage))
     page = pages.page(_WINDOW_BLOCK * pages.entry(attention.head_dim))
     layer = LayerCache(1.0, window=float(attention.window))
@@ -96,8 +96,8 @@ def _pool(tables: list[_Table]) -> BlockPool:
         count = 1 if table is full else ceil(table.most / per_group)
         groups.append(BlockGroup(table.layer, count, float(table.tokens)))
         widest = max(widest, ceil(table.most / count))
-        # Groups share the memory of a block, so the largest determines its size.
-        # A page larger than every page of full entries is not padded.
+        # Groups share the memory of a block, so the largest group determines its size. Pages larger
+        # than every page of full entries are not padded.
         of_group = sum(
             min((page for page in full.sizes if page >= size), default=size) * ceil(layers / count)
             for size, layers in table.sizes.items()
@@ -108,9 +108,9 @@ def _pool(tables: list[_Table]) -> BlockPool:
 
 
 def _tuple_layers(counts: list[int]) -> int:
-    """Choose the layers per group with the least padding, or the larger group if tied. [1]
+    """Choose the number of layers per group with the least padding, or the largest in a tie. [1]
 
-    counts : the layers of each table [1]
+    counts : the number of layers in each table [1]
     """
     return min(
         range(counts[0], max(counts) + 1),

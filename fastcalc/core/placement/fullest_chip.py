@@ -18,7 +18,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
 
-_FEW = 256  # layouts whose counts are cached
+_FEW = 256  # maximum number of layouts whose counts are cached
 
 Counted = TypeVar("Counted")
 Chip = TypeVar("Chip", Machine, Topology)
@@ -26,9 +26,9 @@ OfLayout: TypeAlias = Callable[[Chip, Workload, AnyLayout], Counted]
 
 
 def once_a_layout(count: OfLayout[Chip, Counted]) -> OfLayout[Chip, Counted]:
-    """Cache results per layout of a workload on a machine, if there are few layouts.
+    """Cache results per machine, workload and layout, unless there are many layouts.
 
-    Large sets of layouts are not cached, since they need much memory and most are used once.
+    Large sets of layouts are not cached, since they need much memory and are rarely reused.
     """
     cached = lru_cache(maxsize=1024)(count)
 
@@ -40,7 +40,7 @@ def once_a_layout(count: OfLayout[Chip, Counted]) -> OfLayout[Chip, Counted]:
 
 
 def chips_per_layer(machine: AnyMachine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Count the chips that share a layer if layers are placed whole. [1]"""
+    """Count the chips that share a layer on machines that place whole layers. [1]"""
     return np.maximum(layout.pp // slots(machine, work), 1) if machine.is_spatial else 1
 
 
@@ -51,7 +51,7 @@ def _layers_per_stage(machine: AnyMachine, work: Workload, layout: AnyLayout) ->
 
 @once_a_layout
 def stage_share(topology: Topology, work: Workload, layout: AnyLayout) -> Array:
-    """Compute the fraction of all layers in the fullest stage. [1]"""
+    """Compute the fraction of all layers that the fullest stage has. [1]"""
     if topology.is_spatial:
         return np.minimum(_layers_per_stage(topology, work, layout) / work.layers, 1.0)
     return floats(np.ceil(work.layers / layout.pp) / work.layers)
@@ -60,13 +60,13 @@ def stage_share(topology: Topology, work: Workload, layout: AnyLayout) -> Array:
 def _fullest(
     topology: Topology, work: Workload, layout: AnyLayout, amount: Callable[[Workload], ArrayLike]
 ) -> Array:
-    """Maximize a quantity over the layers of one stage.
+    """Maximize a quantity over the layers that one stage may have.
 
-    amount : computes the quantity for a selection of layers
+    amount : function that computes the quantity for a selection of layers
     """
     if len(work.layer_kinds) < 2:
         return floats(amount(work) * stage_share(topology, work, layout))
-    ends = slots(topology, work) - work.layers  # which may be on any chip
+    ends = slots(topology, work) - work.layers  # may be on any chip
     return heaviest_stage(
         amounts=[amount(layer) for _, layer in work.layer_kinds],
         counts=[count + ends for count, _ in work.layer_kinds],
@@ -76,7 +76,7 @@ def _fullest(
 
 
 def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Compute the cache of one sequence of a replica on the fullest chip. [byte]"""
+    """Compute the cache of one sequence on the fullest chip of a replica. [byte]"""
     topology = topology_of(machine)
     if isinstance(layout, Layout) and isinstance(tokens, float):
         of_rank = _cache_on_rank_once(topology, work, layout, tokens)
@@ -93,19 +93,19 @@ def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: A
 def _draft_share(machine: Machine, draft: Workload, layout: AnyLayout) -> ArrayLike:
     """Compute the fraction of a draft model's layers on the fullest chip. [1]
 
-    llama.cpp splits a draft over its devices by layers, as it does the model (load_model in
+    llama.cpp splits a draft model by layers like the main model (load_model in
     tools/server/server-context.cpp, ggml-org/llama.cpp), and so do chips with regions. Other
-    engines run it on one stage.
+    engines run it on a single stage.
     """
     is_split = machine.is_spatial or machine.engine.program == "llama-cpp"
     return stage_share(topology_of(machine), draft, layout) if is_split else 1.0
 
 
 def _draft_cache_on_rank(work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Compute the cache of one sequence for draft layers on a rank. [byte]
+    """Compute the cache per sequence of the draft layers on one rank. [byte]
 
-    Engines give each draft layer as much cache as a model layer whose cache grows with the context
-    (SGLang 0.5.23, python/sglang/srt/model_executor/pool_configurator.py).
+    Engines allocate as much cache for each draft layer as for a model layer whose cache grows with
+    context (SGLang 0.5.23, python/sglang/srt/model_executor/pool_configurator.py).
     """
     groups = [group for group in work.caches if group.window == inf]
     if not groups or work.model.mtp is None:
@@ -127,14 +127,14 @@ _cache_on_rank_once = lru_cache(maxsize=1024)(_cache_on_rank)
 
 
 def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Compute the factor by which kernels pad the columns of packed experts. [1]"""
+    """Compute the factor by which kernels enlarge packed experts by padding columns. [1]"""
     formats = work.weights.experts.format.shares
     packed = sum(fraction * stored.bytes for stored, fraction in formats if stored.id == "mxfp4")
     if machine.is_spatial or not packed or work.expert_width == inf:
         return 1.0
     columns = work.expert_width * layout.ep / layout.expert_shards
     padding = padded_share(columns=columns, multiple=machine.software.expert_columns)
-    # If experts have several formats, only those in this one are padded.
+    # If experts have several formats, only those in this format are padded.
     packed_share = packed / work.weights.experts.format.bytes
     return 1.0 + packed_share * (padding - 1.0)
 
@@ -144,11 +144,11 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     """Compute the weights on the fullest chip by category, including the embedding table. [byte]
 
     Image and audio encoders, and draft layers or a draft model, count as embeddings. If layers are
-    placed whole, each takes as much memory as the largest. With several layer types, each category
-    is taken from the stage that has most of it. Kernels pad the columns of packed experts.
+    placed whole, each needs as much memory as the largest. If there are several layer types, each
+    category is taken from the stage that has most of it. Kernels pad the columns of packed experts.
     """
     head, embedding = work.weights.head.bytes, work.weights.embedding.bytes
-    of_draft, draft = 0.0, floats(0.0)  # in all, and on this chip
+    of_draft, draft = 0.0, floats(0.0)  # in total, and on this chip
     if machine.draft:
         of_draft = machine.draft.weight_bytes
         draft = floats(of_draft * _draft_share(machine, machine.draft, layout))
@@ -163,15 +163,15 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     fraction = stored * layout.ep / layout.expert_shards
     fraction = fraction * expert_padding(machine, work, layout)
     dense, small, routed = _in_layers(topology_of(machine), work, layout)
-    # The first stage has the embedding and the last stage the head: the larger counts.
+    # The first stage has the embedding and the last stage the head; the larger one counts.
     is_whole = np.asarray(layout.pp == 1)
     has_head = is_whole | (head >= embedding)
     has_embedding = is_whole | ~has_head
-    ranks, topology = machine.ranks, topology_of(machine)  # of a chip, each with its own part
+    ranks, topology = machine.ranks, topology_of(machine)  # per chip, each with its own part
     copies: ArrayLike = 0.0
     if topology.has_copies:
-        # The up-projections of latent attention are kept a second time, as bf16, for decoding on
-        # latents (W_UK_T and W_UV in vLLM, w_kc and w_vc in SGLang).
+        # Engines keep a bf16 copy of latent attention's up-projections for decoding on latents
+        # (W_UK_T and W_UV in vLLM, w_kc and w_vc in SGLang).
         copied = work.copied.bytes + work.weights.small.bytes
         whole = copied * (1.0 - 1.0 / np.asarray(layout.tp))
         copies = whole + work.absorbed_bytes / np.asarray(layout.tp)
@@ -189,7 +189,7 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
 def _in_layers(
     topology: Topology, work: Workload, layout: AnyLayout
 ) -> tuple[ArrayLike, ArrayLike, ArrayLike]:
-    """Compute dense weights, norms and experts, each for the stage with most of it. [byte]"""
+    """Compute dense weights, norms and experts, each on the stage that has most of them. [byte]"""
     in_layers = partial(_fullest, topology, work, layout)
     norm_width = work.weights.small.format.bytes
     return (

@@ -12,13 +12,13 @@ from fastcalc.errors import InputError
 from fastcalc.formulas.types import Ints
 
 HOST_CHIPS = 8
-"""The number of chips in one host; a larger link domain joins several hosts."""
+"""The number of chips per host; larger link domains span several hosts."""
 
 
 class LayoutError(InputError):
-    """Raised for a layout that a chip or a model does not support.
+    """Raised for a layout that the chip or the model does not support.
 
-    rule : the violated rule, worded identically for every chip and model so that it can be counted
+    rule : the violated rule, in the same words for all chips and models so that it can be counted
     """
 
     def __init__(self, rule: str, sentence: str) -> None:
@@ -28,9 +28,9 @@ class LayoutError(InputError):
 
 @dataclass(frozen=True, order=True)
 class Layout:
-    """A parallel layout with ``tp * pp * dp`` ranks, where ``ep`` overlays ``tp * dp``.
+    """A parallel layout with ``tp * pp * dp`` ranks; ``ep`` ranks overlay the ``tp * dp`` ranks.
 
-    per_chip : the ranks per chip: its cores if each runs as a separate device, otherwise 1 [1]
+    per_chip : the ranks per chip: its cores if each is exposed as a device, otherwise 1 [1]
     """
 
     tp: int = 1
@@ -65,12 +65,12 @@ class Layout:
 
     @property
     def sharing_replicas(self) -> int:
-        """The number of attention replicas that share a copy of the experts, or 0. [1]"""
+        """The number of attention replicas that share one copy of the experts, or 0. [1]"""
         return self.expert_shards // self.tp * (self.expert_shards > self.tp)
 
     @property
     def unstaged(self) -> "Layout":
-        """The same replicas in one stage, each with its own copy of the weights."""
+        """The same replicas without pipeline stages, each with its own copy of the weights."""
         return Layout(self.tp, dp=self.dp, per_chip=self.per_chip)
 
     @property
@@ -84,7 +84,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Layouts:
-    """Several layouts as arrays, which broadcast with each other and with other arrays."""
+    """Several layouts as arrays, which broadcast with each other and with other quantities."""
 
     tp: Ints
     pp: Ints
@@ -94,7 +94,7 @@ class Layouts:
 
     @classmethod
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
-        """Convert layouts into arrays with a number of trailing axes of length one.
+        """Convert layouts into arrays with additional trailing axes of length one.
 
         layouts : one or more layouts; equal arguments return the same object
         axes : the number of axes along which other quantities vary [1]
@@ -123,12 +123,12 @@ class Layouts:
 
     @property
     def sharing_replicas(self) -> Ints:
-        """The number of attention replicas that share a copy of the experts, or 0. [1]"""
+        """The number of attention replicas that share one copy of the experts, or 0. [1]"""
         return self.expert_shards // self.tp * (self.expert_shards > self.tp)
 
     @property
     def unstaged(self) -> "Layouts":
-        """The same replicas in one stage, each with its own copy of the weights."""
+        """The same replicas without pipeline stages, each with its own copy of the weights."""
         one = np.ones_like(self.tp)
         return Layouts(self.tp, one, one, self.dp, self.per_chip)
 
@@ -146,4 +146,4 @@ def _stacked(layouts: tuple[Layout, ...], axes: int) -> Layouts:
 
 
 AnyLayout: TypeAlias = Layout | Layouts
-"""One or several layouts: `Layouts` has the attributes of `Layout` as arrays."""
+"""One or several layouts: `Layouts` has the same attributes as `Layout`, but as arrays."""

@@ -1,13 +1,13 @@
-"""Legal layouts of a model on a chip type, and the defaults that searches consider.
+"""Legal layouts of a model on a chip type, and the default layouts for searches.
 
-Chips that run layers in sequence shard each matrix over a tensor-parallel group inside the link
-domain. Mixture-of-experts models use attention replicas, with the experts spread over all of them.
-Layers are divided into pipeline stages. Chips with a region for each layer pipeline whole layers.
+Chips that run layers in sequence shard each matrix over a tensor-parallel group within the link
+domain. Mixture-of-experts models use attention replicas and spread the experts over all of them.
+Layers are divided into pipeline stages. Chips with a region per layer pipeline whole layers.
 
-`LegalLayouts.check` decides whether a layout that a user names is legal. By default, a deployment
-has tensor-parallel groups in powers of two, then replicas inside the domain, then stages. For a
-given number of chips, replicas of dense models and any number of stages are also allowed.
-`fastcalc.core.placement.practice` lists the layouts that searches offer.
+`LegalLayouts.check` decides whether a layout requested by the user is legal. By default,
+deployments grow by tensor-parallel groups in powers of two, then by replicas within the domain,
+then by stages. For a given number of chips, replicas of dense models and any number of stages are
+also allowed. `fastcalc.core.placement.practice` lists the layouts that searches offer.
 """
 
 from collections.abc import Iterator
@@ -30,32 +30,32 @@ from fastcalc.formulas.types import ArrayLike
 from fastcalc.mentions import option
 
 EXPERT_TENSOR_CHIPS = 8
-"""The number of chips beyond which mixture-of-experts models use attention replicas instead of a
+"""The number of chips above which mixture-of-experts models use attention replicas instead of a
 larger tensor-parallel group."""
 
 _SERVERS = ("vllm", "sglang", "tensorrt-llm")
-"""Engines whose tensor-parallel groups may span several nodes, and whose ranks hold copies."""
+"""Engines whose tensor-parallel groups may span nodes, and whose ranks keep weight copies."""
 
 MOST_CHIPS = 16_384
-"""The maximum number of chips for a placement that shards layers."""
+"""The maximum number of chips in a placement that shards layers."""
 
 LARGEST_MESH = {"xgmi": 8, "thunderbolt": 4}
-"""The largest number of chips sold or cabled with all-to-all links, by link type: seven links of
-AMD Instinct, three cables of a Mac (their files in ``hardware/``)."""
+"""The largest number of chips sold or cabled with all-to-all links, by link type: an AMD Instinct
+has seven links, a Mac three cables (see their files in ``hardware/``)."""
 
 
 @once
 def link_domain(hardware: Hardware) -> int:
-    """Count the chips that the fast link joins, or 1 if there is none. [1]"""
+    """Count the chips connected by the fast link, or 1 if there is none. [1]"""
     link = completed(hardware).links.scale_up
     return floor(link.domain.si) if link and link.domain else 1
 
 
 def mesh_chips(hardware: Hardware) -> int | None:
-    """Count the chips with direct links to each other, or return None if a switch joins them. [1]
+    """Count the chips with direct links to each other, or return None if they use a switch. [1]
 
-    The result is also None if links meet in the host. A domain larger than `LARGEST_MESH` is
-    assumed to have direct links inside groups of that size, and a switch between the groups.
+    The result is also None if links meet in the host. Domains larger than `LARGEST_MESH` are
+    assumed to have direct links within groups of that size and a switch between groups.
     """
     up = hardware.links.scale_up
     largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
@@ -63,20 +63,20 @@ def mesh_chips(hardware: Hardware) -> int | None:
 
 
 class Topology(NamedTuple):
-    """The properties of a machine that decide which ranks communicate over which links.
+    """The properties of a machine that determine which ranks communicate over which links.
 
-    Machines that differ only in rates or sizes have equal topologies and share cached counts.
+    Machines that differ only in rates or sizes have the same topology and share cached results.
 
     ranks : the ranks per chip [1]
     is_spatial : whether every layer has its own region
-    domain : the number of chips that the fast link joins [1]
-    mesh : the number of chips with a link between every pair, or None [1]
-    link : the type of the fast link: empty if its file names none, None if there is no link
-    has_scale_out : whether a network joins domains
-    is_bridged : whether the bus of a host joins domains
-    has_copies : whether every tensor-parallel rank holds norms, routers and the down-projections of
-        latent attention whole (ReplicatedLinear in vllm/model_executor/models/deepseek_v2.py and
-        sglang/srt/models/deepseek_v2.py)
+    domain : the number of chips connected by the fast link [1]
+    mesh : the number of chips with a link between every two of them, or None [1]
+    link : the type of the fast link: empty if its file omits it, None if there is no link
+    has_scale_out : whether a network connects domains
+    is_bridged : whether a host's bus connects domains
+    has_copies : whether every tensor-parallel rank stores norms, routers and the down-projections
+        of latent attention in full (ReplicatedLinear in vllm/model_executor/models/deepseek_v2.py
+        and sglang/srt/models/deepseek_v2.py)
     """
 
     ranks: int
@@ -94,7 +94,7 @@ class Topology(NamedTuple):
         return self.link == "pcie"
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
-        """Count the chips that a number of ranks fill. [1]"""
+        """Count the chips needed for a number of ranks. [1]"""
         return chips_filled(ranks, self.ranks)
 
 
@@ -119,7 +119,7 @@ def topology_of(machine: Machine) -> Topology:
 
 
 def domain_notes(hardware: Hardware) -> list[str]:
-    """Write notes on a domain of pairwise links that the user changed in a what-if."""
+    """Return notes if the user enlarges the domain of chips with pairwise links in a what-if."""
     up, field = hardware.links.scale_up, "links.scale_up.domain="
     largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
     if largest is None or not any(field in key for key in hardware.what_if):
@@ -133,7 +133,7 @@ def domain_notes(hardware: Hardware) -> list[str]:
 
 @lru_cache(maxsize=512)
 def common_heads(work: Workload) -> int:
-    """Compute the number that tensor-parallel ranks must divide, or 0 if there is none."""
+    """Return the number that the tensor-parallel size must divide, or 0 if there is none."""
     return gcd(
         *(
             block.attention.heads
@@ -145,7 +145,7 @@ def common_heads(work: Workload) -> int:
 
 @lru_cache(maxsize=512)
 def slots(machine: AnyMachine, work: Workload) -> float:
-    """Count the layers to place, plus embedding and head on chips with regions. [1]"""
+    """Count the layers to place, including embedding and head on chips with regions. [1]"""
     if not machine.is_spatial:
         return work.layers
     ends = work.weights.embedding.bytes + work.weights.head.bytes
@@ -169,34 +169,34 @@ class LegalLayouts:
 
     @property
     def default_layouts(self) -> tuple[Layout, ...]:
-        """The default layouts, in increasing order of chips."""
+        """The default layouts, sorted by number of chips."""
         return _by_default(self.machine, self.work)
 
     @property
     def chips_joined(self) -> int:
-        """The number of chips that the fast link joins. [1]"""
+        """The number of chips connected by the fast link. [1]"""
         return link_domain(self.machine.hardware)
 
     @cached_property
     def domain(self) -> int:
-        """The number of ranks on the chips that the fast link joins. [1]"""
+        """The number of ranks on the chips connected by the fast link. [1]"""
         return self.chips_joined * self.machine.ranks
 
     @property
     def widest_stage(self) -> int:
-        """The number of ranks in the widest pipeline stage of default layouts. [1]"""
+        """The number of ranks in the widest pipeline stage of the default layouts. [1]"""
         return self.usual_domain if self.defaults_to("tp") else 1
 
     def defaults_to(self, rank: Rank) -> bool:
-        """Check whether the engine uses a type of parallelism by default."""
+        """Return whether the engine uses a type of parallelism by default."""
         return rank in self.machine.engine.default_ranks
 
     @property
     def widest_group(self) -> int:
         """The maximum size of a tensor-parallel group that a user may request. [1]
 
-        Cards joined in pairs by a bridge also communicate over the host's bus or through a switch,
-        and are run in larger groups. Chips with a larger domain are not.
+        Cards that are bridged in pairs also communicate over the host's bus or a switch, and are
+        used in larger groups. Chips with a larger domain are not.
         """
         links = self.machine.hardware.links
         is_switched = links.scale_up is not None and links.scale_up.kind == "ethernet"
@@ -207,7 +207,7 @@ class LegalLayouts:
 
     @property
     def has_groups_over_nodes(self) -> bool:
-        """Whether a user may request tensor-parallel groups that span several whole domains.
+        """Whether a user may request tensor-parallel groups that span several complete domains.
 
         Source: docs.vllm.ai, distributed serving (tensor_parallel_size of all GPUs across all
         machines); docs.sglang.io, multi-node deployment (--tp 16 --nnodes 2).
@@ -217,7 +217,7 @@ class LegalLayouts:
         return has_network and machine.engine.program in _SERVERS
 
     def counted(self, layout: Layout) -> Layout:
-        """Set the ranks per chip of a layout to those of this chip."""
+        """Return the layout with this chip's number of ranks per chip."""
         ranks = self.machine.ranks
         return layout if layout.per_chip == ranks else replace(layout, per_chip=ranks)
 
@@ -229,17 +229,17 @@ class LegalLayouts:
 
     @cached_property
     def usual_domain(self) -> int:
-        """The maximum size of a default tensor-parallel group: a link domain, or a host. [1]
+        """The maximum default size of a tensor-parallel group: a link domain, or a host. [1]
 
-        Cards that a bridge joins in pairs also run as one tensor-parallel group over the bus.
+        Cards that are bridged in pairs are also used as one tensor-parallel group over the bus.
         """
         return self.widest_group if self.machine.hardware.is_bridged else self.domain
 
     def is_joined(self, layout: Layout) -> bool:
-        """Check whether known links join all chips of a replica, since replicas need no link.
+        """Return whether known links connect all chips of a replica; replicas need no link.
 
-        Beyond the domain, the slower link joins them. Programs with a region per layer run on racks
-        with the fast link.
+        Beyond the domain, chips are connected by the slower link. Programs with a region per layer
+        run on racks with the fast link.
         """
         links, ranks = self.machine.hardware.links, layout.expert_shards * layout.pp
         if ranks <= self.machine.ranks or links.scale_out is not None:
@@ -249,7 +249,7 @@ class LegalLayouts:
 
     @property
     def unjoined(self) -> str:
-        """A phrase that says why no more chips can work together."""
+        """A phrase that explains why no more chips can cooperate."""
         beyond = (
             f" beyond its domain of {self.chips_joined}"
             if self.machine.hardware.links.scale_up
@@ -259,9 +259,9 @@ class LegalLayouts:
 
     @property
     def most_stages(self) -> int:
-        """The maximum number of stages, each with a layer, the embedding or the head. [1]
+        """The maximum number of stages, each of which has a layer, the embedding or the head. [1]
 
-        Chips with a fast link between them split layers that are too large for one chip, which
+        Chips connected by a fast link can split layers that are too large for one chip, which
         allows more stages.
         """
         cuts_layers = self.machine.is_spatial and self.machine.hardware.links.scale_up is not None
@@ -269,25 +269,25 @@ class LegalLayouts:
 
     @cached_property
     def doubled_groups(self) -> tuple[int, ...]:
-        """The tensor-parallel group sizes in powers of two, as far as experts allow. [1]"""
+        """The tensor-parallel group sizes in powers of two, as far as experts permit. [1]"""
         largest, of_experts = self.widest_stage, EXPERT_TENSOR_CHIPS * self.machine.ranks
         largest = min(largest, of_experts) if self.work.experts else largest
         powers = (2**exponent for exponent in range(largest.bit_length()))
         return tuple(ranks for ranks in powers if common_heads(self.work) % ranks == 0)
 
     def expert_ranks(self, tp: int, dp: int) -> int:
-        """Compute the number of ranks that share the experts by default. [1]
+        """Compute the default number of ranks that share the experts. [1]
 
         With attention replicas, experts are spread over the whole stage. Without replicas, they are
-        spread if a shard of an expert would not have whole blocks.
+        spread if sharding an expert would split quantization blocks.
 
-        tp, dp : the numbers of tensor-parallel ranks and replicas [1]
+        tp, dp : the number of tensor-parallel ranks and of replicas [1]
         """
         is_spread = dp > 1 or not self.has_whole_blocks(Layout(tp))
         return tp * dp if is_spread and self.work.experts else 1
 
     def has_whole_blocks(self, layout: Layout) -> bool:
-        """Check whether all ranks have whole quantization blocks."""
+        """Return whether no quantization block is split between ranks."""
         machine, work = self.machine, self.work
         sharers = layout.expert_shards // layout.ep
         return (
@@ -296,7 +296,7 @@ class LegalLayouts:
         )
 
     def exactly(self, chips: int) -> Iterator[Layout]:
-        """Yield the default layouts with a given number of chips."""
+        """Yield the default layouts with exactly the given number of chips."""
         if self.machine.is_spatial:
             pipeline = Layout(pp=chips)
             if chips <= self.most_stages and self.is_joined(pipeline):
@@ -314,7 +314,7 @@ class LegalLayouts:
                     yield layout
 
     def _has_heads(self, tp: int) -> bool:
-        """Check whether heads can be divided, which includes padding on multi-rank chips.
+        """Return whether heads can be divided, which on multi-rank chips includes padding.
 
         Source: get_number_of_extra_heads in parallel_layers/pad.py of AWS's neuronx-distributed.
         The cost of padding is not modeled.
@@ -328,7 +328,7 @@ class LegalLayouts:
         return -common_heads(self.work) % tp
 
     def mode_notes(self, layout: Layout) -> list[str]:
-        """Write notes on an engine with few layouts: the flag that selects each, and conditions."""
+        """Return notes for engines with few layouts: the flag that selects each, and conditions."""
         engine = self.machine.engine
         mode = engine.split_mode_of(layout.several) if layout.several else None
         if mode is None:
@@ -337,7 +337,7 @@ class LegalLayouts:
         return [f"{engine.id} runs {layout} with {mode.flag}{note}"]
 
     def rank_notes(self, layout: Layout) -> list[str]:
-        """Write notes on a layout on chips with several ranks."""
+        """Return notes on a layout for chips with several ranks."""
         ranks, chip, model = self.machine.ranks, self.machine.hardware.id, self.work.model.id
         if layout.dp == 1 and layout.ep > 1 and not self.has_whole_blocks(replace(layout, ep=1)):
             return [
@@ -362,7 +362,7 @@ class LegalLayouts:
         return notes
 
     def allows(self, layout: Layout) -> bool:
-        """Check whether chip and model support a layout."""
+        """Return whether chip and model support a layout."""
         try:
             self.check(layout)
         except LayoutError:
@@ -370,9 +370,9 @@ class LegalLayouts:
         return True
 
     def check(self, layout: Layout) -> Layout:
-        """Validate a layout that a user requests, and return it.
+        """Validate a layout requested by the user, and return it.
 
-        Raises LayoutError if the chip or the model does not support it.
+        Raises LayoutError if the chip or the model does not support the layout.
         """
         layout = self.counted(layout)
         self._check_engine(layout)
@@ -415,7 +415,7 @@ class LegalLayouts:
         return layout
 
     def _check_engine(self, layout: Layout) -> None:
-        """Raise an error for ranks that the engine does not support, alone or in combination."""
+        """Raise an error if the engine does not support these ranks, alone or in combination."""
         engine, ranks = self.machine.engine, layout.several
         if not engine.split_modes or engine.split_mode_of(ranks):
             return
@@ -471,11 +471,11 @@ class LegalLayouts:
 
 @lru_cache(maxsize=512)
 def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
-    """List the default layouts in increasing order of chips, cached per machine and model."""
+    """List the default layouts by number of chips, cached per machine and model."""
     legal = LegalLayouts(machine, work)
     blocks = dense_blocks(machine, work)
     groups = [1] if machine.is_spatial else [tp for tp in legal.doubled_groups if blocks % tp == 0]
-    # No chip is left half idle if its ranks can share the work.
+    # Avoid half-idle chips if their ranks can share the work.
     smallest = min(machine.ranks, groups[-1])
     tp = groups[-1]
     layouts = [Layout(ranks, ep=legal.expert_ranks(ranks, 1)) for ranks in groups]

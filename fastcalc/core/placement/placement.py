@@ -1,4 +1,4 @@
-"""Placement of weights and caches: memory tier, number of chips and layout."""
+"""Placement of weights and caches: memory tiers, number of chips and layout."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,18 +26,18 @@ from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers,
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _SHARE_OF_NOTHING = 1e-9
-"""The fraction of a memory that zero sequences take. [1]"""
+"""The fraction of a memory used by zero sequences. [1]"""
 
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
 
 
 @dataclass(frozen=True, eq=False)
 class _PlacedWorkload(Generic[OneOrMore]):
-    """A workload on a layout: the contents of each chip, and how many sequences fit.
+    """A workload on a layout: what each chip stores, and how many sequences fit.
 
-    With `Layouts` or an array of tokens, every quantity is an array.
+    With `Layouts` or an array of tokens, every result is an array.
 
-    machine, work, layout : the chip under its engine, the model, and the layout
+    machine, work, layout : the chip and its engine, the model, and the layout
     reserved_tokens : the number of tokens for which a sequence's cache is reserved [1]
     """
 
@@ -55,7 +55,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def refused(self) -> str | None:
-        """The reason why the engine does not start with these formats, whatever the memory."""
+        """The reason why the engine refuses these formats, regardless of memory."""
         return refused_formats(self.machine.engine, self.machine.hardware, self.work)
 
     @property
@@ -74,14 +74,14 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return self._reserved(self.reserved_tokens)
 
     def cache_on_chip(self, tokens: ArrayLike) -> Array:
-        """Compute the cache of some tokens of a sequence on the fullest chip. [byte]"""
+        """Compute the cache of a number of a sequence's tokens on the fullest chip. [byte]"""
         return cache_on_chip(self.machine, self.work, self.layout, tokens)
 
     def _room(self, reserves: float = 1.0) -> tuple[ArrayLike, ArrayLike]:
-        """Compute the memory that caches and some weights share on the fullest chip. [byte]
+        """Compute the memory shared by caches and some weights on the fullest chip. [byte]
 
-        The second result is the size of these weights. Categories with an explicit memory fill that
-        one, and the others share the rest of all memories.
+        The second result is the size of these weights. Categories with an explicit memory occupy
+        that memory, and all others share the rest.
 
         reserves : the ratio of the engine's reserve to its expected value [1]
         """
@@ -106,7 +106,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def _reserved(self, tokens: ArrayLike) -> Array:
         """Compute the memory reserved for a sequence on the fullest chip, in whole pages. [byte]
 
-        If states have a separate memory, the scarcer memory counts as if it were all.
+        If states have a separate memory, the scarcer of the two memories counts as if it were all.
         """
         pages = reserved_on_chip(self.machine, self.work, self.layout, tokens)
         if pages is not None:
@@ -122,7 +122,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def chips_per_layer(self) -> ArrayLike:
-        """The number of chips that share one layer, if there are more chips than layers. [1]"""
+        """The number of chips that share a layer, if there are more chips than layers. [1]"""
         return chips_per_layer(self.machine, self.work, self.layout)
 
     @cached_property
@@ -137,7 +137,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def expected_max_batch(self) -> Array | int:
-        """The largest batch within the engine's limits if its memory reserve is as expected. [1]"""
+        """The largest batch within the engine's limits at its expected memory reserve. [1]"""
         return self._taken(self.batch_beside(1.0))
 
     def _taken(self, held: Array | int) -> Array | int:
@@ -146,18 +146,18 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def engine_batch(self) -> ArrayLike:
-        """The maximum batch over all replicas under the engine's limits. [1]"""
+        """The maximum batch over all replicas that the engine's limits allow. [1]"""
         sharing = self.machine.sequences_of_context(self.reserved_tokens)
         return np.floor(np.minimum(self.machine.max_sequences, sharing)) * self.layout.dp
 
     @cached_property
     def certain_batch(self) -> Array | int:
-        """The largest batch over all replicas that fits if the engine's reserve is maximal. [1]"""
+        """The largest batch over all replicas that fits at the engine's maximum reserve. [1]"""
         return self.batch_beside(self.machine.reserve.above)
 
     @cached_property
     def edge_batch(self) -> Array | int:
-        """The largest batch over all replicas that fits if the engine's reserve is minimal. [1]"""
+        """The largest batch over all replicas that fits at the engine's minimum reserve. [1]"""
         reserve = self.machine.reserve
         is_exact = reserve.below == reserve.above == 1.0
         return self.certain_batch if is_exact else self.batch_beside(1.0 / reserve.below)
@@ -165,7 +165,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def batch_beside(self, reserves: float) -> Array | int:
         """Count the sequences over all replicas that fit next to the engine's reserve. [1]
 
-        The result is 0 in formats that the engine refuses.
+        The result is 0 for formats that the engine refuses.
 
         reserves : the ratio of the engine's reserve to its expected value [1]
         """
@@ -185,11 +185,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return largest if np.ndim(largest) else int(largest)
 
     def used_fraction(self, batch: ArrayLike) -> Array:
-        """Compute the fraction of memory that a batch fills on the fullest chip. [1]
+        """Compute the fraction of memory on the fullest chip that a batch uses. [1]
 
-        A batch with a fraction above 1 does not fit. If some categories have an explicit memory,
-        the memory left for caches also counts. If layers are distributed over memories, it is the
-        fraction of the fullest memory.
+        A batch does not fit if the fraction is above 1. If some categories have an explicit memory,
+        the memory left for caches also counts. If layers are distributed over memories, the
+        fraction refers to the fullest memory.
         """
         usable, weights = self._room()
         cache = (
@@ -212,11 +212,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def usable(self) -> list[ArrayLike]:
-        """The memory of each tier that weights and caches may fill, per chip. [byte]"""
+        """The memory per chip in each tier that weights and caches may use. [byte]"""
         return self.usable_beside(1.0)
 
     def usable_beside(self, reserves: float) -> list[ArrayLike]:
-        """Compute the memory of each tier that weights and caches may fill, per chip. [byte]
+        """Compute the memory per chip in each tier that weights and caches may use. [byte]
 
         reserves : the ratio of the engine's reserve to its expected value [1]
         """
@@ -229,7 +229,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def kept(self) -> KeptMemory:
-        """The engine's expected reserve by term; replicas that share experts work together."""
+        """The engine's expected reserve by component; replicas that share experts cooperate."""
         layout = self.layout
         ranks = layout.expert_shards * layout.pp
         return self.machine.reserve.on(ranks, layout.tp, layout.sharing_replicas)
@@ -251,7 +251,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def longest_per_chip(self) -> float:
         """The cache of the longest sequence that the engine accepts, or 0 without a limit. [byte]
 
-        It must fit on a replica's fullest chip, or the engine does not start.
+        If it does not fit on the fullest chip of a replica, the engine does not start.
         """
         longest = self.machine.length_to_start
         if not longest:
@@ -263,7 +263,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return np.ceil(np.asarray(batch) / self.layout.dp)
 
     def where(self, tiers: str) -> str:
-        """Write a phrase for the memories that hold the workload, given their names."""
+        """Return a phrase for the memories in use, given their names."""
         chips = self.layout.chips
         if self.machine.is_spatial:
             wafer = self.machine.hardware.kind + ("s" if chips > 1 else "")
@@ -300,12 +300,12 @@ class Site(LegalLayouts):
         return Placement(self.machine, self.work, self.counted(layout), self.reserved_tokens)
 
     def place_all(self, layouts: Sequence[Layout], *, axes: int = 0) -> Placements:
-        """Place the workload on several layouts, with axes as in `Layouts.of`."""
+        """Place the workload on several layouts; the axes are those of `Layouts.of`."""
         stack = Layouts.of([self.counted(layout) for layout in layouts], axes=axes)
         return Placements(self.machine, self.work, stack, self.reserved_tokens)
 
     def smallest(self, batch: float) -> Placement | None:
-        """Find the smallest default placement that holds a batch, or None."""
+        """Find the smallest default placement that fits a batch, or None."""
         held = np.atleast_1d(self.place_all(self.default_layouts).certain_batch)
         holds = np.broadcast_to(held >= batch, (len(self.default_layouts),))
         first = int(holds.argmax())
@@ -313,14 +313,14 @@ class Site(LegalLayouts):
 
     @property
     def _experts(self) -> float:
-        """The routed experts of the whole model with copies and kernel padding. [byte]"""
+        """The routed experts of the whole model including copies and kernel padding. [byte]"""
         padding = float(expert_padding(self.machine, self.work, Layout()))
         copies = self.work.stored_experts / (self.work.experts or 1.0)
         return self.work.bytes.experts * padding * copies
 
     @property
     def weight_bytes_needed(self) -> float:
-        """The weights including kernel padding, encoders and a draft model. [byte]"""
+        """The weights including kernel padding, encoders and draft model. [byte]"""
         padded = self.work.weight_bytes + self._experts - self.work.bytes.experts
         return padded + self.machine.unread_bytes
 
@@ -330,19 +330,19 @@ class Site(LegalLayouts):
 
     @property
     def longest_cache_bytes(self) -> float:
-        """The cache of the longest sequence that the engine must be able to hold. [byte]"""
+        """The cache of the longest sequence that the engine must be able to serve. [byte]"""
         return self._cache_bytes(self.machine.length_to_start)
 
     def _cache_bytes(self, tokens: ArrayLike) -> float:
-        """Compute the cache size of a sequence, including that of a draft model. [byte]"""
+        """Compute the cache size of a sequence, including the draft model's cache. [byte]"""
         works = (self.work, self.machine.draft)
         return sum(float(work.cache_bytes(tokens)) for work in works if work)
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
-        """Compute the minimum number of chips by capacity alone, and by whole layers. [1]
+        """Compute the minimum number of chips by capacity alone, and with whole layers. [1]
 
-        The first is None if the engine leaves no memory. The second is None if layers may be split
-        or if one layer does not fit on a chip.
+        The first result is None if the engine leaves no memory. The second is None if layers may be
+        split, or if a layer does not fit on one chip.
         """
         work, tiers = self.work, range(len(self.machine.tiers))
         cache = max(self.batch_cache_bytes(batch), self.longest_cache_bytes)
@@ -370,12 +370,12 @@ class Site(LegalLayouts):
         return capacity, int(for_layers) if for_layers < inf else None
 
     def _usable(self, chips: float) -> list[ArrayLike]:
-        """Compute the memory of each tier that can certainly be filled by split layers. [byte]"""
+        """Compute the memory of each tier that split layers are certain to get. [byte]"""
         reserve = self.machine.reserve
         return self.machine.usable(chips, reserve.above * reserve.on(chips, chips, 0).total)
 
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
-        """Count the chips whose memories of some tiers hold a number of bytes. [1]"""
+        """Count the chips whose memories in the given tiers fit a number of bytes. [1]"""
 
         def usable(chips: float) -> float:
             usable_bytes = self._usable(chips)

@@ -1,8 +1,8 @@
-"""Usual layouts: the subset of legal layouts that searches offer.
+"""Usual layouts: the legal layouts that searches consider.
 
-A search over all legal layouts would find many that no guide mentions and nobody has measured, such
-as 31 expert-parallel ranks or a stage for each layer. Searches therefore offer only layouts that
-follow these rules; any other legal layout is evaluated if a user names it.
+A search over all legal layouts would propose many that no guide recommends and nobody has measured,
+such as 31 expert-parallel ranks or one stage per layer. Searches therefore consider only layouts
+that follow these rules; other legal layouts are evaluated if the user requests them.
 
 - Groups are powers of two: kernels, collectives, checkpoints and boxes are made for those.
 - Experts are divided evenly over all ranks of a stage, or not at all in a tensor-parallel group:
@@ -16,8 +16,8 @@ follow these rules; any other legal layout is evaluated if a user names it.
   eight, whole hosts are used, since hosts are rented and wired as a whole.
 - There are up to `MOST_STAGES` stages: measured deployments have up to eight.
 
-Chips that pipeline whole layers have one layout for each number of chips. An engine whose file
-lists `split_modes` uses the layouts of the first mode; others are used if the user asks for ranks.
+Chips that pipeline whole layers have one layout per number of chips. An engine whose file lists
+`split_modes` uses the layouts of the first mode, and others only if the user specifies ranks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,14 +33,14 @@ from fastcalc.core.placement.layout import HOST_CHIPS, Layout
 from fastcalc.core.placement.legal import LegalLayouts, Topology, topology_of
 
 HOST_SIZES = (1, 2, 3, 4, 6, HOST_CHIPS)
-"""The numbers of chips in hosts that are sold."""
+"""The numbers of chips per host on the market."""
 
 MOST_STAGES = 16
-"""The maximum number of pipeline stages in an offered layout."""
+"""The maximum number of pipeline stages in usual layouts."""
 
 
 def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
-    """List the usual layouts with a single copy of the weights for several chip counts."""
+    """List the usual layouts with a single copy of the weights for the given chip counts."""
     if legal.machine.is_spatial:
         return tuple(layout for count in chips for layout in legal.exactly(count))
     engine_ranks = legal.machine.engine.default_ranks
@@ -53,8 +53,8 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
 def usual_layouts(legal: LegalLayouts) -> Sequence[Layout]:
     """List the usual layouts with a single copy of the weights, fewest chips first.
 
-    For chips that pipeline whole layers, only layouts with more capacity than all smaller ones are
-    listed.
+    For chips that pipeline whole layers, layouts are listed only if they have more capacity than
+    all smaller ones.
     """
     return _usual_layouts(legal.machine, legal.work)
 
@@ -82,7 +82,7 @@ def _layouts_by_chips(
     model: Model,  # noqa: ARG001
     engine_ranks: tuple[Rank, ...],  # noqa: ARG001
 ) -> _LayoutsByChips:
-    """List the layouts for some chip counts, cached since they ignore formats and rates.
+    """Return a cache of layouts by chip counts, which do not depend on formats or rates.
 
     engine_ranks : the types of parallelism that the engine supports
     """
@@ -96,7 +96,7 @@ def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
         width, left = divmod(ranks, pp)
         is_narrow = is_power_of_two(width) and (pp == 1 or is_pcie)
         if left or not (is_narrow or width in widths):
-            continue  # `is_run` would reject each group
+            continue  # `is_run` would reject every group
         for tp in groups:
             for ep in dict.fromkeys((1, width)):
                 layout = legal.counted(Layout(tp, pp, ep, width // tp))
@@ -105,7 +105,7 @@ def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def is_run(legal: LegalLayouts, layout: Layout) -> bool:
-    """Check whether a legal layout with a single copy of the weights is usual.
+    """Return whether a legal layout with a single copy of the weights is usual.
 
     legal : a workload on a chip type that shards layers
     """
@@ -132,13 +132,13 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
 
 
 def is_power_of_two(ranks: int) -> bool:
-    """Check whether a number of ranks is a power of two."""
+    """Return whether a number of ranks is a power of two."""
     return ranks & (ranks - 1) == 0
 
 
 @lru_cache(maxsize=512)
 def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
-    """Find the largest usual stage widths in one link domain, and in one of its hosts. [1]"""
+    """Return the largest usual stage widths in a link domain, and in one of its hosts. [1]"""
     legal = LegalLayouts(machine, work)
     experts, groups = int(work.stored_experts), legal.doubled_groups
     widths = []
@@ -153,7 +153,7 @@ def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
 
 
 def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
-    """Yield the usual layouts on some chips, with any number of copies of the weights."""
+    """Yield the usual layouts on a number of chips, with any number of weight copies."""
     is_alone = legal.machine.is_spatial or not legal.defaults_to("dp")
     for copies in [1] if is_alone else range(1, chips + 1):
         if chips % copies == 0:
@@ -162,7 +162,7 @@ def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def practice_notes(legal: LegalLayouts, layout: Layout) -> list[str]:
-    """Write a note on an unusual layout that the user did not ask for."""
+    """Return a note on an unusual layout that the user did not request."""
     if layout in copies_run_by_people(legal, layout.chips):
         return []
     chips, chip, name = layout.chips, legal.machine.hardware.id, str(layout)

@@ -1,6 +1,6 @@
 """Quantization blocks with a common scale, which vLLM does not split between ranks.
 
-vLLM fails at start if ranks would split a block of 128 x 128 weights in fp8: "The output_size of
+vLLM fails to start if ranks would split a block of 128 x 128 weights in fp8: "The output_size of
 gate's and up's weight = 192 is not divisible by weight quantization block_n = 128". Source: vLLM
 issues 17569, 25292 and 52997 (the last of August 2026, open). Other engines have no such limit:
 SGLang 0.5.17 runs such shards on AMD chips (ATOM issue 1944).
@@ -17,10 +17,10 @@ from fastcalc.core.model.workload import Workload
 
 @once
 def dense_blocks(machine: Machine, work: Workload) -> int:
-    """Count the dense-layer blocks that tensor-parallel ranks must divide, or return 0. [1]
+    """Count the blocks of dense layers that the tensor-parallel size must divide. [1]
 
-    The result is 0 if any number of ranks is allowed. The check covers networks that every token
-    uses, including shared experts.
+    The result is 0 if any number of ranks is allowed. The check covers feed-forward networks used
+    by every token, including shared experts.
     """
     side = _side(machine.engine, work.model, work.weights.dense.format)
     networks = [block.ffn for block in work.model.blocks]
@@ -31,7 +31,7 @@ def dense_blocks(machine: Machine, work: Workload) -> int:
 
 @once
 def expert_blocks(machine: Machine, work: Workload) -> int:
-    """Count the blocks that ranks sharing an expert must divide, or 0 if any may. [1]"""
+    """Count the blocks that the ranks sharing an expert must divide, or 0 if any may. [1]"""
     side = _side(machine.engine, work.model, work.weights.experts.format)
     networks = [block.ffn for block in work.model.blocks]
     widths = [ffn.width for ffn in networks if isinstance(ffn, MixtureOfExperts)]

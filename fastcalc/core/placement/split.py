@@ -1,4 +1,4 @@
-"""Split of each category of bytes over a chip's memories, and the time to read them."""
+"""Distribution of each category of bytes over a chip's memories, and the time to read them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
 
 def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
-    """Compute the extra time in the farther memory, without rounding errors. [s]
+    """Compute the extra time in the farther memory, ignoring rounding errors. [s]
 
-    The result is negative only if it saves more than rounding errors.
+    The result is negative only if the saving exceeds rounding errors.
 
     near, far : the time in each memory [s]
     """
@@ -39,11 +39,11 @@ class Split:
     """The distribution of each category of bytes over the memories.
 
     tiers : the memories, fastest first
-    chips : the number of chips in the deployment, some of which share a memory [1]
+    chips : the number of chips in the deployment, since some memories are shared [1]
     sizes : the size of each category on the fullest chip [byte]
     shares : the fraction of each category in each memory [1]
-    has_whole_layers : whether each layer is in one memory except for its experts, and the layers of
-        each memory are consecutive
+    has_whole_layers : whether each layer is in a single memory except for its experts, and the
+        layers in each memory are consecutive
     """
 
     tiers: tuple[Tier, ...]
@@ -53,11 +53,11 @@ class Split:
     has_whole_layers: bool = False
 
     def in_layers(self, tier: int) -> Array:
-        """Compute the fraction of layers with any bytes in a memory, given its index. [1]"""
+        """Compute the fraction of layers with any bytes in the memory at an index. [1]"""
         return floats(reduce(np.maximum, (self.shares[group][tier] for group in IN_LAYERS)))
 
     def turns(self, tier: int, layers: ArrayLike) -> Array:
-        """Count a step's switches to a memory's own cores, for layers and for the head. [1]
+        """Count a step's switches to the cores of a memory, for layers and for the head. [1]
 
         tier : the index of the memory
         layers : the number of sequential layers [1]
@@ -65,7 +65,7 @@ class Split:
         return floats(self.turns_in_layers(tier, layers) + self.shares["head"][tier])
 
     def turns_in_layers(self, tier: int, layers: ArrayLike) -> Array:
-        """Count the switches for layers, where layers wholly in this memory share one. [1]"""
+        """Count the switches for layers; layers entirely in this memory share one switch. [1]"""
         turns = self.in_layers(tier) * layers
         if not self.has_whole_layers:
             return floats(turns)
@@ -73,11 +73,11 @@ class Split:
         return floats(turns - whole + np.minimum(whole, 1.0))
 
     def read_from(self, tier: int) -> Kinds[Array]:
-        """Compute the fraction of each category read by a step that is in a memory."""
+        """Return the fraction of each category of bytes read per step that is in a memory."""
         return Kinds(*(self.shares[group][tier] for group in READ))
 
     def used(self, tier: int, groups: Sequence[str] = KINDS) -> Bools:
-        """Check whether any bytes of some categories are in a memory."""
+        """Return where any bytes of the given categories are in a memory."""
         is_there = (self.shares[group][tier] * self.sizes[group] > 0.0 for group in groups)
         return np.asarray(np.any(np.broadcast_arrays(*is_there), axis=0))
 
@@ -90,12 +90,12 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """The time that a step takes for each category if all of it is in one memory.
+    """The time that a step needs for each category if all its bytes are in one memory.
 
     by_memory : the time for each category, nearest memory first [s]
-    turning_memory : the index of the memory whose own cores multiply while the chips wait
+    turning_memory : the index of the memory whose attached cores compute while the chips wait
     turn_seconds : the time of one switch between the chip and these cores [s]
-    layers : the number of layers in which they may alternate [1]
+    layers : the number of layers in which the two may alternate [1]
     """
 
     by_memory: Sequence[Kinds[ArrayLike]]
@@ -105,12 +105,12 @@ class Costs:
 
     @cached_property
     def extra_seconds(self) -> Sequence[Kinds[Array]]:
-        """The extra time of each category in each memory beyond the first. [s]"""
+        """The extra time of each category in each memory after the first. [s]"""
         nearest, *farther = self.by_memory
         return [Kinds(*map(np.subtract, seconds, nearest)) for seconds in farther]
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
-        """Compute the time of the step for a split, as a sum over memories. [s]
+        """Compute the step time for a split, as a sum over memories. [s]
 
         kinds : the categories to include
         """
@@ -133,12 +133,12 @@ class Costs:
 def least_extra(
     options: Sequence[Costs], sizes: Mapping[str, ArrayLike], rooms: Sequence[ArrayLike]
 ) -> Array:
-    """Compute a lower bound on the extra time of bytes outside a step's first memory. [s]
+    """Compute a lower bound on the extra time for bytes outside the first memory of a step. [s]
 
-    Bytes that do not fit in a memory and those before it go at least one memory farther. Each such
-    move is assigned to the bytes with the least extra time, which bounds its cost from below.
-    Source: G. B. Dantzig, "Discrete-variable extremum problems," Operations Research 5, 1957 (the
-    fractional knapsack). Switches to a host's cores are omitted.
+    Bytes that do not fit in a memory or any before it go at least one memory farther. Assigning
+    each such move to the bytes with the least extra time bounds its cost from below. Source: G. B.
+    Dantzig, "Discrete-variable extremum problems," Operations Research 5, 1957 (the fractional
+    knapsack). Switches to a host's cores are omitted.
 
     options : the costs of the step, for each way to run it
     sizes : the size of each category on the fullest chip [byte]
@@ -162,11 +162,11 @@ def least_extra(
 def _lightest(
     seconds: Sequence[ArrayLike], kind_bytes: Sequence[ArrayLike], moved: ArrayLike
 ) -> Array:
-    """Compute the shortest time to move a number of bytes. [s]
+    """Compute the least time for moving a number of bytes. [s]
 
-    seconds, kind_bytes : the extra time of each category if all of it moves [s], and its size
+    seconds, kind_bytes : the extra time of each category if all of it is moved [s], and its size
         [byte]
-    moved : the number of bytes that move [byte]
+    moved : the number of bytes to move [byte]
     """
     columns = np.broadcast_arrays(moved, *seconds, *kind_bytes)
     all_seconds, all_bytes = np.split(np.stack(columns[1:]), 2)
@@ -180,12 +180,12 @@ def _lightest(
 
 
 def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
-    """Compute the fraction of a category in the chip's fastest memory. [1]
+    """Compute the fraction of a category that is in the chip's fastest memory. [1]
 
     split : the distribution of the bytes, or None if there is only one memory
     group : one of `KINDS`
     """
-    if machine.fastest not in machine.tiers:  # if nothing is placed there
+    if machine.fastest not in machine.tiers:  # if nothing is placed in it
         return 0.0
     if split is None:
         return 1.0
@@ -194,7 +194,7 @@ def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
 
 
 def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tuple[str, ...]]:
-    """Find the combination of memories in use at each point, as indices and names.
+    """Return the combination of memories used at each point, as indices and names.
 
     split : the distribution of the bytes, or None if there is only one memory
     """
@@ -209,7 +209,7 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
 
 
 def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
-    """Split the bytes of a batch, with each category in its assigned memory or in the first."""
+    """Split the bytes of a batch, placing each category in its assigned memory or in the first."""
     machine, layout = placement.machine, placement.layout
     sizes = stored_weights(machine, placement.work, layout) | {
         "kv": placement.sequences(batch) * placement.cache_per_chip
@@ -218,13 +218,13 @@ def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
 
 
 def split_as_asked(machine: Machine, chips: ArrayLike, sizes: dict[str, Array]) -> Split:
-    """Split given sizes, with each category in its assigned memory or in the first.
+    """Split the given sizes, placing each category in its assigned memory or in the first.
 
     chips, sizes : as for `Split`
     """
     fractions = {}
     for group, size in sizes.items():
-        in_first = (1.0, *[0.0] * (len(machine.tiers) - 1))  # even if it is empty
+        in_first = (1.0, *[0.0] * (len(machine.tiers) - 1))  # even if the category is empty
         placed = zip(machine.place.get(group, in_first), in_first, strict=True)
         fractions[group] = [floats(np.where(size > 0.0, *pair)) for pair in placed]
     return Split(machine.tiers, chips, sizes, fractions, machine.memory.shares_layers)

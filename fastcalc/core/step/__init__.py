@@ -1,1 +1,1 @@
-"""Step function: the work, components, expected time and hardware bound of a forward pass."""
+"""Step function: work, components, expected time and hardware bound of a forward pass."""

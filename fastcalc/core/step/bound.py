@@ -1,6 +1,6 @@
-"""Hardware bound of a step: all chips at their peak rates, with everything overlapped.
+"""Hardware bound of a step: all chips at peak rates, with everything overlapped.
 
-No valid measurement can beat it, since it has no latency and moves only the bytes that must move.
+No valid measurement can beat it, since it has no latency and moves only the necessary bytes.
 """
 
 from collections.abc import Sequence
@@ -24,33 +24,33 @@ from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats, where
 
 NARROWEST_ACTIVATION_BYTES = 1.0
-"""The message width that the bound assumes for all engines, as used by engines that quantize
-messages. [byte]"""
+"""The message width that the bound assumes for all engines; some engines quantize messages.
+[byte]"""
 
 _LEAST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """Memory, compute and link time at peak rates, which overlap.
+    """Memory, compute and link time at peak rates, all overlapped.
 
-    work : the minimum bytes, FLOPs and sent bytes of all chips together, with their peak rates
+    work : the minimum bytes, FLOPs and sent bytes of all chips combined, with their peak rates
     """
 
     work: Component
 
     @cached_property
     def seconds(self) -> Array:
-        """The largest of the three times. [s]"""
+        """The longest of the three times. [s]"""
         return np.maximum(self.work.work_time, self.work.link_time)
 
     @cached_property
     def limiter(self) -> Ints:
-        """The index of the largest time: memory, compute or link."""
+        """The index of the longest time: memory, compute or link."""
         return largest_of((self.work.memory_time, self.work.compute_time, self.work.link_time))
 
     def as_step(self) -> Step:
-        """Convert the bound into a step that consists of the largest term only."""
+        """Convert the bound into a step that contains only the longest term."""
         work, largest = self.work, self.limiter
         return Step.of(
             Component(
@@ -66,38 +66,37 @@ class Bound:
 
 
 class Memories(NamedTuple):
-    """The memories of a deployment, along the last axis in order of the time to read them fully.
+    """The memories of a deployment, on the last axis, sorted by the time to read them in full.
 
-    capacities, bandwidths : the totals of each tier [byte], [byte/s]
+    capacities, bandwidths : the totals per tier [byte], [byte/s]
     """
 
     capacities: Array
     bandwidths: Array
 
     def read_time(self, size: ArrayLike) -> Array:
-        """Compute the minimum time to read bytes spread optimally over the memories. [s]"""
+        """Compute the minimum time to read data spread optimally over the memories. [s]"""
         return time_over_tiers(work=size, capacities=self.capacities, bandwidths=self.bandwidths)
 
 
 class BoundTerms(NamedTuple):
-    """The terms of a layout in the bound of a step: numbers, or columns over layouts.
+    """The layout-dependent terms in the bound of a step: numbers, or columns over layouts.
 
-    read : the weights that a token reads, with the minimum number of experts [byte]
+    read : the weights that a token reads, with the fewest possible experts [byte]
     stages : the number of sequential pipeline stages, each with its own memories [1]
-    at_once, in_turn : all memories of a deployment, and those that a single stage reads
+    at_once, in_turn : all memories of a deployment, and those read by a single stage
     pinned : the fractions of byte categories with an assigned memory [1], and the rates of these
-        memories, read by all stages at once and by a single stage [byte/s]
-    parameters : the dense weights, experts, norms and head, with two FLOPs per parameter [1]
-    active_share : the fraction of the experts that a token uses [1]
-    rates : the rates of products with these and with caches on each chip [FLOP/s]
+        memories when read by all stages at once and by a single stage [byte/s]
+    parameters : the dense weights, experts, norms and head, at two FLOPs per parameter [1]
+    active_share : the fraction of the experts used by each token [1]
+    rates : the rates per chip of products with these and with caches [FLOP/s]
     chips : the number of chips that share the products [1]
-    sent_width : the elements per token that cross links, which is 0 if unknown or on a single-rank
-        chip [1]
-    tp_chips : the chips that take part in the all-reduce of each layer [1]
-    reductions : the all-reduces of a message per step, halved for the bound [1]
-    hops, hop_replicas : 1 with pipeline stages, else 0, and the replicas that share their messages
+    sent_width : the elements per token that cross links; 0 if unknown or on a single-rank chip [1]
+    tp_chips : the chips that participate in each layer's all-reduce [1]
+    reductions : the all-reduces per message and step, halved for the bound [1]
+    hops, hop_replicas : 1 with pipeline stages, else 0; and the replicas that share their messages
         [1]
-    link : the one-way rate of the link that messages cross [byte/s]
+    link : the one-way rate of the link used by the messages [byte/s]
     """
 
     read: Kinds[ArrayLike]
@@ -119,7 +118,7 @@ class BoundTerms(NamedTuple):
 
 @once_a_layout
 def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTerms:
-    """Compute the layout terms of the bound."""
+    """Compute the layout-dependent terms of the bound."""
     chips, count, chip, weights = layout.chips, floats(layout.chips), machine.chip, work.weights
     stages: ArrayLike = 1.0 if machine.is_spatial else layout.pp
     tp_chips = machine.chips_of(layout.tp)
@@ -172,7 +171,7 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
     sent: ArrayLike = 0.0
     link: ArrayLike = inf
     if not is_nothing(terms.sent_width):
-        # Half a ring all-reduce, or one hop per token.
+        # Half of a ring all-reduce, or one hop per token.
         message = tokens * terms.sent_width * NARROWEST_ACTIVATION_BYTES
         reduced = all_reduce_bytes(ranks=terms.tp_chips, message=message) / 2.0
         hop = terms.hops * (message / terms.hop_replicas)
@@ -192,14 +191,14 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
 
 
 def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
-    """Compute the minimum time to read the memories, which each stage reads in turn. [s]"""
+    """Compute the minimum time to read the memories; stages read theirs in turn. [s]"""
     at_once = np.maximum(
         terms.at_once.read_time(sum(read)),
         _longest_pinned_read(read, [(parts, rate) for parts, rate, _ in terms.pinned]),
     )
     if np.max(terms.stages) == 1.0:
         return at_once
-    # There are as many micro-batches as stages, and each has its part of the caches.
+    # There are as many micro-batches as stages, each with its own caches.
     each = read._replace(kv=read.kv / terms.stages)
     in_turn = np.maximum(
         terms.in_turn.read_time(sum(read[:-1])),
@@ -210,7 +209,7 @@ def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
 
 
 def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
-    """Compute the FLOPs of a step, and their time on all chips. [FLOP], [s]"""
+    """Compute the FLOPs of a step, and the time they take on all chips. [FLOP], [s]"""
     attention, decode = rows.attention, rows.sequences * rows.verified
     dense, experts, small, head = terms.parameters
     dense_rate, head_rate, expert_rate, cache_rate, either_rate = terms.rates
@@ -233,7 +232,7 @@ def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[Arra
 
 
 def _memories(machine: Machine, layout: AnyLayout, stages: ArrayLike) -> Memories:
-    """List all memories of a deployment as seen by one of its stages."""
+    """Return all memories of a deployment as seen by one of its stages."""
     chips = floats(layout.chips)
     capacities = [chips * tier.share(chips) * tier.capacity for tier in machine.tiers]
     bandwidths = [_bandwidth(tier, chips, stages) for tier in machine.tiers]
@@ -250,7 +249,7 @@ def _memories(machine: Machine, layout: AnyLayout, stages: ArrayLike) -> Memorie
 def _bandwidth(tier: Tier, chips: Array, stages: ArrayLike = 1.0) -> Array:
     """Compute the rate at which a stage reads all memories of a tier, including links. [byte/s]
 
-    Memory on a chip is read by its own stage; any stage may use the whole rate of a shared memory.
+    A chip's memory is read only by its stage; any stage can use a shared memory's full rate.
     """
     readers = chips / stages
     memory = (readers if tier.shared_by == 1.0 else chips) * tier.share(chips) * tier.bandwidth
@@ -260,7 +259,7 @@ def _bandwidth(tier: Tier, chips: Array, stages: ArrayLike = 1.0) -> Array:
 def _longest_pinned_read(
     read: Kinds[ArrayLike], pinned: Sequence[tuple[dict[str, float], Array]]
 ) -> ArrayLike:
-    """Compute the longest read of a single memory with assigned bytes. [s]"""
+    """Compute the time of the longest read from a single memory with assigned bytes. [s]"""
     sizes, longest = read._asdict() | {"embedding": 0.0}, floats(0.0)
     for fractions, rate in pinned:
         moved = sum(sizes[group] * fraction for group, fraction in fractions.items())
@@ -271,9 +270,9 @@ def _longest_pinned_read(
 def _rates(
     machine: Machine, layout: AnyLayout
 ) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-    """Look up the rates of products with each category, per chip. [FLOP/s]
+    """Return the rates of products with each category of bytes, per chip. [FLOP/s]
 
-    Cores of a host add their rates. The last rate is the higher of the first two.
+    The rates of a host's cores are added. The last rate is the higher of the first two.
     """
     rates: Sequence[ArrayLike] = machine.peaks
     for tier in machine.tiers:

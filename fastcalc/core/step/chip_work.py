@@ -30,9 +30,9 @@ _NO_PROMPTS = Kinds(
 class ChipWork(NamedTuple):
     """The reads and products of a chip in a step.
 
-    kinds : the bytes read of each category, and its products with decoded tokens; for dense weights
-        also with prompt tokens
-    widened : the operations that widen narrow weights [FLOP]
+    kinds : the bytes read of each category, with its products for decoded tokens; for dense
+        weights, also for prompt tokens
+    widened : the operations for unpacking low-bit weights [FLOP]
     prompts : the additional arithmetic for prompt tokens
     touched : the fraction of routed expert weights that is read [1]
     """
@@ -43,10 +43,10 @@ class ChipWork(NamedTuple):
     touched: ArrayLike
 
     def left(self, near: Kinds[ArrayLike], multiplied: Kinds[ArrayLike]) -> "ChipWork":
-        """Compute the remaining work if other memories and the host's cores do a part of it.
+        """Return the remaining work if other memories and the host's cores do part of it.
 
         near, multiplied : the fractions of each category that the chip reads from its first memory,
-            and multiplies [1]
+            and that it multiplies [1]
         """
         return self._replace(
             kinds=Kinds(*map(Component.part, self.kinds, near)),
@@ -55,7 +55,7 @@ class ChipWork(NamedTuple):
         )
 
     def besides(self, chip: Chip) -> list[ArrayLike]:
-        """Compute the additional arithmetic time of each category. [s]"""
+        """Compute the additional arithmetic time for each category. [s]"""
         rate = chip.vector / _FUSED_MULTIPLY_ADD
         pairs = zip(self.prompts, self.widened, strict=True)
         return [prompt.seconds + scaled(operations, 1.0 / rate) for prompt, operations in pairs]
@@ -64,9 +64,9 @@ class ChipWork(NamedTuple):
 def chip_work(
     work: PassWork, chip: Chip, software: EngineParameters, same: ChipWork | None = None
 ) -> ChipWork:
-    """Compute the reads and products of a chip, with everything in its first memory.
+    """Compute the reads and products of a chip with everything in its first memory.
 
-    same : the work of another step with the same decoded sequences, with or without prompts
+    same : the work of a different step with the same decoded sequences, with or without prompts
     """
     rates, touched = reached(chip, software), touched_experts(work, software)
     if same is None:
@@ -79,8 +79,8 @@ def chip_work(
             flop_rate=rates.decode.head,
             basis=BESIDE,
         )
-        # Caches are read once for all new tokens of a sequence. Heads that share a latent fill the
-        # rows of a tile together (FlashMLA, csrc/sm90: 64 rows, for 16 heads as for 64).
+        # Caches are read once for all new tokens of a sequence. Heads that share a latent also
+        # share the rows of a tile (FlashMLA, csrc/sm90: 64 rows, for 16 heads as for 64).
         empty = np.maximum(software.minimum_rows - work.verified * work.latents.heads, 0.0)
         attention = Component(
             "attention",
@@ -99,7 +99,7 @@ def chip_work(
         operations * products.experts.is_unpacked * work.weights.experts * touched,
         0.0,
     )
-    # If experts are spread over ranks, the fullest rank counts.
+    # If experts are spread over ranks, the fullest rank determines the time.
     uneven = 1.0 + work.routing.unevenness * (software.expert_imbalance - 1.0)
     routed = _routed(work, rates, software, touched, uneven)
     groups = Kinds(_dense(work, rates), head, routed, attention)
@@ -107,11 +107,11 @@ def chip_work(
 
 
 def _dense(work: PassWork, rates: Reached) -> Component:
-    """Compute the work of matrices that all tokens share.
+    """Compute the work for matrices that all tokens use.
 
-    Prompt tokens use the rows of a tile that decoded tokens leave empty (A. Agrawal et al.,
-    "SARATHI," arXiv:2308.16369, sec. 4: decode-maximal batches, tile quantization). Norms and
-    routers are included.
+    Prompt tokens fill tile rows that decoded tokens leave empty (A. Agrawal et al., "SARATHI,"
+    arXiv:2308.16369, sec. 4: decode-maximal batches, tile quantization). Norms and routers are
+    included.
     """
     tokens, prompt = work.sequences * work.verified, floats(work.prompt)
     rows = np.maximum(tokens, rates.least_rows - prompt)
@@ -127,7 +127,7 @@ def _dense(work: PassWork, rates: Reached) -> Component:
 
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
-    """Compute the fraction of routed expert weights that the tokens of a step read. [1]"""
+    """Compute the fraction of routed expert weights that a step's tokens read. [1]"""
     routing = work.routing
     if is_nothing(routing.layers):
         return 1.0
@@ -147,7 +147,7 @@ def _routed(
     touched: ArrayLike,
     uneven: ArrayLike,
 ) -> Component:
-    """Compute the work of the selected experts."""
+    """Compute the work for the selected experts."""
     if is_nothing(work.bytes.experts):
         return idle("routed experts")
     return Component(
@@ -162,7 +162,7 @@ def _routed(
 
 
 def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
-    """Compute the conversion of narrow weights to 16 bits on vector units, once per weight."""
+    """Compute the time to unpack low-bit weights to 16 bits on vector units, once per weight."""
     total = sum(operations[:3])  # caches are not unpacked
     if is_nothing(total):
         return idle("unpacking")
@@ -187,7 +187,7 @@ def _prompts(work: PassWork, rates: Reached, uneven: ArrayLike) -> Kinds[Compone
         bandwidth=rates.bandwidth,
         flops=flops,
         flop_rate=rates.prompt.kv,
-        norm=GROUPED_PRODUCTS,  # both occur in different layers
+        norm=GROUPED_PRODUCTS,  # the two occur in different layers
         basis=PRINTED,
     )
     return _NO_PROMPTS._replace(experts=experts, kv=kv)

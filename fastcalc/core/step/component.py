@@ -12,12 +12,12 @@ from fastcalc.formulas.roofline import overlapped_time
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
-"""The overlap of memory and compute time in matrix products, and in products over routed
+"""The overlap of memory and compute time in matrix products, and in products with routed
 experts."""
 
 Basis = tuple[ArrayLike, ArrayLike]
-"""The fractions of a time that run at rates near the data sheet's, and that an engine was fitted
-to. Both are 0 for time outside the layers, such as the head and pipeline waits. [1]"""
+"""The fractions of a time at data-sheet rates, and at rates fitted for an engine. Both are 0 for
+time outside the layers, such as the head and pipeline waits. [1]"""
 
 PRINTED: Basis = (1.0, 0.0)
 FITTED: Basis = (0.0, 1.0)
@@ -34,10 +34,10 @@ class Component:
     bytes, bandwidth : the memory traffic [byte] and its rate [byte/s]
     flops, flop_rate : the arithmetic [FLOP] and its rate [FLOP/s]
     sent, link : the bytes sent over links [byte] and their rate [byte/s]
-    count, seconds_each : the number of sequential launches, messages or hops [1], and the time of
-        each [s]
-    norm : the overlap of memory and compute time: 1 for none, infinity for full overlap [1]
-    basis : the data-sheet and fitted fractions of its time [1]
+    count, seconds_each : the number of sequential launches, messages or hops [1], and the time per
+        item [s]
+    norm : how much memory and compute time overlap: 1 for not at all, infinity for completely [1]
+    basis : the fractions of its time at data-sheet rates and at fitted rates [1]
     """
 
     name: str
@@ -53,7 +53,7 @@ class Component:
     basis: Basis = FITTED
 
     def __post_init__(self) -> None:
-        """Compute its times: memory, compute, both overlapped, links, latency and total. [s]"""
+        """Compute memory, compute, overlapped, link, latency and total times."""
         self.memory_time = _time(self.bytes, self.bandwidth)
         self.compute_time = _time(self.flops, self.flop_rate)
         self.link_time = _time(self.sent, self.link)
@@ -68,7 +68,7 @@ class Component:
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
     def part(self, fraction: ArrayLike) -> "Component":
-        """Take a fraction of a component that has only bytes and FLOPs. [1]"""
+        """Return a fraction of a component that has only bytes and FLOPs. [1]"""
         if is_nothing(self.seconds) or (isinstance(fraction, float) and fraction == 1.0):
             return self
         component = copy(self)
@@ -77,13 +77,13 @@ class Component:
         return component
 
     def times(self, fraction: ArrayLike) -> "Component":
-        """Take a fraction of any component, as a single time. [1]"""
+        """Return a fraction of any component, as a single time. [1]"""
         if is_nothing(self.seconds) or (isinstance(fraction, float) and fraction == 1.0):
             return self
         return Component(self.name, count=fraction, seconds_each=self.seconds, basis=self.basis)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-        """Split its time into memory, compute, link and latency. [s]"""
+        """Split the time into memory, compute, link and latency. [s]"""
         if is_nothing(self.compute_time):
             return self.memory_time, 0.0, self.link_time, self.latency
         if is_nothing(self.memory_time):
@@ -93,12 +93,12 @@ class Component:
 
 
 def is_nothing(amount: ArrayLike) -> bool:
-    """Check whether an amount is the scalar zero, so that no arrays need to be computed."""
+    """Return whether an amount is the scalar zero, so that arrays need not be computed."""
     return isinstance(amount, (float, int)) and not amount
 
 
 def scaled(amount: ArrayLike, fraction: ArrayLike) -> ArrayLike:
-    """Multiply an amount by a fraction, keeping the scalar zero."""
+    """Multiply an amount by a fraction, preserving the scalar zero."""
     return 0.0 if is_nothing(amount) else amount * fraction
 
 
@@ -116,7 +116,7 @@ def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
 
 
 def derived(name: str, seconds: ArrayLike) -> Component:
-    """Build a component whose time is derived from other components."""
+    """Build a component whose time is derived from that of other components."""
     return Component(name, count=1.0, seconds_each=seconds, basis=BESIDE)
 
 
@@ -127,7 +127,7 @@ def idle(name: str) -> Component:
 
 
 def largest_of(terms: Sequence[ArrayLike]) -> Ints:
-    """Find the index of the largest time, or the first of equal ones."""
+    """Return the index of the largest time, or of the first one in a tie."""
     largest, index = floats(terms[0]), np.asarray(0)
     for item_index, term in enumerate(terms[1:], 1):
         index = np.maximum(index, item_index * (term > largest))
@@ -157,7 +157,7 @@ class Step:
 
     @property
     def by_basis(self) -> tuple[ArrayLike, ArrayLike]:
-        """The time in layers at rates near the data sheet's, and the fitted time in layers. [s]"""
+        """The time spent in layers at data-sheet rates, and at fitted rates. [s]"""
         times = [
             [scaled(component.seconds, fraction) for fraction in component.basis]
             for component in self.components
@@ -167,12 +167,12 @@ class Step:
 
     @property
     def fitted_share(self) -> Floats:
-        """The fraction of the time in layers to which an engine was fitted. [1]"""
+        """The fraction of the time in layers that an engine was fitted to. [1]"""
         printed, fitted = self.by_basis
         return np.atleast_1d(fitted / (floats(printed) + fitted))
 
     @cached_property
     def limiter(self) -> Ints:
-        """The index of the resource in `LIMITERS` that takes most of the step."""
+        """The index in `LIMITERS` of the resource that takes the most time of the step."""
         components = [component.by_limiter() for component in self.components]
         return largest_of([total_of(times) for times in zip(*components, strict=True)])

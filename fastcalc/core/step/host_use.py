@@ -19,21 +19,21 @@ from fastcalc.formulas.roofline import achieved_bandwidth
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 LEAST = 1e-40
-"""The negligible time and size that keep ratios of zeros finite. [s], [byte]"""
+"""A negligible time and size that keep ratios of zeros finite. [s], [byte]"""
 
 HOST, FAR = "host", "slower memory"
-"""The components that a host's cores can compute, and that may be read from farther memories."""
+"""The components computed by a host's cores, and read from farther memories."""
 
 
 def tier_rates(
     tiers: Sequence[Tier], chip: Chip, software: EngineParameters, fractions: Sequence[ArrayLike]
 ) -> list[ArrayLike]:
-    """Compute the bandwidth that long reads by one chip achieve from each memory. [byte/s]
+    """Compute the bandwidth of long reads by one chip from each memory. [byte/s]
 
-    Data streamed from a host passes through the chip's own memory, and is no faster.
+    Data streamed from a host passes through the chip's own memory and cannot be faster.
 
-    tiers : the memories, the chip's own first
-    fractions : the fraction of each memory's rate for one chip while others also read [1]
+    tiers : the memories, with the chip's own first
+    fractions : the fraction of each memory's rate available to one chip while others also read [1]
     """
     rates: list[ArrayLike] = []
     chip_rates: list[ArrayLike] = []
@@ -57,9 +57,9 @@ def tier_rates(
 
 
 def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
-    """Compute the fraction of a shared memory's rate for one chip while others read. [1]
+    """Compute the fraction of a shared memory's rate available to a chip while others read. [1]
 
-    work : the step; only stages with one of its micro-batches read at the same time
+    work : the step; only stages that hold one of its micro-batches read at the same time
     """
     if tier.shared_by == 1.0:
         return 1.0
@@ -70,13 +70,13 @@ def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
 
 @dataclass(frozen=True, eq=False)
 class OnHost:
-    """The time of the host's cores if they process a whole category, for one chip.
+    """The time per chip if the host's cores process an entire category.
 
-    place : the index of their memory
+    place : the index of the memory to which the cores are attached
     bytes, flops : the bytes read [byte] and FLOPs computed [FLOP]
     memory, compute : the time of each [s]
-    sent, link : the activations sent both ways in a layer [byte] and their rate [byte/s]
-    turn_overhead : the additional time per switch between chip and host [s]
+    sent, link : the activations sent in both directions per layer [byte] and their rate [byte/s]
+    turn_overhead : the additional time for each switch between chip and host [s]
     layers : the number of sequential layers [1]
     """
 
@@ -92,17 +92,17 @@ class OnHost:
 
     @property
     def seconds(self) -> Kinds[Array]:
-        """The time of each category, whose bytes are read while they are multiplied. [s]"""
+        """The time for each category; bytes are read while they are multiplied. [s]"""
         return Kinds(*map(np.maximum, self.memory, self.compute))
 
     def net_seconds(self, chip: Chip, components: ChipWork) -> Kinds[Array]:
-        """Compute the time of each category, minus the arithmetic that the chip saves. [s]"""
+        """Compute the time for each category, minus the arithmetic saved on the chip. [s]"""
         return Kinds(*map(np.subtract, self.seconds, components.besides(chip)))
 
     def component(self, shares: Sequence[Array], turns: Array) -> Component:
-        """Build the component for the work of the host's cores.
+        """Build the component for the work done by the host's cores.
 
-        shares : the fraction of each category that they read [1]
+        shares : the fraction of each category read by the cores [1]
         turns : the number of switches between chip and host per step [1]
         """
         component = _lasting(
@@ -119,13 +119,13 @@ class OnHost:
 
 @dataclass(frozen=True, eq=False)
 class OffloadOptions:
-    """The ways in which a step may use memories beyond the first.
+    """The ways in which a step can use memories beyond the first.
 
-    kinds : the reads and products of the chip for each category, by the memory that holds all of it
+    kinds : the chip's reads and products for each category, by the memory that holds all of it
     own_place : the index of the chip's first memory, or None if it has none
     open : the costs of each way that may be the fastest: the chip reads everything, or the host's
-        cores do some of the work
-    host : the time of the host's cores, or None if they may not multiply, or are always slower
+        cores do part of the work
+    host : the time of the host's cores, or None if they may not compute or are always slower
     """
 
     kinds: Sequence[Kinds[Component]]
@@ -134,7 +134,7 @@ class OffloadOptions:
     host: OnHost | None
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
-        """Compute the time of the step in its faster way, for the included categories. [s]"""
+        """Compute the step time in the fastest way, for the given categories. [s]"""
         return reduce(np.minimum, (costs.seconds(split, kinds) for costs in self.open))
 
 
@@ -161,9 +161,9 @@ def offload_options(
     software: EngineParameters,
     components: ChipWork,
 ) -> OffloadOptions:
-    """Compute the ways in which a step may use memories beyond the first.
+    """Determine the ways in which a step can use memories beyond the first.
 
-    components : the reads and products of the chip, with everything in its first memory
+    components : the chip's reads and products with everything in its first memory
     """
     shared = [part_of(tier, chips, work) for tier in tiers]
     first, near = read_first(tiers), software.bandwidth(chip)
@@ -177,7 +177,7 @@ def offload_options(
         speeds = [group.bandwidth for group in components.kinds]
         if tier.is_near:
             speeds = [speed / (near / rate) for speed in speeds]
-        else:  # a link copies whole tensors: only kernels are slower on narrow slices
+        else:  # links copy whole tensors: narrow slices only slow down kernels
             speeds = [rate if own_place is None else np.minimum(rate, speed) for speed in speeds]
         pairs = zip(components.kinds, speeds, strict=True)
         groups.append(Kinds(*(replace(group, bandwidth=speed) for group, speed in pairs)))
@@ -199,13 +199,13 @@ def offload_options(
 
 
 def _never_pays(computed: Costs, streamed: Kinds[ArrayLike]) -> bool:
-    """Check whether the host's cores are always slower, for any placement.
+    """Return whether the host's cores are always slower, for any placement.
 
-    This includes switches between chip and host. The cores work in every layer that has bytes of
-    some category there, so they can save at most the sum over all categories.
+    Switches between chip and host are included. The cores work in every layer that has bytes of any
+    category there, so they save at most the sum over all categories.
 
-    computed : the costs of a step in which they multiply
-    streamed : the costs of each category in the same memory if the chip multiplies [s]
+    computed : the costs of a step in which the cores compute
+    streamed : the costs of each category in the same memory if the chip computes [s]
     """
     assert computed.turning_memory is not None
     pairs = zip(streamed, computed.by_memory[computed.turning_memory], strict=True)
@@ -224,7 +224,7 @@ def on_host(
     software: EngineParameters,
     touched: ArrayLike,
 ) -> OnHost | None:
-    """Compute the time of the host's cores by category, or None if they may not multiply.
+    """Compute the time of the host's cores by category, or None if they may not compute.
 
     touched : the fraction of routed expert weights that the step reads [1]
     """
@@ -262,7 +262,7 @@ def on_host(
 
 
 def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
-    """Divide a step between chip and host, whose cores multiply if that is faster."""
+    """Divide a step between the chip and the host, whose cores compute if that is faster."""
     host, own_place = options.host, options.own_place
     fractions = [split.read_from(at) for at in range(len(split.tiers))]
     farther = [at for at in range(len(split.tiers)) if at != own_place]
@@ -289,7 +289,7 @@ def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
 def _from(
     tier_indices: Sequence[int], fractions: Sequence[Sequence[Array]], options: OffloadOptions
 ) -> Component:
-    """Compute the reads of a step from memories beyond the first, by memory index."""
+    """Compute the reads of a step from the given memories beyond the first."""
 
     def spent(time_of: Callable[[Component], ArrayLike]) -> Array:
         return floats(

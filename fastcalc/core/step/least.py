@@ -1,7 +1,7 @@
 """Bounds over all layouts: minimum chip time per token, and maximum speed per user.
 
-Closed-form bounds for thousands of pairs of model and chip at once show which pairs need no search.
-They use an engine's rates and floors, so they are tighter than the hardware bound (`bound.py`).
+These closed-form bounds show which of thousands of model-chip pairs need no search. They use an
+engine's rates and latency floors, so they are tighter than the hardware bound (`bound.py`).
 """
 
 from math import inf
@@ -24,19 +24,19 @@ from fastcalc.formulas.types import ArrayLike, Floats
 
 _ROUNDING = 1e-9
 
-_WIDEST = 4.0  # bytes of the widest number format of weights
+_WIDEST = 4.0  # bytes of the widest weight format
 
 
 class ModelDemand(NamedTuple):
-    """The work that a token needs on any chip: numbers, or arrays of equal length.
+    """The work per token that a model needs on any chip, as numbers or arrays of equal length.
 
-    depth, heads : the number of layers, and the number that tensor-parallel ranks must divide, or
-        infinity for any [1]
+    depth, heads : the number of layers, and the number that the tensor-parallel size must divide,
+        or infinity for any size [1]
     width : the hidden width [1]
-    dense, head : the parameters of layers that each step reads and multiplies, and of the head [1]
+    dense, head : the parameters that each step reads and multiplies in layers, and in the head [1]
     layer_weights, head_weights : the size of the dense layers, and of the head and all norms [byte]
     cache, reserved, element : the cache read per sequence, the cache reserved per sequence, and the
-        size of an element [byte]
+        size of a cache element [byte]
     layer_flops, head_flops : the FLOPs per token [FLOP]
     """
 
@@ -55,16 +55,16 @@ class ModelDemand(NamedTuple):
 
 
 class ChipSupply(NamedTuple):
-    """The capabilities of a chip under an engine: numbers, or arrays of equal length.
+    """What a chip provides with an engine, as numbers or arrays of equal length.
 
-    staged : 1 if layers run in sequence at an engine's rates, else 0
-    floor, crossing : the minimum time per layer, and its increase in a tensor-parallel group [s]
-    floor_exponent : the exponent of the width in the floor if layers have regions [1]
-    ranks : the number of cores that each run as a separate device, or 1 for the chip itself [1]
+    staged : 1 if layers run in sequence at an engine's rates, otherwise 0
+    floor, crossing : the minimum time per layer, and its increase with tensor parallelism [s]
+    floor_exponent : the exponent of the width in the floor if each layer has a region [1]
+    ranks : the number of cores that are each exposed as a device, or 1 for the chip itself [1]
     overhead, domain : the host time per sequence [s], and the maximum size of a tensor-parallel
         group [1]
-    bandwidth, peak, memory : the values for one rank, with the memory that an engine fills [byte/s,
-        FLOP/s, byte]
+    bandwidth, peak, memory : the values for a single rank, with the memory that the engine uses
+        [byte/s, FLOP/s, byte]
     weight, element : the element sizes of the narrowest weight and cache formats [byte]
     """
 
@@ -84,7 +84,7 @@ class ChipSupply(NamedTuple):
 
 @once
 def model_demand(work: Workload, traffic: Traffic) -> ModelDemand:
-    """Compute the work per token of a model in its formats, for some traffic."""
+    """Compute the work per token of a model in its formats for the given traffic."""
     dense, head = work.weights.dense.parameters, work.weights.head.parameters
     in_layers = dense + work.weights.experts.parameters * work.active_share
     attention = work.attention_flops(traffic.context, spread=traffic.spread)
@@ -106,7 +106,7 @@ def model_demand(work: Workload, traffic: Traffic) -> ModelDemand:
 
 @once
 def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSupply:
-    """Compute the maximum that a chip provides, with all of its host to itself."""
+    """Compute the most that a chip can provide if it has its host to itself."""
     software = parameters_on(engine, chip)
     is_staged = chip.execution == "sequential" and not engine.is_bound
     ranks = chip.ranks.si if chip.ranks and chip.execution == "sequential" else 1.0
@@ -135,7 +135,7 @@ def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSup
 
 
 def in_fewest_bits(model: ModelDemand, chip: ChipSupply) -> ModelDemand:
-    """Compute lower bounds of the work in the narrowest formats that run on a chip."""
+    """Compute lower bounds on the work in the narrowest formats that run on a chip."""
     fraction = np.minimum(chip.element / model.element, 1.0)
     return model._replace(
         layer_weights=np.minimum(model.layer_weights, model.dense * chip.weight),
@@ -151,12 +151,12 @@ def least_chip_seconds(
     r"""Compute the minimum chip time per token at a target speed, and the maximum speed.
 
     A group of :math:`r` ranks waits or reads for at least :math:`a` per step, and computes for
-    :math:`q/r` per sequence. If the speed allows a step time of :math:`t`, a sequence occupies a
-    rank for at least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` sequences fill
-    a rank. The time is infinite if no group is fast enough. [s], [1/s]
+    :math:`q/r` per sequence. If the target speed allows a step time of :math:`t`, a sequence
+    occupies a rank for at least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m`
+    sequences fill a rank. The time is infinite if no group is fast enough. [s], [1/s]
 
-    model, chip : the numbers for each pair, in one-dimensional arrays
-    drafts, tokens : the draft tokens per step, and the tokens that a step yields [1]
+    model, chip : the values for each pair, as one-dimensional arrays
+    drafts, tokens : the draft tokens per step, and the tokens that each step yields [1]
     speed : the target tokens per second per user [1/s]
     """
     model = ModelDemand(*(np.asarray(column)[:, np.newaxis] for column in model))
@@ -164,7 +164,7 @@ def least_chip_seconds(
     ranks = np.minimum(supply.domain, model.heads)
     smallest = 2.0 ** np.arange(np.ceil(np.log2(ranks.max())) + 1.0)
     largest = np.minimum(2.0 * smallest - 1.0, ranks)
-    # A draft token adds one layer, which reads and waits like others, without the head.
+    # A draft token adds one layer without the head, with the usual reads and waits.
     is_staged, drafted_layers = supply.staged > 0.0, supply.staged * drafts / model.depth
     rows = np.where(is_staged, 1.0 + drafts, tokens)
     waits = model.depth * (1.0 + drafted_layers)

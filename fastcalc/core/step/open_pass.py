@@ -1,4 +1,4 @@
-"""Steps before their bytes are placed: the time of each category in each memory."""
+"""Steps whose bytes are not yet placed: the time of each category in each memory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,8 +28,8 @@ class OpenPass:
     """A step of a deployment whose bytes may be placed in several memories.
 
     machine, chips : the machine, and the number of chips [1]
-    work : the work of the step, for any placement of its bytes
-    same : another step with the same decoded sequences
+    work : the work of the step, independent of the placement of its bytes
+    same : a different step with the same decoded sequences
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class OpenPass:
 
     @cached_property
     def _known(self) -> KnownParts:
-        """The terms that do not depend on the placement, on chips that run layers in sequence."""
+        """The placement-independent terms on chips that run layers in sequence."""
         same = self._same._known if self._same else None
         return KnownParts.of(self.work, self.machine.chip, self.machine.software, same)
 
@@ -64,7 +64,7 @@ class OpenPass:
 
     @cached_property
     def _opened(self) -> KnownParts:
-        """The known terms if chips that run layers in sequence may use further memories."""
+        """The known terms if chips that run layers in sequence can use additional memories."""
         machine = self.machine
         return self._known.opened(
             self.work, machine.tiers, self.chips, machine.chip, machine.software
@@ -74,22 +74,21 @@ class OpenPass:
     def costs(self) -> Sequence[Costs]:
         """The costs of each category in each memory, for each way to run the step.
 
-        It is None for chips with regions, whose sweep time depends on the amount inside the
-        regions.
+        Empty for chips with regions, whose sweep time depends on the amount inside the regions.
         """
         offload = None if self.machine.is_spatial else self._opened.offload
         return () if offload is None else offload.open
 
     @cached_property
     def seconds(self) -> Callable[[Split], Array]:
-        """A function that computes the time of a split. [s]"""
+        """Return a function that gives the step time for a given split. [s]"""
         if self.machine.is_spatial:
             return lambda split: self.step(split).seconds
         chip, software = self.machine.chip, self.machine.software
         return seconds_by_split(self.work, chip, software, self._opened)
 
     def seconds_of_layers(self, split: Split | None) -> Array:
-        """Compute the time on chips that run layers in sequence, without host work. [s]
+        """Compute the time on chips that run layers in sequence, without host overhead. [s]
 
         split : the distribution of bytes, or None if the chip has a single memory
         """
@@ -98,12 +97,12 @@ class OpenPass:
         return layer_seconds(self.work, chip, software, known_parts, split)
 
     def least_seconds(self, sizes: dict[str, Array]) -> Array:
-        """Compute a lower bound on the time, wherever the bytes are. [s]
+        """Compute a lower bound on the step time for any placement of the bytes. [s]
 
         sizes : the size of each category on the fullest chip [byte]
         """
         machine, chips = self.machine, self.chips
-        rooms = machine.usable(chips)  # more room is never slower
+        rooms = machine.usable(chips)  # additional room never slows a step down
         if machine.is_spatial:
             nowhere = {group: [floats(0.0)] * len(rooms) for group in KINDS}
             floor = self.step(Split(machine.tiers, chips, sizes, nowhere)).seconds

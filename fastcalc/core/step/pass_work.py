@@ -1,7 +1,7 @@
 """Work of a step on each chip, independent of the engine: bytes, FLOPs and messages.
 
-A `PassWork` contains only numbers, each a float or an array, so that one object can represent a
-single step, all batches of a scenario, or thousands of measurements.
+All fields of a `PassWork` are floats or arrays, so one object can represent a single step, all
+batches of a scenario, or thousands of measurements.
 """
 
 from dataclasses import dataclass, replace
@@ -29,14 +29,14 @@ ACTIVATION_BYTES = 2.0
 
 
 class AttentionWork:
-    """The work of attention in each step, over all chips of a replica.
+    """The attention work per step, over all chips of a replica.
 
-    cache, cache_on_rank : the cache that one sequence reads in total, and on one tensor-parallel
-        rank [byte]
-    decode_flops, head_flops : the attention FLOPs of a decoded token, and those of one query head
-        of latent attention [FLOP]
-    tp, expert_shards : the number of tensor-parallel ranks, and of ranks over which a copy of the
-        experts is spread [1]
+    cache, cache_on_rank : the cache read per sequence, in total and on one tensor-parallel rank
+        [byte]
+    decode_flops, head_flops : the attention FLOPs per decoded token, and those of one query head of
+        latent attention [FLOP]
+    tp, expert_shards : the number of tensor-parallel ranks, and of ranks that share one copy of the
+        experts [1]
     ranks : the ranks per chip [1]
     """
 
@@ -58,7 +58,7 @@ class AttentionWork:
         self.cache = on_rank = self.work.cache_of(attended)
         if not (isinstance(tp, int) and tp == 1):
             on_rank = self.work.cache_of(attended, tp)
-        # A recurrent state is written back; a cache gains only one token.
+        # Recurrent states are written back in full; caches gain only one token.
         self.cache_on_rank = on_rank + self.work.state_bytes / tp
         self.decode_flops = self.work.decode_flops_of(attended)
         self.head_flops = self.work.head_flops_of(attended)
@@ -78,7 +78,7 @@ class AttentionWork:
 
     @cached_property
     def prompt_flops(self) -> ArrayLike:
-        """The attention FLOPs of a prompt token. [FLOP]"""
+        """The attention FLOPs per prompt token. [FLOP]"""
 
         def flops(context: Array, spread: Array) -> ArrayLike:
             return self.work.attention_flops(context, spread=spread, prompt=True)
@@ -87,7 +87,7 @@ class AttentionWork:
 
 
 def attention_of(placement: AnyPlacement, traffic: Traffic) -> AttentionWork:
-    """Compute the work of attention for some traffic, cached per layout and length."""
+    """Return the attention work for the given traffic, cached per layout and length."""
     return _attention(topology_of(placement.machine), placement.work, placement.layout, traffic)
 
 
@@ -113,11 +113,11 @@ class PassInput:
 
     attention : the attention work of its tokens
     sequences : the number of decoded sequences, :math:`b` [1]
-    expert_sequences : the number of sequences decoded by all replicas that share one copy of the
+    expert_sequences : the number of sequences decoded by all replicas that share a copy of the
         experts [1]
     prompt : the number of prompt tokens, :math:`c` [1]
     prompt_replicas : the number of replicas that prefill in this step [1]
-    verified : the tokens per sequence in one step: one, plus any draft tokens [1]
+    verified : the tokens per sequence and step: one plus any draft tokens [1]
     """
 
     attention: AttentionWork
@@ -134,8 +134,8 @@ class Routing(NamedTuple):
     layers : the number of layers with routed experts [1]
     experts, active : the number of experts per layer and per token; 1 and 1 for dense models [1]
     width : the columns of a rank's slice of an expert, or infinity if unknown [1]
-    unevenness : the imbalance between ranks with different experts; 1 for 128 experts over 8 ranks
-        [1]
+    unevenness : the imbalance between ranks with different experts, relative to 128 experts over 8
+        ranks [1]
     """
 
     layers: ArrayLike
@@ -146,10 +146,10 @@ class Routing(NamedTuple):
 
 
 class Latents(NamedTuple):
-    """The latent attention of a step, whose query heads share each cached token.
+    """The latent attention of a step, in which query heads share each cached token.
 
     layers, heads : the number of layers with latent attention, and of query heads on a rank [1]
-    flops : the FLOPs of one query head on each rank of a chip for a decoded token [FLOP]
+    flops : the FLOPs per decoded token of one query head on each rank of a chip [FLOP]
     """
 
     layers: ArrayLike
@@ -158,9 +158,9 @@ class Latents(NamedTuple):
 
 
 class TensorParallel(NamedTuple):
-    """The ranks that all-reduce their partial results in each layer.
+    """The ranks that all-reduce partial results in each layer.
 
-    ranks, chips : the ranks of the group, and the chips that they fill [1]
+    ranks, chips : the ranks in the group, and the chips that they occupy [1]
     link_share : the fraction of the link rate that a chip gets in an all-reduce [1]
     is_inside : 1 if all ranks are in one link domain, otherwise 0 [1]
     """
@@ -172,16 +172,16 @@ class TensorParallel(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """The ranks that send tokens to each other's experts.
+    """The ranks that exchange tokens with each other's experts.
 
     happens : 1 if replicas exchange tokens, otherwise 0 [1]
-    ranks : the number of ranks over which one copy of the experts is spread [1]
+    ranks : the number of ranks that share one copy of the experts [1]
     destinations : the number of other ranks to which a token is sent [1]
-    crossing : the ratio of messages that leave a chip to messages that one of its ranks sends; 1 if
-        a chip is a single rank [1]
+    crossing : the messages that leave a chip, relative to those sent by one of its ranks; 1 if a
+        chip is a single rank [1]
     link_share : the fraction of the link rate that a chip gets [1]
-    is_inside, is_one_host : 1 if all ranks are in one link domain, and if that domain is one host,
-        otherwise 0 [1]
+    is_inside, is_one_host : 1 if all ranks are in one link domain, and 1 if that domain is one
+        host; otherwise 0 [1]
     """
 
     happens: ArrayLike
@@ -197,8 +197,8 @@ class Pipeline(NamedTuple):
     """The pipeline stages of a step.
 
     stages : the number of stages [1]
-    fullest, last : the fraction of layers in the fullest stage, and in the last, which has the head
-        [1]
+    fullest, last : the fraction of layers in the fullest stage, and in the last stage, which has
+        the head [1]
     is_inside : 1 if all chips are in one link domain, otherwise 0 [1]
     """
 
@@ -210,26 +210,26 @@ class Pipeline(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PassWork:
-    """What one step reads, computes and sends on the chips of one replica.
+    """What a step reads, computes and sends on the chips of one replica.
 
-    bytes : the weights on a chip, summed over all pipeline stages, and the cache that one sequence
-        reads [byte]
-    flops, prompt_flops : the FLOPs of a decoded token and of a prompt token on a chip; of the head
-        category, a prompt token uses only norms and routers [FLOP]
+    bytes : the weights on a chip, summed over all pipeline stages, and the cache read per sequence
+        [byte]
+    flops, prompt_flops : the FLOPs on a chip per decoded token and per prompt token; in the head
+        category, prompt tokens use only norms and routers [FLOP]
     prompt_bytes : the memory traffic of recurrent layers' kernels on a chip per prompt token [byte]
     weights : the number of weights on a chip in formats below 16 bits [1]
     depth : the number of sequential layers [1]
     latents : the latent attention
-    hidden : the hidden width; a default if not published [1]
+    hidden : the hidden width, or a default if not published [1]
     routing : the routed experts
     tp, exchange, pipeline : the ranks that exchange messages
     sequences, verified : the number of sequences decoded on the replica, and the tokens of each [1]
     prompt : the number of prompt tokens on the replica [1]
-    expert_tokens, expert_prompt : the decoded and prompt tokens that share one copy of the experts
+    expert_tokens, expert_prompt : the decoded and prompt tokens that share a copy of the experts
         [1]
-    in_flight : the number of a replica's sequences that could be in different stages [1]
+    in_flight : the number of a replica's sequences that can be in different stages [1]
     split : the distribution of bytes, or None if the chip has a single memory
-    layer_passes : the same step through one layer of each type, for any placement, or None if all
+    layer_passes : the same step through one layer of each type, for any placement; None if all
         layers are equal or in one stage
     """
 
@@ -266,7 +266,7 @@ def count_pass(
     """Count the work of a step on a placement.
 
     rows : the sequences and prompt tokens of one replica; arrays broadcast
-    in_flight : the number of a replica's sequences that could be in different pipeline stages [1]
+    in_flight : the number of a replica's sequences that can be in different pipeline stages [1]
     split : the distribution of bytes, if there are several memories
     """
     work = _whole(rows, in_flight, split)
@@ -277,7 +277,7 @@ def count_pass(
 
 
 def count_layer_passes(rows: PassInput, in_flight: ArrayLike) -> list[tuple[float, PassWork]]:
-    """Count the work of a step in one layer of each type, with the number of such layers.
+    """Count the work of a step in one layer of each type, and the number of these layers.
 
     rows, in_flight : as for `count_pass`
     """
@@ -311,10 +311,10 @@ def _whole(rows: PassInput, in_flight: ArrayLike, split: Split | None) -> PassWo
 @once_a_layout
 def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWork:
     """Count the work that depends only on the layout: a step without sequences."""
-    # In chips: below 1 if a chip has several groups, or copies of the experts.
+    # In chips: below 1 if a chip contains several groups, or several copies of the experts.
     group, holders = layout.tp / topology.ranks, layout.expert_shards / topology.ranks
 
-    # Weights that every rank holds, reads and multiplies whole, beyond its part of them.
+    # Weights that every rank stores, reads and multiplies in full, beyond its own part.
     beyond = topology.has_copies * (topology.ranks - 1.0 / group)
 
     def on_chip(
@@ -380,7 +380,7 @@ def _exchange(topology: Topology, work: Workload, layout: AnyLayout) -> Exchange
 
 
 def _link_share(topology: Topology, chips: ArrayLike) -> Array:
-    """Compute the fraction of the link rate for a chip, bit-identical for one or many layouts."""
+    """Compute a chip's fraction of the link rate, bit-identical for one and for many layouts."""
     groups = np.atleast_1d(chips)
     fraction = shared_link(
         ranks=groups,

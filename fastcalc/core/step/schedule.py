@@ -39,17 +39,17 @@ from fastcalc.formulas.load import prefilling_replicas
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
-"""The kinds of steps: a decode step including its draft tokens; the time that prompts add to a
+"""The types of steps: a decode step including its draft tokens; the time that prompts add to a
 step; a step with a chunk of one request's prompt; a prefill-only step."""
 
 OWN = "as measured"
-"""The name of the correction of step times by the deployment's own measurements."""
+"""The component that corrects step times by the deployment's own measurements."""
 
 _ROUNDING = 1e-9
 
 
 def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
-    """Check whether weights and caches of a batch fit in the fastest memory alone."""
+    """Return where weights and caches of a batch fit in the fastest memory alone."""
     room = placement.usable[0]
     cache = placement.sequences(batch) * placement.cache_per_chip
     return np.asarray(placement.weights_per_chip + cache <= room)
@@ -58,15 +58,14 @@ def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
 class Schedule:
     """The steps of a placement for every batch.
 
-    batch : the number of sequences decoded together by the whole deployment [1]
-    attention : the attention work of its tokens, if already counted
-    place_for : what the placement of bytes optimizes, or None for the user's choice
-    find_split : finds the distribution of bytes in a stack, or None for a separate search
+    batch : the number of sequences decoded concurrently by the whole deployment [1]
+    attention : the attention work of these sequences, if already computed
+    place_for : what the placement of bytes optimizes, or None to use the user's setting
+    find_split : returns the distribution of bytes from a stack, or None for a separate search
 
-    streams : the number of sequences that a step decodes: one micro-batch of one replica, or all on
-        chips with regions [1]
-    expert_sequences : the number of sequences on all replicas that share one copy of the experts
-        [1]
+    streams : the number of sequences decoded per step: one micro-batch of a replica, or all
+        sequences on chips with regions [1]
+    expert_sequences : the number of sequences on all replicas that share a copy of the experts [1]
     lanes : the number of micro-batches of a replica, which are in different stages [1]
     """
 
@@ -82,7 +81,7 @@ class Schedule:
         self.placement, self.traffic, self.batch = placement, traffic, batch
         layout, self.machine = placement.layout, placement.machine
         self.place_for = place_for or self.machine.memory.place_for
-        # A method of its own would be a reference cycle, which keeps the arrays of all passes.
+        # A bound method would be a reference cycle, which keeps the arrays of all steps alive.
         self.find_split: Callable[[], Split | None] | None = None
         self.is_bound = self.machine.engine.is_bound
         self.is_staged = not (self.is_bound or self.machine.is_spatial)
@@ -95,9 +94,9 @@ class Schedule:
         self.in_flight = np.minimum(np.maximum(batch / layout.dp, 1.0), most)
 
     def joined_by(self, traffic: Traffic) -> "Schedule":
-        """Build the steps seen by a request of one class that joins requests of all classes.
+        """Build the steps seen by a request of one class that joins a batch of all classes.
 
-        traffic : the mix of all classes, with the prompts of that class
+        traffic : the mix of all classes, but with the prompts of this class
         """
         passes = self._of_traffic(traffic)
         passes.split, passes.decode, passes.mixed = self.split, self.decode, self.mixed
@@ -105,29 +104,29 @@ class Schedule:
         return passes
 
     def _of_traffic(self, traffic: Traffic) -> "Schedule":
-        """Build the steps for other traffic, which a stack does for each deployment."""
+        """Build the steps for other traffic, which a stack does per deployment."""
         return Schedule(self.placement, traffic, self.batch, place_for=self.place_for)
 
     @cached_property
     def chunk(self) -> Array:
-        """The maximum number of prompt tokens in one step. [1]"""
+        """The maximum number of prompt tokens per step. [1]"""
         return np.minimum(self.machine.software.prompt_chunk, self.traffic.computed_prompt)
 
     @cached_property
     def lump(self) -> Array:
-        """The prompt tokens of a mixed step in steady state. [1]"""
+        """The prompt tokens per mixed step in steady state. [1]"""
         chunk = self.machine.software.prompt_chunk
         return self.traffic.prompt_lump(batch=self.streams, steps=self.steps, chunk=chunk)
 
     @cached_property
     def prefilling_replicas(self) -> ArrayLike:
-        """The number of attention replicas that prefill in the same step, if any does. [1]"""
+        """The number of attention replicas that prefill in the same step, if any do. [1]"""
         is_random = isinstance(self.traffic, Mix) and self.traffic.is_random
         return self._prefilling_at_random if is_random else self.placement.layout.dp
 
     @property
     def _prefilling_at_random(self) -> Array:
-        """The mean number of replicas that prefill in a step if prompts arrive at random. [1]"""
+        """The mean number of replicas that prefill per step if prompts arrive at random. [1]"""
         own = self.streams * self.traffic.computed_prompt / (self.lump * self.steps)
         return prefilling_replicas(replicas=self.placement.layout.dp, passes=own)
 
@@ -148,22 +147,22 @@ class Schedule:
 
     @property
     def lumps(self) -> Array:
-        """The number of mixed steps while a batch of requests is served. [1]"""
+        """The number of mixed steps needed to serve a batch of requests. [1]"""
         return self.prompts_in_turn * self.traffic.computed_prompt / self.lump
 
     @cached_property
     def steps(self) -> Array:
-        """The number of decode steps per answer. [1]"""
+        """The number of decode steps per output. [1]"""
         return floats(self.traffic.output) / self.traffic.speculation.tokens_per_pass
 
     @cached_property
     def chunks(self) -> Array:
-        """The number of steps that prefill one request. [1]"""
+        """The number of steps needed to prefill one request. [1]"""
         return np.ceil(self.traffic.computed_prompt / self.chunk)
 
     @property
     def prefill_passes(self) -> Array:
-        """The number of steps that prefill all requests, with all replicas in parallel. [1]"""
+        """The number of steps needed to prefill all requests, with all replicas in parallel. [1]"""
         tokens = self._prefill_tokens
         return np.ceil(tokens / np.minimum(self.machine.software.prompt_chunk, tokens))
 
@@ -202,7 +201,7 @@ class Schedule:
         return np.ravel(seconds * self._as_measured("prompts"))
 
     def prefill_work(self, tokens: ArrayLike) -> PassWork:
-        """Count the work of a step that prefills on every replica and decodes nothing."""
+        """Count the work of a step in which every replica prefills and none decodes."""
         none = 0.0 * self.batch
         rows = self._rows(none, none, tokens, self.placement.layout.dp)
         return self._count(rows, in_flight=1.0)
@@ -213,7 +212,7 @@ class Schedule:
 
     @cached_property
     def loading(self) -> ArrayLike:
-        """The time to load the cached prefix of a prompt from the memory that holds it. [s]"""
+        """The time to load the cached prefix of a prompt from the memory that stores it. [s]"""
         machine, placement = self.machine, self.placement
         if machine.prefix is None:
             return 0.0
@@ -244,7 +243,7 @@ class Schedule:
 
     @property
     def has_one_memory(self) -> bool:
-        """Whether the chip's own memory is the only memory."""
+        """Whether the chip's own memory is its only memory."""
         return self._is_own_first and len(self.machine.tiers) == 1
 
     @property
@@ -260,7 +259,7 @@ class Schedule:
 
     @cached_property
     def rooms(self) -> Sequence[ArrayLike]:
-        """The memory of each tier that weights and caches may fill, per chip. [byte]"""
+        """The memory per chip in each tier that weights and caches may use. [byte]"""
         return self.placement.usable
 
     @cached_property
@@ -270,12 +269,12 @@ class Schedule:
 
     @property
     def _placed_for(self) -> list[OpenPass]:
-        """The steps whose time the placement of bytes minimizes."""
+        """The steps whose total time the placement of bytes minimizes."""
         served = [self._mixing] if self.place_for == "served" else []
         return [self._decoding, *served]
 
     def _seconds_placed_for(self, split: Split) -> Array:
-        """Compute the time that the placement minimizes, for a split. [s]"""
+        """Compute the time that the placement minimizes, for a given split. [s]"""
         drafted = self.traffic.speculation.drafted
         drafting = drafted * self.drafted_layer(split) if self._drafts else 0.0
         decode = self._decoding.seconds(split) + drafting
@@ -315,7 +314,7 @@ class Schedule:
 
     @cached_property
     def bound_terms(self) -> BoundTerms:
-        """The layout terms of the bound."""
+        """The layout-dependent terms of the bound."""
         return bound_terms(self.machine, self.placement.work, self.placement.layout)
 
     @cached_property
@@ -325,9 +324,9 @@ class Schedule:
 
     @cached_property
     def serial_bound(self) -> Array | None:
-        """The time between two tokens at peak rates with layers in sequence. [s]
+        """The time between two tokens at peak rates if layers run in sequence. [s]
 
-        It is None for chips without a region per layer.
+        None for chips without a region per layer.
         """
         machine = self.machine
         if not machine.is_spatial:
@@ -338,7 +337,7 @@ class Schedule:
 
     @cached_property
     def own(self) -> list[OwnEffect]:
-        """The corrections by measurements of this deployment, one for each measured layout."""
+        """The corrections by measurements of this deployment, one per measured layout."""
         return own_effect(self.placement, self.traffic, self.batch)
 
     def _as_measured(self, phase: Literal["decode", "prompts"]) -> ArrayLike:
@@ -347,15 +346,15 @@ class Schedule:
         return floats(prod(own.decode if is_decode else own.prompts for own in self.own))
 
     def narrowed(self, decode_share: ArrayLike) -> ArrayLike:
-        """Compute the half-width of a range relative to that without measurements. [1]
+        """Compute the half-width of a range, relative to that without measurements. [1]
 
-        decode_share : the fraction of decode steps in the time that the range describes [1]
+        decode_share : the fraction of decode steps in the time to which the range applies [1]
         """
         return prod(effect.narrowed(decode_share) for effect in self.own)
 
     @cached_property
     def decode(self) -> Step:
-        """The step between two tokens of a stream, including its draft tokens."""
+        """The step between two tokens of a sequence, including its draft tokens."""
         step = self._expected_decode
         if not self.own:
             return step
@@ -364,18 +363,18 @@ class Schedule:
 
     @cached_property
     def _expected_decode(self) -> Step:
-        """The step between two tokens, without correction by measurements."""
+        """The step between two tokens, not corrected by measurements."""
         bound = self.decode_bound
         if self.is_bound:
             return bound.as_step()
         step = self._decoding.step(self.split).then(*self._drafting)
-        # Rounding, or an engine with all parameters 1, must not exceed the bound.
+        # Neither rounding nor an engine whose parameters are all 1 may beat the bound.
         missing = np.maximum(bound.seconds - step.seconds, 0.0)
         return step.then(derived("up to the bound", missing))
 
     @cached_property
     def least_decode(self) -> Array:
-        """A lower bound on `decode` that needs no placement of bytes. [s]"""
+        """A lower bound on the time of `decode` that needs no placement of bytes. [s]"""
         machine, drafted = self.machine, self.traffic.speculation.drafted
         is_open = len(machine.tiers) > 1 and machine.tiers[0].is_near and not machine.place
         if self.is_bound or not is_open:
@@ -417,7 +416,7 @@ class Schedule:
         return (self.decode if name == DECODE else self.first).seconds
 
     def works(self, name: str) -> list[tuple[PassWork, ArrayLike]]:
-        """List the work of some steps, with their weights in a sum."""
+        """List the work of the given steps, with their weights in a sum."""
         if name == PROMPTS:
             return [(self.mixed_work(), 1.0), (self.decode_work(), -1.0)]
         if name == PREFILL:
@@ -450,7 +449,7 @@ class Schedule:
 
     @cached_property
     def _drafts(self) -> OpenPass | None:
-        """The step of which each draft token uses one layer, for any placement of its bytes."""
+        """The step of which each draft token needs one layer, for any placement of its bytes."""
         if not np.any(self.traffic.speculation.drafted):
             return None
         return self._open(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, 1.0))
@@ -462,7 +461,7 @@ class Schedule:
 
     @cached_property
     def _drafting(self) -> tuple[Component, ...]:
-        """The drafting components: per draft token, a layer or a draft-model step."""
+        """The drafting components: for each draft token, one layer or one draft-model step."""
         if self._drafts is None:
             return ()
         drafted = self.traffic.speculation.drafted
@@ -470,7 +469,7 @@ class Schedule:
 
     @cached_property
     def _draft_step_s(self) -> Array | None:
-        """The step time of the draft model, on the tensor-parallel ranks of a replica. [s]"""
+        """The step time of the draft model on the tensor-parallel ranks of a replica. [s]"""
         machine, draft = self.machine, self.machine.draft
         if draft is None:
             return None
@@ -487,10 +486,10 @@ class Schedule:
         return [OpenPass(self.machine, chips, layer) for _, layer in layers]
 
     def drafted_layer(self, split: Split | None) -> Array:
-        """Compute the time per draft token: one layer of the slowest type, with attention. [s]
+        """Compute the time per draft token: one layer of the slowest type, including attention. [s]
 
-        If layers have regions, the token crosses one more region while other streams are in the
-        others. A separate draft model takes a whole step.
+        If layers have regions, the token crosses one more region while other sequences are in the
+        others. A separate draft model needs a full step.
         """
         machine, work, drafted = self.machine, self.placement.work, self.traffic.speculation.drafted
         if self._draft_step_s is not None:

@@ -1,4 +1,4 @@
-"""Step of a chip with a region per layer, through which each token sweeps."""
+"""Step of a chip with a region per layer, through which each token passes."""
 
 from collections.abc import Sequence
 from math import inf
@@ -21,11 +21,11 @@ from fastcalc.formulas.types import ArrayLike, floats, where
 def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step:
     """Compute the expected step of an engine if each layer has a region.
 
-    The whole machine's bandwidth reads all regions in one sweep. One region has the share of the
-    bandwidth that reads its layer in the same time. So with L layers, a token takes L sweeps,
-    or L layer floors if those are longer. A sweep reads and multiplies all experts of a layer,
-    selected or not. Memory outside the regions is not divided: each region in turn uses all of
-    it, and all streams of a chip share its reads.
+    In one sweep, the machine's full bandwidth reads all regions. Each region has the part of the
+    bandwidth that reads its layer in the same time, so with L layers, a token takes L sweeps, or L
+    layer floors if those are longer. A sweep reads and multiplies all experts of a layer, whether
+    selected or not. Memory outside the regions is not divided: regions take turns using all of it,
+    and all sequences on a chip share its reads.
 
     work : the work of the step, whose stages are the chips
     """
@@ -46,7 +46,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     hop_bytes = np.asarray(work.hidden) * ACTIVATION_BYTES
     return Step.of(
         _sweeps(work, inside, chip, software),
-        # Rate at which it is read, over all memories; avoids a division by zero for no bytes.
+        # The rate at which it is read, over all memories; avoids division by zero without bytes.
         Component(
             "shared memory", bytes=outside, bandwidth=(outside + LEAST) / (outside_seconds + LEAST)
         ),
@@ -62,7 +62,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
 
 
 def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParameters) -> Component:
-    """Compute the time of tokens through the layers, with some bytes inside regions. [s]"""
+    """Compute the time of tokens through the layers, for the bytes inside regions. [s]"""
     chips, rates = work.pipeline.stages * 1.0, reached(chip, software)
     bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
     memory = time_of(work=inside, rate=chips * bandwidth)
@@ -102,7 +102,7 @@ def spatial_costs(
 
 
 def _bytes_read_outside(work: PassWork, software: EngineParameters) -> Kinds[ArrayLike]:
-    """Count the bytes read of each category outside the regions. [byte]"""
+    """Count the bytes read per category outside the regions. [byte]"""
     chips, streams = np.asarray(work.pipeline.stages) * 1.0, np.asarray(work.sequences)
     streams_per_chip = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
     dense, head, experts, kv = work.bytes

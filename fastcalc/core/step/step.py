@@ -1,9 +1,9 @@
-"""The step function T(b, c): a step that decodes b sequences and prefills c prompt tokens.
+"""The step function T(b, c): the time to decode b sequences and prefill c prompt tokens.
 
-With ``c = 0`` it is a decode step, with ``b = 0`` a prefill step, and with both the mixed step of
-real traffic. It consists of a few components, each with bytes, FLOPs, messages or launches at rates
-that an engine achieves. Most arithmetic is hidden behind reading the weights that decoded and
-prompt tokens share (`overlapped_time`). The arithmetic of experts and of prefill attention is
+With ``c = 0`` this is a decode step, with ``b = 0`` a prefill step, and otherwise the mixed step of
+real traffic. A step consists of a few components, each with bytes, FLOPs, messages or launches at
+rates that the engine achieves. Most arithmetic is hidden behind reading the weights, which decoded
+and prompt tokens share (`overlapped_time`). The arithmetic of experts and of prefill attention is
 added.
 """
 
@@ -35,14 +35,14 @@ from fastcalc.formulas.pipeline import heaviest_stage, pipelined_step
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 STAGE_WAIT = "stage wait"
-"""The component for the wait for earlier micro-batches in a pipeline."""
+"""The component for waiting for earlier micro-batches in a pipeline."""
 
 
 class KnownParts(NamedTuple):
-    """The terms of a step that are known before its bytes are placed.
+    """The terms of a step that do not depend on the placement of its bytes.
 
-    parts : the reads and products of the chip, with everything in its first memory
-    overheads : the floors, messages and overhead per sequence
+    parts : the chip's reads and products with everything in its first memory
+    overheads : the floors, messages and per-sequence overhead
     layers : the known terms of each of the step's `layer_passes`
     offload : the ways to use memories beyond the first, or None if there is only one memory
     """
@@ -60,9 +60,9 @@ class KnownParts(NamedTuple):
         software: EngineParameters,
         same: "KnownParts | None" = None,
     ) -> "KnownParts":
-        """Compute the known terms of a step.
+        """Compute the placement-independent terms of a step.
 
-        same : the known terms of another step with the same decoded sequences, with or without
+        same : the known terms of a different step with the same decoded sequences, with or without
             prompts
         """
         all_reduce, waits = _all_reduce(work, chip, software), 2.0 * work.depth
@@ -85,7 +85,7 @@ class KnownParts(NamedTuple):
             return cls(chip_work(layers, chip, software, like and like.parts), overheads)
 
         groups = [layer for _, layer in work.layer_passes or ()]
-        # Every layer must sum the same number of terms.
+        # Every layer must add up the same number of terms.
         fractions = (layer.depth / work.depth for layer in groups)
         layers = map(parts_of, groups, same.layers if same else [None] * len(groups), fractions)
         known_parts = parts_of(work, same)._replace(layers=tuple(layers))
@@ -101,7 +101,7 @@ class KnownParts(NamedTuple):
         chip: Chip,
         software: EngineParameters,
     ) -> "KnownParts":
-        """Add the ways in which bytes may be placed in several memories."""
+        """Add the ways in which bytes can be placed in several memories."""
         passes = zip(self.layers, work.layer_passes or (), strict=True)
         layers = (
             components.opened(layer, tiers, chips, chip, software)
@@ -111,13 +111,13 @@ class KnownParts(NamedTuple):
         return self._replace(layers=tuple(layers), offload=offload)
 
     def besides(self, chip: Chip) -> ArrayLike:
-        """Compute the time of a step in addition to memory reads. [s]"""
+        """Compute the step time in addition to memory reads. [s]"""
         parts = self.parts
         components = (unpacking(chip, parts.widened), *parts.prompts, *self.overheads)
         return total_of(component.seconds for component in components)
 
     def layers_and_head(self, chip: Chip, split: Split | None) -> tuple[Array, Array]:
-        """Compute the time of a step in its layers, and in head and norms. [s]"""
+        """Compute the step time of the layers, and of head and norms. [s]"""
         fixed = self.besides(chip)
         if split is None or self.offload is None:
             dense, head, experts, cache = (group.seconds for group in self.parts.kinds)
@@ -131,8 +131,8 @@ def expected_step(
 ) -> Step:
     """Compute the expected step of an engine on chips that run layers in sequence.
 
-    chip, software : the published rates of the chip, and the parameters of the engine, whose fields
-        broadcast with those of the work
+    chip, software : the published rates of the chip, and the parameters of the engine, which
+        broadcast with the fields of the work
     known_parts : the terms that do not depend on the placement of bytes, if already computed
 
     Returns
@@ -168,7 +168,7 @@ def layer_seconds(
     known_parts: KnownParts,
     split: Split | None,
 ) -> Array:
-    """Compute the time of a step in the given layers alone. [s]
+    """Compute the step time of the given layers alone. [s]
 
     known_parts : the terms that do not depend on the placement of bytes
     split : the distribution of bytes, or None if the chip has a single memory
@@ -177,7 +177,7 @@ def layer_seconds(
 
 
 def head_in_first_memory(split: Split | None) -> Split | None:
-    """Move the head to the first memory, so that the host's cores are not counted for it."""
+    """Return the split with the head in the first memory, so that host cores do not process it."""
     if split is None:
         return None
     first, *farther = split.shares["head"]
@@ -186,7 +186,7 @@ def head_in_first_memory(split: Split | None) -> Split | None:
 
 
 def _host_work(work: PassWork, software: EngineParameters) -> ArrayLike:
-    """Compute the host's work for all sequences, which every stage performs. [s]"""
+    """Compute the host overhead of all sequences, which occurs in every stage. [s]"""
     return work.sequences * software.sequence_overhead
 
 
@@ -195,8 +195,8 @@ def slowest_stage(
 ) -> Array:
     """Compute the time of one micro-batch in the slowest stage, without hops. [s]
 
-    The layers of each type are spread evenly. The last stage has the head, and the fewest layers if
-    they do not divide evenly.
+    The layers of each type are spread evenly. The last stage has the head, and fewer layers if they
+    do not divide evenly.
 
     known_parts : the terms that do not depend on the placement of bytes
     """
@@ -214,14 +214,14 @@ def slowest_stage(
         ]
         heaviest = partial(heaviest_stage, amounts=times, counts=counts, stages=pipeline.stages)
         fullest, last = (heaviest(layers=fraction * sum(counts)) for fraction in fractions)
-    # Layer types priced separately may take longer than together, but no stage exceeds the total.
+    # The sum over separate layer types may exceed the total, but a stage never does.
     return np.minimum(np.maximum(fullest, last + head) + per_sequence, layers + head)
 
 
 def seconds_by_split(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts
 ) -> Callable[[Split], Array]:
-    """Build a function that computes the time of a step for a split. [s]
+    """Return a function that gives the step time for a given split. [s]
 
     known_parts : the terms that do not depend on the split, and the ways to use the memories
     """
@@ -260,14 +260,14 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
 
 
 def messages(work: PassWork, chip: Chip, software: EngineParameters) -> tuple[Component, Component]:
-    """Compute the messages within a stage: all-reduces, and tokens sent to their experts."""
+    """Return the messages within a stage: all-reduces, and tokens sent to their experts."""
     return _all_reduce(work, chip, software), _exchange(work, chip, software)
 
 
 def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
-    """Compute two all-reduces per layer over the tensor-parallel group.
+    """Compute the two all-reduces per layer within the tensor-parallel group.
 
-    Ranks on one chip reduce in its memory with the latency of an exchange, and chips reduce over
+    Ranks on the same chip reduce in its memory at the latency of an exchange; chips reduce over
     links.
     """
     ranks, chips, link_share, near = work.tp
@@ -288,7 +288,7 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
 
 
 def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
-    """Compute the tokens sent to the ranks of their experts and back, between replicas."""
+    """Compute the exchange of tokens between replicas: to the ranks of their experts and back."""
     exchange = work.exchange
     if is_nothing(work.routing.layers):
         return idle("expert exchange")
@@ -316,7 +316,7 @@ def _stage_hops_and_wait(
     known_parts: KnownParts,
     pass_time: Array,
 ) -> tuple[Component, Component]:
-    """Compute hops between pipeline stages, and the wait for earlier micro-batches."""
+    """Compute the hops between pipeline stages, and the wait for earlier micro-batches."""
     stages, is_inside = work.pipeline.stages, work.pipeline.is_inside
     if isinstance(stages, int) and stages == 1:
         return idle("stage hops"), idle(STAGE_WAIT)
@@ -337,7 +337,7 @@ def _stage_hops_and_wait(
         pass_time=pass_time,
         hops=hops.seconds,
         stages=stages,
-        # Rounding must not make a stage longer than the whole pass.
+        # Rounding must not make a stage slower than the whole pass.
         slowest=np.minimum(slowest_stage(work, chip, software, known_parts), pass_time),
         streams=work.in_flight,
         overhead=work.sequences * software.stage_overhead,

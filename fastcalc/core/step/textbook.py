@@ -1,7 +1,7 @@
-"""Textbook model of a step: reads overlap compute, and all other times are added.
+"""Textbook model of a step: reads overlap with compute, and all other times are added.
 
-It equals the step function (`step.py`) for an engine with a few efficiencies and one floor, with
-all categories of bytes read together instead of one after another.
+It equals the step function (`step.py`) for an engine with a few efficiencies and one floor, except
+that all categories of bytes are read together instead of one after another.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from fastcalc.formulas.types import Array, ArrayLike
 
 
 class TextbookStep(NamedTuple):
-    """The times of a step for reading weights and caches, computing, sending and waiting. [s]"""
+    """The time per step for reading weights and caches, computing, sending and waiting. [s]"""
 
     weights: ArrayLike
     caches: ArrayLike
@@ -26,21 +26,21 @@ class TextbookStep(NamedTuple):
 
     @property
     def beyond_reading(self) -> Array:
-        """The compute time that reading does not hide. [s]"""
+        """The compute time not hidden by reads. [s]"""
         return np.maximum(self.computing - (self.weights + self.caches), 0.0)
 
     @property
     def seconds(self) -> Array:
-        """The time of the whole step. [s]"""
+        """The total time of the step. [s]"""
         busy = np.maximum(self.weights + self.caches, self.computing)
         return np.asarray(busy + self.sending + self.waiting)
 
 
 def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> TextbookStep:
-    """Compute a decode step with the components of `expected_step`.
+    """Compute a decode step from the components of `expected_step`.
 
     chip, software : the published rates of the chip, and the efficiencies and floors of an engine
-        that does not unpack weights
+        that unpacks no weights
     """
     known_parts = KnownParts.of(work, chip, software)
     *weights, cache = known_parts.parts.kinds

@@ -1,9 +1,9 @@
-"""Averages over requests of several classes in one batch.
+"""Averages over a batch with requests of several classes.
 
-While replicas are full, a step decodes a sample of the requested tokens: a class occupies slots and
-memory in proportion to its output tokens, not its requests. Prompts arrive in proportion to
-requests. So each time uses the appropriate mean, which is exact if the work is linear in the
-lengths. Sliding windows are not linear, and are averaged over the request types.
+When replicas are full, a step decodes a sample of the requested tokens: a class occupies slots and
+memory in proportion to its output tokens, not to its requests, while prompts arrive in proportion
+to requests. Each time therefore uses the appropriate mean, which is exact if the work is linear in
+the lengths. Sliding windows are nonlinear and are averaged over the request types.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,15 +20,15 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Mix(Traffic):
-    """A mix of several request classes, where the fields of `Traffic` are means over requests.
+    """A mix of several request classes; the fields of `Traffic` are means over requests.
 
     Only the context is a mean over tokens.
 
     classes : the request classes, whose fractions are normalized
-    arriving : the index of the class in prefill while all classes are decoded; None for prompts of
-        all classes [1]
-    is_random : whether prompts arrive at random, so that some short ones share a step, and
-        attention replicas do not prefill in the same steps
+    arriving : the index of the class in prefill while all classes are decoded; None if all classes
+        are in prefill [1]
+    is_random : whether prompts arrive at random, so that some short prompts share a step and
+        attention replicas prefill in different steps
     """
 
     classes: tuple[RequestClass, ...] = ()
@@ -65,12 +65,12 @@ class Mix(Traffic):
 
     @property
     def computed_prompt(self) -> Array:
-        """The mean number of prompt tokens that must be computed. [1]"""
+        """The mean number of prompt tokens that are not cached. [1]"""
         return floats(float(self._prompts.share @ self._prompts.computed))
 
     @property
     def prompt_variation(self) -> float:
-        """The mean square of computed prompts over the square of their mean. [1]"""
+        """The mean square of uncached prompt lengths over the square of their mean. [1]"""
         requests = self.kinds
         return float(
             requests.share @ requests.computed**2 / (requests.share @ requests.computed) ** 2
@@ -83,14 +83,14 @@ class Mix(Traffic):
         return [_mean(requests.held, values) for values in counted]
 
     def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
-        """Average a function of the context over computed prompt tokens."""
+        """Average a function of the context over uncached prompt tokens."""
         requests = self._prompts
         tokens = requests.share * requests.computed
         counted = count((2.0 * requests.prompt - requests.computed) / 2.0, requests.computed / 2.0)
         return _mean(tokens / tokens.sum(), counted)
 
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
-        """Compute the prompt tokens per mixed step: all prompt tokens over all such steps. [1]"""
+        """Compute the prompt tokens per mixed step: all prompt tokens over all mixed steps. [1]"""
         requests = self.kinds
         computed = float(requests.share @ requests.computed)
         steady = floats(batch) * computed / steps
@@ -107,12 +107,12 @@ class Mix(Traffic):
 
     @property
     def longest(self) -> float:
-        """The maximum length over all requests. [1]"""
+        """The maximum sequence length over all requests. [1]"""
         return float(np.max(self.kinds.prompt + self.kinds.output))
 
     @property
     def longest_each(self) -> Array:
-        """The final length of a sequence, averaged over the sequences in decode. [1]"""
+        """The final length of a sequence, averaged over the sequences being decoded. [1]"""
         requests = self.kinds
         return floats(float(requests.held @ (requests.prompt + requests.output)))
 
@@ -120,8 +120,9 @@ class Mix(Traffic):
 class RequestKinds:
     """The request types of all classes, one after another.
 
-    share, held : the fraction of requests, and of decoded tokens [1]
-    prompt, output, computed, context : the numbers of tokens [1]
+    share, held : the fraction of requests, and the fraction of decoded tokens [1]
+    prompt, output, computed, context : the numbers of tokens; ``computed`` is the uncached prompt
+        [1]
     places : the class index of each type [1]
     """
 

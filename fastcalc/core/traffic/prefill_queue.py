@@ -1,10 +1,10 @@
-"""Queue of prompt tokens under chunked prefill as a Markov chain, and its delay.
+"""Queue of prompt tokens under chunked prefill, modeled as a Markov chain, and its delay.
 
-Each step computes waiting prompt tokens, first come, first served, up to the engine's token budget.
-A step with more prompt tokens takes longer, so more requests arrive meanwhile. The queue at the
-start of a step depends only on the queue at the previous start: an embedded Markov chain of a
-bulk-service queue (M. F. Neuts, "A general class of bulk queues with Poisson input," Annals of
-Mathematical Statistics 38, 1967).
+Each step processes waiting prompt tokens, first come, first served, up to the engine's token
+budget. Steps with more prompt tokens take longer, so more requests arrive during them. The queue at
+the start of a step depends only on the queue at the start of the previous step: it is the embedded
+Markov chain of a bulk-service queue (M. F. Neuts, "A general class of bulk queues with Poisson
+input," Annals of Mathematical Statistics 38, 1967).
 """
 
 from collections.abc import Callable
@@ -29,13 +29,13 @@ _UNLIKELY = 0.999 * NO_CHANCE  # of a time that is surely dropped
 
 @dataclass(frozen=True, eq=False)
 class PrefillQueue:
-    """The queue of prompt tokens for one lane.
+    """The queue of prompt tokens in one lane.
 
     rate : the arrival rate of requests [1/s]
-    share, tokens : the fraction of each request type, and its prompt tokens to compute [1]
-    chunk : the maximum prompt tokens per step; infinite for an engine without a token budget [1]
+    share, tokens : the fraction of each request type, and its uncached prompt tokens [1]
+    chunk : the maximum prompt tokens per step, or infinity for an engine without a token budget [1]
     step : the time of a step without prompt tokens [s]
-    pass_seconds : computes the time of a step from an array of prompt tokens [1] -> [s]
+    pass_seconds : function that gives step times for an array of prompt tokens [1] -> [s]
     occupied : the probability that a step is running when a request arrives [1]
     """
 
@@ -49,7 +49,7 @@ class PrefillQueue:
 
     @cached_property
     def _full(self) -> float:
-        """The prompt tokens of a full step, or as many as the queue holds without a budget. [1]"""
+        """The prompt tokens of a full step, or of a full queue if there is no budget. [1]"""
         return self.chunk if np.isfinite(self.chunk) else _PROMPTS * float(self.tokens.max())
 
     @cached_property
@@ -71,7 +71,7 @@ class PrefillQueue:
 
     @cached_property
     def _levels(self) -> tuple[Floats, Floats]:
-        """The grid of prompt tokens and step times, to interpolate linearly. [1], [s]"""
+        """A grid of prompt tokens and step times for linear interpolation. [1], [s]"""
         tokens = np.concatenate([[1.0], np.arange(1, self._parts + 1) * self._part])
         return tokens, np.maximum(self.pass_seconds(tokens), self.step)
 
@@ -85,7 +85,7 @@ class PrefillQueue:
 
     @cached_property
     def _transform(self) -> Floats:
-        """The transform of the distribution of a request's quanta, minus 1."""
+        """The transform, minus 1, of the distribution of a request's quanta."""
         sizes = self.tokens / self._part
         low = np.minimum(np.floor(sizes), self._states - 2).astype(int)
         above = np.minimum(sizes - low, 1.0)
@@ -94,7 +94,7 @@ class PrefillQueue:
         return np.asarray(np.fft.rfft(chances, 2 * self._states) - 1.0)
 
     def _arrived(self, seconds: Floats) -> Floats:
-        """Compute probabilities of the quanta that arrive in given times, along a last axis. [1]"""
+        """Compute the distribution of quanta that arrive in given times, along a last axis. [1]"""
         exponent = (self.rate * seconds)[..., np.newaxis] * self._transform
         chances = np.fft.irfft(np.exp(exponent), 2 * self._states)[..., : self._states]
         return np.maximum(chances, 0.0)
@@ -175,7 +175,7 @@ class PrefillQueue:
         return np.asarray(np.fft.rfft(self._before[:, ::-1], 2 * self._states))
 
     def _together(self, within: int) -> Floats:
-        """Compute probabilities of the quanta ahead, up to a number, and behind in a step. [1]"""
+        """Compute the distribution of quanta ahead, up to a number, and behind in a step. [1]"""
         if within not in self._both:
             ahead = np.fft.rfft(self._ahead[..., :within], 2 * self._states)
             both = np.fft.irfft(ahead * self._behind, 2 * self._states)
@@ -187,17 +187,17 @@ class PrefillQueue:
         return {}
 
     def alone(self, tokens: float) -> float:
-        """Compute the time that a prompt takes with nothing ahead of it. [s]"""
+        """Compute the prefill time of a prompt with nothing ahead of it. [s]"""
         full = np.ceil(tokens / self._full) - 1.0
         return float(full * self._types[-1] + self._seconds(floats(tokens - full * self._full)))
 
 
 def _stationary(moves: Floats, down: int) -> Floats:
-    """Compute stationary probabilities of a chain with bounded downward jumps, in any scale.
+    """Compute the stationary distribution of a chain with bounded downward jumps, unnormalized.
 
-    Blocks of states are eliminated one by one, the last first (W. K. Grassmann, M. I. Taksar, D. P.
-    Heyman, "Regenerative analysis and steady state distributions for Markov chains," Operations
-    Research 33, 1985).
+    Blocks of states are eliminated one at a time, starting from the last (W. K. Grassmann, M. I.
+    Taksar, D. P. Heyman, "Regenerative analysis and steady state distributions for Markov chains,"
+    Operations Research 33, 1985).
     """
     moves, ratios, width = moves.copy(), list[Floats](), max(down, _BLOCK)
     for end in range(len(moves), 1, -width):
@@ -211,5 +211,5 @@ def _stationary(moves: Floats, down: int) -> Floats:
     chances: Floats = np.ones(1)
     for ratio in reversed(ratios):
         chances = np.concatenate([chances, chances @ ratio])
-        chances /= chances.max()  # of an unstable queue they grow without end
+        chances /= chances.max()  # in unstable queues, they grow without bound
     return chances

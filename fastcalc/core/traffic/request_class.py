@@ -1,4 +1,4 @@
-"""Classes of requests: fraction of all requests, lengths and latency limits."""
+"""Request classes: their fraction of all requests, lengths and latency limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from fastcalc.formulas.types import Floats, floats
 class Lengths:
     """The prompt and output lengths of requests, with one element per request type.
 
-    share : the fraction of requests; the sum is 1 [1]
+    share : the fraction of requests, which add up to 1 [1]
     prompt, output : the numbers of tokens [1]
     """
 
@@ -38,7 +38,7 @@ class Lengths:
 
     @classmethod
     def together(cls, classes: "Sequence[RequestClass]") -> "Lengths":
-        """Combine the lengths of all classes' requests."""
+        """Combine the lengths of all classes."""
         fraction = np.concatenate(
             [request_class.share * request_class.lengths.share for request_class in classes]
         )
@@ -47,12 +47,12 @@ class Lengths:
         return cls(fraction / fraction.sum(), prompt, output)
 
     def mean(self, values: Floats) -> float:
-        """Average a value of each request type over requests."""
+        """Average a value per request type over all requests."""
         return float(self.share @ values)
 
 
 _POISSON = (0.8, 1.25)
-"""The coefficients of variation of interarrival times that are treated as Poisson. [1]"""
+"""The coefficients of variation of interarrival times that count as Poisson. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +60,9 @@ class RequestClass:
     """A class of requests in the traffic.
 
     name : the name of the class
-    share : the fraction of all requests [1]
+    share : the class's fraction of all requests [1]
     lengths : the lengths of its requests
-    prefix_hit : the fraction of a prompt that is found in the prefix cache [1]
+    prefix_hit : the fraction of the prompt found in the prefix cache [1]
     ttft, tpot : the limits on mean TTFT and mean TPOT, or infinity for no limit [s]
     variation : the coefficient of variation of interarrival times: 1 for Poisson arrivals, 0 for
         regular arrivals [1]
@@ -84,7 +84,7 @@ class RequestClass:
 
     @cached_property
     def computed(self) -> Floats:
-        """The prompt tokens to compute for each request type, at least the last token. [1]"""
+        """The uncached prompt tokens of each request type, at least the last token. [1]"""
         return floats(np.maximum(self.lengths.prompt * (1.0 - self.prefix_hit), 1.0))
 
     @property

@@ -10,14 +10,14 @@ from fastcalc.formulas.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class RequestTimes:
-    """The latencies of each request type, for one class or for all.
+    """The latencies of each request type, for a single class or for all.
 
     share : the fraction of the requests [1]
-    first : the distribution of TTFT at expected speed [s]
-    first_means, first_variances : the mean and variance of each type's TTFT at expected speed [s],
-        [s^2]
+    first : the distribution of TTFT at the expected speed [s]
+    first_means, first_variances : the mean and variance of each type's TTFT at the expected speed
+        [s], [s^2]
     further : the number of output tokens after the first [1]
-    expected_tpot, tpot_variance : the mean TPOT, and the variance for each type [s], [s^2]
+    expected_tpot, tpot_variance : the mean TPOT, and its variance for each type [s], [s^2]
     slowness : the ratio of actual to expected latency [1]
     """
 
@@ -65,5 +65,5 @@ class RequestTimes:
         return mixture_quantile(part, self.share, self._requests, varied) * self.slowness
 
     def share_within_ttft(self, limit: float) -> float:
-        """Compute the fraction of requests with a TTFT within a limit. [1]"""
+        """Compute the fraction of requests whose TTFT is within a limit. [1]"""
         return self.first.share(limit / self.slowness)

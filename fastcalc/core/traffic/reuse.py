@@ -1,4 +1,4 @@
-"""Prefix-cache hits for any cache size, from a trace or from popular shared prefixes."""
+"""Prefix-cache hits for any cache size, from a trace or from shared prefixes."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 @dataclass(frozen=True, eq=False)
 class Reuse:
-    """The repeated prompt tokens found in a prefix cache, by cache size.
+    """The repeated prompt tokens that a prefix cache serves, by cache size.
 
-    block : the tokens per block; a cache holds whole blocks [1]
-    found : the hit tokens over all prompts with a cache of 0, 1, 2, ... blocks [1]
+    block : the tokens per block; a cache consists of whole blocks [1]
+    found : the hit tokens over all prompts for a cache of 0, 1, 2, ... blocks [1]
     prompts : the tokens of all prompts [1]
     """
 
@@ -25,9 +25,9 @@ class Reuse:
     def of(cls, prompt: Floats, blocks: Ints, ends: Ints, block: int) -> "Reuse":
         """Compute the reuse of prompt tokens in a trace.
 
-        blocks, ends : the identifiers of the prompts' blocks, and the cumulative number of blocks
-            per prompt [1]
-        block : the tokens per block, except for the last of a prompt [1]
+        blocks, ends : the block identifiers of the prompts, and the cumulative number of blocks per
+            prompt [1]
+        block : the tokens per block, except for the last block of a prompt [1]
         """
         distances = reuse_distances(blocks=blocks, ends=ends)
         sizes = np.diff(ends, prepend=0)
@@ -41,13 +41,13 @@ class Reuse:
         return cls(block, np.cumsum(tokens), float(prompt.sum()))
 
     def hit(self, tokens: ArrayLike) -> Array:
-        """Compute the hit rate of prompt tokens in a cache with a given number of tokens. [1]"""
+        """Compute the prompt-token hit rate of a cache with a given number of tokens. [1]"""
         blocks = np.minimum(floats(tokens) // self.block, len(self.found) - 1)
         return self.found[np.asarray(blocks, dtype=np.int64)] / self.prompts
 
     @property
     def tokens(self) -> float:
-        """The smallest cache that catches all repeated tokens. [1]"""
+        """The smallest cache that serves all repeated tokens. [1]"""
         return float(self.block * (len(self.found) - 1))
 
 
@@ -55,7 +55,7 @@ class Reuse:
 class SharedPrefixes:
     """Prefixes shared by independent requests, with their popularity.
 
-    rates, sizes : the fraction of requests with each prefix, and its tokens [1]
+    rates, sizes : the fraction of requests with each prefix, and the tokens of the prefix [1]
     prompt : the mean prompt tokens of a request [1]
     """
 
@@ -68,7 +68,7 @@ class SharedPrefixes:
         return max(self.prompt - float(self.rates @ self.sizes), 0.0)
 
     def hit(self, tokens: ArrayLike) -> Array:
-        """Compute the hit rate of prompt tokens in a cache with a given number of tokens. [1]"""
+        """Compute the prompt-token hit rate of a cache with a given number of tokens. [1]"""
         time = characteristic_time(
             rates=self.rates, sizes=self.sizes, passing=self._passing, capacity=float(tokens)
         )
@@ -76,7 +76,7 @@ class SharedPrefixes:
 
     @property
     def tokens(self) -> float:
-        """The cache tokens needed to hit the rarest prefix in 99% of its requests. [1]"""
+        """The cache size at which the rarest prefix is a hit in 99% of its requests. [1]"""
         time = np.log(100.0) / self.rates.min()
         tokens = self.sizes @ -np.expm1(-self.rates * time) + self._passing * time
         return float(tokens)

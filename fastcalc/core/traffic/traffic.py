@@ -1,4 +1,4 @@
-"""Request lengths, prefix hits and speculative decoding, and the tokens that a step yields."""
+"""Request lengths, prefix hits and speculative decoding, and the tokens per step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,19 +11,19 @@ from fastcalc.formulas.speculation import acceptance_needed, draft_length, token
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 LIKELY_ACCEPTANCE = 0.86
-"""The assumed acceptance rate if the number of draft tokens is not stated.
+"""The assumed acceptance rate if the number of draft tokens is not specified.
 
 DeepSeek-R1 on eight B200 keeps 1.92, 2.58 and 2.82 tokens per step with one, two and three draft
-tokens, which are acceptances of 0.92, 0.85 and 0.77 (TensorRT-LLM, evidence/measured.csv). The
-assumed value is near their middle, and reproduces the last two draft lengths.
+tokens, or acceptance rates of 0.92, 0.85 and 0.77 (TensorRT-LLM, evidence/measured.csv). The
+assumed value is close to their middle and reproduces the last two draft lengths.
 """
 
 
 @dataclass(frozen=True)
 class Speculation:
-    """Draft tokens that are verified together.
+    """Draft tokens that are verified in one step.
 
-    tokens_per_pass : the mean tokens that a verification step yields, including its own token [1]
+    tokens_per_pass : the mean tokens per verification step, including its own token [1]
     drafted : the draft tokens before each step [1]
     """
 
@@ -32,16 +32,16 @@ class Speculation:
 
     @classmethod
     def keeping(cls, tokens: float) -> "Speculation":
-        """Choose the likeliest draft length for a given number of tokens per step.
+        """Choose the most likely draft length for a number of tokens per step.
 
-        The draft is the shortest that yields them with `LIKELY_ACCEPTANCE`, and at most twice
-        as long as the number of tokens per step.
+        This is the shortest draft that yields them with `LIKELY_ACCEPTANCE`, but at most twice the
+        number of tokens per step.
         """
         return cls(tokens, float(draft_length(yielded=tokens, acceptance=LIKELY_ACCEPTANCE)))
 
     @classmethod
     def accepting(cls, acceptance: float, drafted: float) -> "Speculation":
-        """Build speculation in which each draft token is accepted with a given probability."""
+        """Build speculation in which each draft token is accepted with the given probability."""
         return cls(float(tokens_per_pass(acceptance=acceptance, drafted=drafted)), drafted)
 
     @property
@@ -53,7 +53,7 @@ class Speculation:
 
     @property
     def acceptance_as_typed(self) -> float | None:
-        """The acceptance rate in at most six digits that gives the same speculation, or None. [1]
+        """The acceptance rate in six digits or fewer that gives the same speculation, or None. [1]
 
         >>> Speculation.accepting(0.8, 3.0).acceptance_as_typed
         0.8
@@ -74,7 +74,7 @@ class Traffic:
     """The requests of a deployment, as arrays that broadcast with each other and the batch.
 
     prompt, output : the input and output tokens of a request [1]
-    context : the mean number of tokens to which a decoded token attends [1]
+    context : the mean number of tokens that a decoded token attends to [1]
     prefix_hit : the fraction of the prompt that is already cached [1]
     speculation : speculative decoding; none by default
     """
@@ -96,22 +96,22 @@ class Traffic:
 
     @cached_property
     def computed_prompt(self) -> Array:
-        """The prompt tokens that must be computed, at least the last one. [1]"""
+        """The prompt tokens that are not cached, at least the last one. [1]"""
         return np.maximum(self.prompt * (1.0 - self.prefix_hit), 1.0)
 
     @property
     def prompt_context(self) -> Array:
-        """The mean tokens to which a computed prompt token attends (causal). [1]"""
+        """The mean number of tokens that an uncached prompt token attends to (causal). [1]"""
         return (2.0 * self.prompt - self.computed_prompt) / 2.0
 
     @property
     def spread(self) -> Array:
-        """The half-width of the range of contexts around the mean while a request decodes. [1]"""
+        """The half-width of the range of contexts around the mean during decode. [1]"""
         return np.minimum(self.output / 2.0, self.context)
 
     @property
     def prompt_spread(self) -> Array:
-        """The half-width of the range of a computed prompt token's context around its mean. [1]"""
+        """The half-width of the range of an uncached prompt token's context around its mean. [1]"""
         return self.computed_prompt / 2.0
 
     def mean_while_decoding(self, count: Callable[[Array, Array], list[Array]]) -> list[Array]:
@@ -119,13 +119,13 @@ class Traffic:
         return count(floats(self.context), self.spread)
 
     def mean_over_prompts(self, count: Callable[[Array, Array], ArrayLike]) -> ArrayLike:
-        """Average a function of the context over computed prompt tokens."""
+        """Average a function of the context over uncached prompt tokens."""
         return count(self.prompt_context, self.prompt_spread)
 
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
-        """Compute the prompt tokens in a mixed step in steady state. [1]
+        """Compute the prompt tokens per mixed step in steady state. [1]
 
-        steps : the decode steps per answer [1]
+        steps : the decode steps per output [1]
         chunk : the engine's maximum prompt tokens per step [1]
         """
         prompt = self.computed_prompt

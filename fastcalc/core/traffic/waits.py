@@ -1,4 +1,4 @@
-"""Distribution of the time until the first token, and quantiles of mixtures."""
+"""Distribution of the time to first token, and quantiles of mixtures."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ from fastcalc.formulas.load import gamma_share
 from fastcalc.formulas.solving import bisect
 from fastcalc.formulas.types import ArrayLike, Floats, floats
 
-_POINTS = 2048  # on a time axis
+_POINTS = 2048  # on the time axis
 _MEANS = 40.0  # length of the time axis in mean waits
 NO_CHANCE = 1e-9
 """Probability of a time that is dropped. [1]"""
@@ -18,11 +18,11 @@ NO_CHANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Waits:
-    """The distribution of the time until the first token, on a time grid.
+    """The distribution of the time to first token, on a time grid.
 
     spacing : the grid spacing [s]
-    chances : the probability of each grid point from 0, without the wait for a slot [1]
-    slots : the probability that a request waits for a slot [1], and its mean wait if it does [s]
+    chances : the probability of each grid point, starting at 0 and without the wait for a slot [1]
+    slots : the probability that a request waits for a slot [1], and the mean wait if it does [s]
     """
 
     spacing: float
@@ -31,7 +31,7 @@ class Waits:
 
     @classmethod
     def of(cls, times: Floats, chances: Floats, slots: tuple[float, float]) -> "Waits":
-        """Build the distribution of times with given probabilities, and `slots` as above."""
+        """Build the distribution from times and their probabilities, with `slots` as above."""
         axis, counted = binned(np.maximum(times, 0.0), chances, start=0.0)
         return cls(float(axis[1]), counted, slots)
 
@@ -51,10 +51,10 @@ class Waits:
 
     @cached_property
     def _up_to_with_slot(self) -> Floats:
-        """The fraction whose wait is within each time, if all also wait for a slot. [1]
+        """The fraction of requests within each time, if all of them also wait for a slot. [1]
 
-        The exponential wait for a slot is added interval by interval, since its time scale may be a
-        thousand times longer than that of the other waits.
+        The exponential wait for a slot is added one interval at a time, since its time scale may be
+        a thousand times longer than that of the other waits.
         """
         rate = self.spacing / self.slots[1]
         kernel = -np.expm1(-rate) * np.exp(-rate * np.arange(_POINTS))
@@ -63,7 +63,7 @@ class Waits:
         return np.asarray(np.minimum(np.cumsum(chances), self._up_to))
 
     def share(self, value: ArrayLike) -> float:
-        """Compute the fraction of requests whose time is at most a value. [1]"""
+        """Compute the fraction of requests whose time is at most the given value. [1]"""
         waited = float(np.interp(value, self._times, self._up_to, left=0.0, right=1.0))
         queued, mean = self.slots
         if queued <= NO_CHANCE:
@@ -82,9 +82,9 @@ class Waits:
 def binned(
     times: Floats, chances: Floats, points: int = _POINTS, *, start: float | None = None
 ) -> tuple[Floats, Floats]:
-    """Bin a distribution of times on evenly spaced points, with the same mean. [s], [1]
+    """Bin a distribution of times onto evenly spaced points, preserving the mean. [s], [1]
 
-    The probability of a time is divided between its two neighbors, which keeps the mean and adds
+    The probability of each time is divided between its two neighbors, which keeps the mean and adds
     at most a quarter of the squared spacing to the variance. Negligible probabilities are dropped.
 
     start : the first point; by default the smallest time [s]
@@ -106,9 +106,9 @@ def binned(
 
 
 def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Compute the fraction of a gamma mixture at or below a value, or 1 if empty. [1]
+    """Compute the fraction of a gamma mixture at or below a value, or 1 if it is empty. [1]
 
-    weights : the weight of each distribution, in any scale [1]
+    weights : the weight of each distribution, not necessarily normalized [1]
     """
     positive = weights > 0.0
     if not positive.any():
@@ -119,7 +119,7 @@ def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: F
 
 
 def mixture_quantile(part: float, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Compute a quantile of a gamma mixture, or NaN if empty."""
+    """Compute a quantile of a gamma mixture, or NaN if the mixture is empty."""
     positive = weights > 0.0
     if not positive.any():
         return nan
