@@ -18,6 +18,7 @@ from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.features.check.lint import check
 from fastcalc.importers.huggingface import import_model, json_file, slug, yaml_text
+from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.families import ALIASES, FAMILIES
 from fastcalc.importers.huggingface.json_file import JsonFile
 from fastcalc.importers.huggingface.model import label, mapping
@@ -432,6 +433,48 @@ WRONG = {
     ),
     "nothing": ("{}", r"too little information to count the model: hidden_size, vocab_size"),
 }  # fmt: skip
+
+
+@every(
+    "value,found",
+    [
+        (8, 8), (1, 1), (1_000_000_000, 1_000_000_000),
+        # One number, repeated for every layer.
+        ([8], 8), ([8, 8, 8], 8), ([8, 4], "x should be a whole number, not a list"),
+        ([], "x should be a whole number, not a list"), (0, "x 0 is out of range: between 1 and "),
+        (8.0, "x should be a whole number, not 8.0"), ("8", "x should be a number, not the text '8'"),
+        (None, None),
+    ],
+)  # fmt: skip
+def test_a_count_is_a_whole_number_or_one_that_is_repeated(value, found):
+    fields = Fields({"x": value, "y": None}, JsonFile("config.json", {}))
+    if not isinstance(found, str):
+        assert fields.maybe("y", "x") == found
+        return
+    with pytest.raises(InputError) as error:
+        fields.maybe("x")
+    assert found in str(error.value)
+
+
+@every(
+    "value,found",
+    [
+        ([0, 1, 1], [False, True, True]), (None, None), ([True, False, True], [True, False, True]),
+        # A longer list has prediction layers, too.
+        ([1, 0, 1, 1], None), ([0, 2, 1], "x should contain 0 and 1, not 2"),
+        ([0, 1.0, 1], "x should contain 0 and 1, not 1.0"),
+    ],
+)  # fmt: skip
+def test_a_switch_of_each_layer_is_0_or_1(value, found):
+    fields = Fields({"x": value}, JsonFile("config.json", {}))
+    if isinstance(found, str):
+        with pytest.raises(InputError) as error:
+            fields.switches("x", 3)
+        assert found in str(error.value)
+    elif found or value is None:
+        assert fields.switches("x", 3) == found
+    else:
+        assert fields.switches("x", 3)[:3] == [True, False, True]
 
 
 @pytest.mark.parametrize("case", WRONG)

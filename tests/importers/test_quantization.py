@@ -84,6 +84,11 @@ def attention(*names, layers=range(LAYERS)):
         ({"quant_method": "awq", "num_bits": 8}, "int8-g128-zp"),
         ({"quant_method": "gptq", "bits": 3, "group_size": 128}, "int3-g128-zp"),
         ({"quant_method": "gptq", "bits": 9}, "bf16"),
+        ({"quant_method": "gptq", "bits": 1}, "bf16"),
+        ({"quant_method": "gptq", "bits": 2}, "int2-g128-zp"),
+        # Groups of 8 to 4,096 share a scale; of others a whole column does.
+        *(({"quant_method": "gptq", "bits": 8, "group_size": size}, text) for size, text in (
+            (8, "int8-g8-zp"), (4096, "int8-g4096-zp"), (7, "int8"), (4097, "int8"), (True, "int8"))),
         ({"quant_method": "bitsandbytes"}, "bf16"),
         ({"quant_method": "bitsandbytes", "load_in_4bit": True, "load_in_8bit": True}, "int4"),
         ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True}, "int4-double"),
@@ -97,6 +102,14 @@ def attention(*names, layers=range(LAYERS)):
         ({"quant_method": "torchao", "quant_type": "int8_dynamic_activation_int8_weight"}, "int8-w8a8"),
         ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Float8DynamicActivationFloat8WeightConfig"}}}, "fp8"),
         ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig", "_data": {"group_size": 32}}}}, "int4-g32-zp"),
+        *(({"quant_method": "torchao", "quant_type": name}, text) for name, text in (
+            ("fp8_weight_only", "fp8"), ("NVFP4InferenceConfig", "nvfp4"), ("MXFP4WeightOnly", "mxfp4"),
+            ("int4_weight_only", "int4-g128-zp"), ("Int8DynamicActivationInt8WeightConfig", "int8-w8a8"),
+            ("Int8DynamicActivationInt4WeightConfig", "int4-g128-zp"), ("uint7", "bf16"))),
+        *(({"quant_method": "torchao", "quant_type": {"_type": "Int4WeightOnlyConfig", "_data": {"group_size": size}}}, text)
+          for size, text in ((32, "int4-g32-zp"), (64, "int4-g64-zp"), (256, "int4-g256-zp"), (128, "int4-g128-zp"), (96, "int4-g128-zp"))),
+        ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "uint4"}}}, "int4-g128-zp"),
+        ({"quant_method": "quark", "global_quant_config": {"weight": []}}, "bf16"),
         *(({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": name}}}, text)
           for name, text in (("fp8_e4m3", "fp8"), ("fp4", "mxfp4"), ("int8", "int8"), ("INT4", "int4-g128"), ("odd", "bf16"))),
         ({"quant_method": "quark", "global_quant_config": {"weight": [{"dtype": "fp4"}, {"dtype": "int8"}]}}, "mxfp4"),
@@ -107,6 +120,7 @@ def attention(*names, layers=range(LAYERS)):
         (groups(INT4 | {"symmetric": False}), "int4-g128-zp"),
         (groups(INT4, INT4 | {"num_bits": 9}), "int4-g128"),
         (groups({"type": "float", "num_bits": 8}), "fp8"),
+        (groups({"type": "float", "num_bits": 8, "group_size": 32}), "mxfp8"),
         (groups({"type": "float", "num_bits": 7}), "bf16"),
         (groups({"type": "float", "num_bits": 4, "group_size": 32}), "mxfp4"),
         (groups({"type": "float", "num_bits": 4}, format="mxfp4-pack-quantized"), "mxfp4"),
@@ -136,6 +150,16 @@ def attention(*names, layers=range(LAYERS)):
         ({"quant_method": "gptq", "bits": 4, "dynamic": {"+:.*shared_experts.*": {"bits": 8}}}, "int4-g128-zp+shared_experts=int8-g128-zp"),
         ({"quant_method": "gptq", "bits": 4, "lm_head": True}, "int4-g128-zp+head=int4-g128-zp"),
         ({"quant_method": "auto-round", "bits": 4, "extra_config": {name: {"bits": 16} for name in attention()}}, "int4-g128-zp+attention=bf16"),
+        ({"quant_method": "auto-round", "bits": 4, "extra_config": {".*self_attn.*": {"bits": 8}}}, "int4-g128-zp+attention=int8-g128-zp"),
+        ({"quant_method": "auto-round", "bits": 4, "extra_config": {name: {"bits": 1} for name in attention()}}, "int4-g128-zp+attention=int2-g128-zp"),
+        ({"quant_method": "auto-round", "bits": 4, "extra_config": {name: {"bits": 9} for name in attention()}}, "int4-g128-zp+attention=bf16"),
+        ({"quant_method": "auto-round", "bits": 4, "extra_config": {name: {"bits": True} for name in attention()}}, "int4-g128-zp+attention=bf16"),
+        ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4"}}, "layer_quant_config": {"*self_attn*": {"weight": {"dtype": "fp8_e4m3"}}}}, "mxfp4+attention=fp8"),
+        ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4"}}, "layer_quant_config": {"*self_attn*": 3}}, "mxfp4+attention=bf16"),
+        # MLX quantizes embedding and head, too, and names no method.
+        *(({"bits": bits, "group_size": size, **more}, text) for bits, size, more, text in (
+            (4, 64, {}, "mlx-4bit"), (4, 32, {}, "mlx-4bit-g32"), (8, 128, {}, "mlx-8bit-g128"),
+            (3, 64, {"mode": "affine"}, "mlx-3bit"), (4, 32, {"mode": "mxfp4"}, "mxfp4"))),
         (by_layer(mlp__experts="NVFP4", mlp__shared_experts="NVFP4", self_attn="FP8"), "nvfp4+attention=fp8"),
         (by_layer(mlp__experts="NVFP4"), "bf16+experts=nvfp4"),
         (by_layer(mlp__experts="NVFP4") | {"quant_method": "fp8"}, "fp8+experts=nvfp4"),

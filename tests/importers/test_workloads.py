@@ -326,7 +326,26 @@ def test_lines_without_text_are_passed_over(tmp_path):
 )
 def test_a_rate_is_of_the_requests_after_the_first(tmp_path, arrivals, rate):
     lines = lines_of(*({"timestamp": stamp} for stamp in arrivals))
-    assert read_trace(trace(tmp_path, lines)).rate == rate
+    read = read_trace(trace(tmp_path, lines))
+    assert read.rate == rate
+    assert (read.blocks.tolist(), read.ends.tolist()) == ([], []), "no prompt names a block"
+
+
+@every(
+    "arrivals,seconds,milliseconds",
+    [([1000, 1001, 1003], "0.667", "667"), ([7003, 7001, 7000], "0.667", "667"), ([0, 1], "1", "1,000")],
+)  # fmt: skip
+def test_arrivals_in_an_unclear_unit_have_a_rate_in_either(
+    tmp_path, arrivals, seconds, milliseconds
+):
+    """Two requests after the first in 3 s or in 3 ms."""
+    lines = lines_of(*({"timestamp": stamp} for stamp in arrivals))
+    with pytest.raises(InputError) as error:
+        read_trace(trace(tmp_path, lines))
+    assert str(error.value).endswith(
+        f"the unit of timestamp is not clear: {seconds} requests/s if it is seconds, {milliseconds} "
+        "if it is milliseconds; rename it timestamp_s or timestamp_ms"
+    )
 
 
 @every(
