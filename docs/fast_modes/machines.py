@@ -147,11 +147,11 @@ def _product(model: float, machine: float, both: float) -> str:
     Examples
     --------
     >>> _product(2.9, 9.3, 24.0), _product(2.5, 10.0, 25.0)
-    ('They do not simply multiply, because each model has its own floor.', 'They multiply.')
+    ('The factors do not simply multiply, because each model has its own latency floor.', 'They multiply.')
     """
     if is_even(both / (model * machine)):
         return "They multiply."
-    return "They do not simply multiply, because each model has its own floor."
+    return "The factors do not simply multiply, because each model has its own latency floor."
 
 
 def _whole(gains: Sequence[float], sold: Sequence[float], wanted: float) -> str:
@@ -196,8 +196,8 @@ def _against(measured: Sequence[float], expected: Outcome) -> str:
     point = first(expected)
     if min(measured) > point:
         outside = ", and above the 80% range" * (min(measured) > high)
-        return f"above the expected ones{outside}"
+        return f"above the expected speeds{outside}"
     if max(measured) < point:
         outside = ", and below the 80% range" * (max(measured) < low)
-        return f"below the expected ones{outside}"
+        return f"below the expected speeds{outside}"
     return "about as expected"

@@ -12,7 +12,7 @@ from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.written import listed
 
 MEASURED = (
-    ("sram-017", "(speculation not stated)"),
+    ("sram-017", "(speculation not disclosed)"),
     ("sram-009", "without speculation"),
     ("sram-004", "without speculation, quoted by a competitor"),
     ("trtds-008", "without speculation"),

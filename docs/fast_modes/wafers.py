@@ -251,7 +251,7 @@ def _bought(book: Book, chip: str, goal: float) -> str:
         return f"{allowed}, and none is expected to reach {goal:,.0f} tokens/s"
     users = min(by_money, by_power) / served.placement.layout.chips * served.scenario.batches[0]
     rate = number(first(served), 2)
-    return f"{allowed}. They serve {_round(users)} concurrent users at {rate} tokens/s each"
+    return f"{allowed}. They would serve {_round(users)} concurrent users at {rate} tokens/s each"
 
 
 def _round(count: float) -> str:
