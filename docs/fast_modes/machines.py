@@ -147,11 +147,11 @@ def _product(model: float, machine: float, both: float) -> str:
     Examples
     --------
     >>> _product(2.9, 9.3, 24.0), _product(2.5, 10.0, 25.0)
-    ('The factors do not simply multiply, because each model has its own latency floor.', 'They multiply.')
+    ('The factors do not simply multiply, because floors differ by model.', 'They multiply.')
     """
     if is_even(both / (model * machine)):
         return "They multiply."
-    return "The factors do not simply multiply, because each model has its own latency floor."
+    return "The factors do not simply multiply, because floors differ by model."
 
 
 def _whole(gains: Sequence[float], sold: Sequence[float], wanted: float) -> str:
