@@ -1,13 +1,13 @@
 """Default values for numbers missing from a chip's file, so that none is treated as zero.
 
-A default is the median over chips of the same type that state the number, or over all chips if none
-of that type does. Of two middle values, the slower chip's is used. A missing power with host and
-site is the chip's power times such a median, except for machines whose printed power is for the
-whole box. The number of cores puts peak and bandwidth per core at the median, and is at most that
-of the largest chip, so a faster chip never has fewer. Missing prices, chip powers, capacities and
-links have no default. Latencies inside a domain have no default either if engines already include
-them: in `collective_latency` for chips that run layers in sequence, and in the layer floor of
-Groq's engine, which includes the hops between chips.
+A default is the median over chips of the same type whose files give the number, or over all chips
+if there are none. Of two middle values, the slower chip's is used. A missing power including host
+and site is the chip's power times a median factor, except for machines whose published power is for
+the whole box. The number of cores is chosen so that peak and bandwidth per core equal the median,
+but at most that of the largest chip, so a faster chip never has fewer. Missing prices, chip powers,
+capacities and links have no default. Neither do latencies within a domain if engines already
+include them: in `collective_latency` for chips that run layers in sequence, and in the layer floor
+of Groq's engine, which includes the hops between chips.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader, Sourc
 
 
 class Medians(NamedTuple):
-    """Default values of one chip property, for files that do not state it.
+    """Default values of a chip property, for files that omit it.
 
     name : the name of the property
     dimension : as in `QuantityReader`
     by_kind : the defaults by type of chip, or by location for memories; ``all`` applies to chips of
-        any type. For cores, the number on the largest chip
+        any type. For cores, the number on the largest chip of the type
     """
 
     name: str
@@ -76,17 +76,17 @@ OF_A_CORE = {
     "rdu": ("0.6135 TFLOP/s", "234.4 GB/s"),
     "wafer": ("17.33 GFLOP/s", "23.53 GB/s"),
 }
-"""The 16-bit peak and memory bandwidth per core, by type of chip: medians over chips that state
-their cores. The core counts of the largest chips are in `MEDIANS`."""
+"""The 16-bit peak and memory bandwidth per core, by type of chip: medians over chips whose files
+give the number of cores. The core counts of the largest chips are in `MEDIANS`."""
 
 
 class Default(NamedTuple):
     """A default for a number that a file omits.
 
     path : the path of the number in the file
-    row : the row of `MEDIANS`
-    kind : the type of chip whose median it is
-    times : the quantity by which a median ratio is multiplied
+    row : the key in `MEDIANS`
+    kind : the type of chip over which the median is taken
+    times : the quantity multiplied by a median ratio
     cores : the assumed number of cores [1]
     """
 
@@ -98,7 +98,7 @@ class Default(NamedTuple):
 
     @property
     def quantity(self) -> Quantity:
-        """The number as a quantity, in the form that a file would have."""
+        """The value as a quantity, in the form used in files."""
         if self.cores is not None:
             return Quantity(si=self.cores, text=f"{self.cores:.0f}", source=self.path)
         raw = MEDIANS[self.row].by_kind[self.kind]
@@ -109,7 +109,7 @@ class Default(NamedTuple):
 
     @property
     def basis(self) -> str:
-        """A phrase for the chips whose median it is."""
+        """A phrase that names the chips behind the median."""
         whose = f"{_MANY.get(self.kind, f'chips of kind {self.kind}')} that state"
         if self.cores is not None:
             most = MEDIANS[self.row].by_kind[self.kind]
@@ -118,8 +118,7 @@ class Default(NamedTuple):
 
 
 HOST_LINK = Default("links.scale_up.bandwidth", "links.host", "pcie")
-"""The assumed host link of a chip whose file states no link at all, so that host reads take
-time."""
+"""The assumed host link of a chip whose file gives no link at all, so that host reads take time."""
 
 _MANY = {
     "all": "all chips",
@@ -131,21 +130,21 @@ _MANY = {
 }
 _OF_LINKS = ("domain", "latency")
 _OF_MEMORIES = ("link", "shared_by")
-_WHOLE_BOXES = ("wafer", "apple")  # kinds whose printed power is for the whole box
+_WHOLE_BOXES = ("wafer", "apple")  # chip types whose published power is for the whole box
 
 
 @once
 def defaults_of(hardware: Hardware) -> tuple[Default, ...]:
-    """List the defaults for numbers that a chip's file omits."""
+    """List the defaults used for numbers missing from a chip's file."""
     return tuple(_defaults_of(hardware))
 
 
 @once
 def completed(hardware: Hardware) -> Hardware:
-    """Fill in a default for each number that a chip's file omits.
+    """Return the chip with a default for each number missing from its file.
 
-    Fitted speeds per core describe GPU cores. On chips with other cores, cores set no limit unless
-    the file states their speed, even if it states their number.
+    Fitted per-core speeds apply to GPU cores. On chips with other cores, cores set no limit unless
+    the file gives their speed, even if it gives their number.
     """
     if hardware.cores is not None and hardware.kind not in MEDIANS["cores"].by_kind:
         hardware = hardware.model_copy(update={"cores": None})
@@ -181,7 +180,7 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
     chip_type = hardware.kind
     if hardware.cores is None and chip_type in OF_A_CORE:
         yield Default("cores", "cores", chip_type, cores=_assumed_cores(hardware, chip_type))
-    # A host's cores widen weights at the rates of its peaks, and layer regions do not widen any.
+    # A host's cores unpack weights at their peak rates, and layer regions do not unpack any.
     if hardware.vector is None and chip_type != "host" and hardware.execution == "sequential":
         yield from _default("vector", "vector", chip_type)
     for name, link in hardware.links:
@@ -203,7 +202,7 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
 
 
 def _assumed_cores(hardware: Hardware, chip_type: str) -> float:
-    """Estimate the number of cores of a chip whose file states none. [1]"""
+    """Estimate the number of cores of a chip whose file gives none. [1]"""
     peak, bandwidth = OF_A_CORE[chip_type]
     peaks = (rate.si for name, rate in hardware.peak.items() if name in ("bf16", "fp16"))
     near = (tier.bandwidth.si for tier in hardware.memory if tier.where not in ("host", "disk"))

@@ -1,9 +1,9 @@
-"""Safe corrections of a file, as written by `fastcalc check --fix`.
+"""Safe corrections to a file, as made by `fastcalc check --fix`.
 
-A misspelled key is corrected only if exactly one known key of its mapping is one letter away, is
-not used in that mapping, and accepts the value. A format or unit is corrected if it is a different
-spelling, such as ``FP8``, ``TBps``, or ``3.35 TB`` for a bandwidth. ``80 Gb`` may mean 10 GB or
-80 GB, so the user must decide.
+A misspelled key is corrected only if exactly one known key is one letter away, is not already used
+in the same mapping, and accepts the value. A format or unit is corrected if it is just a different
+spelling, such as ``FP8``, ``TBps``, or ``3.35 TB`` for a bandwidth. ``80 Gb`` may mean 10 GB or 80
+GB, so the user must decide.
 """
 
 import re
@@ -20,15 +20,14 @@ from fastcalc.catalogue.units import is_same_unit
 from fastcalc.written import Json
 
 _SHORTEST = 4
-"""The minimum number of letters of a key that is corrected: many shorter keys differ by one
-letter."""
+"""The minimum length of a key to correct, since many shorter keys differ by one letter."""
 _MEANT = re.compile(
     r"'([^']+)' is (?:a size, )?not a (unit|bandwidth|weight|KV)\b.*did you mean '([^']+)'\?$"
 )
 
 
 def key_meant(key: str, valid: Iterable[str]) -> str | None:
-    """Find the only known key that differs from a misspelled key by one typing error.
+    """Return the only known key that is one typing error away from a misspelled key.
 
     >>> key_meant("vndor", ["vendor", "name"]), key_meant("fp1", ["fp16", "fp8"])
     ('vendor', None)
@@ -39,7 +38,7 @@ def key_meant(key: str, valid: Iterable[str]) -> str | None:
 
 
 def _is_same_name(name: str, valid: str) -> bool:
-    """Check whether a key or a format is a different spelling of a known one.
+    """Return whether a key or format is a different spelling of a known one.
 
     >>> _is_same_name("Q4-K-M", "q4_k_m"), _is_same_name("fp9", "fp8")
     (True, False)
@@ -52,7 +51,7 @@ def _letters(name: str) -> str:
 
 
 def is_one_slip(word: str, valid: str) -> bool:
-    """Check whether one letter is missing, extra, replaced or swapped, with all digits equal."""
+    """Return whether one letter is missing, extra, replaced or swapped, while all digits match."""
     if len(word) < _SHORTEST or abs(len(word) - len(valid)) > 1:
         return False
     if re.sub(r"\D", "", word) != re.sub(r"\D", "", valid):
@@ -69,7 +68,7 @@ def is_one_slip(word: str, valid: str) -> bool:
 
 
 def value_meant(value: object, sentence: str) -> str | None:
-    """Find the correct spelling of a format or a unit, if the fault's message names it."""
+    """Return a value with its format or unit corrected as the error message suggests."""
     match = _MEANT.search(sentence)
     if match is None or not isinstance(value, str) or value.count(match[1]) != 1:
         return None
@@ -78,7 +77,7 @@ def value_meant(value: object, sentence: str) -> str | None:
 
 
 def class_at(schema: type[BaseModel], data: Json, path: Path_) -> type[BaseModel] | None:
-    """Find the class of the mapping at a path, if the data allow only one."""
+    """Return the class of the mapping at a path, if the data permit only one."""
     classes = [schema]
     for step in path:
         data = inside(data, step)
@@ -95,14 +94,14 @@ def class_at(schema: type[BaseModel], data: Json, path: Path_) -> type[BaseModel
 
 
 def classes_in(annotation: Any) -> list[type[BaseModel]]:
-    """List the classes of a schema that an annotation names."""
+    """List the schema classes that occur in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [cls for item in getattr(annotation, "__args__", ()) for cls in classes_in(item)]
 
 
 def keys_of(schema: type[BaseModel]) -> list[str]:
-    """List the keys that a mapping of a class may have."""
+    """List the keys allowed in a mapping of a class."""
     names = set(schema.model_fields)
     return sorted(names - {"si", "text"} | {"value"} if schema is Quantity else names)
 
@@ -110,7 +109,7 @@ def keys_of(schema: type[BaseModel]) -> list[str]:
 def fitting_renames(
     data: Json, schema: type[BaseModel], renames: Mapping[Path_, str]
 ) -> dict[Path_, str]:
-    """Keep the corrected keys, by path, that accept the value given under the wrong key.
+    """Keep the corrected keys, by path, that accept the value of the misspelled key.
 
     If two keys of a mapping have the same correction, neither is corrected.
     """
@@ -138,7 +137,7 @@ def fitting_renames(
                 node, location = within, (*location, step)
         wrong.add(location)
     at_fault = {location[:length] for location in wrong for length in range(1, len(location) + 1)}
-    renamed_paths = {  # the mappings around a key may be renamed, too
+    renamed_paths = {  # the enclosing mappings may be renamed, too
         path: tuple(single.get(path[: at + 1], step) for at, step in enumerate(path))
         for path in single
     }

@@ -1,4 +1,4 @@
-"""Entries defined by differences: files that extend another, and what-if changes by a user."""
+"""Entries defined by differences: files that extend others, and a user's what-if changes."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,12 +16,12 @@ from fastcalc.mentions import option
 from fastcalc.written import Json, did_you_mean, shown
 
 _POINT = ("batch", "context", "prompt", "drafted")
-"""The keys of a row that identify what was measured."""
+"""The keys of a row that identify the operating point measured."""
 _RESULTS = {"rows", "file", "date"}
 
 
 def is_fitted(document: Document) -> bool:
-    """Check whether a file has fitted values, which change the predictions that rows refer to."""
+    """Return whether a file has fitted values, on which the predictions of measured rows depend."""
     groups = [document.mapping("parameters")]
     groups += [
         document.mapping("architectures", name) for name in document.mapping("architectures")
@@ -31,9 +31,9 @@ def is_fitted(document: Document) -> bool:
 
 
 def joined_deployments(stated: Json, inherited: Json) -> Json:
-    """Join a file's measured deployments with inherited ones, and merge equal deployments.
+    """Combine a file's measured deployments with inherited ones, merging equal deployments.
 
-    Deployments of the file come first. A row replaces an inherited one at the same batch and
+    The file's own deployments come first. Its rows replace inherited rows at the same batch and
     lengths.
     """
     if not isinstance(stated, list) or not isinstance(inherited, list):
@@ -49,7 +49,7 @@ def joined_deployments(stated: Json, inherited: Json) -> Json:
 
 
 def _is_same(first: Json, second: Json) -> bool:
-    """Check whether two deployments are equal in all but their results."""
+    """Return whether two deployments are equal except for their results."""
     if not isinstance(first, dict) or not isinstance(second, dict):
         return False
     keys = (first.keys() | second.keys()) - _RESULTS
@@ -72,8 +72,8 @@ def _point(row: Json) -> list[Json]:
 
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
-_REPLACED_WHOLE = {"ranges", "fitted_kinds"}  # values that belong to one fit
-_ROWS = {"cache_formats", "formats", "refused", "widening"}  # of an engine, the first that applies
+_REPLACED_WHOLE = {"ranges", "fitted_kinds"}  # values that belong to a single fit
+_ROWS = {"cache_formats", "formats", "refused", "widening"}  # of an engine; the first that applies
 _NO_MEMORY = Document("", {"memory": []})
 _WRITTEN = re.compile(r"(?:([^:=]+):)?([^:=]+)=(.+)")
 _POSITION = re.compile(r"\[([0-9]+)\]")
@@ -81,9 +81,9 @@ _POSITION = re.compile(r"\[([0-9]+)\]")
 
 @dataclass(frozen=True)
 class Change:
-    """A what-if change: a value that replaces one in the named entry, or in all that have it.
+    """A what-if change: a new value for one entry, or for all entries that have the key.
 
-    path : the words between the dots that a user wrote; names in a file may also contain dots
+    path : the dot-separated words typed by the user; names in a file may also contain dots
     """
 
     written: str
@@ -92,7 +92,7 @@ class Change:
     value: Json
 
     def fits(self, names: Iterable[str]) -> bool:
-        """Check whether the change applies to an entry with one of these names."""
+        """Return whether the change applies to an entry with any of these names."""
         return self.entry is None or self.entry.lower() in map(str.lower, names)
 
 
@@ -141,14 +141,14 @@ def change(written: str) -> Change:
 
 
 def _paths(keys: Iterable[str]) -> dict[str, str]:
-    """Map the keys of entries, and those of their memories, prices and parameters, to paths."""
+    """Map the keys of entries, and of their memories, prices and parameters, to paths."""
     parents = (("memory.NAME", Memory.model_fields), ("price", Price.model_fields))
     paths = {key: f"{parent}.{key}" for parent, within in parents for key in within}
     return paths | {key: f"parameters.{key}" for key in PARAMETERS} | {key: key for key in keys}
 
 
 def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
-    """Replace a value in a document, and describe the change, or None if there is no such value."""
+    """Replace a value in a document and describe the change, or return None if it is missing."""
     path = _located(document.data, what_if.path)
     if path is None:
         return None
@@ -170,15 +170,16 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
         for name in groups
         if path[1:] and document.mapping("architectures", name).keys() & {path[1]}
     ]
-    if overriding:  # core uses these before those of the engine
+    if overriding:  # core prefers these to the engine's values
         sentence += f"; {', '.join(overriding)} has its own under architectures"
     return supposed, sentence
 
 
 def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
-    """Locate a user's path in a document, where the last key may be new in its mapping.
+    """Locate a user's path in a document; the last key may be new in its mapping.
 
-    Several words may form one key (``architectures.rdna3.5``); items of lists have a name or index.
+    Several words may form a single key (``architectures.rdna3.5``); list items have a name or
+    index.
     """
     for count in range(len(path), 0, -1):
         word, below = ".".join(path[:count]), path[count:]
@@ -195,7 +196,7 @@ def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
 
 
 def _position(members: list[Json], word: str) -> int:
-    """Find the index of a list item by name or index, or the list's length if it is new."""
+    """Return the index of a list item by name or index, or the list's length if it is new."""
     names = [
         str(member.get("name")).lower() if isinstance(member, dict) else None for member in members
     ]
@@ -206,9 +207,9 @@ def _position(members: list[Json], word: str) -> int:
 
 
 def joined(chain: Sequence[Document]) -> list[Document]:
-    """Merge documents, each of which extends the next, into one with all inherited values."""
+    """Merge a chain of documents, each extending the next; each result has all inherited values."""
     *documents, last = chain
-    if isinstance(last.at("memory"), dict):  # by name, in a list that extends none
+    if isinstance(last.at("memory"), dict):  # by name, in a list that extends nothing
         last = extended(last, _NO_MEMORY)
     wholes = [last]
     for document in reversed(documents):
@@ -220,12 +221,12 @@ def joined(chain: Sequence[Document]) -> list[Document]:
 def extended(document: Document, base: Document) -> Document:
     """Fill in a document's missing values from the document that it extends.
 
-    Mappings are merged key by key, and lists of named items by name. A mapping over a list merges
-    items by name or index; ranges and all other values are replaced as a whole. Format rows of an
-    engine precede those of the other engine, unless the list is empty. An engine parameter also
-    overrides the other engine's values for single chips. Measured deployments are joined, unless
-    the document has fitted values, which change the predictions that rows refer to. Unless the
-    document has a name, it gets the other's name with its own id.
+    Mappings are merged key by key, and lists of named items by name. A mapping merges into a list
+    by item name or index; ranges and all other values are replaced as a whole. Format rows of an
+    engine precede inherited rows, unless the list is empty. An engine parameter also overrides
+    inherited values for individual chips. Measured deployments are combined, unless the document
+    has fitted values, which change the predictions behind measured rows. Without a name of its own,
+    the document gets the inherited name with its own id.
     """
     moved: dict[Path_, Path_] = {}
     parents, own = base.mapping(), document.mapping()
@@ -233,7 +234,7 @@ def extended(document: Document, base: Document) -> Document:
     if "name" in parents and "id" in own:
         inherited["name"] = f"{parents['name']} ({own['id']})"
     if isinstance(groups := inherited.get("architectures"), dict):
-        parameters = document.mapping("parameters")  # given for all chips
+        parameters = document.mapping("parameters")  # specified for all chips
         inherited["architectures"] = {
             name: {key: value for key, value in group.items() if key not in parameters}
             if isinstance(group, dict)
@@ -252,7 +253,7 @@ def extended(document: Document, base: Document) -> Document:
             data[key] = joined_deployments(stated, parent)
 
     def places(marks: dict[Path_, Mark]) -> dict[Path_, Mark]:
-        merged: dict[Path_, Mark] = {}  # by the path in the merged document
+        merged: dict[Path_, Mark] = {}  # by path in the merged document
         for at, mark in marks.items():
             length = next((length for length in range(len(at), 0, -1) if at[:length] in moved), 0)
             merged[(*moved[at[:length]], *at[length:]) if length else at] = mark
@@ -271,7 +272,7 @@ def _ended_last(rows: list[Json]) -> list[Json]:
 
 
 def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> Json:
-    """Merge a value over the one it extends, and record list items whose index changes."""
+    """Merge a value with the one it extends, and record list items whose index changes."""
     if isinstance(base, dict) and isinstance(stated, dict):
         is_other_kind = stated.get("kind", base.get("kind")) != base.get("kind")
         is_source = len(path) == 2 and path[0] == "sources"  # from one document or the other

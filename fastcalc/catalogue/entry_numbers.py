@@ -1,4 +1,4 @@
-"""Numbers of an entry: their paths, their limits, and the entry with another value."""
+"""Numbers in an entry: their paths and limits, and copies of the entry with other values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from fastcalc.catalogue.schema.hardware import Memory
 from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader
 
 Place = tuple[str | int, ...]
-"""Keys and indices that lead to a number of an entry."""
+"""The keys and indices that lead to a number in an entry."""
 
 
 @dataclass(frozen=True)
 class EntryNumber:
-    """A number of a chip, engine or model.
+    """A number in a chip, engine or model.
 
     place : the location in the entry
-    path : the name in a what-if
-    value : the value in SI units, or as stated for a plain number
-    kind : the type of number, as in `LIMITS`, which for a quantity is its dimension
-    is_default : whether the file omits it and a default replaces it
+    path : the path used in a what-if
+    value : the value in SI units, or as given for a plain number
+    kind : the type of number in `LIMITS`; for a quantity, its dimension
+    is_default : whether the number is missing from the file and replaced by a default
     """
 
     place: Place
@@ -34,12 +34,12 @@ class EntryNumber:
 
     @property
     def limit(self) -> Limit:
-        """The allowed range in a file."""
+        """The range allowed in files."""
         return LIMITS[self.kind]
 
 
 def with_value(entry: Any, location: Place, value: float) -> Any:
-    """Build an entry with another value at a location."""
+    """Return a copy of an entry with another value at a location."""
     if not location:
         if isinstance(entry, Quantity):
             return entry.model_copy(update={"si": float(value), "text": f"{value:g}"})
@@ -55,7 +55,7 @@ def with_value(entry: Any, location: Place, value: float) -> Any:
 
 
 def entry_numbers(entry: Hardware | Model | Engine) -> list[EntryNumber]:
-    """List the numbers that an entry states, in file order, except those that are 0."""
+    """List the nonzero numbers in an entry, in file order."""
     return [
         EntryNumber(location, path, value.si if isinstance(value, Quantity) else value, kind)
         for location, path, value, kind in numbers_of(entry)
@@ -64,7 +64,7 @@ def entry_numbers(entry: Hardware | Model | Engine) -> list[EntryNumber]:
 
 
 def default_numbers(chip: Hardware) -> list[EntryNumber]:
-    """List the defaults for numbers that a chip's file omits."""
+    """List the defaults used for numbers missing from a chip's file."""
     names = [tier.name for tier in chip.memory]
     numbers = []
     for default in defaults_of(chip):
@@ -104,7 +104,7 @@ def numbers_of(
 
 @once
 def kinds_of(schema: type[Entry]) -> dict[str, str]:
-    """Map each field to its type of number, which is empty if it is not a number."""
+    """Map each field to its type of number, or to an empty text if it is not a number."""
     return {
         name: _kind((field.annotation, *field.metadata))
         for name, field in schema.model_fields.items()
@@ -112,7 +112,7 @@ def kinds_of(schema: type[Entry]) -> dict[str, str]:
 
 
 def _kind(pieces: tuple[Any, ...]) -> str:
-    """Find the type of number that an annotation, or its metadata, declares."""
+    """Return the type of number declared by an annotation or its metadata."""
     for item in pieces:
         if isinstance(item, QuantityReader):
             return item.kind

@@ -1,4 +1,4 @@
-"""Faults in a file, each with a rule, a location and a sentence."""
+"""Problems in a file, each with a rule, a location and a message."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from typing import Literal
 from fastcalc.errors import InputError
 
 Severity = Literal["error", "warning", "note"]
-MOST = 100  # listed per file; files with more need other work first
+MOST = 100  # listed per file; a file with more needs more fundamental work
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An error or doubtful value in a file: the rule's id, line and column, and a sentence.
+    """An error or doubtful value in a file: rule id, line and column, and message.
 
-    Lines and columns count from 1, and are 0 for the file as a whole. ``excuse`` is the file's own
-    reason why the value is correct. ``replacement`` is the present text and the corrected text, if
-    known.
+    Lines and columns count from 1; both are 0 for the file as a whole. ``excuse`` is the reason
+    that the file gives for why the value is correct. ``replacement`` contains the present text and
+    the corrected text, if known.
     """
 
     rule: str
@@ -38,11 +38,11 @@ class Fault:
 
 
 def refuse(faults: Sequence[Fault]) -> InputError:
-    """Build an error from the first fault and the number of others."""
+    """Build an error from the first problem and the number of further problems."""
     remaining = f" (and {len(faults) - 1} more in this file)" if len(faults) > 1 else ""
     return InputError(f"{faults[0]}{remaining}")
 
 
 def in_order(faults: Iterable[Fault]) -> list[Fault]:
-    """Sort faults by file, line and column."""
+    """Sort problems by file, line and column."""
     return sorted(faults, key=lambda fault: (fault.file, fault.line, fault.column, fault.rule))

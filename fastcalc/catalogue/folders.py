@@ -1,4 +1,4 @@
-"""Folders and names of the shipped catalogue for completion, without opening its files."""
+"""Folders and names of the shipped catalogue for shell completion, without opening its files."""
 
 import os
 from functools import cache
@@ -7,14 +7,14 @@ from pathlib import Path
 
 @cache
 def shipped_folder(entry_type: str) -> Path:
-    """Find the folder of shipped entries, in an installed package or at the top of a clone."""
+    """Return the folder of shipped entries, in an installed package or at the top of a clone."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "data"
     return (inside if inside.is_dir() else package.parent) / entry_type
 
 
 def names(kind: str) -> list[str]:
-    """List the ids of a type by file name, including those in the user's folders."""
+    """List the ids of an entry type from file names, including those in the user's folders."""
     user_folders = os.environ.get(f"FASTCALC_{kind.upper()}_DIR", "")
     folders = [
         shipped_folder(kind),

@@ -1,11 +1,11 @@
 """Number formats: bits per stored weight or cache element, and the tensor rates they use.
 
-Bits include the scales stored with the values: fp8 with a 32-bit scale per 128 x 128 block
+The bits include scales stored with the values: fp8 with a 32-bit scale per 128 x 128 block
 (arXiv:2412.19437, section 3.3), MXFP8 and MXFP4 with an 8-bit scale per 32 values (OCP Microscaling
 Formats specification 1.0), NVFP4 with one per 16 (NVIDIA, "Introducing NVFP4"), GGUF blocks with a
-16-bit scale per 32. For mixtures with a size in their name, bits are averaged over a file, usually
-of Llama 3.1 8B (llama.cpp, tools/quantize/README.md, commit 311c2c9f). The bits of layers are
-derived from that average, since head and embedding have separate formats (`IN_FILES`).
+16-bit scale per 32. For mixtures named by size, the bits are averages over a file, usually of Llama
+3.1 8B (llama.cpp, tools/quantize/README.md, commit 311c2c9f). The bits of the layers are derived
+from this average, since head and embedding have other formats (`IN_FILES`).
 """
 
 import re
@@ -19,13 +19,12 @@ from fastcalc.written import did_you_mean, shown
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A number format of weights or caches.
+    """A number format for weights or caches.
 
-    bits, cache_bits : the bits per stored element, including its share of the scales, and per
-        cached element
-    computes_in : the tensor rates for products with such weights, best first
-    whole_file : whether embedding, head and router are also stored in it (GGUF, EXL2)
-    mix : for matrices stored in several formats, each format with its fraction of the weights,
+    bits, cache_bits : the bits per stored element, including scales, and per cached element
+    computes_in : the tensor rates for products with these weights, best first
+    whole_file : whether embedding, head and router are also stored in this format (GGUF, EXL2)
+    mix : for matrices stored in several formats, each format and its fraction of the weights,
         largest first
     """
 
@@ -38,7 +37,7 @@ class NumberFormat:
 
     @property
     def shares(self) -> "tuple[tuple[NumberFormat, float], ...]":
-        """The formats of single matrices with their fractions of the weights."""
+        """The formats of individual matrices with their fractions of the weights."""
         return self.mix or ((self, 1.0),)
 
     @property
@@ -61,19 +60,19 @@ FORMATS = {
         NumberFormat("bf16", 16.0, _16, whole_file=True, cache_bits=16.0),
         NumberFormat("fp16", 16.0, ("fp16", "bf16"), whole_file=True, cache_bits=16.0),
         NumberFormat("fp8", 8.0 + 32 / 128**2, ("fp8", *_16), cache_bits=8.0),
-        # 4-bit units also accept the scales of blocks of 32; other units multiply 16 bits.
+        # 4-bit units also support scales for blocks of 32; other units multiply in 16 bits.
         NumberFormat("mxfp8", 8.0 + 8 / 32, ("fp4:fp8", *_16)),
         NumberFormat("int8", 8.0, _16, cache_bits=8.0),
         NumberFormat("int8-w8a8", 8.0, ("int8", *_16)),
         NumberFormat("fp6", 6.0),
         NumberFormat("nvfp4", 4.0 + 8 / 16, ("fp4", *_16), cache_bits=4.5),
-        # mxfp4 weights use 8-bit activations if the chip has 4-bit units, else 16-bit ones.
+        # mxfp4 weights use 8-bit activations if the chip has 4-bit units, else 16-bit activations.
         NumberFormat("mxfp4", 4.0 + 8 / 32, ("fp4:fp8", *_16)),
         # bitsandbytes: a 32-bit scale per 64, which double quantization reduces to 8 bits per 64.
         NumberFormat("int4", 4.0 + 32 / 64),
         NumberFormat("int4-double", 4.0 + 8 / 64 + 32 / (64 * 256)),
         NumberFormat("int4-g32", 4.0 + 16 / 32),
-        # A 16-bit scale and a 4-bit zero point per 128.
+        # A 16-bit scale and a 4-bit zero point per 128 weights.
         NumberFormat("gptq-int4-g128", 4.0 + (16 + 4) / 128),
         NumberFormat("awq-int4-g128", 4.0 + (16 + 4) / 128),
         NumberFormat("bitnet", 2.0),  # four ternary weights per byte
@@ -107,13 +106,13 @@ FORMATS = {
                 ("iq2_xxs", 2.3824, None),
                 ("tq2_0", 2.0 + 16 / 256, None),
                 ("tq1_0", 1.625 + 16 / 256, None),
-                # Mixtures of Unsloth, from files of DeepSeek V3 and V3.1 (671 B): 256, 405, 485 and
-                # 219 GB (huggingface.co/unsloth/DeepSeek-V3.1-GGUF and DeepSeek-V3-0324-GGUF).
+                # Unsloth mixtures, sized from files of DeepSeek V3 and V3.1 (671 B): 256, 405, 485
+                # and 219 GB (huggingface.co/unsloth/DeepSeek-V3.1-GGUF and DeepSeek-V3-0324-GGUF).
                 ("ud-q5_k_xl", 5.78, None),
                 ("ud-q4_k_xl", 4.83, None),
                 ("ud-q2_k_xl", 3.05, None),
                 ("ud-iq2_xxs", 2.61, None),
-                # Block formats of single tensors, for names whose mixture has several formats.
+                # Block formats of single tensors, for mixtures whose names cover several formats.
                 ("gguf-q5_k", 5.5, None),
                 ("gguf-q4_k", 4.5, None),
                 ("gguf-iq4_nl", 4.5, None),
@@ -136,12 +135,12 @@ FORMATS = {
 }
 
 CACHES = {
-    # Latents of DeepSeek's sparse attention: 512 values with 8 bits, four scales with 32 bits and
-    # 64 values with 16 bits (656 bytes; vllm/v1/attention/backends/mla/flashmla_sparse.py), which
-    # its kernels widen.
+    # Latents of DeepSeek's sparse attention: 512 8-bit values, four 32-bit scales and 64 16-bit
+    # values (656 bytes; vllm/v1/attention/backends/mla/flashmla_sparse.py); kernels convert them to
+    # 16 bits.
     "fp8_ds_mla": NumberFormat("fp8_ds_mla", 8.0, cache_bits=656 * 8 / 576)
 }
-"""Formats that exist only for caches."""
+"""Formats that are used only for caches."""
 
 NAMES = {
     **dict.fromkeys(("bfloat16", "16", "16bit", "16-bit"), "bf16"),
@@ -163,7 +162,7 @@ NAMES = {
     **dict.fromkeys(("q3_k", "ud-q3_k_m"), "q3_k_m"),
     **dict.fromkeys(("q5_k", "ud-q5_k_m"), "q5_k_m"),
 }
-"""Other names of formats, used by engines, repositories and users."""
+"""Alternative names of formats, as used by engines, repositories and users."""
 
 
 def _in_file(head: str, embedding: str, *names: str) -> dict[str, tuple[str, str]]:
@@ -182,13 +181,13 @@ IN_FILES = {
     **_in_file("gguf-q5_k", "gguf-q2_k", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"),
     **{name: ("q6_k", name) for name in ("q5_1", "q5_0", "q4_1", "q4_0")},
 }
-"""The formats of head and embedding in files of a mixture (llama.cpp, src/llama-quant.cpp).
+"""The formats of head and embedding in a mixture's files (llama.cpp, src/llama-quant.cpp).
 
 A tied embedding table has the head's format.
 """
 
 K_BLOCK = 256
-"""The columns per block of a k-quant. [1]"""
+"""The number of columns per k-quant block. [1]"""
 
 _ODD_DOWN_BITS = {
     "q6_k": 8.5 - 6.5625,
@@ -198,7 +197,7 @@ _ODD_DOWN_BITS = {
     "q4_k_s": (6.0 - 5.5) / 8 + (5.5 - 4.5) * 7 / 8,
     "q2_k": 4.5 - 3.4375,
 }
-"""The additional bits of down projections in a mixture if their columns do not fill whole blocks.
+"""The additional bits of a mixture's down projections if their columns do not fill whole blocks.
 
 Q6_K becomes Q8_0, Q5_K Q5_1, Q4_K Q5_0 and Q3_K IQ4_NL (llama.cpp, src/llama-quant.cpp)."""
 
@@ -207,7 +206,7 @@ _8B_LAYERS, _8B_TABLE = 6_979_588_096, 525_336_576  # parameters of Llama 3.1 8B
 
 @cache
 def _layers_format(mixture: NumberFormat) -> NumberFormat:
-    """Derive the bits of the layers' matrices in a mixture from the average of 8B files."""
+    """Derive the bits of a mixture's layer matrices from the average over 8B files."""
     head, embedding = (FORMATS[name] for name in IN_FILES[mixture.id])
     if embedding == mixture:
         return mixture
@@ -220,15 +219,15 @@ def _layers_format(mixture: NumberFormat) -> NumberFormat:
 class WeightFormats:
     """The number format of each group of a model's matrices.
 
-    base : the format of every group without a separate format
-    groups : the separate formats of some `GROUPS`, in their order
+    base : the format of every group without its own format
+    groups : the formats of groups that differ, in the order of `GROUPS`
     """
 
     base: NumberFormat
     groups: tuple[tuple[str, NumberFormat], ...] = ()
 
     def of(self, group: str) -> NumberFormat:
-        """Return the format of a group, 16 bits by default for embedding, head and towers."""
+        """Return the format of a group; embedding, head and towers have 16 bits by default."""
         stored = dict(self.groups).get(group)
         if stored is None and self.base.id in IN_FILES:
             tables = dict(zip(("head", "embedding"), IN_FILES[self.base.id], strict=True))
@@ -241,7 +240,7 @@ class WeightFormats:
     def with_odd_experts(self) -> "WeightFormats":
         """Adjust the formats if experts' down projections do not fill whole blocks.
 
-        Blocks have 256 columns. A third of the experts is then stored in formats with smaller
+        Blocks have 256 columns. A third of each expert is then stored in formats with smaller
         blocks.
         """
         extra = _ODD_DOWN_BITS.get(self.base.id)
@@ -256,7 +255,7 @@ class WeightFormats:
         return JOINED.join([self.base.id, *(f"{name}={stored.id}" for name, stored in self.groups)])
 
     def with_groups(self, groups: Iterable[tuple[str, NumberFormat]]) -> "WeightFormats":
-        """Replace the formats of some groups, and drop groups in the base format."""
+        """Replace the formats of the given groups, dropping groups in the base format."""
         chosen = dict(self.groups) | dict(groups)
         plain = WeightFormats(self.base)
         ordered_groups = [(name, chosen[name]) for name in GROUPS if name in chosen]
@@ -266,10 +265,10 @@ class WeightFormats:
 
 
 QUANTIZED = ("attention", "ffn", "experts", "shared_experts", "mtp")
-"""The groups that a quantized checkpoint quantizes, unless it states otherwise."""
+"""The groups that a quantized checkpoint quantizes, unless it says otherwise."""
 
 GROUPS = (*QUANTIZED, "head", "embedding", "vision")
-"""The groups of matrices that may have a separate number format."""
+"""The groups of matrices that can have their own number format."""
 
 GROUP_NAMES = {
     **{group: group for group in GROUPS},
@@ -280,17 +279,17 @@ GROUP_NAMES = {
     "shared-experts": "shared_experts",
     "lm_head": "head",
 }
-"""The names that users give to the groups."""
+"""The names that users give to groups."""
 
-JOINED = "+"  # between a format and the groups with another format
+JOINED = "+"  # between a format and groups in other formats
 _EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
-_SHARES = "/"  # between formats mixed in a group: ``59%nvfp4/41%bf16``
+_SHARES = "/"  # between formats mixed within a group: ``59%nvfp4/41%bf16``
 
 
 def weight_formats(name: str, model_formats: WeightFormats | None = None) -> WeightFormats:
     """Parse the format of each group of matrices from ``"nvfp4+attention=bf16"``.
 
-    Without a leading format, groups that are not named keep the model's own format.
+    Without a leading format, groups that are not named keep the model's published format.
 
     model_formats : the published formats, or None if a leading format is required
 
@@ -316,9 +315,9 @@ _NO_GGUF = ("mlx-", "fp8", "mxfp8", "int8-w8a8", "gptq-", "awq-", "exl2-", "exl3
 
 
 def is_read_by_llama_cpp(name: str, *, as_published: bool = False) -> bool:
-    """Check whether llama.cpp can read weights in these formats, for all named groups.
+    """Return whether llama.cpp can read weights in these formats, for all groups.
 
-    as_published : whether they are from a repository or configuration that nobody has converted
+    as_published : whether the weights come unconverted from a repository or configuration
 
     >>> is_read_by_llama_cpp("q4_k_m"), is_read_by_llama_cpp("nvfp4+attention=fp8")
     (True, False)
@@ -348,7 +347,7 @@ def _group_format(text: str) -> tuple[str, NumberFormat]:
 
 
 def weight_name(text: str) -> str:
-    """Convert weight formats that a user types into their name in records.
+    """Convert weight formats typed by a user into their name in records.
 
     >>> weight_name("AWQ"), weight_name("experts=nvfp4,shared=fp8")
     ('awq-int4-g128', 'experts=nvfp4+shared_experts=fp8')
@@ -365,7 +364,7 @@ def weight_name(text: str) -> str:
 
 
 def cache_name(text: str) -> str | None:
-    """Convert a cache format that a user types into its name in records, or None for auto.
+    """Convert a cache format typed by a user into its name in records, or None for auto.
 
     >>> cache_name("fp8_e4m3"), cache_name("auto")
     ('fp8', None)
@@ -374,7 +373,7 @@ def cache_name(text: str) -> str | None:
 
 
 def weight_names(names: Iterable[str]) -> list[str]:
-    """Parse a list of weight formats, where group formats belong to the format before them.
+    """Parse a list of weight formats; group formats belong to the format before them.
 
     >>> weight_names(["fp8", "bf16", "experts=nvfp4", "attention=fp8"])
     ['fp8', 'bf16+experts=nvfp4+attention=fp8']
@@ -389,7 +388,7 @@ def weight_names(names: Iterable[str]) -> list[str]:
 
 
 def format_mix(text: str) -> NumberFormat:
-    """Parse a format, or a mix with the fraction of each: ``59%nvfp4/41%bf16``."""
+    """Parse a format, or a mix of formats with their fractions: ``59%nvfp4/41%bf16``."""
     pieces = text.strip().split(_SHARES)
     if len(pieces) == 1:
         return number_format(pieces[0])
@@ -408,7 +407,7 @@ _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?) ?% ?(\S{1,40})")
 
 
 def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
-    """Build the format of matrices stored in several formats, from the weights in each.
+    """Build the format of matrices stored in several formats, given the weights in each.
 
     >>> mix = mixed_format([(FORMATS["bf16"], 1.0), (FORMATS["int8"], 3.0)])
     >>> mix.id, mix.bits
@@ -436,9 +435,9 @@ def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
 
 
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
-    """Look up a format by its id or another name, for weights or for the KV cache.
+    """Look up a format by its id or an alias, for weights or for the KV cache.
 
-    A cache may mix formats, as in llama.cpp, in which keys and values have separate types.
+    Caches may mix formats, as in llama.cpp, where keys and values have separate types.
 
     >>> number_format("mxfp4").bits, number_format("AWQ").id, number_format("6.5bpw").bits
     (4.25, 'awq-int4-g128', 6.5)
@@ -460,11 +459,11 @@ def number_format(name: str, *, cache: bool = False) -> NumberFormat:
 
 
 def _sized(name: str) -> NumberFormat | None:
-    """Build a format whose name states its bits: ``exl3-3.5bpw`` for ExLlama, ``int4-g64``.
+    """Build a format whose name contains its bits: ``exl3-3.5bpw`` for ExLlama, ``int4-g64``.
 
-    A group (``g64``) shares a 16-bit scale; with ``-zp``, also a zero point as wide as a weight
+    A group (``g64``) shares a 16-bit scale and, with ``-zp``, a zero point as wide as a weight
     (GPTQ, AWQ). ``mlx-4bit`` has a 16-bit scale and a 16-bit offset per 64, including embedding and
-    head (ml-explore/mlx-lm, mlx_lm/utils.py; its converter prints 4.5 bits per weight).
+    head (ml-explore/mlx-lm, mlx_lm/utils.py, which prints 4.5 bits per weight).
     """
     of_mlx = _MLX.fullmatch(name)
     if of_mlx is not None and int(of_mlx[2] or 64) in (32, 64, 128):

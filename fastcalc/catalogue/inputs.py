@@ -1,4 +1,4 @@
-"""Record of the files that a command was given or read, so that output overwrites none."""
+"""Record of the files that a command received or read, so that output never overwrites them."""
 
 import os
 import stat
@@ -12,37 +12,37 @@ from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 MOST_WALKED = 100_000
-"""The maximum number of files and folders in a folder; larger disks or repositories are passed in
-parts."""
+"""The maximum number of files and folders below a folder; larger disks or repositories must be
+processed in parts."""
 
 _read: set[tuple[int, int]] = set()
 _piped: dict[tuple[int, int], bytes] = {}
-"""The contents of pipes, which can be read only once."""
+"""The contents of pipes, which can only be read once."""
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """Read a limited number of bytes from a file, and remember the file by its identity."""
+    """Read up to a number of bytes from a file, and remember the file's identity."""
     with opened(path) as stream:
         return stream.read(limit)
 
 
 def opened(path: Path) -> BufferedReader:
-    """Open a file for reading, and remember it by its identity."""
+    """Open a file for reading, and remember its identity."""
     stream = path.open("rb")
     _read.add(_identity(os.fstat(stream.fileno())))
     return stream
 
 
 def files_below(folder: Path, advice: str) -> Iterator[Path]:
-    """Yield the files of a folder and its subfolders, without hidden ones.
+    """Yield the files in a folder and its subfolders, except hidden ones.
 
-    Raises InputError if there are more than `MOST_WALKED` files, as on a whole disk.
+    Raises InputError if there are more than `MOST_WALKED` files, as on an entire disk.
 
-    advice : the advice for the error message
+    advice : the advice to give in the error message
     """
     walked = 0
     for location, below, names in os.walk(folder):
-        below[:] = [name for name in below if not name.startswith(".")]  # walked next
+        below[:] = [name for name in below if not name.startswith(".")]  # to be walked next
         walked += len(names) + len(below)
         if walked > MOST_WALKED:
             raise InputError(
@@ -52,9 +52,9 @@ def files_below(folder: Path, advice: str) -> Iterator[Path]:
 
 
 def opened_again(path: Path, limit: int) -> BufferedReader:
-    """Open a file from its start, even if it is a pipe that was read before.
+    """Open a file at its start, even if it is a pipe that has been read before.
 
-    limit : the maximum bytes of a pipe
+    limit : the maximum number of bytes read from a pipe
     """
     state = os.stat(path)
     if not stat.S_ISFIFO(state.st_mode):
@@ -75,19 +75,19 @@ def why_unreadable(error: OSError | ValueError) -> str:
 
 
 def remember(path: object) -> None:
-    """Remember a file that a flag names, even if it is not read."""
+    """Remember a file named by a flag, even if it is not read."""
     if isinstance(path, (str, Path)):
         with suppress(OSError, ValueError):
             _read.add(_identity(os.stat(path)))
 
 
 def was_read(state: os.stat_result) -> bool:
-    """Check whether a file was named or read by the command, through any of its links."""
+    """Return whether the command named or read a file, through any of its links."""
     return _identity(state) in _read
 
 
 def forget() -> None:
-    """Forget the files that an earlier command in this process has read."""
+    """Forget the files read by an earlier command in the same process."""
     _read.clear()
     _piped.clear()
 

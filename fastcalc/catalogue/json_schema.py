@@ -1,4 +1,4 @@
-"""JSON Schema of users' YAML files for editors, generated from the classes."""
+"""JSON Schema of users' YAML files for editors, generated from the schema classes."""
 
 import re
 from functools import cache
@@ -23,7 +23,7 @@ SCHEMAS: dict[str, type[Entry]] = {
 
 
 def json_schema(entry_type: str) -> dict[str, Json]:
-    """Build the JSON Schema (draft 7) of a type of file, a key of `SCHEMAS`."""
+    """Build the JSON Schema (draft 7) for a type of file, which is a key of `SCHEMAS`."""
     schema = SCHEMAS[entry_type].model_json_schema(
         ref_template="#/definitions/{model}", mode="validation"
     )
@@ -36,7 +36,7 @@ def json_schema(entry_type: str) -> dict[str, Json]:
     document["definitions"] = dict(sorted({**document["definitions"], **quantities}.items()))
     if "extends" in document["properties"]:  # all keys but the id may be in the extended file
         for key, spec in document["properties"].items():
-            if "$ref" in spec.get("items", {}):  # items by name, or by index in the other list
+            if "$ref" in spec.get("items", {}):  # items by name, or by index in the extended list
                 by_name = {"type": "object", "additionalProperties": {"type": "object"}}
                 meaning = {"description": spec.pop("description")} if "description" in spec else {}
                 document["properties"][key] = {**meaning, "anyOf": [spec, by_name]}
@@ -47,12 +47,12 @@ def json_schema(entry_type: str) -> dict[str, Json]:
 
 
 def as_text(entry_type: str) -> str:
-    """Format the JSON Schema of a type of file as text."""
+    """Return the JSON Schema for a type of file as text."""
     return to_json(json_schema(entry_type), indent=2) + "\n"
 
 
 def _people_write(node: Any, quantities: dict[str, Json]) -> Any:
-    """Convert pydantic's schema of records into one of files, with the meaning of each key."""
+    """Convert pydantic's schema of records into one for files, with the meaning of each key."""
     if isinstance(node, list):
         return [_people_write(child, quantities) for child in node]
     if not isinstance(node, dict):
@@ -68,14 +68,14 @@ def _people_write(node: Any, quantities: dict[str, Json]) -> Any:
     for key, value in node.get("properties", {}).items():
         spec = _people_write(value, quantities)
         spec = {"enum": sorted(FORMATS)} if key.endswith("_format") else spec
-        # Draft 7 ignores everything next to a reference, so the reference moves inside.
+        # Draft 7 ignores siblings of a reference, so the reference is moved inside.
         referable = {"allOf": [spec]} if "$ref" in spec else spec
         meaning = meanings().get(key)
         properties[key] = {"description": meaning, **referable} if meaning else spec
     if "properties" in node:
         new["properties"] = properties
     if new.get("anyOf") and {"type": "null"} in new["anyOf"]:
-        # A key without a value is a slip in a file, even if the record allows it.
+        # A key without a value is a mistake in a file, even if the record permits it.
         options = [option for option in new["anyOf"] if option != {"type": "null"}]
         new = options[0] if len(options) == 1 else {**new, "anyOf": options}
     return new
@@ -83,7 +83,7 @@ def _people_write(node: Any, quantities: dict[str, Json]) -> Any:
 
 @cache
 def meanings() -> dict[str, str]:
-    """Collect the meaning of each key of a file by name, wherever it is used."""
+    """Collect the meanings of all keys in files by name, wherever they are used."""
     written = read(Path(__file__).with_name("meanings.yaml")).mapping("meanings")
     by_key = {key: str(meaning) for key, meaning in written.items()}
     return by_key | {name: parameter.meaning for name, parameter in PARAMETERS.items()}

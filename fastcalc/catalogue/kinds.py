@@ -1,4 +1,4 @@
-"""Types of files, recognized by keys, by folder, or by the entry that a file extends."""
+"""Types of files, recognized by their keys, their folder, or the entry that they extend."""
 
 import os
 from functools import lru_cache
@@ -15,7 +15,7 @@ Kind = Literal["hardware", "models", "engines"]
 SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
 FIELDS: dict[Kind, str] = {"hardware": "on", "models": "models", "engines": "engine"}
-"""The field of a request that names entries of each type."""
+"""The request field that names entries of each type."""
 
 SCHEMAS: dict[Kind, type[Hardware] | type[Model] | type[Engine]] = {
     "hardware": Hardware,
@@ -27,10 +27,10 @@ _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "
 
 
 def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
-    """Find the type of file that has most of a document's keys.
+    """Return the file type that shares the most keys with a document.
 
-    Ties are resolved by the preferred type, the type of the folder, or that of the shipped entry
-    that the file extends.
+    Ties are resolved by the preferred type, the type of the folder, or the type of the shipped
+    entry that the file extends.
     """
     telling = _keys(document) - _SHARED
     counts = {
@@ -52,9 +52,9 @@ def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
 
 
 def share_of_keys(document: Document) -> float:
-    """Compute the fraction of a document's keys that an entry has, as far as it was read. [1]
+    """Compute the fraction of a document's keys that belong to an entry, as far as it was read. [1]
 
-    A document without keys, such as a file with only comments, has the fraction 0. A document that
+    The result is 0 for a document without keys, such as a file with only comments. A document that
     could not be read counts as an entry if its first letters or its folder suggest it.
     """
     keys = _keys(document)
@@ -73,7 +73,7 @@ def _folder(document: Document) -> str:
 
 
 def is_of_another_program(document: Document) -> bool:
-    """Check whether most keys of a document are unknown, or no key identifies a type."""
+    """Return whether most keys of a document are unknown, or no key identifies a type."""
     if share_of_keys(document) < 0.5:
         return True
     return kind_of(document) is None and not document.faults
@@ -86,7 +86,7 @@ def _keys(document: Document) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def _meant(key: str) -> str:
-    """Find the key of an entry with this spelling, or with one typing error.
+    """Return the entry key with this spelling, or one typing error away.
 
     Short words and singulars are excluded, because other programs often use them as keys.
     """
@@ -100,7 +100,7 @@ def _meant(key: str) -> str:
 
 
 _KNOWN = sorted({name for schema in SCHEMAS.values() for name in schema.model_fields})
-"""The top-level keys of all entries."""
+"""The top-level keys of all entry types."""
 
 
 _LEAST_LETTERS = 5

@@ -1,7 +1,7 @@
-"""Allowed ranges of numbers from files and flags, one for each type of number.
+"""Allowed ranges of numbers in files and flags, one for each type of number.
 
 Every range extends far beyond existing values, so a number outside it probably has a wrong unit or
-prefix. Within the ranges, products and quotients of all numbers in one formula stay finite.
+prefix. Within the ranges, products and quotients of all numbers in a formula stay finite.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """The inclusive range of a type of number in SI units, which also allows 0 if ``zero``."""
+    """The inclusive range of a type of number in SI units; ``zero`` also permits 0."""
 
     minimum: float
     maximum: float
@@ -18,7 +18,7 @@ class Limit:
     is_whole: bool = False
 
     def __contains__(self, value: float) -> bool:
-        """Check whether a number is in the range, which NaN never is."""
+        """Return whether a number is in the range; NaN never is."""
         is_inside = self.minimum <= value <= self.maximum or (self.zero and value == 0)
         return is_inside and (not self.is_whole or value == int(value))
 
@@ -31,7 +31,7 @@ class Limit:
         return f"{start} {self.minimum:{form}} to {self.maximum:{form}} {self.unit}".rstrip()
 
 
-_SMALL = 1e-12  # a smaller positive number is a slip, and its inverse may not be finite
+_SMALL = 1e-12  # a smaller positive number is a mistake, and its inverse may not be finite
 LIMITS = {
     "size": Limit(1e3, 1e18, "B"),
     "reserve": Limit(1e3, 1e18, "B", zero=True),  # of memory; may be zero
@@ -60,12 +60,12 @@ LIMITS = {
     "factor": Limit(1.0, 100.0),
     "number": Limit(_SMALL, 1e6, zero=True),
     "speed": Limit(_SMALL, 1e9),  # tokens or requests per second
-    "request rate": Limit(_SMALL, 1e6, "requests/s"),  # more than all services together
+    "request rate": Limit(_SMALL, 1e6, "requests/s"),  # exceeds all services combined
     "duration": Limit(_SMALL, 1e9, "s"),
     "years": Limit(0.1, 100.0),
     "energy price": Limit(_SMALL, 100.0, "USD/kWh", zero=True),
     "dollars": Limit(_SMALL, 1e9),
     "measured": Limit(_SMALL, 1e18),
-    "any": Limit(_SMALL, 1e18, zero=True),  # in foreign files, before the number is interpreted
-    "given": Limit(1e-30, 1e30, zero=True),  # in claims, negative or positive
+    "any": Limit(_SMALL, 1e18, zero=True),  # in other programs' files, before interpretation
+    "given": Limit(1e-30, 1e30, zero=True),  # in claims; also applies to negative numbers
 }

@@ -21,19 +21,19 @@ _LINES = re.compile(
     r"\b(?:geforce|instinct|radeon|tesla|quadro|ryzen|accelerator|gpu|graphics|card"
     r"|workstation edition|mac studio|mac mini|macbook pro|google cloud|cloud)\b"
 )
-"""Words that a vendor puts before the name of a chip."""
+"""Words that vendors put before the name of a chip."""
 _TUNED = re.compile(r"[\s_:-]+(?:instruct|chat|it|hf|base|latest)$")
-"""Suffixes of a model's name that do not change its shape."""
+"""Suffixes of model names that do not change the architecture."""
 _ACTIVE = re.compile(r"(?<=[0-9][bt])a[0-9.]+b$")
-"""Active parameters after total parameters in a name."""
+"""The active parameters after the total parameters in a name."""
 _VERSION_DOT = re.compile(r"(?<=[0-9])\.([0-9]+)(?![0-9]|[btm](?![a-z]))")
-"""The dot of a version, as opposed to that in a number of parameters."""
+"""The dot in a version, as opposed to the dot in a parameter count."""
 _PATCH = re.compile(r"^vllm[\s-]*v?(\d+\.\d+)(?:\.\d+|\.post\d+|rc\d+)*$")
-"""A release of vLLM, of which only the first two numbers matter here."""
+"""A vLLM release, of which only the first two numbers matter here."""
 
 
 def spelling(name: str) -> str:
-    """Normalize a name to lower case, with hyphens only between digits.
+    """Normalize a name to lower case, keeping hyphens only between digits.
 
     >>> spelling("RTX 5090"), spelling("qwen3:32b"), spelling("llama-4-maverick")
     ('rtx5090', 'qwen3-32b', 'llama4maverick')
@@ -43,7 +43,7 @@ def spelling(name: str) -> str:
 
 
 def plain_spelling(name: str) -> str:
-    """Normalize a name and remove its optional words.
+    """Normalize a name and remove optional words.
 
     >>> plain_spelling("NVIDIA GeForce RTX 5090"), plain_spelling("Llama 3.1 8B Instruct")
     ('nvidiartx5090', 'llama3.1-8b')
@@ -61,7 +61,7 @@ def plain_spelling(name: str) -> str:
 def plain_spellings(names: Iterable[str], makers: Iterable[str]) -> frozenset[str]:
     """List the plain spellings of an entry, with and without vendor, dots and active parameters.
 
-    Versions in a name may be written without dots, or with hyphens instead of dots.
+    Versions in a name may be written without dots, or with hyphens instead.
 
     >>> sorted(plain_spellings(["llama-3.1-8b"], ["meta"]))[:3]
     ['llama3-1-8b', 'llama3.1-8b', 'llama31-8b']
@@ -74,12 +74,12 @@ def plain_spellings(names: Iterable[str], makers: Iterable[str]) -> frozenset[st
 
 _Listing = tuple[tuple[str, int, int], ...]
 _NamesOf = Callable[[Path], Iterable[str]]
-LONGEST_NAME = 255  # bytes of one component of a path on common file systems
+LONGEST_NAME = 255  # bytes per path component on common file systems
 
 
 @dataclass(frozen=True)
 class Names:
-    """The folders in which names are looked up, the user's own before the shipped ones."""
+    """The folders in which names are looked up; the user's folders precede the shipped ones."""
 
     user_folders: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
 
@@ -91,25 +91,25 @@ class Names:
                     raise InputError(f"{folder} is not a folder; {content}")
 
     def folders(self, entry_type: Kind) -> list[Path]:
-        """List the folders of a type in search order."""
+        """List the folders for an entry type in search order."""
         return [*self.user_folders.get(entry_type, ()), shipped_folder(entry_type)]
 
     def names(self, kind: Kind) -> list[str]:
-        """List all ids of a type, sorted, without opening a file."""
+        """List all ids of an entry type, sorted, without opening files."""
         return sorted(self._files(kind))
 
     def mentioning(self, entry_type: Kind, words: Iterable[str]) -> list[str]:
-        """List the ids whose files contain one of several words, without parsing the files."""
+        """List the ids whose files contain any of the given words, without parsing the files."""
         needles = [word.encode() for word in words]
         texts = self.texts(entry_type).items()
         return sorted(name for name, text in texts if any(word in text for word in needles))
 
     def texts(self, entry_type: Kind) -> dict[str, bytes]:
-        """Read the file for each id, the user's own before the shipped ones."""
+        """Read the file of each id; the user's files take precedence over shipped ones."""
         return {name: path.read_bytes() for name, path in self._files(entry_type).items()}
 
     def knows(self, name: str, entry_type: Kind) -> bool:
-        """Check whether a type has an entry with this id or alias."""
+        """Return whether an entry type has an entry with this id or alias."""
         if is_too_long(name):
             return False
         if self._named(name, entry_type) or name.lower() in self._by_alias(entry_type):
@@ -117,17 +117,17 @@ class Names:
         return self._by_spelling(name, entry_type) is not None
 
     def owners(self, entry_type: Kind) -> Callable[[str], str | None]:
-        """Build a function that returns the id for a name, or None, based on the current files."""
+        """Return a function that maps names to ids, or to None, based on the current files."""
         by_alias = {alias: path.stem for alias, path in self._by_alias(entry_type).items()}
         ids = self._files(entry_type)
         return lambda name: name if name in ids else by_alias.get(name.lower())
 
     def known(self, entry_type: Kind) -> frozenset[str]:
-        """List all ids and aliases of a type in lower case."""
+        """List all ids and aliases of an entry type in lower case."""
         return frozenset((*map(str.lower, self.names(entry_type)), *self._by_alias(entry_type)))
 
     def find(self, name: str, entry_type: Kind) -> Path:
-        """Find the file for an id, an alias or a path."""
+        """Find the file of an id, an alias or a path."""
         if is_too_long(name):
             limit = f"any name of {SINGULAR[entry_type]} or file"
             raise InputError(f"'{shown(name)}' is longer than {limit}")
@@ -136,7 +136,7 @@ class Names:
                 return Path(name)
             if entry_type != "models":
                 raise InputError(f"{name}: there is no such file")
-            from fastcalc.importers.huggingface import missing_file  # it may be a name on a hub
+            from fastcalc.importers.huggingface import missing_file  # may be a name on a hub
 
             last = name.rsplit("/", 1)[-1].lower()
             in_catalogue = f"; the catalogue has '{last}'" if self.knows(last, entry_type) else ""
@@ -158,14 +158,14 @@ class Names:
         raise InputError(sentence + next(elsewhere, ""))
 
     def near(self, name: str, *entry_types: Kind) -> list[str]:
-        """Suggest up to three entries of some types, or services, that a name probably means."""
-        entries: dict[str, str] = {}  # entry of each known name
+        """Suggest up to three entries of the given types, or services, that a name may mean."""
+        entries: dict[str, str] = {}  # the entry of each known name
         for entry_type in entry_types:
             entries |= {alias: path.stem for alias, path in self._by_alias(entry_type).items()}
         sold = services().values() if "models" in entry_types else ()
         entries |= {alias: one.id for one in sold for alias in (one.id, *one.aliases)}
         near = nearest(name, sorted(entries), 12)
-        by_entry: dict[str, str] = {}  # one name per entry, not three aliases
+        by_entry: dict[str, str] = {}  # one name per entry, instead of three aliases
         for alias in near:
             by_entry.setdefault(entries[alias], alias)
         return [entry if entry in near else alias for entry, alias in by_entry.items()][:3]
@@ -175,13 +175,13 @@ class Names:
         return next((path for path in paths if name and path.is_file()), None)
 
     def _by_spelling(self, name: str, entry_type: Kind) -> Path | None:
-        """Find the entry that a name identifies up to hyphens, or None if several match.
+        """Find the entry that a name identifies regardless of hyphens, or None if several match.
 
-        A vendor before the name is optional.
+        The vendor before the name is optional.
         """
         spellings = ((spelling(name), _spellings), (plain_spelling(name), _plain_spellings))
         for wanted, spellings_of in spellings:
-            paths = dict[str, Path]()  # by id, the user's own last
+            paths = dict[str, Path]()  # by id, with the user's last
             for folder in reversed(self.folders(entry_type)) if wanted else ():
                 for path in _index(folder, _listed(folder), spellings_of).get(wanted, ()):
                     paths[path.stem] = path
@@ -190,7 +190,7 @@ class Names:
         return None
 
     def _by_alias(self, entry_type: Kind) -> dict[str, Path]:
-        """Map all ids and aliases in lower case to files, the user's own first."""
+        """Map all ids and aliases in lower case to files; the user's files take precedence."""
         folders = reversed(self.folders(entry_type))
         indices = (_index(folder, _listed(folder), _lower_names).items() for folder in folders)
         return {name: files[-1] for index in indices for name, files in index}
@@ -201,12 +201,12 @@ class Names:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """List the entries of a folder, sorted, without pipes, because reading one would block."""
+    """List the entries in a folder, sorted; pipes are skipped, because reading them would block."""
     return [folder / name for name, *_ in _listed(folder)]
 
 
 def _listed(folder: Path) -> _Listing:
-    """List the file names of a folder's entries, with modification time and size."""
+    """List the entry files in a folder, with modification time and size."""
     states: list[tuple[str, int, int]] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -217,7 +217,7 @@ def _listed(folder: Path) -> _Listing:
 
 @lru_cache(maxsize=64)
 def _index(folder: Path, listed: _Listing, names_of: _NamesOf) -> dict[str, list[Path]]:
-    """Map names to the entries of a folder, until a file of it changes."""
+    """Map names to the entries in a folder, until one of its files changes."""
     entries: dict[str, list[Path]] = {}
     for path in [folder / name for name, *_ in listed]:
         for name in names_of(path):
@@ -226,7 +226,7 @@ def _index(folder: Path, listed: _Listing, names_of: _NamesOf) -> dict[str, list
 
 
 def is_too_long(name: str) -> bool:
-    """Check whether a name is too long for any file system."""
+    """Return whether a name is too long for any file system."""
     return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
 
 
@@ -235,11 +235,11 @@ def _lower_names(path: Path) -> list[str]:
 
 
 def _names(path: Path) -> tuple[list[str], str, bytes]:
-    """Read an entry's names in lower case, its vendor, and its text.
+    """Read an entry's names in lower case, its vendor and its text.
 
-    For an invalid file, only the file name is returned. Parsing all entries takes longer than a
-    comparison, so if id and aliases are plain words on a line each, as `fastcalc new` and `import`
-    write them, only those lines are read.
+    For an invalid file, only the file name is returned. Since parsing all entries takes longer than
+    a comparison, only the lines with id and aliases are read if these are plain words on one line
+    each, as written by `fastcalc new` and `import`.
     """
     text = b""
     try:
@@ -277,7 +277,7 @@ def _spellings(path: Path) -> frozenset[str]:
 def _plain_spellings(path: Path) -> frozenset[str]:
     """List the spellings of an entry without optional words, see `plain_spellings`.
 
-    The spellings include the names of its repositories, whose owners count as vendors.
+    They include the names of its repositories, whose owners count as vendors.
     """
     names, vendor, text = _names(path)
     section = _REPOSITORIES.search(text)
@@ -290,7 +290,7 @@ def _plain_spellings(path: Path) -> frozenset[str]:
 
 
 def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
-    """Suggest a few known names that extend, shorten, resemble or contain a name."""
+    """Suggest known names that extend, shorten, resemble or contain a name."""
     distinct, lowered = list(dict.fromkeys(names)), re.sub(r"[\s_]+", "-", name.strip().lower())
     lowered = _MAKER.sub("", lowered)
     if lowered in distinct:
@@ -308,6 +308,6 @@ def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
 
 
 _MAKER = re.compile(r"^((nvidia|geforce|tesla|amd|radeon|instinct|intel)-)+(?=.)")
-"""Words that a driver puts before the name of a chip."""
+"""Words that drivers put before the name of a chip."""
 _ALIKE = 0.7
-"""The fraction of common letters above which one name may be meant by another. [1]"""
+"""The fraction of common letters above which a name may be a misspelling of another. [1]"""

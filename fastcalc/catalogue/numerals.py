@@ -1,10 +1,10 @@
-"""Parser of numbers in text, used for flags, logs, cells and keys from other programs."""
+"""Parser for numbers in text: flags, logs, table cells and keys from other programs."""
 
 import re
 from math import isfinite
 
 NUMERAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-"""The pattern of a number in ASCII digits."""
+"""The pattern of a number written in ASCII digits."""
 
 _DECIMAL = re.compile(NUMERAL)
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:([,_])[0-9]{3})(?:\1[0-9]{3})*(?![0-9,_])")
@@ -12,9 +12,9 @@ _LONGEST = 300  # letters, so that plain digits are finite
 
 
 def parse_number(text: str, separators: str = "") -> float | None:
-    """Parse a finite number from text, or None for NaN, infinity, other digits and other text.
+    """Parse a finite number from text; return None for NaN, infinity, other digits or other text.
 
-    separators : the allowed separators between groups of three digits, "," or "_"
+    separators : the allowed thousands separators, "," or "_"
 
     >>> parse_number("3.35"), parse_number("922,496", ","), parse_number("1_000", "_")
     (3.35, 922496.0, 1000.0)

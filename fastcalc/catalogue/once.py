@@ -1,4 +1,4 @@
-"""Cache of results for catalogue entries, which are frozen and used repeatedly."""
+"""Cache of results for catalogue entries, which are immutable and used repeatedly."""
 
 from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
@@ -7,7 +7,7 @@ Arguments = TypeVarTuple("Arguments")
 Answer = TypeVar("Answer")
 
 _MOST = 1024
-"""The cache size, larger than the 847 scenarios of all claims."""
+"""The cache size, which exceeds the 847 scenarios of all claims."""
 
 
 def once(compute: Callable[[*Arguments], Answer]) -> Callable[[*Arguments], Answer]:
@@ -18,7 +18,7 @@ def once(compute: Callable[[*Arguments], Answer]) -> Callable[[*Arguments], Answ
     answers: dict[tuple[object, ...], tuple[object, Answer]] = {}
 
     def cached(*args: *Arguments) -> Answer:
-        # A list is built faster than a generator runs, which counts in the shortest functions.
+        # Building a list is faster than running a generator, which matters in short functions.
         key = tuple([item if isinstance(item, (str, tuple)) else id(item) for item in args])
         answer = answers.get(key)
         if answer is None:

@@ -1,4 +1,4 @@
-"""Folders of entries in installed packages, found by their entry points."""
+"""Folders of entries in installed packages, found through their entry points."""
 
 from contextlib import suppress
 from functools import cache
@@ -11,16 +11,16 @@ from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 GROUP = "fastcalc.catalogue"
-"""The group of entry points, each with the plugin's name and the package that holds the folders."""
+"""The group of entry points, each with the plugin's name and the package with its folders."""
 
 
 @cache
 def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
-    """Find the folders of each type in installed packages, in the order of the names.
+    """Return the folders for each entry type in installed packages, in the order of the names.
 
     The packages are not imported.
 
-    Raises InputError if no installed package has such a name, or if one has no folder.
+    Raises InputError if no installed package has a given name, or if one has no folder.
     """
     installed = {plugin.name: plugin for plugin in entry_points(group=GROUP)}
     folders: dict[Kind, tuple[Path, ...]] = dict.fromkeys(SCHEMAS, ())
@@ -31,7 +31,7 @@ def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
         package, *inner = installed[name].value.split(".")
         spec = None
         with suppress(ValueError):  # the value is not a package name
-            spec = find_spec(package)  # finding a subpackage would run the package
+            spec = find_spec(package)  # finding a subpackage would execute the package
         roots = (spec.submodule_search_locations if spec else None) or ()
         paths = ((kind, Path(root, *inner, kind)) for root in roots for kind in SCHEMAS)
         own = {kind: path for kind, path in paths if path.is_dir()}

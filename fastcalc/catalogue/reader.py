@@ -1,8 +1,8 @@
 """Reader of YAML files into plain data, with the line and column of every value.
 
 Only mappings, lists, text, numbers, ``true``, ``false`` and ``null`` are allowed. Other features of
-YAML 1.1 (anchors, tags, ``no`` for false, ``1:30`` for ninety, ``010`` for eight) are refused with
-an explanation, because in a data file they are almost always mistakes.
+YAML 1.1 (anchors, tags, ``no`` for false, ``1:30`` for ninety, ``010`` for eight) are rejected with
+an explanation, because they are almost always mistakes in a data file.
 """
 
 import re
@@ -37,11 +37,11 @@ Mark = tuple[int, int]
 
 @dataclass
 class Document:
-    """The data of one file, and the location of each key and value (line, column; from 1).
+    """The data of a file, and the location of each key and value (line and column, from 1).
 
-    ``refused`` are paths for which a fault was already found. A document is incomplete if reading
-    stopped before the end, and then missing keys are no fault. ``entries`` are the entries made
-    from it, by schema.
+    ``refused`` contains the paths for which a problem was already found. A document is incomplete
+    if reading stopped before the end; missing keys are then not a problem. ``entries`` contains the
+    entries built from it, by schema.
     """
 
     file: str
@@ -61,7 +61,7 @@ class Document:
         return node
 
     def mapping(self, *path: str | int) -> dict[str, Json]:
-        """Return the mapping at a path (by default the whole file), or an empty one."""
+        """Return the mapping at a path (by default the whole file), or an empty mapping."""
         node = self.at(*path)
         return node if isinstance(node, dict) else {}
 
@@ -72,16 +72,16 @@ class Document:
 
     @cached_property
     def texts(self) -> list[tuple[Path_, str]]:
-        """Every text with its path, in the order of the file."""
+        """Every text with its path, in file order."""
         return list(_texts(self.data, ()))
 
     @property
     def has_no_mapping(self) -> bool:
-        """Whether it was read to its end and is empty, a list or a single value."""
+        """Whether it was read to the end and is empty, a list or a single value."""
         return any(fault.rule in ("ST006", "ST007") for fault in self.faults)
 
     def mark(self, path: Path_, *, key: bool = False) -> Mark:
-        """Find the line and column of a path, or of its nearest parent in the file."""
+        """Return the line and column of a path, or of its nearest parent in the file."""
         marks = self.keys if key and path in self.keys else self.values
         while path and path not in marks:
             path = path[:-1]
@@ -93,16 +93,16 @@ class Document:
         return f"{self.file}:{line}:{column}" if line else self.file
 
     def add(self, rule: str, mark: Mark, message: str) -> None:
-        """Add a fault."""
+        """Add a problem."""
         self.faults.append(Fault(rule, self.file, *mark, message))
 
     def is_refused(self, path: Path_) -> bool:
-        """Check whether a fault was found at a path or above it."""
+        """Return whether a problem was found at a path or above it."""
         return any(path[:length] in self.refused for length in range(len(path) + 1))
 
 
 def inside(node: Json, step: str | int) -> Json:
-    """Return the value at a key or index of some data, or None."""
+    """Return the value at a key or index of the data, or None."""
     if isinstance(node, dict) and isinstance(step, str):
         return node.get(step)
     if isinstance(node, list) and isinstance(step, int) and 0 <= step < len(node):
@@ -133,15 +133,15 @@ _Node = yaml.ScalarEvent | yaml.CollectionStartEvent
 
 
 class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
-    """Raised to stop reading, because nothing after this can be trusted."""
+    """Raised to stop reading, because nothing after this point can be trusted."""
 
 
 def read(path: Path) -> Document:
-    """Read one YAML file with a mapping at its top level, at most 256 kB.
+    """Read a YAML file with a mapping at its top level, up to 256 kB.
 
     Results are cached, because they are never modified.
 
-    Raises InputError if it is not YAML, repeats a key, or uses a YAML feature that is refused.
+    Raises InputError if it is not YAML, repeats a key, or uses a rejected YAML feature.
     """
     document = _read(path, _parsed_once)
     if document.faults:
@@ -150,7 +150,7 @@ def read(path: Path) -> Document:
 
 
 def scan(path: Path) -> Document:
-    """Read one YAML file as far as possible, collecting all faults instead of raising one."""
+    """Read as much of a YAML file as possible, collecting all problems instead of raising one."""
     return _read(path, _parsed)
 
 
@@ -214,7 +214,7 @@ def _text(document: Document, raw: bytes) -> str:
 
 
 class _Builder:
-    """A builder of plain data from parser events, without recursion for deep nesting."""
+    """Builds plain data from parser events, without recursion for deep nesting."""
 
     def __init__(self, document: Document, events: Iterator[yaml.Event]) -> None:
         self.document = document
@@ -247,7 +247,7 @@ class _Builder:
                 self.note(event, "ST010", why, self.place(None, event))
 
     def note(self, event: yaml.Event, rule: str, why: str, path: Path_ | None = None) -> None:
-        """Add a fault at an event; with a path, no further faults are reported for that value."""
+        """Add a problem at an event; given a path, no more problems are reported for that value."""
         self.document.add(rule, _mark(event), why)
         if path is not None:
             self.document.refused.add(path)
@@ -305,7 +305,7 @@ class _Builder:
             self.check_bare(event, path)
 
     def place(self, value: Json, event: yaml.Event) -> Path_:
-        """Insert a value at its location and remember its line and column."""
+        """Insert a value at its location, recording line and column."""
         if not self.stack:
             self.document.data = value
             self.document.values[()] = _mark(event)
@@ -335,7 +335,7 @@ class _Builder:
             self.note(event, "ST012", why, path)
 
 
-_control_in_key = lru_cache(maxsize=KEPT)(control_in)  # keys repeat in a file and in others
+_control_in_key = lru_cache(maxsize=KEPT)(control_in)  # keys recur within and across files
 
 
 def _mark(event: yaml.Event) -> Mark:

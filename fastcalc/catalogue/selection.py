@@ -1,4 +1,4 @@
-"""Selection of chips by pattern, vendor or availability for rent, and exclusion of chips."""
+"""Selection of chips by pattern, vendor or rental availability, and exclusion of chips."""
 
 import fnmatch
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ ChipName = str | Path | Hardware
 
 
 def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
-    """Select chips by names, each once, in the order of the names.
+    """Select chips by name, each only once, in the order of the names.
 
     A name is an entry, a file, a pattern such as ``mi3*``, a vendor, ``all``, or ``rentable`` for
-    chips with a known rental price; none of the last four selects a host. A name with a leading
-    minus excludes the chips it selects, at any position, and from all chips if no other name is
-    given.
+    chips with a known rental price; the last four never select a host. A leading minus excludes the
+    chips that the name selects, regardless of position; if all names are exclusions, they apply to
+    all chips.
     """
     included = [name for name in names if not _leaves_out(name)] or [ALL]
     left_out = {
@@ -40,7 +40,7 @@ def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
 
 
 def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, ChipName]:
-    """Map ids to the given names of single entries or files, without names for several chips."""
+    """Map ids to the given names of single entries or files, omitting names for several chips."""
     return {
         entries.hardware(name).id: name
         for name in names
@@ -49,7 +49,7 @@ def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, Chi
 
 
 def named(entries: Catalogue, names: Sequence[ChipName]) -> set[str]:
-    """List the ids of chips that are named individually or by a pattern, without groups."""
+    """Return the ids of chips named individually or by a pattern, but not as part of a group."""
     chosen = (name for name in names if not _leaves_out(name))
     return {
         chip.id
@@ -98,11 +98,11 @@ def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
         raise InputError(
             f"no hardware or vendor is called '{shown(name)}'; did you mean the vendor {near[0]}?"
         )
-    # If it is not a vendor either, the error is about an unknown name.
+    # If it is not a vendor either, the error reports an unknown name.
     chips = [chip for chip in rentable if _word(chip.vendor) == word]
     return chips or [entries.hardware(name)]
 
 
 def _word(vendor: str) -> str:
-    """Convert a vendor's name into the form that users type."""
+    """Convert a vendor's name to the form that users type."""
     return vendor.lower().replace(" ", "-")

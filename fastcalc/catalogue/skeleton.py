@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def skeleton(entry_type: str, name: str, today: date, speeds: Sequence[str] = ()) -> str:
-    """Write a commented template of a type of file (hardware, model, engine) with placeholders.
+    """Return a commented template for a type of file (hardware, model, engine) with placeholders.
 
-    speeds : lines on the speed that each type of chip would have with the same numbers
+    speeds : lines about the speed that each type of chip would have with the same numbers
     """
     text = (
         Path(__file__)

@@ -1,4 +1,4 @@
-"""Services whose models are unpublished, and the models that stand in for them."""
+"""Services with unpublished models, and the models that stand in for them."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +11,7 @@ from fastcalc.mentions import command, flag
 
 @dataclass(frozen=True)
 class StandIn:
-    """A service with reported values and stand-in models. [1/s, USD per million tokens]"""
+    """A service with its reported values and stand-in models. [1/s, USD per million tokens]"""
 
     id: str
     name: str
@@ -27,7 +27,7 @@ class StandIn:
 
     @property
     def refusal(self) -> str:
-        """The reason why no speed of its model is computed, and what to type instead."""
+        """The reason why no speed is computed for its model, and what to type instead."""
         shapes = " ".join(self.shapes)
         compare = command(f"fastcalc compare {shapes} {flag('on')} {self.chips}")
         instead = f"'{compare}' prints both ends of the range"
@@ -44,7 +44,7 @@ class StandIn:
 
 @cache
 def services() -> dict[str, StandIn]:
-    """List all services by id."""
+    """Return all services by id."""
     data: dict[str, Any] = {**read(shipped_folder("evidence") / "stand_ins.yaml").mapping()}
     by_id = {}
     for name, written in data["services"].items():
@@ -57,7 +57,7 @@ def services() -> dict[str, StandIn]:
 
 
 def service(name: str) -> StandIn | None:
-    """Find a service by the name that users type, or return None."""
+    """Find a service by a name that users type, or return None."""
     lowered = name.lower()
     by_id = services()
     return by_id.get(lowered) or next(

@@ -23,7 +23,7 @@ from fastcalc.written import Json, shown
 
 
 def parts_of(name: str) -> list[str]:
-    """Split names joined by '+', variants last, even if paths of files contain a '+'.
+    """Split names joined by '+', variants last, even if file paths contain a '+'.
 
     >>> parts_of("vllm-0.19+eager"), parts_of("a+b/mine.yaml+eager"), parts_of("a+b.yaml")
     (['vllm-0.19', 'eager'], ['a+b/mine.yaml', 'eager'], ['a+b.yaml'])
@@ -42,12 +42,12 @@ def parts_of(name: str) -> list[str]:
 
 
 def refuse_unrelated(name: str, variant: Sequence[Document], release: Sequence[Document]) -> None:
-    """Raise an error for a '+' before an engine that is not a variant of the one in front of it.
+    """Raise an error if the engine after a '+' is not a variant of the one before it.
 
-    A variant extends an engine of the same program, and the release is that engine or extends it.
+    A variant extends an engine of the same program; the release must be that engine or extend it.
 
-    name : both engines as written
-    variant, release : the file of each engine, followed by those that it extends
+    name : both engines, as typed
+    variant, release : each engine's file, followed by the files that it extends
     """
     own, before = str(variant[0].at("id")), name.rpartition("+")[0]
     files = [document.file for document in release]
@@ -62,7 +62,7 @@ def refuse_unrelated(name: str, variant: Sequence[Document], release: Sequence[D
         raise InputError(f"{name}: {own} extends {base}, and {before} does not: write {base}+{own}")
 
 
-LONGEST_CHAIN = 30  # maximum length of a chain of extended entries; more are a slip
+LONGEST_CHAIN = 30  # maximum length of a chain of extended entries; longer chains are a mistake
 
 AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
 AnyFile = TypeVar("AnyFile", bound=Entry)
@@ -72,7 +72,7 @@ AnyFile = TypeVar("AnyFile", bound=Entry)
 class Catalogue(Names):
     """The entries of all folders, as in their files except for a user's changes.
 
-    changes : values that replace values of the files
+    changes : values that replace those in files
     limits : the parameters with which every engine is started, or None for its own
     """
 
@@ -98,7 +98,7 @@ class Catalogue(Names):
         return self._load(name, "models", Model)
 
     def is_configuration(self, name: str | Path | Model) -> bool:
-        """Check whether a name means a Hugging Face ``config.json`` or the folder of one."""
+        """Return whether a name refers to a Hugging Face ``config.json`` or a folder with one."""
         if isinstance(name, Model):
             return False
         name = str(name)
@@ -117,7 +117,7 @@ class Catalogue(Names):
         if isinstance(name, Engine):
             engine = name
         elif len(parts := parts_of(str(name))) > 1:
-            # ``vllm-0.19+eager`` has the values of ``eager``, and otherwise those of ``vllm-0.19``.
+            # ``vllm-0.19+eager`` has the values of ``eager``, and all others from ``vllm-0.19``.
             first, *variants = (read(self.find(part, "engines")) for part in parts)
             chain = self._over(self._chain(first, "engines"), parts, variants)
             ids = [str(document.at("id")) for document in (first, *variants)]
@@ -128,10 +128,10 @@ class Catalogue(Names):
         return engine if self.limits is None else _limited(engine, self.limits)
 
     def refuse_unreachable(self, name: str, extends: str, file: Path) -> None:
-        """Raise an error for a new file from whose folder the id of its engine cannot be found.
+        """Raise an error if the engine of a new file cannot be found from the file's folder by id.
 
-        name : the engine as written in the request: id, alias or path
-        extends : its id, as the file will state it
+        name : the engine as typed in the request: id, alias or path
+        extends : the engine's id, as the file will contain it
         """
         document = Document(str(file), {"extends": extends})
         for part, written in zip(parts_of(extends), parts_of(name), strict=True):
@@ -151,12 +151,12 @@ class Catalogue(Names):
         """List all engines as in their files, without inherited values."""
         engines = []
         for document in (read(self.find(name, "engines")) for name in self.names("engines")):
-            words = {"name": "", "fitted_on": "", **document.mapping()}  # the parent's, if left out
+            words = {"name": "", "fitted_on": "", **document.mapping()}  # the parent's, if omitted
             engines.append(_valid(replace(document, data=words), Engine))
         return engines
 
     def made(self, keys: Mapping[str, Json], schema: type[AnyEntry]) -> AnyEntry:
-        """Build an entry from a file's content given in Python."""
+        """Build an entry from the content of a file, given in Python."""
         entry_type = next(entry_type for entry_type in SCHEMAS if SCHEMAS[entry_type] is schema)
         document = Document(f"{SINGULAR[entry_type]} in Python", deepcopy(dict(keys)), {(): (0, 0)})
         return self._entry(Path(), document, entry_type, schema)
@@ -174,13 +174,13 @@ class Catalogue(Names):
     def lineage(self, document: Document, entry_type: Kind) -> list[Document]:
         """List a document and all documents that it extends in turn, with inherited values.
 
-        Raises InputError if there is no such entry, if entries extend each other in a circle, or if
+        Raises InputError if an entry is missing, if entries extend each other in a circle, or if
         the chain is longer than `LONGEST_CHAIN`.
         """
         return joined(self._chain(document, entry_type))
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
-        """Load the entry with a name once."""
+        """Load the entry of a name, only once."""
         return self._load_file(self.find(name, kind), kind, schema)
 
     def _load_file(self, path: Path, entry_type: Kind, schema: type[AnyEntry]) -> AnyEntry:
@@ -192,7 +192,7 @@ class Catalogue(Names):
     def _entry(
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
     ) -> AnyEntry:
-        """Build an entry from a file that was read: merge, change and validate it."""
+        """Build an entry from a file that has been read: merge, change and validate it."""
         chain = [document]
         if document.at("extends") and (kind_of(document, kind) or kind) == kind:
             chain = self._chain(document, kind)
@@ -211,7 +211,7 @@ class Catalogue(Names):
         if entry is None:
             is_kind = kind_of(document, kind) or kind
             if is_kind == kind:
-                with placed(document.place, "extends"):  # faults of the base come first
+                with placed(document.place, "extends"):  # problems of the base come first
                     for base in self._extended_by(document, kind)[1]:
                         self._load_file(base, kind, schema)
                 raise refuse(faults)
@@ -220,7 +220,7 @@ class Catalogue(Names):
             raise InputError(f"{document.place()}: {mismatch}")
         entry = self._supposing(entry, full_document, schema) if self.changes else entry
         bases = tuple(str(base.at("id")) for base in chain[1:])
-        stated_by: dict[str, str] = {}  # the entry that states each inherited key
+        stated_by: dict[str, str] = {}  # the entry that defines each inherited key
         for parent, name in zip(chain[1:], bases, strict=True):
             for key in parent.mapping().keys() - document.mapping().keys():
                 stated_by.setdefault(key, name)
@@ -246,7 +246,7 @@ class Catalogue(Names):
     ) -> list[Document]:
         """List a document and those that it extends in turn, each as in its file.
 
-        within : the files whose chains contain this one
+        within : the files whose chains contain this file
         """
         files = (*within, os.path.realpath(document.file))
         with placed(document.place, "extends"):
@@ -272,7 +272,7 @@ class Catalogue(Names):
         variants: list[Document],
         within: tuple[str, ...] = (),
     ) -> list[Document]:
-        """List the chain of an engine with variants over it, the last one first."""
+        """List the chain of an engine with variants applied to it, the last variant first."""
         for count, variant in enumerate(variants, start=2):
             extended = self._chain(variant, "engines", within)
             refuse_unrelated("+".join(parts[:count]), extended, chain)
@@ -280,9 +280,9 @@ class Catalogue(Names):
         return chain
 
     def _extended_by(self, document: Document, kind: Kind) -> tuple[list[str], list[Path]]:
-        """Find the names and files that a document extends: none, one, or an engine and variants.
+        """Return the names and files that a document extends: none, one, or an engine and variants.
 
-        A file outside the catalogue may only extend files next to it, the user's own, or those of
+        A file outside the catalogue may only extend files next to it, the user's files, or those in
         the catalogue.
         """
         extends = str(document.at("extends") or "")
@@ -322,12 +322,12 @@ def _called(engine: Engine, name: str, bases: tuple[str, ...]) -> Engine:
 def _inheriting(
     entry: AnyEntry, stated_by: tuple[tuple[str, str], ...], bases: tuple[str, ...]
 ) -> AnyEntry:
-    """Return the same object for the same files, so that values cached for it remain valid."""
+    """Return the same object for the same files, so that values cached for it stay valid."""
     return entry.inheriting(dict(stated_by), bases)
 
 
 def load(path: Path, schema: type[AnyFile]) -> AnyFile:
-    """Load one YAML file without the catalogue, or raise InputError with the first fault."""
+    """Load a YAML file without the catalogue, or raise InputError with its first problem."""
     return _valid(read(path), schema)
 
 

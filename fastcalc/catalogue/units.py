@@ -1,7 +1,7 @@
-"""Conversion of text with a unit to an SI number, from a fixed table of units.
+"""Conversion of text with a unit to a number in SI units, using a fixed table of units.
 
 Units are spelled as vendors spell them (``3.35 TB/s``) and converted once. Decimal prefixes are
-powers of ten (GB is 1e9 bytes), binary prefixes are powers of two (GiB is 2**30), and a small
+powers of ten (GB is 1e9 bytes), binary prefixes are powers of two (GiB is 2**30), and a lowercase
 ``b`` is a bit.
 """
 
@@ -54,7 +54,7 @@ _LONGEST = 60
 
 
 class QuantityError(InputError, ValueError):  # pydantic handles a ValueError
-    """Raised for a quantity that cannot be read, with the violated rule of `fastcalc check`."""
+    """Raised for a quantity that cannot be parsed, with the violated rule of `fastcalc check`."""
 
     def __init__(self, sentence: str, rule: str) -> None:
         super().__init__(sentence)
@@ -62,9 +62,9 @@ class QuantityError(InputError, ValueError):  # pydantic handles a ValueError
 
 
 def parse_quantity(text: object, dimension: str) -> float:
-    """Parse a number with a unit of a given dimension into SI, finite and not negative.
+    """Parse a number with a unit of the given dimension into SI; it must be finite and nonnegative.
 
-    Raises QuantityError if there is no number, or no unit of that dimension.
+    Raises QuantityError if there is no number, or no unit of this dimension.
 
     >>> parse_quantity("3.35 TB/s", "bandwidth"), parse_quantity("400 Gb/s", "bandwidth")
     (3350000000000.0, 50000000000.0)
@@ -111,9 +111,9 @@ _RATE = re.compile(r"[\d.eE+-]*\s*([kMGTPE]i?)?(B|b|FLOP|OP)(\s*(?:/|per|p)?\s*s
 
 
 def is_same_unit(unit: str, known: str) -> bool:
-    """Check whether a unit means a known rate: by another spelling, or with the time left out.
+    """Return whether a unit is a known rate in another spelling, or without the time.
 
-    Bits without a time may be a slip for bytes.
+    Bits without a time may be a mistake for bytes.
 
     >>> is_same_unit("TBps", "TB/s"), is_same_unit("3 TB", "3 TB/s"), is_same_unit("Gb", "Gb/s")
     (True, True, False)
@@ -125,7 +125,7 @@ def is_same_unit(unit: str, known: str) -> bool:
 
 
 def dimension_of(text: str) -> tuple[str, str]:
-    """Find the unit and dimension of a quantity, or raise QuantityError.
+    """Return the unit and dimension of a quantity, or raise QuantityError.
 
     >>> dimension_of("21 PB/s")
     ('PB/s', 'bandwidth')

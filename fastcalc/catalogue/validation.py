@@ -1,4 +1,4 @@
-"""Validation of a document into an entry, with faults by file, line and column."""
+"""Validation of a document into an entry, with problems by file, line and column."""
 
 import re
 from collections.abc import Sequence
@@ -40,9 +40,9 @@ _WANTED = {
 
 
 def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | None, list[Fault]]:
-    """Validate a document, and return its entry, or None, and its faults.
+    """Validate a document, and return its entry, or None, with the problems found.
 
-    Faults of unknown keys come first, because a misspelled key also causes a missing key.
+    Unknown keys come first, because a misspelled key also causes a missing key.
     """
     try:
         if schema not in document.entries:
@@ -53,13 +53,13 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
     placed = [
         (path, _fault(document, path, detail, schema))
         for detail in details
-        # A default that depends on an invalid field is not a separate fault.
+        # If a default depends on an invalid field, it is not reported separately.
         if detail["type"] != "default_factory_not_called"
         and not document.is_refused(path := _path_of(document, detail["loc"]))
     ]
     faults = _with_right_keys(document, placed, schema)
     faults.sort(key=lambda fault: (fault.rule != "ST015", fault.line, fault.column))
-    # No further fault is reported for the key that a misspelled key stands for.
+    # Nothing else is reported for the key that a misspelled key stands for.
     misspelt = [_MISSPELT.search(fault.message) for fault in faults if fault.rule == "ST015"]
     keys = [f"{match[1]}.{match[2]}" if match[1] else match[2] for match in misspelt if match]
     meant = {f"'{key}' is missing" for key in keys}
@@ -70,7 +70,7 @@ _MISSPELT = re.compile(r"(?: in (\S+))?; did you mean '([^']+)'\?$")
 
 
 def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
-    """Remove the steps that pydantic adds for unions from the path of a fault."""
+    """Remove the steps that pydantic adds for unions from the path of a problem."""
     path: Path_ = ()
     for step in steps[:-1]:
         longer = (*path, step)
@@ -79,7 +79,7 @@ def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
 
 
 def _fault(document: Document, path: Path_, detail: ErrorDetails, schema: type[BaseModel]) -> Fault:
-    """Convert an error of the schema into a fault: its rule, location and sentence."""
+    """Convert a schema error into a problem: its rule, location and message."""
     error_type, cause = detail["type"], detail.get("ctx", {}).get("error")
     rule = _RULES.get(error_type, "ST017" if error_type in _WANTED else "ST018")
     is_of_value = error_type == "value_error" and (*path, "value") in document.values
@@ -100,7 +100,7 @@ def _fault(document: Document, path: Path_, detail: ErrorDetails, schema: type[B
 def _with_right_keys(
     document: Document, placed: Sequence[tuple[Path_, Fault]], schema: type[BaseModel]
 ) -> list[Fault]:
-    """Attach the correct key to each fault of a key that can mean only one."""
+    """Attach the correct key to each problem with a key that can mean only one."""
     renames = {
         path: key
         for path, fault in placed
@@ -116,7 +116,7 @@ def _with_right_keys(
 
 
 def _key_meant(document: Document, path: Path_, schema: type[BaseModel]) -> str | None:
-    """Find the key that an unknown key probably means, even if that key is also given."""
+    """Return the key that an unknown key probably means, even if that key is also present."""
     around = class_at(schema, document.data, path[:-1])
     return key_meant(str(path[-1]), keys_of(around)) if around else None
 
@@ -124,7 +124,7 @@ def _key_meant(document: Document, path: Path_, schema: type[BaseModel]) -> str 
 _RULES = {"missing": "ST016", "extra_forbidden": "ST015", "literal_error": "ST018"}
 
 
-# Contradictions that the schema of a model finds, by the words of its messages.
+# Contradictions found by the model schema, recognized by the wording of its messages.
 _OF_SENTENCES = (
     (r"kv_heads.* heads|does not divide", "MD001"),
     (r"active_experts.* exceeds", "MD002"),
@@ -169,7 +169,7 @@ def _sentence(document: Document, path: Path_, fault: ErrorDetails, schema: type
 
 
 def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
-    """Find the first key that holds a quantity of the same dimension, with the quantity."""
+    """Return the first key that contains a quantity of the same dimension, with the quantity."""
     from fastcalc.catalogue.entry_numbers import kinds_of  # only for invalid files
     from fastcalc.catalogue.schema.quantities import QuantityReader
 
@@ -187,9 +187,9 @@ def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
 
 
 def _hint_of_key(document: Document, path: Path_, schema: type[BaseModel]) -> str:
-    """Write a suggestion for an unknown key, as the end of a sentence."""
+    """Return a suggestion for an unknown key, as the end of a sentence."""
     parent, meant = path[:-1], _key_meant(document, path, schema)
-    given = document.keys if path in document.keys else ()  # a what-if replaces given values
+    given = document.keys if path in document.keys else ()  # a what-if replaces existing values
     if meant is not None and (*parent, meant) in given:
         return f"; '{meant}' is given, too: take one of them out"
     likely = [meant] if meant else _near(shown(path[-1]), schema)
@@ -212,7 +212,7 @@ def dotted(path: Path_) -> str:
 
 @lru_cache(maxsize=1024)
 def _near(key: str, schema: type[BaseModel]) -> list[str]:
-    """List the keys of a schema, at any depth, that resemble a key, nearest first."""
+    """List the schema keys, at any depth, that resemble a key, most similar first."""
     names, waiting, visited = {"value"}, [schema], set()
     while waiting:
         model = waiting.pop()

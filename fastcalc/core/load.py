@@ -168,7 +168,7 @@ class RandomLoad:
         return load
 
     def with_slots(self, slots: int) -> "RandomLoad | None":
-        """Build the same replica with fewer slots, or None if its bytes may then move. [1]"""
+        """Return the same replica with fewer slots, or None if its bytes might then move. [1]"""
         passes = self.passes
         if not passes.has_one_memory:
             return None
@@ -206,7 +206,7 @@ class RandomLoad:
 
     @cached_property
     def _any_rate(self) -> _AnyRate:
-        # The steps of a copy, since they take much memory.
+        # Copy the steps, since keeping them would take much memory.
         passes = Schedule(
             self.passes.placement, self.passes.traffic, self.passes.batch, self.passes.attention
         )
@@ -286,7 +286,7 @@ class RandomLoad:
 
     @cached_property
     def _each_prompt(self) -> tuple[_EachPrompt, AttentionWork]:
-        """The mix with each type's prompt in a first step of its own, and its attention work."""
+        """The mix with each type's prompt in a separate first step, and its attention work."""
         stated = {part.name: getattr(self.mix, part.name) for part in fields(self.mix)}
         prompts = _EachPrompt(**stated)
         return prompts, attention_of(self.passes.placement, prompts)
@@ -384,7 +384,7 @@ class RandomLoad:
         requests = self.mix.kinds
         batch = np.array([self.in_flight])
         passes = Schedule(self.passes.placement, self.mix, batch, self.passes.attention)
-        # This user has no other request in flight.
+        # The same user has no other request in flight.
         others = max(1.0 - 1.0 / max(self.rate * self.cycle, 1.0), _ALONE)
         others_prefill = 0.0  # on other attention replicas, per step
         if self._replicas > 1:

@@ -1,6 +1,6 @@
-"""Schemas of hardware, model and engine files: types only, without computation.
+"""Schemas of hardware, model and engine files: types only, no computation.
 
-A number may be bare (``3.35 TB/s``) or come with its provenance (``{value: 3.35 TB/s, source:
+A number may be given alone (``3.35 TB/s``) or with its provenance (``{value: 3.35 TB/s, source:
 datasheet, printed: "3.35TB/s"}``); both are read into a `Quantity` whose ``si`` is a float.
 """
 

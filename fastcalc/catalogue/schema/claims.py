@@ -1,4 +1,4 @@
-"""Schema of a file of claims: statements in articles, and the numbers that support them."""
+"""Schema of claims files: statements made in articles, and the numbers that support them."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,18 +14,18 @@ from fastcalc.written import Json
 EXPECTED = "expected"
 MOST_PREMISES = 4  # three values of each are combined with three of all others
 Comparison = Literal["equals", "at-least", "at-most", "between"]
-Fields = dict[str, Any]  # of an `Input`, before validation of types
+Fields = dict[str, Any]  # of an `Input`, before types are validated
 _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a mapping"
 
 
 class Input(Entry):
     """An input of a test: numbers, names, or numbers from catalogue entries.
 
-    In a file, it is written as ``6``, ``[0.75, 0.68]``, ``44 GB`` or ``glm-4.7``, as a mapping with
-    ``value``, ``source`` and ``note``, or as ``{entry: hardware/wse-3, field: area}``. Values are
-    in SI; ``factor`` is the SI value of the ``unit``. Numbers may have a ``range``, given by its
-    lower and upper limit. A name may have other plausible names. The verdict covers the whole
-    range.
+    In a file, an input is written as ``6``, ``[0.75, 0.68]``, ``44 GB`` or ``glm-4.7``, as a
+    mapping with ``value``, ``source`` and ``note``, or as ``{entry: hardware/wse-3, field: area}``.
+    Values are in SI units; ``factor`` is the SI value of the ``unit``. Numbers may have a
+    ``range``, given by its lower and upper limit, and names may have plausible alternatives. The
+    verdict covers the whole range.
     """
 
     values: tuple[float, ...] = ()
@@ -46,7 +46,7 @@ class Input(Entry):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Json]:
-        """Build the JSON Schema of the allowed content of a file, for editors."""
+        """Build the JSON Schema of what a file may contain, for editors."""
         number: Json = {"type": "number"}
         text: Json = {"type": "string"}
         several: Json = {"type": "array", "items": {"anyOf": [number, text]}, "minItems": 1}
@@ -109,7 +109,7 @@ def _read(raw: Json) -> Fields:
     if not pieces or len(pieces) < len(listed):
         raise ValueError(f"write {_FORMS}")
     values: list[float] = []
-    signatures: set[tuple[str, float, bool]] = set()  # unit, its SI value, whether it is a name
+    signatures: set[tuple[str, float, bool]] = set()  # unit, its SI value, and whether it is a name
     for item in pieces:
         if isinstance(item, (int, float)) or not item[:1].isdigit():
             signatures.add(("", 1.0, isinstance(item, str)))
@@ -138,9 +138,9 @@ def _bounded(value: float) -> float:
 class Check(Entry):
     """A test, and the condition on its result under which the claim holds.
 
-    ``quantity`` describes the number, such as "user speed on wafers over that on GPUs". Several
-    ``expected`` values apply to one number each, or are the limits of ``between``: two for all
-    numbers or two for each. A claim with ``may`` needs only one case in which it is true.
+    ``quantity`` describes the result, such as "user speed on wafers over that on GPUs". Several
+    ``expected`` values apply to one result each, or are the limits for ``between``: two for all
+    results, or two for each. A claim with ``may`` needs to be true in only one case.
     """
 
     test: Identifier
@@ -168,7 +168,7 @@ class Check(Entry):
 
     @property
     def premises(self) -> dict[str, Input]:
-        """The inputs with a range, by name; `EXPECTED` is the value that the claim states."""
+        """The inputs with a range, by name; `EXPECTED` is the value given in the claim."""
         inputs = {**self.inputs, EXPECTED: self.expected}
         return {name: premise for name, premise in inputs.items() if premise.ends or premise.others}
 
@@ -184,12 +184,12 @@ class Article(Entry):
 
 
 class Claim(Entry):
-    """A statement from articles in our own words, which is external without a ``check``.
+    """A statement from articles in our own words; without a ``check``, it is external.
 
-    ``place`` gives headings and paragraphs by article, and ``hedge`` the limits that an author
-    states. ``ours`` marks claims that no article states. ``conclusion`` tests the article's
-    conclusion, ``condition`` is a premise that it does not state, and ``unpublished`` names the
-    missing data that would decide it.
+    ``place`` gives headings and paragraphs by article, and ``hedge`` the limitations that an author
+    mentions. ``ours`` marks claims made by no article. ``conclusion`` tests the article's
+    conclusion, ``condition`` is a premise that it leaves out, and ``unpublished`` names the missing
+    data that would decide the claim.
     """
 
     id: Identifier
@@ -234,7 +234,7 @@ class Claim(Entry):
 class Claims(Entry):
     """A file of claims.
 
-    The words of a name in ``topics`` select its claims; claims of the first topic lead a table.
+    The words of a name in ``topics`` select its claims; those of the first topic lead the tables.
     """
 
     articles: dict[str, Article]

@@ -1,4 +1,4 @@
-"""Parameters of engines, each declared once: its type in a file, its effect and its meaning."""
+"""Parameters of engines, each declared once: its type in files, its effect and its meaning."""
 
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -19,18 +19,18 @@ from fastcalc.catalogue.schema.quantities import (
     Time,
 )
 
-Value = TypeVar("Value")  # core uses numbers that broadcast
+Value = TypeVar("Value")  # core uses broadcastable numbers
 
 
 @dataclass(frozen=True)
 class Parameter:
     """The declaration of an engine parameter.
 
-    neutral : the value if a file omits it, which adds no time [SI]
-    raised : the effect of a larger value on a step, or None if it depends on the request
-    plausible : the range over existing engines, with margin (EN004); None for the type's own limits
-        [SI]
-    label : the name in tables, as benchmark authors call it
+    neutral : the value if a file omits the parameter, which adds no time [SI]
+    raised : the effect of a larger value on step time, or None if it depends on the request
+    plausible : the range over existing engines, with some margin (EN004); None to use the type's
+        limits [SI]
+    label : the name used in tables, as in benchmark reports
     """
 
     quantity: Any
@@ -42,7 +42,7 @@ class Parameter:
 
     @property
     def reader(self) -> QuantityReader:
-        """The reader of its values, with their dimension and limits."""
+        """The reader for values of the parameter, with dimension and limits."""
         reader: QuantityReader = self.quantity.__metadata__[0]
         return reader
 
@@ -56,7 +56,7 @@ def choice(
     raised: Literal["faster", "slower"] | None = None,
     label: str = "",
 ) -> Any:
-    """Declare a parameter; prefer `rate` if larger values are faster, `cost` if slower."""
+    """Declare a parameter; use `rate` if larger values are faster, or `cost` if they are slower."""
     parameter = Parameter(quantity, neutral, meaning, raised, plausible, label)
     return field(default=neutral, metadata={"declared": parameter})
 
@@ -64,16 +64,16 @@ def choice(
 rate = partial(choice, neutral=1.0, raised="faster")
 cost = partial(choice, neutral=0.0, raised="slower")
 
-PER_LAYER = (4e-6, 2e-3)  # launch time of a layer [s]
+PER_LAYER = (4e-6, 2e-3)  # launch time per layer [s]
 PER_EXCHANGE = (1e-6, 1.5e-4)  # one exchange between chips [s]
 PER_SEQUENCE = (5e-7, 5e-3)  # host time per sequence and step [s]
-SHARE = (0.1, 0.98)  # of a peak or a link that software achieves; 1 is a bound
+SHARE = (0.1, 0.98)  # of a peak or a link, as achieved by software; 1 is a bound
 LARGE_SHARE = (0.6, 1.0)  # of a memory's capacity
 
 
 @dataclass(frozen=True, eq=False)
 class DeclaredParameters(Generic[Value]):
-    """All engine parameters, in the order in which files are written."""
+    """All engine parameters, in the order in which files list them."""
 
     bandwidth_fraction: Value = rate(
         Fraction,
@@ -429,4 +429,4 @@ STARTED_WITH = {
     "max_num_seqs": ("max_sequences", "small_sequences"),
     "max_num_batched_tokens": ("prompt_chunk", "small_chunk", "large_chunk", "whole_prompts"),
 }
-"""The parameters set when a server starts, by vLLM's name of the setting."""
+"""The parameters set when a server starts, by vLLM's name for the setting."""

@@ -26,14 +26,14 @@ from fastcalc.mentions import option
 HalfWidth = Annotated[float, Field(gt=0.0, le=3.0)]
 
 Phase = Literal["decode", "prefill", "served"]
-"""The phase whose speed a range describes: decode, prefill (and TTFT), or mixed serving."""
+"""The phase to which a range applies: decode, prefill (and TTFT), or mixed serving."""
 
 
 def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> str:
-    """Name the `RangeWidths` field that applies to a speed.
+    """Return the name of the `RangeWidths` field that applies to a speed.
 
     machine : the class of the chip
-    is_measured : whether at least three publishers measured prefill with the engine on that chip
+    is_measured : whether at least three publishers measured prefill with the engine on this chip
     """
     if phase == "prefill" and is_measured:
         return "prefill_measured"
@@ -51,15 +51,15 @@ class HalfWidths(Entry):
 
 
 class RangeWidths(Entry):
-    """Learned 80% ranges: the scatter of speeds if no time is fitted, as logarithms.
+    """Calibrated 80% ranges: the scatter of speeds if no time is fitted, as logarithms.
 
     decode, prefill, served, served_experts : the half-widths below and above an expected speed, by
         measured phase
-    decode_datacenter : the half-widths for dense models in decode on datacenter GPUs, which run few
+    decode_datacenter : the half-widths for decode of dense models on datacenter GPUs, which run few
         programs at fixed clocks; None to use ``decode``
     prefill_measured : the half-widths for prefill on chips where at least three publishers measured
-        it with the engine, so that its kernels are known; None to use ``prefill``
-    unseen : the factor on the width for chip classes on which nobody measured the engine
+        it with the engine, so that its kernels are well known; None to use ``prefill``
+    unseen : the factor on the width for chip classes on which nobody has measured the engine
     """
 
     decode: HalfWidths
@@ -72,7 +72,7 @@ class RangeWidths(Entry):
     basis: str
 
     def of(self, phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> HalfWidths:
-        """Look up the half-widths for a phase, for mixture-of-experts or dense models. [1]
+        """Return the half-widths for a phase, for mixture-of-experts or dense models. [1]
 
         machine, is_measured : as for `width_name`
         """
@@ -89,7 +89,7 @@ class RangeWidths(Entry):
 
 
 class SpeedRange(Entry):
-    """A stated 80% range from ``expected / below`` to ``expected * above``."""
+    """An explicit 80% range from ``expected / below`` to ``expected * above``."""
 
     below: Annotated[float, Field(ge=1.0, le=100.0)]
     above: Annotated[float, Field(ge=1.0, le=100.0)]
@@ -99,12 +99,12 @@ class SpeedRange(Entry):
 Ranges = dict[
     Literal["decode", "prefill", "served", "unseen", "offload", "reserve", "free"], SpeedRange
 ]
-"""Stated ranges by subject, which replace learned ranges. ``unseen`` applies to all speeds without
-another range, ``offload`` to a model that is partly on a host, and ``reserve`` to memory that is
-neither weights nor caches."""
+"""Explicit ranges by subject, which replace calibrated ranges. ``unseen`` applies to all speeds
+without another range, ``offload`` to models that are partly on a host, and ``reserve`` to memory
+used for neither weights nor caches."""
 
 
-if TYPE_CHECKING:  # code accesses values of a file by name
+if TYPE_CHECKING:  # code accesses the values of a file by name
     _Declared = Entry
 else:
     _Declared = create_model(
@@ -115,11 +115,11 @@ else:
 
 
 class Parameters(_Declared):
-    """The efficiencies and overheads of an engine, where an omitted value adds no time."""
+    """The efficiencies and overheads of an engine; omitted values add no time."""
 
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
-    """Merge parameters, where later values replace earlier ones."""
+    """Merge parameters; later values replace earlier ones."""
     for override in later:
         first = first.model_copy(update=override.given)
     return first
@@ -129,11 +129,11 @@ _KINDS_OF_ATTENTION = {"latent": "mla", "compressed": "compressed"}
 
 
 class Instead(Entry):
-    """An engine that replaces another for old measurements, or for some chips or models.
+    """An engine that replaces another one for old measurements, or for some chips or models.
 
     kinds, architectures : the chip types and architectures to which it applies; all if omitted
-    attention : the attention of the models to which it applies: over latents (``mla``), or over
-        ``compressed`` entries; all if omitted
+    attention : the type of attention of the models to which it applies: over latents (``mla``) or
+        over ``compressed`` entries; all models if omitted
     """
 
     engine: Identifier
@@ -143,36 +143,36 @@ class Instead(Entry):
     attention: Literal["latent", "compressed"] | None = None
 
     def is_of(self, hardware: Hardware) -> bool:
-        """Check whether it applies to a chip."""
+        """Return whether it applies to a chip."""
         is_kind = not self.kinds or hardware.kind in self.kinds
         return is_kind and (not self.architectures or hardware.architecture in self.architectures)
 
     def is_for(self, model: Model) -> bool:
-        """Check whether it applies to a model."""
+        """Return whether it applies to a model."""
         kinds = {block.attention.kind for block in model.blocks if block.attention}
         return self.attention is None or _KINDS_OF_ATTENTION[self.attention] in kinds
 
 
 class FormatRow(Entry):
-    """A statement about formats on some architectures, or on all if none are named."""
+    """A statement about formats on the given architectures, or on all if none are given."""
 
     architectures: list[Identifier] | None = None
     source: str
     note: str | None = None
 
     def is_on(self, hardware: Hardware) -> bool:
-        """Check whether it applies to a chip."""
+        """Return whether it applies to a chip."""
         return self.architectures is None or hardware.architecture in self.architectures
 
 
 class DefaultCache(FormatRow):
-    """The default cache format of some models on some chips.
+    """The default cache format for some models on some chips.
 
     cache : the cache format
-    weights : the weight formats to which it applies, if not the model's own; if omitted, it applies
-        to all formats, including the model's own
-    models : the models to which it applies, including those that extend them; all if omitted
-    replaces : the formats that may be requested and are replaced by this one
+    weights : the weight formats to which it applies, if they are not the model's published format;
+        if omitted, it applies to all formats, including the published one
+    models : the models to which it applies, including models that extend them; all if omitted
+    replaces : the formats that may be requested but are replaced by this one
     is_default : whether it is also used if no format is requested
     """
 
@@ -183,11 +183,11 @@ class DefaultCache(FormatRow):
     replaces: list[CacheFormatName] = []
 
     def is_on(self, hardware: Hardware) -> bool:
-        """Check whether it applies to a chip, which it always does if no chips are listed."""
+        """Return whether it applies to a chip; if no chips are listed, it always does."""
         return not self.architectures or super().is_on(hardware)
 
     def is_for(self, model: Model, weights: str | None, hardware: Hardware) -> bool:
-        """Check whether it applies to a model with weights in a format on a chip."""
+        """Return whether it applies to a model with the given weight format on a chip."""
         base = (weights or "").partition("+")[0]
         is_copy = base in self.weights and weights != model.format_name
         is_of = not self.models or not {model.id, *model.bases}.isdisjoint(self.models)
@@ -195,7 +195,7 @@ class DefaultCache(FormatRow):
 
 
 class FormatsRun(FormatRow):
-    """The formats that an engine runs.
+    """The formats that an engine can run.
 
     weights, caches : the formats that may be requested
     """
@@ -222,10 +222,10 @@ RANKS: tuple[Rank, ...] = ("tp", "pp", "ep", "dp")
 
 
 class SplitMode(Entry):
-    """A supported way to divide a model among chips, for engines that support only some.
+    """A way to divide a model among chips, for engines that support only some ways.
 
-    ranks : the types of parallelism that may have more than one rank
-    flag : the flag that selects it on the engine's command line
+    ranks : the types of parallelism allowed to have more than one rank
+    flag : the flag that selects this mode on the engine's command line
     """
 
     ranks: Annotated[list[Rank], Field(min_length=1)]
@@ -237,9 +237,9 @@ class SplitMode(Entry):
 class WideningKernel(FormatRow):
     """A kernel that multiplies at the 16-bit rate on any chip, usually by upcasting.
 
-    kernel : the name in the engine's code and logs
-    weights, experts, caches : the formats that it accepts for all weights, for routed experts only,
-        and for caches
+    kernel : the name used in the engine's code and logs
+    weights, experts, caches : the formats that it supports for all weights, for routed experts
+        only, and for caches
     """
 
     kernel: Name
@@ -249,16 +249,16 @@ class WideningKernel(FormatRow):
 
 
 Program = Literal["exllama", "llama-cpp", "mlx", "sglang", "tensorrt-llm", "vllm"]
-"""The server programs whose start-up rules are known."""
+"""The server programs whose startup rules are known."""
 
 
 _BESIDE_SHARE = {
     **dict.fromkeys(("chunk_memory", "replica_memory", "joined_memory"), "0 GiB"),
     "runtime_memory": "0.3 GiB",
 }
-"""The reserve of SGLang if its share of memory is given: 0.3 of 47.54 GiB are taken before it loads
-an A6000 (github.com/xorbitsai/inference/issues/3481), and the share is one of the rest
-(profile_max_num_token in python/sglang/srt/model_executor/model_runner.py)."""
+"""The reserve of SGLang if its memory share is specified: 0.3 of 47.54 GiB are in use before it
+loads weights on an A6000 (github.com/xorbitsai/inference/issues/3481), and the share applies to the
+rest (profile_max_num_token in python/sglang/srt/model_executor/model_runner.py)."""
 
 _RANGE_BESIDE_SHARE = SpeedRange(
     below=1.3, above=2.6, basis="logged starts with a given share (evidence/starts.csv)"
@@ -266,7 +266,7 @@ _RANGE_BESIDE_SHARE = SpeedRange(
 
 
 class LoweredShare(NamedTuple):
-    """The default memory fraction of an engine, and the lower one used at start on a chip."""
+    """The default memory fraction of an engine, and the lower one it uses on a chip."""
 
     usual: float
     on_chip: float
@@ -275,8 +275,8 @@ class LoweredShare(NamedTuple):
 class Engine(NamedEntry):
     """The efficiency of a serving engine on hardware.
 
-    program : the server program whose start-up rules it follows; releases inherit it
-    split_modes : the supported layouts over several chips, default first, or empty for all
+    program : the server program whose startup rules apply; releases inherit it
+    split_modes : the layouts supported over several chips, default first; empty if all are
     """
 
     id: Identifier
@@ -307,24 +307,24 @@ class Engine(NamedEntry):
 
     @property
     def default_ranks(self) -> tuple[Rank, ...]:
-        """The types of parallelism that may have more than one rank by default."""
+        """The types of parallelism used by default."""
         return tuple(self.split_modes[0].ranks) if self.split_modes else RANKS
 
     def split_mode_of(self, ranks: Collection[Rank]) -> SplitMode | None:
-        """Find the first split mode that supports all given types of parallelism, or None."""
+        """Return the first split mode that supports all given types of parallelism, or None."""
         return next((mode for mode in self.split_modes if set(ranks) <= {*mode.ranks}), None)
 
     def stated_range(self, name: Phase | Literal["offload"]) -> SpeedRange | None:
-        """Look up the stated range for a subject, or for all without a separate range."""
+        """Return the explicit range for a subject, or the one for all other subjects."""
         ranges = self.ranges or {}
         return ranges.get(name) or ranges.get("unseen")
 
     def limited(self, limits: Parameters) -> "Engine":
-        """Build the engine with some parameters as set at its start, on every chip.
+        """Return the engine with parameters set at startup, which apply to every chip.
 
-        An engine that reserves memory for each prompt token of a step derives its share of memory
-        from that reserve. If the share is given, the rest of the memory is for those tokens, for
-        attention replicas and for graphs.
+        An engine that reserves memory for each prompt token per step derives its memory share from
+        that reserve. If the share is specified, the rest of the memory is available for these
+        tokens, for attention replicas and for graphs.
         """
         ranges = self.ranges
         if "memory_fraction" in limits.given and "chunk_memory" in self.parameters.given:
@@ -340,7 +340,7 @@ class Engine(NamedEntry):
         )
 
     def _within_budget(self, parameters: Parameters, limits: Parameters) -> Parameters:
-        """Limit the number of sequences to a budget of tokens, one token per sequence.
+        """Limit the number of sequences to the token budget, at one token per sequence.
 
         vLLM lowers its default number of sequences to the budget (vllm/engine/arg_utils.py) and
         refuses a larger one that is given (vllm/config/scheduler.py). SGLang's budget
@@ -363,7 +363,7 @@ class Engine(NamedEntry):
         )
 
     def lowered_share(self, hardware: Hardware) -> LoweredShare | None:
-        """Find the memory fraction used on a chip instead of the default, or None."""
+        """Return the default memory fraction and the lower one used on a chip, or None."""
         usual = self.parameters.given.get("memory_fraction")
         on_chip = self.on(*hardware.groups).given.get("memory_fraction")
         if usual is None or on_chip is None or on_chip.si >= usual.si:
@@ -371,6 +371,6 @@ class Engine(NamedEntry):
         return LoweredShare(usual.si, on_chip.si)
 
     def on(self, *groups: str | None) -> Parameters:
-        """Look up the parameters for a chip, where the narrowest group takes precedence."""
+        """Return the parameters for a chip; the most specific group takes precedence."""
         overrides = [self.architectures[key] for key in groups if key in self.architectures]
         return merged(self.parameters, *overrides)

@@ -1,4 +1,4 @@
-"""Schema of the file about measurements: their sources, and measurements to exclude."""
+"""Schema of the provenance file: sources of measurements, and measurements to exclude."""
 
 from typing import Annotated, Literal
 
@@ -8,10 +8,10 @@ from fastcalc.catalogue.schema.quantities import Entry
 
 
 class EvidenceSource(Entry):
-    """The publication and method of the measurements whose ids share a prefix.
+    """The publication and method behind all measurements whose ids share a prefix.
 
-    publisher : who measured or published them, which determines whether they are used for fitting
-    blind : whether nobody had seen these measurements when publishers were split
+    publisher : who measured or published them, which decides whether they are used for fitting
+    blind : whether nobody had seen these measurements when publishers were divided
     """
 
     title: str
@@ -24,7 +24,7 @@ class EvidenceSource(Entry):
 
 
 class Exclusion(Entry):
-    """Measurements excluded from all fits, although suspect ones are still predicted and shown."""
+    """Measurements excluded from all fits; suspect ones are still predicted and shown."""
 
     rows: Annotated[list[str], Field(min_length=1)]
     effect: Literal["unpredictable", "suspect"]
@@ -32,7 +32,7 @@ class Exclusion(Entry):
 
 
 class Provenance(Entry):
-    """The sources by the prefix of their ids, and the exclusions."""
+    """The sources by id prefix, and the exclusions."""
 
     sources: dict[str, EvidenceSource]
     exclusions: list[Exclusion] = []

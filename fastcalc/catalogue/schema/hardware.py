@@ -27,11 +27,11 @@ from fastcalc.catalogue.schema.quantities import (
 
 
 class Memory(Entry):
-    """A memory for weights and cache.
+    """A memory for weights and caches.
 
-    If layers have their own regions, the regions are in on-chip memory. Each chip reads host memory
-    and disks over a one-way link, and several chips may share them. Drivers report less than the
-    full capacity, because drivers and error correction need some of it.
+    If layers have their own regions, these are in on-chip memory. Each chip reads host memory and
+    disks over a one-way link, and several chips may share them. Drivers report less than the full
+    capacity, because some of it is needed for drivers and error correction.
     """
 
     name: Name
@@ -44,19 +44,19 @@ class Memory(Entry):
 
 
 BRIDGED = "bridged"
-"""The name in engine files for chips in groups with a fast link, connected by the bus of a host."""
+"""The name in engine files for groups of chips with a fast link, connected by a host's bus."""
 
 
 BRIDGED_CHIPS = 2
-"""The number of cards that a bridge joins; larger domains have a switch or mesh and end there.
+"""The number of cards that a bridge connects; larger domains have a switch or mesh and end there.
 [1]"""
 
 
 class Link(Entry):
-    """A link between chips, in one direction for one chip.
+    """A link between chips, per chip and in one direction.
 
-    Collectives achieve more on some types: ``nvlink`` goes through a switch or a bridge, ``xgmi``
-    and ``thunderbolt`` join every two chips, ``pcie`` goes through the host.
+    Collectives reach different speeds by type: ``nvlink`` goes through a switch or a bridge,
+    ``xgmi`` and ``thunderbolt`` connect every pair of chips, and ``pcie`` goes through the host.
     """
 
     kind: Literal["nvlink", "xgmi", "pcie", "ethernet", "thunderbolt"] | None = None
@@ -66,7 +66,7 @@ class Link(Entry):
 
 
 class Links(Entry):
-    """The fast link inside a domain, and the slower link beyond it."""
+    """The fast link within a domain, and the slower link beyond it."""
 
     scale_up: Link | None = None
     scale_out: Link | None = None
@@ -79,32 +79,32 @@ class Links(Entry):
 
 
 class Fabric(Entry):
-    """The network on the chip itself, as distinct from memory and from links between chips."""
+    """The on-chip network, as opposed to memory and links between chips."""
 
     bandwidth: Bandwidth
 
 
 class Power(Entry):
-    """The maximum power draw of the chip as published, and with its share of the site."""
+    """The maximum power draw of the chip as published, and including its share of the site."""
 
     chip: Watts
     all_in: Watts | None = None
 
 
 Terms = Literal["on-demand", "reserved", "spot", "marketplace", "survey", "estimate"]
-"""The terms of a price per hour: a cloud's (on demand, reserved, or spot, which the cloud may
-reclaim), a marketplace's for machines of single owners, a survey's with mixed terms, or an
-estimate. """
+"""The terms of an hourly price: from a cloud (on demand, reserved, or spot, which the cloud may
+reclaim), a marketplace of individually owned machines, a survey with mixed terms, or an
+estimate."""
 
 DEFAULT_TERMS: tuple[Terms, ...] = ("on-demand", "survey", "estimate", "marketplace")
-"""The default order of terms: a chip is priced at the first of these that its file has."""
+"""The order in which terms are tried: a chip is priced at the first that its file has."""
 
 
 class Offer(Entry):
     """A price per chip-hour with its provider and terms.
 
-    instance_chips : the chips in the largest instance at this price per chip, which limits the link
-        domain [1]
+    instance_chips : the chips in the largest instance offered at this price per chip, which limits
+        the link domain [1]
     """
 
     provider: Name | None = None
@@ -121,7 +121,7 @@ class Offer(Entry):
 
     @property
     def kind(self) -> str:
-        """The terms, with the length of a commitment if stated."""
+        """The terms, with the length of a commitment if given."""
         months = self.commitment_months
         return f"{self.terms} for {months} months" if months else self.terms
 
@@ -133,10 +133,10 @@ class Offer(Entry):
 
 
 class Price(Entry):
-    """Hourly prices on different terms, and the purchase price of the chip.
+    """The hourly prices on different terms, and the purchase price of the chip.
 
-    ``cloud`` is a rental price whose terms the file does not state. It has priority over all
-    offers, but never counts as a price on terms that a user asks for.
+    ``cloud`` is a rental price whose terms the file does not give. It takes precedence over all
+    offers, but never counts as a price on terms that the user requests.
     """
 
     cloud: DollarsPerHour | None = None
@@ -145,13 +145,13 @@ class Price(Entry):
 
     @property
     def offer(self) -> Offer | None:
-        """The offer that prices the chip by default, without ``cloud``."""
+        """The offer that sets the default price of the chip, ignoring ``cloud``."""
         if self.cloud:
             return None
         return next(filter(None, map(self.offered, DEFAULT_TERMS)), None)
 
     def offered(self, terms: Terms) -> Offer | None:
-        """Find the median offer on some terms, or the cheaper of two middle ones."""
+        """Return the median offer on the given terms, or the cheaper of two middle ones."""
         offers = [offer for offer in self.offers if offer.terms == terms]
         offers.sort(key=lambda offer: offer.price.si)
         return offers[(len(offers) - 1) // 2] if offers else None
@@ -162,7 +162,7 @@ class Price(Entry):
         return self.cloud or (self.offer.price if self.offer else None)
 
     def divided(self, chips: int) -> "Price":
-        """Divide the price among some chips."""
+        """Divide the price among a number of chips."""
 
         def share(price: Quantity | None) -> Quantity | None:
             return price and price.model_copy(update={"si": price.si / chips})
@@ -175,8 +175,8 @@ class Price(Entry):
 class Node(Entry):
     """The machine in which chips are sold: its number of chips, power draw and price.
 
-    If the number of chips is not stated, the node is a whole domain of the fast link. Its network
-    is the link beyond the domain, with each chip's share, and its host is a memory.
+    If the number of chips is not given, the node is an entire domain of the fast link. Its network
+    is the link beyond the domain, per chip, and its host is a memory.
     """
 
     name: Name | None = None
@@ -225,28 +225,28 @@ class Hardware(NamedEntry):
     excused: Excuses = {}
 
     def rate(self, name: str) -> Quantity | None:
-        """Look up the dense peak in a number format, or None if the chip has none."""
+        """Return the dense peak in a number format, or None if the chip has none."""
         return next(
             (peak for number_format, peak in self.peak.items() if number_format == name), None
         )
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups for which engines may have separate values, the narrowest last."""
+        """The groups for which engines may have separate values, the most specific last."""
         up = self.links.scale_up
         names = self.kind, up and up.kind, BRIDGED if self.is_bridged else None, self.architecture
         return tuple(name for name in names if name)
 
     @property
     def is_bridged(self) -> bool:
-        """Whether the bus of a host connects chips that the fast link does not."""
+        """Whether a host's bus connects chips that the fast link does not."""
         up, out = self.links.scale_up, self.links.scale_out
         is_pair = up is None or (up.domain is not None and up.domain.si <= BRIDGED_CHIPS)
         return out is not None and out.kind == "pcie" and is_pair
 
     @property
     def node_chips(self) -> int | None:
-        """The number of chips in the node in which it is sold, or None if not stated. [1]"""
+        """The number of chips in the node in which the chip is sold, or None if not given. [1]"""
         if self.node is None:
             return None
         up = self.links.scale_up
@@ -255,7 +255,7 @@ class Hardware(NamedEntry):
 
     @once
     def joined(self, chips: int | None) -> "Hardware":
-        """Limit the number of chips that the fast link joins, unless the limit is None."""
+        """Limit the number of chips connected by the fast link, unless the limit is None."""
         up = self.links.scale_up
         if chips is None or up is None or up.domain is None or up.domain.si <= chips:
             return self

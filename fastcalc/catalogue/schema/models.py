@@ -1,4 +1,4 @@
-"""Schema of a model file: the whole shape, or the minimum that is published."""
+"""Schema of a model file: the full architecture, or the minimum that is published."""
 
 import re
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class Indexer(Entry):
     """A lightweight indexer that scores the whole context and selects the tokens to attend to.
 
     ``top_k`` counts tokens or compressed entries. ``pool`` tokens share a key. A ``shared`` indexer
-    is from an earlier layer: it adds neither weights nor keys.
+    belongs to an earlier layer and adds neither weights nor keys.
     """
 
     heads: Whole
@@ -45,10 +45,10 @@ class Indexer(Entry):
 class Attention(Entry):
     """Multi-head or grouped-query attention, with an optional ``window`` of past tokens.
 
-    ``chunked`` windows restart every ``window`` tokens and are counted as full. ``qk_norm`` is per
-    head (true) or over the ``full`` width; ``output_gate`` is as wide as all heads (true) or
-    ``per-head``. With ``k_eq_v``, one projection gives keys and values, and both are cached. With
-    ``shared_cache``, a layer attends to the keys and values of an earlier layer.
+    ``chunked`` windows restart every ``window`` tokens and count as full. ``qk_norm`` applies per
+    head (true) or to the ``full`` width; ``output_gate`` is as wide as all heads (true) or
+    ``per-head``. With ``k_eq_v``, a single projection yields keys and values, and both are cached.
+    With ``shared_cache``, a layer attends to the keys and values of an earlier layer.
     """
 
     kind: Literal["mha", "gqa"]
@@ -98,7 +98,7 @@ class LatentAttention(Entry):
 
 
 class CompressedAttention(Entry):
-    """DeepSeek V4's compressed attention, in which one vector is the key and value of all heads.
+    """DeepSeek V4's compressed attention, in which a single vector is key and value for all heads.
 
     It reads the last ``window`` tokens and, with ``compression``, one entry for every
     ``compression`` earlier tokens.
@@ -122,11 +122,11 @@ class CompressedAttention(Entry):
 
 
 class LinearAttention(Entry):
-    """Attention with a state of fixed size per sequence instead of a growing cache.
+    """Attention with a fixed-size state per sequence instead of a growing cache.
 
-    For Mamba-2, groups are key heads, heads are value heads, the state size is the key dimension.
-    Mamba has one value per head and a ``step_rank``, the rank of its step size. Lightning attention
-    keeps one matrix per head; a short convolution keeps only its last tokens.
+    For Mamba-2, groups are key heads, heads are value heads, and the state size is the key
+    dimension. Mamba has one value per head and a ``step_rank``, the rank of its step size.
+    Lightning attention stores one matrix per head, a short convolution only the last tokens.
     """
 
     kind: Literal["gated-deltanet", "kda", "mamba2", "mamba", "lightning", "short-conv"]
@@ -157,11 +157,11 @@ class DenseFFN(Entry):
 
 
 class MixtureOfExperts(Entry):
-    """Experts from which a router selects a few per token, and shared experts for all tokens.
+    """Experts of which a router selects a few per token, and shared experts for all tokens.
 
     ``shared_width`` is the total width of networks that every token uses. With ``latent_size``,
-    routed experts work on a projection of the hidden state to that width. The router may select
-    ``zero_experts``, which return their input; ``active_experts`` does not include them.
+    routed experts operate on a projection of the hidden state to that width. The router may also
+    select ``zero_experts``, which return their input and are not included in ``active_experts``.
     ``redundant_experts`` are copies that engines load to balance expert-parallel ranks.
     """
 
@@ -192,11 +192,11 @@ AnyFFN = Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 
 
 class Block(Entry):
-    """A run of equal layers.
+    """A run of identical layers.
 
     ``norms`` counts norms as wide as the hidden state, by default one per component.
-    ``other_matrices`` and ``other_parameters`` are weights of each layer without a separate key: in
-    matrices that every token is multiplied with, and in small vectors.
+    ``other_matrices`` and ``other_parameters`` are per-layer weights without their own key, in
+    matrices used by every token and in small vectors.
     """
 
     count: LayerCount
@@ -229,7 +229,7 @@ class Mtp(Entry):
 
 
 class Published(Entry):
-    """Published counts against which computed counts are checked."""
+    """Published counts with which computed counts are compared."""
 
     label: Name | None = None
     total: Count | None = None
@@ -248,7 +248,7 @@ def _repository(name: object) -> object:
 
 
 REPOSITORY = re.compile(r"\w[\w.-]{0,59}/\w[\w.-]{0,95}", re.ASCII)
-"""The owner and name of a repository on Hugging Face."""
+"""The owner and name of a Hugging Face repository."""
 
 RepositoryName = Annotated[str, BeforeValidator(_repository)]
 
@@ -271,7 +271,7 @@ GroupName = Annotated[str, BeforeValidator(_group)]
 
 
 class Quotation(Entry):
-    """A quotation from a source other than that of the shape."""
+    """A quotation from a source other than that of the architecture."""
 
     text: str
     source: str
@@ -280,22 +280,21 @@ class Quotation(Entry):
 Uncounted = Literal[
     "weight_format", "expert_format", "kv_format", "max_context", "window", "top_k", "pool"
 ]
-"""The keys that affect bytes and FLOPs but cannot be checked by a parameter count."""
+"""The keys that affect bytes and FLOPs but cannot be verified by counting parameters."""
 
 
 class Model(NamedEntry):
-    """A language model, described by its whole shape or by what is published of a closed model.
+    """A language model, described by its architecture or by the published data of a closed model.
 
-    ``norm_bias`` doubles every norm. ``residual_streams`` are used by hyper-connections.
-    ``group_formats`` are the formats of matrix groups that are not in ``weight_format``, each a
-    format or a mix: ``{attention: bf16, head: 60%fp8/40%bf16}``; ``expert_format`` is short for
-    the format of ``experts``. ``other_parameters`` are small vectors and tables without a separate
-    key; ``lookup_parameters`` are further tables from which a token reads a few rows, as from the
-    embedding (embeddings of layers, of n-grams).
-    ``block_sizes`` are the sides of square blocks that share a scale, by the format that a
-    checkpoint stores in such blocks: blocks are not split between ranks.
-    ``also_published`` lists other releases of its maker, by weight format, as printed by a source.
-    ``repositories`` gives the locations of weights in its own formats, by the model's names.
+    ``norm_bias`` doubles every norm. ``residual_streams`` belong to hyper-connections.
+    ``group_formats`` gives a format, or a mix of formats, for matrix groups not stored in
+    ``weight_format``: ``{attention: bf16, head: 60%fp8/40%bf16}``; ``expert_format`` is short for
+    the format of ``experts``. ``other_parameters`` are small vectors and tables without their own
+    key; ``lookup_parameters`` are tables of which a token reads a few rows, like the embedding
+    (per-layer or n-gram embeddings). ``block_sizes`` gives the side of square blocks that share a
+    scale, by format; such blocks are not split between ranks. ``also_published`` lists other
+    releases by the same maker, by weight format, as quoted from a source. ``repositories`` gives
+    the repository of the weights in their published formats, for each of the model's names.
     """
 
     id: Identifier
@@ -338,7 +337,7 @@ class Model(NamedEntry):
     _asked_as: tuple[str, ...] = ()
 
     def asked_as(self, names: Iterable[str]) -> "Model":
-        """Name the model as the user asks for it, since an alias may mean another model."""
+        """Record the name that the user typed, since an alias may mean a different model."""
         names_by_key = {name.lower(): name for name in (self.id, *self.aliases)}
         known_names = [names_by_key[name.lower()] for name in names if name.lower() in names_by_key]
         if all(name == self.id for name in known_names):
@@ -349,12 +348,12 @@ class Model(NamedEntry):
 
     @property
     def asked_name(self) -> str:
-        """The id or alias that a user asks for, which sentences use for the model."""
+        """The id or alias by which the user refers to the model, used in sentences."""
         return self._asked_as[0] if self._asked_as else self.id
 
     @property
     def heading(self) -> str:
-        """The name of the model, or the requested aliases with the name of their shape."""
+        """The name of the model, or the requested aliases with the name of their architecture."""
         if not self._asked_as:
             return self.name
         printed = {alias: self.repositories.get(alias, alias) for alias in self._asked_as}
@@ -369,14 +368,14 @@ class Model(NamedEntry):
 
     @property
     def format_name(self) -> str:
-        """The name of the published formats in records: the experts' if only theirs differs."""
+        """The name of the published formats in records, or the experts' if only theirs differs."""
         formats = self.own_formats
         only_experts = [name for name, _ in formats.groups] == ["experts"]
         return formats.of("experts").id if only_experts else formats.text
 
     @property
     def is_minimal(self) -> bool:
-        """Whether only totals are known, not the shape."""
+        """Whether only totals are known, not the architecture."""
         return not self.blocks
 
     @model_validator(mode="after")

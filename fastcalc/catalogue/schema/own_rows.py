@@ -11,13 +11,13 @@ _Ranks = Annotated[int, Field(ge=1)] | None
 
 
 class OwnRow(Entry):
-    """A measurement with the engine's expectation for it.
+    """A measurement, and what the engine predicts for it.
 
-    batch, context, prompt : the sequences decoded together, and the mean lengths in tokens
-    decode_share : the fraction of decode in the expected time [1]
+    batch, context, prompt : the number of sequences decoded together, and the mean token counts
+    decode_share : the fraction of the expected time spent on decode [1]
     slower : the ratio of measured to expected time [1]
     drafted : the number of draft tokens [1]
-    point, metric : the name of the measurement, and the measured metric
+    point, metric : the name of the measurement, and the metric that was measured
     """
 
     batch: _Count
@@ -31,9 +31,9 @@ class OwnRow(Entry):
 
 
 class OwnDeployment(Entry):
-    """A model on chips as measured by its owner, with ranks of None if not stated.
+    """A model on chips as measured by its owner; ranks that were not given are None.
 
-    date : the date of the latest measurement, as YYYY-MM or YYYY-MM-DD, or empty if not stated
+    date : the date of the latest measurement, as YYYY-MM or YYYY-MM-DD, or empty if unknown
     """
 
     hardware: Identifier
@@ -51,7 +51,7 @@ class OwnDeployment(Entry):
 
     @property
     def layout(self) -> str:
-        """A phrase for its chips, and its stated numbers of ranks above one."""
+        """A phrase for the chips and all given numbers of ranks above one."""
         ranks = (("tp", self.tp), ("pp", self.pp), ("dp", self.dp), ("ep", self.ep))
         stated = [f"{name} {count}" for name, count in ranks if count and count > 1]
         return ", ".join([f"{self.chips} chip{'s' if self.chips > 1 else ''}", *stated])

@@ -1,4 +1,4 @@
-"""Quantities with a unit and a source, and other types shared by all files."""
+"""Quantities with a unit and a source, and other types used in all files."""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ Confidence = Literal["high", "medium", "low", "memory"]
 _ID = r"[a-z0-9][a-z0-9._-]*"
 Identifier = Annotated[str, Field(pattern=rf"^{_ID}$", max_length=80)]
 JoinedIdentifiers = Annotated[str, Field(pattern=rf"^{_ID}(\+{_ID})*$", max_length=160)]
-"""The name of an engine, with variants after a '+'."""
+"""The name of an engine, optionally followed by variants after a '+'."""
 
 
 def _on_one_line(text: str) -> str:
@@ -35,7 +35,7 @@ Whole = Annotated[int, Field(gt=0, le=int(LIMITS["dimension"].maximum), strict=T
 LayerCount = Annotated[int, Field(gt=0, le=int(LIMITS["layers"].maximum), strict=True)]
 WholeOrZero = Annotated[int, Field(ge=0, le=int(LIMITS["dimension"].maximum), strict=True)]
 Excuses = dict[str, Annotated[str, Field(min_length=10)]]
-"""The rules of `fastcalc check` that a file violates for a good reason, each with that reason."""
+"""The rules of `fastcalc check` that a file violates for a good reason, with the reasons."""
 
 
 def _known(name: object, *, cache: bool = False) -> str:
@@ -43,7 +43,7 @@ def _known(name: object, *, cache: bool = False) -> str:
         known = number_format(str(name), cache=cache).id
     except InputError as error:
         raise ValueError(str(error)) from error
-    if known != name:  # other names are for command lines: files use one name only
+    if known != name:  # aliases are for command lines only: files must use the id
         raise ValueError(
             f"'{shown(name)}' is not a weight or KV format by id; did you mean '{known}'?"
         )
@@ -55,7 +55,7 @@ CacheFormatName = Annotated[str, BeforeValidator(partial(_known, cache=True))]
 
 
 class Entry(BaseModel):
-    """A frozen record that rejects unknown keys."""
+    """An immutable record that rejects unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), defer_build=True
@@ -63,7 +63,7 @@ class Entry(BaseModel):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The values that are given, by key."""
+        """The values that are set, by key."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def changed(self, **keys: Any) -> Self:
@@ -79,9 +79,9 @@ class Entry(BaseModel):
 
 
 class NamedEntry(Entry):
-    """A chip, a model or an engine, which can extend another and hold values of a user.
+    """A chip, model or engine, which can extend another one and contain a user's values.
 
-    Only these have private attributes, which pydantic would initialize for each quantity.
+    Only these classes have private attributes, which pydantic would initialize for each quantity.
     """
 
     _what_if: Mapping[str, str] = {}
@@ -90,41 +90,41 @@ class NamedEntry(Entry):
 
     @property
     def what_if(self) -> Mapping[str, str]:
-        """The values that a user gave instead of the file's own: as written, and in a sentence."""
+        """The user's values that replace the file's: as typed, and as a sentence."""
         return self._what_if
 
     @property
     def inherited(self) -> Mapping[str, str]:
-        """The id of the entry that states each inherited top-level key."""
+        """The id of the entry that defines each inherited top-level key."""
         return self._inherited
 
     @property
     def bases(self) -> tuple[str, ...]:
-        """The ids of the entries that its file extends, directly or indirectly, nearest first."""
+        """The ids of the entries that the file extends, directly or indirectly, nearest first."""
         return self._bases
 
     def changed(self, **keys: Any) -> Self:
-        """Copy the entry with some keys replaced, which are no longer inherited."""
+        """Return a copy with some keys replaced, which are then no longer inherited."""
         changed = super().changed(**keys)
         changed._what_if, changed._bases = self._what_if, self._bases
         changed._inherited = {key: base for key, base in self._inherited.items() if key not in keys}
         return changed
 
     def inheriting(self, inherited: Mapping[str, str], bases: tuple[str, ...]) -> Self:
-        """Copy the entry, recording its bases and the entries that state inherited keys."""
+        """Return a copy that records its bases and the entries that define inherited keys."""
         copy = self.model_copy()
         copy._inherited, copy._bases = inherited, bases
         return copy
 
     def supposing(self, what_if: Mapping[str, str]) -> Self:
-        """Copy the entry with a user's values instead of the file's own."""
+        """Return a copy with a user's values in place of the file's own."""
         copy = self.model_copy()
         copy._what_if = what_if
         return copy
 
 
 class Source(Entry):
-    """A source document of numbers in a file."""
+    """A document cited as a source of numbers in a file."""
 
     title: str
     url: str | None = None
@@ -135,7 +135,7 @@ class Source(Entry):
 class Quantity(Entry):
     """A number in SI units, with its text in the file and its provenance.
 
-    ``printed`` is the source's own text; ``reading`` says how the value was derived from it.
+    ``printed`` is the source's wording; ``reading`` explains how the value was derived from it.
     """
 
     si: float
@@ -151,7 +151,7 @@ class Quantity(Entry):
 
 @dataclass(frozen=True)
 class QuantityReader:
-    """A reader of quantities of one type of `LIMITS`, written as bare values or mappings."""
+    """A reader for quantities of one type in `LIMITS`, written as bare values or mappings."""
 
     kind: str
 
@@ -162,7 +162,7 @@ class QuantityReader:
 
     @property
     def dimension(self) -> str:
-        """A dimension of `units`, or ``number`` for a plain number."""
+        """A dimension in `units`, or ``number`` for plain numbers."""
         return self.kind if self.kind in UNITS else "number"
 
     def __get_pydantic_core_schema__(
@@ -174,7 +174,7 @@ class QuantityReader:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Json]:
-        """Describe the text in files for `json_schema`, which knows each dimension."""
+        """Describe the notation in files for `json_schema`, which knows each dimension."""
         minimum = 0.0 if self.limit.zero else self.limit.minimum
         return {"quantity": [self.dimension, minimum, self.limit.maximum, self.limit.is_whole]}
 
@@ -188,7 +188,7 @@ class QuantityReader:
             raise QuantityError(sentence, "ST016")
         value = fields.pop("value")
         band = fields.get("band")
-        if band is not None:  # a fit takes logarithms of its limits
+        if band is not None:  # fits use the logarithms of these limits
             ends = band if isinstance(band, list) and len(band) == 2 else [0, 0]
             is_range = all(type(end) in (int, float) and end in self.limit for end in ends)
             if not (is_range and 0 < ends[0] < ends[1]):
@@ -197,7 +197,7 @@ class QuantityReader:
         return {**fields, "si": self.si(value), "text": str(value)}
 
     def si(self, value: object) -> float:
-        """Convert a bare quantity to SI, or raise a `QuantityError`."""
+        """Convert a bare quantity to SI units, or raise a `QuantityError`."""
         if self.dimension != "number":
             si = parse_quantity(value, self.kind)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""Schema of a workload file: clients, each with its fraction, lengths and latency limits.
+"""Schema of a workload file: clients, each with a fraction of requests, lengths and latency limits.
 
-Keys follow the second version of BLIS (github.com/inference-sim/inference-sim,
-docs/reference/workload-spec.md) as far as it has them; limits, prefix hits and traces are ours.
+Keys follow version 2 of the BLIS format (github.com/inference-sim/inference-sim,
+docs/reference/workload-spec.md) where it has them; limits, prefix hits and traces are ours.
 """
 
 from math import isclose
@@ -27,7 +27,7 @@ _PARAMS: dict[str, tuple[set[str], set[str]]] = {
     "lognormal": ({"mean", "std_dev"}, {"min", "max"}),
     "exponential": ({"mean"}, {"min", "max"}),
 }
-"""The required and optional parameters of each type; empirical parameters are lengths."""
+"""The required and optional parameters of each type; empirical ones are lengths."""
 
 
 class Distribution(Entry):
@@ -87,7 +87,7 @@ Lengths = Annotated[Distribution, BeforeValidator(_written_out)]
 
 
 class Arrival(Entry):
-    """An arrival process: Poisson, bursty by a coefficient of variation, or regular."""
+    """An arrival process: Poisson, bursty with a given coefficient of variation, or regular."""
 
     process: Literal["poisson", "gamma", "constant"] = "poisson"
     cv: Positive | None = None
@@ -128,7 +128,7 @@ class Client(Entry):
 
     @property
     def needs_limit(self) -> bool:
-        """Whether users wait for its requests, so that a latency limit is required."""
+        """Whether users wait for the requests, so that a latency limit is required."""
         return self.slo_class not in _UNLIMITED
 
     @model_validator(mode="after")

@@ -19,12 +19,12 @@ from fastcalc.formulas.types import Floats, Ints, floats
 
 _FEWEST, _MOST = 8, 48  # quanta in the tokens of a full step
 _STATES = 256  # approximate maximum number of waiting quanta
-_PROMPTS, _CHUNKS = 10.0, 8.0  # maximum waiting work in longest prompts and full passes
-_POSITIONS = 5  # of an arrival in the current pass
+_PROMPTS, _CHUNKS = 10.0, 8.0  # maximum waiting work in longest prompts and full steps
+_POSITIONS = 5  # positions of an arrival within the current step
 _PASSED: Floats = (np.arange(_POSITIONS) + 0.5) / _POSITIONS  # of the pass before each
 _BLOCK = 32  # minimum number of states that are eliminated together
-_SMALL = 1e-13  # least probability of leaving a state
-_UNLIKELY = 0.999 * NO_CHANCE  # of a time that is surely dropped
+_SMALL = 1e-13  # minimum probability of leaving a state
+_UNLIKELY = 0.999 * NO_CHANCE  # the probability of a time that is sure to be dropped
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ class PrefillQueue:
 
     @cached_property
     def _chances(self) -> Floats:
-        """The probabilities that an arrival finds a step of each type, with full ones last. [1]"""
+        """The probability that an arrival finds a step of each type, with full steps last. [1]"""
         quanta, waiting = self._parts, self._waiting
         chances = np.append(waiting[:quanta], waiting[quanta:].sum())
         chances[0] = max(chances[0] - (1.0 - self.occupied), 0.0)
@@ -124,17 +124,17 @@ class PrefillQueue:
 
     @cached_property
     def _likely(self) -> Ints:
-        """The types of steps that arrivals find often enough to count."""
+        """The types of steps that arrivals find often enough to matter."""
         return np.flatnonzero(self._chances > _UNLIKELY * _POSITIONS)
 
     @cached_property
     def _before(self) -> Floats:
-        """Probabilities of the quanta that arrived since likely steps began, at each position."""
+        """The distribution of quanta that arrived since likely steps began, at each position."""
         return self._arrived(self._types[self._likely, np.newaxis] * _PASSED)
 
     @cached_property
     def _ahead(self) -> Floats:
-        """Probabilities of the quanta ahead of an arrival (steps, positions, quanta). [1]"""
+        """The distribution of quanta ahead of an arrival (steps, positions, quanta). [1]"""
         quanta, waiting, ahead = self._parts, self._waiting, self._before
         if quanta not in self._likely:
             return ahead
@@ -143,7 +143,7 @@ class PrefillQueue:
         return np.concatenate([ahead[:-1], np.maximum(both[np.newaxis, :, : self._states], 0.0)])
 
     def until_taken_in(self, tokens: float) -> tuple[Floats, Floats]:
-        """Compute times from arrival until a prompt is computed, with probabilities. [s], [1]"""
+        """Compute the time from arrival until a prompt is processed, as a distribution. [s], [1]"""
         chances, left = self._chances, self._types[self._likely, np.newaxis] * (1.0 - _PASSED)
         weights = (chances[self._likely] / _POSITIONS)[:, np.newaxis, np.newaxis]
         limit = int(np.floor((self._full - tokens) / self._part + 1e-9))
@@ -152,7 +152,7 @@ class PrefillQueue:
         ahead = weights * self._ahead[..., within:]
         together = weights * self._together(within) if within else ahead[..., :0]
         total = alone + float(ahead.sum()) + float(together.sum())
-        # Times are computed for those that have a chance.
+        # Times are computed only for quanta with non-negligible probability.
         both, after = (np.nonzero(each > _UNLIKELY * total) for each in (together, ahead))
         taken = np.minimum(both[2] * self._part + tokens, self._full)
         ends = (within + after[2]) * self._part + tokens
@@ -170,8 +170,8 @@ class PrefillQueue:
 
     @cached_property
     def _behind(self) -> Floats:
-        """The transform of the quanta that arrive until the current step ends."""
-        # As much of a step is left at one position as has passed at another.
+        """The transform of the quanta that arrive before the current step ends."""
+        # The time left at one position equals the time passed at the mirrored position.
         return np.asarray(np.fft.rfft(self._before[:, ::-1], 2 * self._states))
 
     def _together(self, within: int) -> Floats:
