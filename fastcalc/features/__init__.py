@@ -1,4 +1,4 @@
-"""Registry of commands: the request of each and the function that answers it."""
+"""Registry of commands: the request of each command and the function that answers it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ GROUPS = {
         "schema": ("entries.request.PrintSchema", "entries.new.run_schema"),
     },
 }
-"""Request class and answering function of each command, grouped by purpose as in ``--help``."""
+"""Request class and answer function of each command, grouped as in ``--help``."""
 
 COMMANDS = {name: path for commands in GROUPS.values() for name, path in commands.items()}
 
@@ -56,9 +56,9 @@ def request_of(command: str) -> type[Request]:
 
 
 def answer_to(command: str, request: Request, notes: Sequence[str] = ()) -> Any:
-    """Answer a request. The module of the command is imported only then.
+    """Answer a request. The command's module is imported only now.
 
-    notes : notes on how the request was read, printed first
+    notes : notes on how the request was read, to print first
     """
     module, _, run = COMMANDS[command][1].rpartition(".")
     answer = getattr(import_module(f"fastcalc.features.{module}"), run)(request)

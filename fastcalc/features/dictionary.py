@@ -1,4 +1,4 @@
-"""Meanings of the record keys of all commands."""
+"""The meaning of every record key, for all commands."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
 
 @cache
 def meanings() -> Mapping[str, Column[Any]]:
-    """Find the column of each key in the first command that uses it."""
+    """Map each key to its column in the first command that uses it."""
     columns = [column for columns_of_command in COMMANDS.values() for column in columns_of_command]
     return {column.key: column for column in reversed(columns)}
 
@@ -44,10 +44,10 @@ _TYPES = {"count": int, "yes or no": bool, "list": list, "text": str}
 
 
 def type_of(key: str, values: Iterable[Any]) -> type:
-    """Name the type of a key's values: int, float, bool, list or str.
+    """Return the type of a key's values: int, float, bool, list or str.
 
     values : values in all records; they decide if the dictionary lacks the key, or if a command
-        has lists under a key that holds numbers elsewhere
+        stores lists under a key that holds numbers elsewhere
     """
     types = {type(cell) for cell in values if cell is not None}
     if (column := meanings().get(key)) and (list not in types or column.unit in _TYPES):

@@ -1,1 +1,1 @@
-"""`measure`: recommend benchmark runs of the user's own server, print their commands, run them."""
+"""`measure`: recommend benchmarks of the user's server, print their commands, or run them."""

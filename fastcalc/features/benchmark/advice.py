@@ -1,4 +1,4 @@
-"""Select the benchmark runs that are expected to narrow a deployment's ranges the most."""
+"""Select the benchmark runs expected to narrow a deployment's prediction ranges the most."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from fastcalc.features.benchmark.runs import BenchmarkRun
 from fastcalc.formulas.types import Floats
 
 AS_WIDE = 1.02
-"""Ratio of range widths below which a shorter run is preferred to a slightly better one."""
+"""Ratio of range widths below which a shorter run is preferred over a slightly better one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +21,8 @@ class Advice:
     """The recommended benchmark runs, most informative first.
 
     runs : runs in that order
-    widths : geometric mean of the widths of the user's ranges after each run and the runs before
-        it, relative to no measurement; the first is the present width [1]
+    widths : geometric mean width of the user's ranges after each run and those before it, relative
+        to having no measurements; the first is the present width [1]
     """
 
     runs: Sequence[BenchmarkRun]
@@ -35,12 +35,12 @@ def advise(
     count: int,
     measured: Sequence[OwnRow] = (),
 ) -> Advice:
-    """Choose the runs that narrow the ranges of some predictions most. Ties go to the shorter run.
+    """Choose the runs that narrow the prediction ranges most. Ties go to the shorter run.
 
-    Fewer runs are returned if another one would not narrow the ranges.
+    Returns fewer runs if another run would not narrow the ranges.
 
-    targets : points of the user's predictions
-    count : largest number of runs [1]
+    targets : points that the user wants predicted
+    count : maximum number of runs [1]
     measured : existing measurements of the deployment
     """
 

@@ -1,4 +1,4 @@
-"""The answer of `measure`: recommended or finished benchmark runs, and the resulting ranges."""
+"""The answer of `measure`: recommended or completed benchmark runs, and the resulting ranges."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -52,8 +52,8 @@ class RunRow(PlacedBatch):
     """A benchmark run of a deployment.
 
     run : the run
-    width : width of the ranges after it and the runs before it, relative to the present width [1]
-    command : command that executes it
+    width : width of the ranges after this run and those before it, relative to now [1]
+    command : command that performs the run
     measured : its measurements, or None if the run is only recommended
     """
 
@@ -68,7 +68,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "concurrency",
         "count",
-        "requests in flight of a benchmark run",
+        "requests in flight during the run",
         "run.concurrency",
         heading=("", "concurrency"),
         is_key_figure=True,
@@ -101,7 +101,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         heading=("range", "width"),
         format=lambda record: whole_percent(record["range_width"]),
     ),
-    Column("command", "text", "command that executes the run", "command", heading=("", "command")),
+    Column("command", "text", "command that performs the run", "command", heading=("", "command")),
     Column(
         "measured_ttft_ms",
         "ms",
@@ -132,7 +132,7 @@ _MADE = pick(f"{_RUN} measured_ttft_ms measured_tpot_ms measured_tokens_per_s_to
 
 @dataclass(frozen=True)
 class BatchRow:
-    """Speed per user at one batch: from the engine alone, with measurements, and after the runs."""
+    """The speed per user at a batch: by the engine alone, with measurements, and after the runs."""
 
     batch: int
     before: tuple[float, float, float]
@@ -158,11 +158,11 @@ _AFTER = numbers("80% range|after", lambda row: _range(row.after))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeasureAnswer(Answer):
-    """The benchmark runs that narrow a deployment's ranges most, or their measurements.
+    """The benchmark runs that narrow a deployment's ranges the most, or their measurements.
 
     deployment : deployment with its existing measurements
     tool : load generator whose commands are printed
-    measured : measurements of each run, empty for recommended runs
+    measured : measurements of each run, empty if the runs are only recommended
     """
 
     request: Measure
@@ -178,7 +178,7 @@ class MeasureAnswer(Answer):
 
     @property
     def _results(self) -> str:
-        """The file to which commands append: the earlier results if the tool writes that format."""
+        """The file to which commands append: the user's results, if the tool writes that format."""
         earlier, usual = self.request.like, TOOLS[self.tool].results
         return str(earlier) if earlier and earlier.suffix == Path(usual).suffix else usual
 
@@ -303,7 +303,7 @@ class MeasureAnswer(Answer):
         yield from (Note(text, weight=0) for text in self.deployment.now.warnings)
 
     def next_command(self) -> str:
-        """Suggest a comparison that uses the measurements, or this command with the results."""
+        """Suggest a comparison with these measurements, or this command with the results."""
         request, outcome = self.request, self.deployment.now
         chip = typed_as(request, request.on, outcome.scenario.hardware.id)
         begun = ((request.models or [""])[0], flag("on"), chip)
@@ -315,7 +315,7 @@ class MeasureAnswer(Answer):
         return follow_up(request, Measure, *begun, ending=ending)
 
     def _ranks(self) -> list[str]:
-        """Flags that set the layout, if neither the request nor a result states it."""
+        """Return the flags that set the layout if neither the request nor a result contains it."""
         layout = self.deployment.now.placement.layout
         request = self.request
         if request.chips or request.tp or request.pp or request.dp or self.tool == "vllm":
@@ -329,15 +329,15 @@ class MeasureAnswer(Answer):
         return [plainly(values(COLUMNS, row)) for row in self.rows]
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """Build a table of the runs and their commands."""
+        """Return a table of the runs and their commands."""
         return SHOWN, self.records()
 
     def premises(self) -> Record:
-        """Report the traffic, prices and engines that were assumed."""
+        """Return the traffic, prices and engines that were assumed."""
         return assumptions([self.deployment.now])
 
     def details(self) -> Record:
-        """Report the ranges at the user's batches and the commands for every load generator."""
+        """Return the ranges at the user's batches and the commands for every load generator."""
         return {
             "batches": [
                 _batch_record(row, is_measured=bool(self.measured)) for row in self.batches
@@ -369,7 +369,7 @@ def _count(count: int) -> str:
 
 
 def _loads(runs: Sequence[BenchmarkRun]) -> str:
-    """Describe the load of some runs in words."""
+    """Describe the load of the runs in words."""
     counts = [f"{run.concurrency}" for run in runs if run.output]
     prompts = [f"a prompt of {run.prompt:,} tokens" for run in runs if not run.output]
     served = [f"concurrency {listed([*dict.fromkeys(counts)])}"] if counts else []
@@ -377,7 +377,7 @@ def _loads(runs: Sequence[BenchmarkRun]) -> str:
 
 
 def _continued(command: str, width: int) -> list[str]:
-    r"""Split a command into lines of a given width, with continuation marks.
+    r"""Split a command into lines of limited width, with continuation marks.
 
     >>> _continued("serve a/b --tp 2", 12)
     ['serve a/b \\', '--tp 2']

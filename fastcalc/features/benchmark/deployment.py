@@ -20,10 +20,10 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDeployment:
-    """A deployment at the user's batches, with and without measurements of it.
+    """A deployment at the user's batches, predicted with and without its measurements.
 
-    now : prediction with existing measurements
-    before : prediction by the engine only
+    now : prediction with the existing measurements
+    before : prediction by the engine alone
     rows : measurements of this deployment
     """
 
@@ -47,9 +47,9 @@ class MeasuredDeployment:
         return places_of(self.now.estimate, (timeline.token,), self.fitting)
 
     def ends_after(self, widths: Floats) -> tuple[Floats, Floats]:
-        """Compute the bounds of speed at the batches that fit, around the present speed. [1/s]
+        """Return the bounds of speed at the batches that fit, around the predicted speed. [1/s]
 
-        widths : half-widths relative to no measurement [1]
+        widths : half-widths relative to having no measurements [1]
         """
         before, now = self.before.estimate, self.now.estimate
         assert before.low is not None
@@ -62,11 +62,11 @@ class MeasuredDeployment:
 
 
 def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeployment:
-    """Find the deployment of a request. Raises InputError for several, or an engine without ranges.
+    """Find the requested deployment. Raises InputError for several, or an engine without ranges.
 
-    If the batches would use different layouts, the layout of the largest batch is used.
+    If the batches use different layouts, the layout of the largest batch applies to all.
 
-    notes : list that receives notes on the choice of the deployment
+    notes : list that receives notes on how the deployment was chosen
     """
     if not request.on:
         raise InputError(f"name the chip of your server, for example {option('on', 'h100-sxm')}")
@@ -109,7 +109,7 @@ def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeploymen
 
 
 def _placed(outcome: Outcome) -> Scenario:
-    """Fix the layout of a scenario to the one that its outcome chose."""
+    """Fix a scenario to the layout that its outcome chose."""
     if outcome.placement.machine.is_spatial:
         return replace(outcome.scenario, sharding=Sharding(pp=outcome.placement.layout.chips))
     return outcome.on_its_layout

@@ -1,4 +1,4 @@
-"""Client of an OpenAI-compatible server that measures the timing of streamed tokens.
+"""Client for an OpenAI-compatible server that times streamed tokens.
 
 ``/v1/models`` and ``/v1/completions`` with ``stream`` and ``stream_options.include_usage`` follow
 https://platform.openai.com/docs/api-reference/completions (read on 2026-11-28); ``ignore_eos`` is
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import httpx
 
 KEY = "FASTCALC_API_KEY"
-"""Environment variable with the API key of a server that requires one."""
+"""Environment variable with the API key, for servers that require one."""
 
 _TO_CONNECT, _BETWEEN_CHUNKS = 10.0, 120.0
-"""Timeouts for connecting and between chunks, after which a server counts as unreachable. [s]"""
+"""Timeouts for connecting and between chunks, after which the server counts as unreachable. [s]"""
 
 _SAID = 200  # most characters of a server's message quoted in an error
 
@@ -32,12 +32,12 @@ Fields = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Reply:
-    """The timing of one answered request.
+    """The timing of one completed request.
 
-    first, last : time from sending to the first and the last chunk with text [s]
-    prompt : length of the prompt as counted by the server, or None if not reported [token]
-    output : length of the answer [token]
-    chunks : number of chunks of the answer [1]
+    first, last : time from sending to the first and last chunk with text [s]
+    prompt : prompt length according to the server, or None if it is not reported [token]
+    output : length of the response [token]
+    chunks : number of chunks in the response [1]
     """
 
     first: float
@@ -49,9 +49,9 @@ class Reply:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server and the model to request from it.
+    """A server and the model to request.
 
-    url : address without a path
+    url : base URL without a path
     """
 
     client: "httpx.AsyncClient"
@@ -59,7 +59,7 @@ class Endpoint:
     model: str = ""
 
     async def models(self) -> list[str]:
-        """Names of the served models."""
+        """Return the names of the served models."""
         response = await self._sent("GET", "/v1/models")
         listed = _mapping(response, self.url).get("data")
         entries = listed if isinstance(listed, list) else []
@@ -70,7 +70,7 @@ class Endpoint:
         return models
 
     async def prompt_tokens(self, text: str) -> int:
-        """Number of tokens of a text as counted by the server, from a request for one token."""
+        """Return the number of tokens in a text as counted by the server, by requesting one."""
         body = {"model": self.model, "prompt": text, "max_tokens": 1}
         response = await self._sent("POST", "/v1/completions", body)
         count = _usage(_mapping(response, self.url)).get("prompt_tokens")
@@ -82,7 +82,7 @@ class Endpoint:
         return count
 
     async def reply(self, text: str, output: int) -> Reply:
-        """Measure the timing of a streamed answer of a given length."""
+        """Request a streamed response of a given length and time it."""
         body = {
             "model": self.model,
             "prompt": text,
@@ -111,7 +111,7 @@ class Endpoint:
         return Reply(first, last, prompt, tokens, chunks)
 
     async def _events(self, body: Fields) -> AsyncIterator[Fields]:
-        """Yield the events of a streamed answer."""
+        """Yield the events of a streamed response."""
         import httpx
 
         try:
@@ -158,7 +158,7 @@ class Endpoint:
         return response
 
     def _refusal(self, response: "httpx.Response") -> str:
-        """Describe a refused request in a sentence."""
+        """Describe why the server rejected a request."""
         status, path = response.status_code, response.url.path
         if status in (401, 403):
             return f"{self.url} asks for a key (HTTP {status}): set {KEY}"
@@ -173,7 +173,7 @@ class Endpoint:
         return f"{self.url} refused a request (HTTP {status}): {reply}"
 
     def _why(self, error: "httpx.HTTPError") -> str:
-        """Describe in a sentence why no answer arrived."""
+        """Describe why no response arrived."""
         import httpx
 
         if isinstance(error, httpx.ConnectTimeout):
@@ -189,11 +189,11 @@ class Endpoint:
 
 
 def connected(url: str, most: int) -> Endpoint:
-    """Create a client for a server, without sending a request yet.
+    """Create a client for a server without sending any request.
 
-    most : largest number of requests in flight [1]
+    most : maximum number of requests in flight [1]
 
-    Raises InputError if the address is not an http address, or httpx is not installed.
+    Raises InputError if the address is not an HTTP URL or httpx is not installed.
     """
     try:
         import httpx
@@ -215,7 +215,7 @@ def connected(url: str, most: int) -> Endpoint:
         headers={"Authorization": f"Bearer {key}"} if key else {},
         timeout=httpx.Timeout(_BETWEEN_CHUNKS, connect=_TO_CONNECT, pool=None),
         limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
-        trust_env=False,  # no proxy, which would distort the timing
+        trust_env=False,  # a proxy would distort the timing
     )
     return Endpoint(client, address)
 
@@ -236,9 +236,9 @@ def _usage(event: Fields) -> dict[str, object]:
 
 
 def _has_text(event: Fields) -> bool:
-    """Check whether an event contains a token.
+    """Return whether an event contains a token.
 
-    Its text may be empty, but the last event has no token.
+    A token's text may be empty, but the last event has no token.
     """
     choices = event.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -248,7 +248,7 @@ def _has_text(event: Fields) -> bool:
 
 
 def _words(data: object) -> str:
-    """Extract a server's error message from any of the usual fields."""
+    """Extract the error message from any of the fields that servers commonly use."""
     while isinstance(data, dict):
         data = next((data[key] for key in ("error", "message", "detail") if key in data), str(data))
     return str(data)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """The median latencies of a run's requests, and the throughput of the run.
+    """The throughput of a run and the median latencies of its requests.
 
-    ttft, tpot : TPOT is None if answers have a single token [s]
+    ttft, tpot : TPOT is None if responses have a single token [s]
     throughput : output tokens per second [1/s]
-    client_busy : fraction of the run in which the client itself computed [1]
+    client_busy : fraction of the run in which the client itself was computing [1]
     """
 
     ttft: float

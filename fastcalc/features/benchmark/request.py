@@ -18,7 +18,7 @@ class Measure(Evaluated, groups.Written):
 
     Finds the runs that would narrow the predictions most for your batch sizes and sequence lengths.
     Prints their duration, the 80% range expected afterwards, and their commands for vLLM, SGLang,
-    GuideLLM, AIPerf or llama-bench. With the address of an OpenAI-compatible server, performs the
+    GuideLLM, AIPerf or llama-bench. With the URL of an OpenAI-compatible server, performs the
     runs itself and stores only numbers. Exits with 1 if nothing fits.
     """
 
@@ -36,7 +36,7 @@ class Measure(Evaluated, groups.Written):
         str | None,
         flag(
             "vllm|sglang|guidellm|aiperf|llama-bench",
-            "Benchmark whose commands are printed; default: the engine's own.",
+            "Load generator to print commands for; default: the engine's own.",
         ),
     ] = None
     url: Annotated[
@@ -57,5 +57,5 @@ class Measure(Evaluated, groups.Written):
 
     @property
     def results_file(self) -> Path:
-        """The results file to which runs are appended."""
+        """The file to which results are appended."""
         return self.results or Path("measured.csv")

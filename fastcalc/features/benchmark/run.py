@@ -1,4 +1,4 @@
-"""``fastcalc measure``: recommend the most informative benchmark runs, or execute them."""
+"""``fastcalc measure``: recommend the most informative benchmark runs, or perform them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from fastcalc.mentions import option
 
 
 def run(request: Measure) -> Answer:
-    """Recommend benchmark runs or execute them. The answer is "no" if nothing fits."""
+    """Recommend benchmark runs or perform them. The answer is "no" if nothing fits."""
     if request.models is None:
         raise InputError(f"name the model that your server serves: {option('models')}")
     if not FEWEST_RUNS <= request.runs <= MOST_RUNS:
@@ -62,7 +62,7 @@ def run(request: Measure) -> Answer:
 def _made(
     request: Measure, url: str, deployment: MeasuredDeployment, advice: Advice, notes: Sequence[str]
 ) -> MeasureAnswer:
-    """Execute the runs against a server, and repeat the prediction with their measurements."""
+    """Perform the runs against a server, and predict again with their measurements."""
     from fastcalc.features.benchmark.server_runs import make_runs  # advice needs no client
 
     typed = as_text((request.models or [""])[0])

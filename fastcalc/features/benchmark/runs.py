@@ -1,4 +1,4 @@
-"""Candidate benchmark runs: load, duration, and the predictions that they constrain."""
+"""Candidate benchmark runs: their load, their duration, and the predictions they constrain."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +16,10 @@ from fastcalc.features.benchmark.limits import FEWEST_REQUESTS, REPETITIONS, WAV
 from fastcalc.formulas.types import floats
 
 SHORT = 256
-"""Output tokens of the runs whose answers are shorter than those of the user's requests. [1]"""
+"""Output tokens in runs whose responses are shorter than those of the user's requests. [1]"""
 
 _LARGER = 2
-"""Largest concurrency of a run divided by the largest requested batch. [1]"""
+"""Largest concurrency of a run relative to the largest requested batch. [1]"""
 
 RATES = (timeline.token_in_traffic, timeline.first_token, timeline.served_run)
 """Metrics that a load generator reports for a run: TPOT, TTFT and throughput."""
@@ -30,10 +30,10 @@ class BenchmarkRun:
     """A load-generator run with a fixed number of requests in flight.
 
     concurrency : requests in flight [1]
-    prompt, output : lengths of each request; without output it is prefill only [token]
+    prompt, output : lengths of each request; without output, the run measures prefill only [token]
     requests : total number of requests [1]
     seconds : expected duration [s]
-    places : points of the measured passes, one for each reported metric
+    places : points of the measured passes, one per reported metric
     """
 
     concurrency: int
@@ -45,7 +45,7 @@ class BenchmarkRun:
 
 
 def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
-    """List the runs that fit in memory, with shorter ones added if outputs are long."""
+    """Return the runs that fit in memory, including shorter ones if outputs are long."""
     traffic = _uncached(outcome.scenario.traffic)
     lengths = [traffic]
     if float(traffic.output) > 2 * SHORT:
@@ -73,7 +73,7 @@ def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
 
 
 def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:
-    """List llama-bench tests: decode after an empty and a full context, long and short prompts."""
+    """Return llama-bench tests: decode after empty and full contexts, long and short prompts."""
     traffic = _uncached(outcome.scenario.traffic)
     prompt, output = round(float(traffic.prompt)), min(round(float(traffic.output)), SHORT)
     tests = [(0, output), (prompt, output), (prompt, 0), (max(prompt // 4, 1), 0)]
@@ -97,14 +97,14 @@ def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:
 
 
 def _uncached(traffic: Traffic) -> Traffic:
-    """Replace the prompts by random ones, so that no prefix is cached."""
+    """Assume random prompts, of which no prefix is cached."""
     return replace(traffic, prefix_hit=0.0)
 
 
 def places_of(
     estimate: Estimate, rates: Sequence[Callable[[Schedule], Timeline]], batches: Sequence[int]
 ) -> Places:
-    """Find the forward passes behind some metrics at some batches of an estimate."""
+    """Return the forward passes behind the metrics at the given batches of an estimate."""
     passes, shape = estimate.passes, (len(rates), len(estimate.batch))
     shares = [np.broadcast_to(rate(passes).decode_share, shape[1:]) for rate in rates]
     traffic = passes.traffic

@@ -1,4 +1,4 @@
-"""Run benchmarks against a server with closed-loop requests, and store the measurements."""
+"""Benchmark a server with closed-loop requests, and store the measurements."""
 
 import asyncio
 import random
@@ -31,7 +31,7 @@ from fastcalc.mentions import option
 from fastcalc.written import csv_line, listed, many, shown
 
 _SAMPLE = 256
-"""Maximum number of words sent before a run to count tokens per word."""
+"""Maximum number of words sent before a run to determine the tokens per word."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class BenchmarkedServer:
     """A server as the user describes it.
 
     served : settings for a load generator
-    model, engine : ids of the entries
-    typed : chip and model as typed by the user, possibly files
+    model, engine : ids of the model and the engine
+    typed : chip and model as the user typed them, possibly files
     """
 
     served: ServedModel
@@ -50,7 +50,7 @@ class BenchmarkedServer:
     entries: Catalogue
 
     def name_among(self, names: Sequence[str]) -> str:
-        """Find the model among the served names. Raises InputError if it is not served."""
+        """Return the served name of the model. Raises InputError if it is not served."""
         model_ids = {name: model_id(name, self.entries) for name in names}
         for name in names:
             if name == self.served.name or model_ids[name] == self.model:
@@ -70,9 +70,9 @@ class BenchmarkedServer:
 def make_runs(
     request: Measure, outcome: Outcome, runs: Sequence[BenchmarkRun], served: ServedModel
 ) -> list[MeasuredRun]:
-    """Execute runs against a server, and append each to the results file as soon as it ends.
+    """Perform runs against a server, appending each to the results file as soon as it ends.
 
-    Raises InputError with the reason why a run failed, and the number of runs that were kept.
+    Raises InputError with the reason if a run fails, and the number of runs that were saved.
     """
     entries, scenario = catalogue(request), outcome.scenario
     typed = {
@@ -116,7 +116,7 @@ async def _measured(
     runs: Sequence[BenchmarkRun],
     keep: Callable[[ServedRun, float], None],
 ) -> None:
-    """Execute the runs one after another within the time limit."""
+    """Perform the runs in sequence within the time limit."""
     end = perf_counter() + 60.0 * request.minutes
     endpoint = connected(server.served.url, max(run.concurrency for run in runs))
     async with endpoint.client:
@@ -134,9 +134,9 @@ async def _measured(
 
 
 async def _run(endpoint: Endpoint, run: BenchmarkRun, words: str) -> tuple[ServedRun, float]:
-    """Send the requests of a run, each as soon as another has ended, and measure their timing.
+    """Send the requests of a run, each as soon as another one ends, and time them.
 
-    Also returns the fraction of the time in which the client computed. [1]
+    Also returns the fraction of the time in which the client was computing. [1]
     """
     chance = random.Random()  # noqa: S311  (prompts that are in no prefix cache)
     count = min(run.prompt, _SAMPLE)
@@ -165,7 +165,7 @@ async def _run(endpoint: Endpoint, run: BenchmarkRun, words: str) -> tuple[Serve
 
 
 def _prompt(chance: random.Random, words: int) -> str:
-    """Generate a prompt of random numbers, each of which is a few tokens in any tokenizer."""
+    """Generate a prompt of random numbers, each of them a few tokens in any tokenizer."""
     return " ".join(f"{chance.randrange(1000, 10_000)}" for _ in range(words))
 
 
@@ -176,9 +176,9 @@ def _served_run(
     seconds: float,
     prompt_tokens: float,
 ) -> ServedRun:
-    """Convert a run to the form that the importers of benchmark results use.
+    """Convert a run to the form used by the importers of benchmark results.
 
-    prompt_tokens : tokens per prompt, if the server does not report them [1]
+    prompt_tokens : tokens per prompt, for servers that do not report them [1]
     """
     tokens = sum(reply.output for reply in replies)
     later = [reply for reply in replies if reply.output > 1]
@@ -204,7 +204,7 @@ def _served_run(
 
 
 def _points(run: ServedRun, server: BenchmarkedServer) -> list[Point]:
-    """Convert a run to measurements. Raises InputError if there are none."""
+    """Convert a run to measurements. Raises InputError if it has none."""
     options = Options(server.typed, NameLookup(server.entries))
     stated = {**server.served.stated, "engine": server.engine}
     stated = {name: text for name, text in stated.items() if name not in server.typed}
@@ -235,7 +235,7 @@ def _rows_before(file: Path, entries: Catalogue) -> str:
 
 
 def _add(file: Path, points: Sequence[Point], entries: Catalogue) -> None:
-    """Append points to a file, numbered after the existing ones."""
+    """Append points to a file, continuing its numbering."""
     text = _rows_before(file, entries)
     count = text.count("\n")
     for number, point in enumerate(points, count):

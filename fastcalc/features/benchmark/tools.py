@@ -1,4 +1,4 @@
-"""Commands that execute a benchmark run with a load generator, with that tool's own flags.
+"""Build the command that performs a benchmark run with a load generator.
 
 Sources, read on 2026-11-28: ``vllm/benchmarks/serve.py`` of vLLM 0.33.0, ``sglang/benchmark/
 serving.py`` of SGLang 0.5.23, ``guidellm run`` of GuideLLM 0.8.1, ``aiperf profile`` of AIPerf
@@ -15,17 +15,17 @@ from fastcalc.features.benchmark.runs import BenchmarkRun
 from fastcalc.quoting import ShellText, shell_line
 
 SERVER = "http://localhost:8000"
-"""Default address of servers."""
+"""Default URL of servers."""
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """The description of a server that a load generator needs.
+    """What a load generator needs to know about a server.
 
-    name : name of the model and of its tokenizer
-    url : address of the server
-    stated : chip, layout and formats, by column name in files of measurements
-    split_mode : flag of the engine that chooses the layout, if it needs one
+    name : name of the model, which is also that of its tokenizer
+    url : URL of the server
+    stated : chip, layout and formats, by column name of measurement files
+    split_mode : engine flag that selects the layout, if required
     """
 
     name: str
@@ -39,7 +39,7 @@ class Tool:
     """A load generator.
 
     results : file or folder that its runs write
-    command : function that returns the command of a run as words
+    command : function that returns the words of a run's command
     """
 
     results: str
@@ -110,13 +110,13 @@ TOOLS: Mapping[str, Tool] = {
     "aiperf": Tool("my-results", _aiperf),
     "llama-bench": Tool("my-results.jsonl", _llama_bench),
 }
-"""Load generators whose commands are printed, by name."""
+"""Load generators whose commands can be printed, by name."""
 
 _OF_PROGRAMS = {"sglang": "sglang", "llama-cpp": "llama-bench"}
 
 
 def tool_of(program: str | None) -> str:
-    """Choose the load generator for a server program. vLLM's measures any server.
+    """Choose the load generator for a server program. The one in vLLM can measure any server.
 
     >>> tool_of("sglang"), tool_of("llama-cpp"), tool_of("mlx"), tool_of(None)
     ('sglang', 'llama-bench', 'vllm', 'vllm')
@@ -125,7 +125,7 @@ def tool_of(program: str | None) -> str:
 
 
 def measures(tool: str, program: str | None) -> bool:
-    """Check whether a load generator can measure a server program. llama-bench runs only llama.cpp.
+    """Return whether a load generator can measure a server. llama-bench runs only llama.cpp.
 
     >>> measures("llama-bench", "vllm"), measures("llama-bench", "llama-cpp")
     (False, True)
@@ -134,7 +134,7 @@ def measures(tool: str, program: str | None) -> bool:
 
 
 def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
-    """Describe a deployment's server to a load generator.
+    """Describe a deployment's server for a load generator.
 
     typed : name of the model as the user typed it
     """
@@ -154,9 +154,9 @@ def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
 
 
 def command_of(tool: str, served: ServedModel, run: BenchmarkRun, results: str = "") -> str:
-    """Format the command that executes a run, on one line.
+    """Build the command that performs a run, on one line.
 
-    results : file or folder to write, if not the tool's default
+    results : file or folder to write, if different from the tool's default
     """
     entry = TOOLS[tool]
     return shell_line(entry.command(served, run, results or entry.results))

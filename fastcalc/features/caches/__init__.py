@@ -1,1 +1,1 @@
-"""`caches`: prefix-cache hit rates of a trace by cache size, and when more memory pays off."""
+"""`caches`: prefix-cache hit rate of a trace by cache size, and when more memory pays off."""

@@ -39,10 +39,10 @@ _KEY = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CachesAnswer(Answer):
-    """Prefix-cache hits of a trace by cache size.
+    """The prefix-cache hits of a trace for each cache size.
 
-    deployments : deployments whose memory holds the batch
-    refused : reasons why other chips have no answer
+    deployments : deployments whose memory fits the batch
+    refused : why other chips have no answer
     rate : request rate of the trace, if known [1/s]
     """
 
@@ -52,7 +52,7 @@ class CachesAnswer(Answer):
     rate: float | None
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Show a summary sentence and a table for each deployment."""
+        """Yield a summary sentence and a table for each deployment."""
         return between_blank_lines(
             [
                 _sentence(deployment),
@@ -67,13 +67,13 @@ class CachesAnswer(Answer):
         return _KEY
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on tier loading speed, required capacity, the trace, and prices."""
+        """Yield notes on the loading speed of tiers, required capacity, the trace, and prices."""
         notes = [note for tiers in self.deployments for note in _notes(tiers, self.rate)]
         for index, line in enumerate(dict.fromkeys([*self.refused, *notes])):
             yield Note(line, weight=int(index < _FEW))
 
     def next_command(self) -> str:
-        """Suggest `compare` for the first chip, with the hit rate of its own memory."""
+        """Suggest `compare` for the first chip, with the hit rate of the chip's own memory."""
         (first, *_), request = self.deployments, self.request
         scenario = first.deployment.scenario
         asked = Evaluated.sharing(
@@ -93,11 +93,11 @@ class CachesAnswer(Answer):
         return [record for deployment in self.deployments for record in deployment.records()]
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """List all tiers, with the chips of their deployment."""
+        """Return all tiers, with the chips of their deployment."""
         return SHOWN, self.records()
 
     def warnings(self) -> Sequence[str]:
-        """Explain why some chips have no answer."""
+        """Return why some chips have no answer."""
         return self.refused
 
     @property
@@ -109,7 +109,7 @@ class CachesAnswer(Answer):
 
 
 def too_large(deployment: CachedDeployment) -> str:
-    """State that the batch does not fit on the chips, and the largest batch that fits."""
+    """Say that the batch does not fit on the chips, and which batch is the largest that does."""
     location = deployment.location
     chip, batch_held = location.scenario.hardware.id, int(location.placement.edge_batch)
     if location.refused:
@@ -123,7 +123,7 @@ def too_large(deployment: CachedDeployment) -> str:
 
 
 def _sentence(place: DeploymentTiers) -> str:
-    """State the hit rate with the chips' own memory and with the largest tier."""
+    """Describe the hit rate with the chips' own memory and with the largest tier."""
     near, last = place.tiers[1], place.tiers[-1]
     model = place.deployment.scenario.model.asked_name
     now, then = ((percent(tier.hit), number(tier.requests)) for tier in (near, last))

@@ -12,13 +12,13 @@ from fastcalc.kit.charts.highlight import FEW
 from fastcalc.mentions import option
 
 _SIZES = 25
-"""Number of sizes at which a curve is evaluated. [1]"""
+"""Number of cache sizes at which a curve is evaluated. [1]"""
 
 
 def hits(answers: Sequence[DeploymentTiers]) -> Chart:
-    """Draw the hit rate against cache size, with a line for each chip type.
+    """Plot the hit rate against cache size, with a line for each chip type.
 
-    Markers show the tiers: the chips' own memory, the host's memory, and the requested sizes.
+    Markers show the tiers: the chips' own memory, host memory, and the requested sizes.
     """
     series: list[Series] = []
     for index, answer in enumerate(answers[: MOST // 2]):

@@ -16,7 +16,7 @@ from fastcalc.kit.answer.point_records import Record, named_chips, plainly
 class _TierOfDeployment(PlacedBatch):
     """A cache tier of a deployment.
 
-    tier, own : the tier, and the chips' own memory
+    tier, own : the cache tier, and the chips' own memory
     """
 
     tier: CachedTier
@@ -30,7 +30,7 @@ class _TierOfDeployment(PlacedBatch):
 
     @property
     def limited_by(self) -> str | None:
-        """The resource that limits the request rate. None if the speed of a tier is unknown."""
+        """The resource that limits the request rate. None if a tier's speed is unknown."""
         if isnan(self.tier.loading):
             return None
         return "link" if self.tier.is_limited_by_link else "chips"
@@ -55,7 +55,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cache_tier",
         "text",
-        "memory of the prefix cache; tier: a memory behind an unspecified host",
+        "memory that holds the prefix cache; tier: memory behind an unspecified host",
         lambda row: row.tier.name or "none",
         heading=("prefix cache", "stored in"),
         format=lambda record: (
@@ -65,7 +65,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cache_gb",
         "GB",
-        "size of the cache, total of all chips",
+        "size of the cache, total over all chips",
         lambda row: row.tier.size / 1e9,
         heading=("", "size"),
         format=_size,
@@ -73,7 +73,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cache_tokens",
         "count",
-        "prompt tokens that the cache holds",
+        "prompt tokens that fit in the cache",
         lambda row: int(row.tier.tokens),
         heading=("tokens", "held"),
         drop_priority=2,
@@ -115,7 +115,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "requests_per_s_per_chip",
         "1/s",
-        "the same per chip",
+        "request rate sustained per chip",
         lambda row: row.tier.requests / row.layout.chips,
     ),
     Column(
@@ -129,7 +129,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "mean_ttft_ms",
         "ms",
-        "TTFT of a request of mean lengths, cache loading included",
+        "TTFT of a request with mean lengths, including cache loading",
         lambda row: row.tier.ttft * 1e3,
         heading=("TTFT", "ms"),
         drop_priority=5,
@@ -162,7 +162,7 @@ class DeploymentTiers:
 
     @property
     def chips(self) -> str:
-        """The number and type of the chips."""
+        """The number and type of the chips, as text."""
         return named_chips(self.deployment.location)
 
     def records(self) -> list[Record]:

@@ -40,7 +40,7 @@ class SizeCaches(
     """Size prefix caches for a trace: hit rates, and when a memory tier pays off.
 
     Computes hit rate, throughput and price with the chips' own memory, host DRAM and larger tiers,
-    and the break-even memory price of each tier. Exits with 1 if no chip holds the batch.
+    and the break-even memory price of each tier. Exits with 1 if the batch fits on no chip.
     """
 
     examples = (

@@ -1,4 +1,4 @@
-"""``fastcalc caches``: prefix-cache hit rates of a trace, tier by tier."""
+"""``fastcalc caches``: prefix-cache hit rates of a trace for each tier."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from fastcalc.mentions import option
 
 
 def run(request: SizeCaches) -> Answer:
-    """Compute hit rates for each cache size. The answer is "no" if the batch fits nowhere."""
+    """Compute the hit rate for each cache size. The answer is "no" if the batch fits nowhere."""
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     if len(batches) > 1:
         raise InputError(f"{option('batch')} names {len(batches)}; give the one to serve")
@@ -56,7 +56,7 @@ def run(request: SizeCaches) -> Answer:
 
 
 def _traffic(request: SizeCaches) -> AskedTraffic:
-    """Read the requests of the trace and the prefixes that their prompts share."""
+    """Read the requests of the trace, with the prefixes that their prompts share."""
     if request.traffic is None:
         raise InputError(
             f"name a trace with hash_ids in its lines: {option('traffic', 'trace.jsonl')}"
@@ -74,7 +74,7 @@ def _traffic(request: SizeCaches) -> AskedTraffic:
 
 
 def _sizes(request: SizeCaches) -> list[float]:
-    """List the cache sizes to try. [byte]"""
+    """Return the cache sizes to try. [byte]"""
     try:
         texts = readers.names_if_any(request.sizes, option("sizes")) or ()
         return sorted({QuantityReader("size").si(text) for text in texts})

@@ -1,1 +1,1 @@
-"""`list`, `show`, `diff`, `new`, `import` and `schema`: commands on files of the catalogue."""
+"""`list`, `show`, `diff`, `new`, `import` and `schema`: commands for catalogue files."""

@@ -1,4 +1,4 @@
-"""Answers about catalogue entries: a list, or all numbers of one entry with their sources."""
+"""Answers about catalogue entries: a list, or one entry with all its numbers and sources."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,20 +81,20 @@ _COLUMNS: dict[Kind, tuple[TableColumn, ...]] = {
         words("fitted on", lambda engine: " ".join(engine.fitted_on.split()).split(";")[0]),
     ),
 }
-"""Columns of the lists."""
+"""The columns of each list."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ListAnswer(Answer):
-    """The entries of one kind. The answer is "no" if a broken file was omitted."""
+    """The entries of one category. The answer is "no" if an invalid file was skipped."""
 
     request: ListEntries
     kind: Kind
     entries: Sequence[CatalogueEntry]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Show the table and the number of entries."""
-        # The layout reserves 24 characters for columns of text that can wrap.
+        """Yield the table and the number of entries."""
+        # The layout reserves 24 characters for text columns that can wrap.
         yield record_tables.table(*self.table(), screen.width, {"fitted on": 24})
         yield ""
         count = len(self.entries)
@@ -102,7 +102,7 @@ class ListAnswer(Answer):
         yield f"{count} {noun if count > 1 else noun[:-1]}"
 
     def notes(self) -> Iterator[Note]:
-        """Yield cautions about the listed entries."""
+        """Return cautions about the listed entries."""
         return map(Note, cautions(self.entries))
 
     def next_command(self) -> str:
@@ -114,7 +114,7 @@ class ListAnswer(Answer):
         return map(record_of, self.entries)
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """Choose the columns for the kind of entry. Those of models come from their workloads."""
+        """Return the columns for the category. For models, their workloads supply the values."""
         rows = [workload(entry) if isinstance(entry, Model) else entry for entry in self.entries]
         return _COLUMNS[self.kind], rows
 
@@ -122,9 +122,9 @@ class ListAnswer(Answer):
 def question_on(
     request: Request, names: Sequence[str], entries: Sequence[CatalogueEntry]
 ) -> str | None:
-    """Suggest a command that evaluates some entries. Returns None for hosts and engines.
+    """Suggest a command that evaluates the entries. Returns None for hosts and engines.
 
-    names : names of the entries, as typed
+    names : names of the entries, as the user typed them
     """
     if isinstance(entries[0], Model):
         return follow_up(request, request_of("fit"), *names)
@@ -141,7 +141,7 @@ class EntryAnswer(Answer):
     entry: CatalogueEntry
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """Show the tables for the entry's kind, its sources, and a heading if there are notes."""
+        """Yield the tables for this category, the sources, and a heading if there are notes."""
         yield from self.tables()
         titles = [
             f"{key}: {source.title}" + (f", {source.url}" if source.url else "")
@@ -157,7 +157,7 @@ class EntryAnswer(Answer):
         return iter(())
 
     def remarks(self) -> Iterator[str]:
-        """Yield remarks on single numbers, and the notes of the file."""
+        """Yield remarks on individual numbers, and the notes in the file."""
         yield from self.entry.notes
 
     def notes(self) -> Iterator[Note]:
@@ -177,23 +177,23 @@ EXECUTION = {
     "sequential": "one by one on all cores",
     "spatial": "side by side, each in its own region of cores",
 }
-"""Descriptions of execution modes, by the value in the file."""
+"""Descriptions of the execution modes, by their value in the file."""
 
 _MEANINGS = {
     "cores": "processors that share memory, such as SMs (NVIDIA) or CUs (AMD)",
     "reported": "fraction of the capacity that is visible to the driver (CUDA or ROCm)",
 }
-"""Meanings of chip parameters whose names are not self-explanatory."""
+"""Explanations of chip parameters whose names are not self-explanatory."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChipAnswer(EntryAnswer):
-    """A chip: every number as written, its source, and the quoted text."""
+    """A chip: each number as written, with its source and the quoted text."""
 
     entry: Hardware
 
     def tables(self) -> Iterator[Part]:
-        """Show the numbers of the chip, and what is assumed where the file omits a number."""
+        """Yield the numbers of the chip, and the assumptions for numbers that the file omits."""
         chip = self.entry
         runs = f"; layers run {EXECUTION[chip.execution]}" * (chip.execution == "spatial")
         yield Title(chip.id, f"{chip.name}; {chip.scope}{runs}")
@@ -219,7 +219,7 @@ class ChipAnswer(EntryAnswer):
             yield Notes(notes)
 
     def remarks(self) -> Iterator[str]:
-        """Yield how numbers were read, how certain they are, and the notes of the file."""
+        """Yield how numbers were read, how certain they are, and the notes in the file."""
         offers, by_facts = offers_of(self.entry), dict[str, list[str]]()
         for path, value in quantities(self.entry).items():
             is_unsure = value.confidence in ("low", "memory")
@@ -233,7 +233,7 @@ class ChipAnswer(EntryAnswer):
 
 
 def _lacks(chip: Hardware) -> Iterator[str]:
-    """Yield the limitations due to a chip's missing data. There are none for hosts."""
+    """Yield the limitations caused by a chip's missing data. Hosts have none."""
     if chip.kind == "host":
         return
     if chip.links.fastest is None:
@@ -246,12 +246,12 @@ def _lacks(chip: Hardware) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EngineAnswer(EntryAnswer):
-    """An engine: every parameter with its meaning and source."""
+    """An engine: all parameters with their meanings and sources."""
 
     entry: Engine
 
     def tables(self) -> Iterator[Part]:
-        """Show the engine's parameters."""
+        """Yield the engine's parameters."""
         engine = self.entry
         yield Title(engine.id, f"{engine.name}; fitted on {' '.join(engine.fitted_on.split())}")
         rows = [
@@ -264,7 +264,7 @@ class EngineAnswer(EntryAnswer):
             yield _table(("parameter", "value", "source", "meaning"), rows)
 
     def remarks(self) -> Iterator[str]:
-        """Yield parameters for single architectures, and the notes of the file."""
+        """Yield the parameters for particular architectures, and the notes in the file."""
         for architecture, overrides in self.entry.architectures.items():
             for name, value in overrides:
                 if value is not None:
@@ -280,7 +280,7 @@ class ModelAnswer(EntryAnswer):
     entry: Model
 
     def tables(self) -> Iterator[Part]:
-        """Show the model's totals, and the contents of its layers."""
+        """Yield the model's totals and the contents of its layers."""
         model = self.entry
         yield Title(model.asked_name, model.heading)
         yield ""
@@ -299,19 +299,19 @@ class ModelAnswer(EntryAnswer):
             yield TextTable([("layers",), ("path",), ("contents of each",)], rows, left=(1, 2))
 
     def remarks(self) -> Iterator[str]:
-        """Yield assumptions, confidence, and the notes of the file."""
+        """Yield assumptions, confidence, and the notes in the file."""
         yield from cautions([self.entry])
         yield from (
             note for note in self.entry.notes if f"{self.entry.id}: {note}" not in self.reading
         )
 
     def document(self) -> list[str]:
-        """Format the record of the model in the requested formats."""
+        """Format the record of the model, in the requested formats."""
         return [json_text(record_of(self.entry, self.request.weights, self.request.kv))]
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
-    """Build a table of text columns, with the second column as the key figure."""
+    """Build a table of text columns with the second one as the key figure."""
     return TextTable(
         [(heading,) for heading in headings], rows, range(len(headings)), key_figures=(1,)
     )
@@ -355,7 +355,7 @@ def _counts(work: Workload) -> TextTable:
 
 
 def _named(fields: Mapping[str, Json]) -> str:
-    """Format keys with their values. Flags show only the key."""
+    """Format keys with their values. For flags, only the key is shown."""
     words = []
     for name, value in fields.items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Answer of `diff`: two entries side by side."""
+"""The answer of `diff`: two entries side by side."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -31,14 +31,14 @@ _COLUMNS: tuple[TableColumn, ...] = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DiffAnswer(Answer):
-    """Two entries of one kind side by side."""
+    """Two entries of the same category, side by side."""
 
     request: DiffEntries
     left: CatalogueEntry
     right: CatalogueEntry
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """Show one row per number or word, with the ratio right / left."""
+        """Yield a table with a row per field, and the ratio right / left."""
         rows, names = [], _names(self.left) | _names(self.right)
         for row in self.records():
             field, is_same = str(row["field"]), row["left_si"] == row["right_si"]
@@ -62,14 +62,14 @@ class DiffAnswer(Answer):
         return question_on(self.request, names, [self.left, self.right])
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """Build a table of the values of both entries and their ratio."""
+        """Return a table of the values of both entries and their ratios."""
         return _COLUMNS, self.records()
 
     def records(self) -> list[Record]:
-        """Build one record per number or word in either entry.
+        """Build one record per field of either entry.
 
         Keys: ``field``, ``left`` and ``right`` as written in the files, ``left_si`` and
-        ``right_si`` for numbers, and ``ratio``, right / left.
+        ``right_si`` for numbers, and ``ratio`` (right / left).
         """
         left_fields, right_fields = _fields(self.left), _fields(self.right)
         names = [*left_fields, *(name for name in right_fields if name not in left_fields)]
@@ -92,7 +92,7 @@ class DiffAnswer(Answer):
 
 
 def _names(entry: CatalogueEntry) -> dict[str, str]:
-    """Map keys of fields to the usual terms, where these differ."""
+    """Map keys to the usual terms where the two differ."""
     if not isinstance(entry, Hardware):
         return {}
     named = {_field(path): in_words(_of_rank(path)) for path in quantities(entry)}
@@ -100,7 +100,7 @@ def _names(entry: CatalogueEntry) -> dict[str, str]:
 
 
 def _of_rank(path: str) -> str:
-    """Replace the name of a memory in a path by its index, to match the other entry."""
+    """Replace the name of a memory in a path by its index, so that it matches the other entry."""
     items = path.split(".")
     return ".".join(["memory", items[-1]] if items[0] == "memory" else items)
 
@@ -130,7 +130,7 @@ def _fields(entry: CatalogueEntry) -> dict[str, Any]:
 
 
 def _shown(text: str | None, si: float | None) -> str:
-    """Format a table cell. Binary units are also shown in decimal units, as on other pages."""
+    """Format a table cell, adding decimal to binary units as on other pages."""
     return f"{size(si)} ({text})" if text and text.endswith("iB") and si else text or "-"
 
 

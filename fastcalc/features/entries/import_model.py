@@ -1,4 +1,4 @@
-"""``fastcalc import``: convert a Hugging Face configuration to a model YAML."""
+"""``fastcalc import``: convert a Hugging Face configuration to a model YAML file."""
 
 from fastcalc.errors import InputError
 from fastcalc.features.entries.request import ImportModel

@@ -23,12 +23,12 @@ _KINDS = ("hardware", "model", "engine")
 
 
 def run_schema(request: PrintSchema) -> None:
-    """Write the JSON Schema of a kind of file."""
+    """Print the JSON Schema for a category of files."""
     output.write(as_text(_kind(request.kind, (*_KINDS, "claims"))), request.out)
 
 
 def run_new(request: NewEntry) -> None:
-    """Write a template of a kind of file."""
+    """Print a template for a category of files."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,79}", request.name):
         hint = "lower case letters, digits, '.', '-' and '_' only, such as my-chip"
         raise InputError(f"'{shown(request.name)}' cannot be an id: {hint}")
@@ -41,7 +41,7 @@ def run_new(request: NewEntry) -> None:
 
 
 def _speeds() -> list[str]:
-    """List the speed of a chip with equal numbers, for each chip type."""
+    """Return the speed of a chip with the same specifications, for each chip type."""
     numbers = f"{_CHIP[0]} at {_CHIP[1]}"
     lines = [f"Tokens/s of llama-3.1-8b for one user on a chip of {numbers}, by chip type:"]
     entries = Catalogue()

@@ -19,18 +19,18 @@ _NAMES = {
     *("id", "name", "vendor", "kind", "scope", "execution", "architecture", "released"),
     *("hypothetical", "aliases"),
 }
-"""Keys of a file that are copied to its record in file order, if present."""
+"""Keys of a file that are copied to its record, in file order, if present."""
 
 
 def record_of(entry: CatalogueEntry, weights: str | None = None, kv: str | None = None) -> Record:
-    """Describe an entry as a record. A model is described in the given weight and cache formats."""
+    """Describe an entry as a record. Models are described in the given formats."""
     if isinstance(entry, Model):
         return model_record(entry, weights, kv)
     return hardware_record(entry) if isinstance(entry, Hardware) else engine_record(entry)
 
 
 def fastest_memory(chip: Hardware) -> Memory:
-    """Return the memory tier with the highest bandwidth."""
+    """Return the memory with the highest bandwidth."""
     return max(chip.memory, key=lambda memory: memory.bandwidth.si)
 
 
@@ -44,7 +44,7 @@ def _si(quantity: Quantity | None) -> float | None:
 
 
 def hardware_record(chip: Hardware) -> Record:
-    """Describe the numbers of a chip in SI units. Each key names its unit."""
+    """Return the numbers of a chip in SI units. Each key ends with its unit."""
     fastest = fastest_memory(chip)
     balance = critical_batch(
         peak=peak_16bit(chip).si, bandwidth=fastest.bandwidth.si, bytes_per_weight=2.0
@@ -85,7 +85,7 @@ def _tier(memory: Memory) -> Record:
 
 
 def _prices(chip: Hardware) -> Record:
-    """Describe the prices of a chip, with its area and transistors in between."""
+    """Return the prices of a chip, with its area and transistor count in between."""
     rent = chip.price.rent
     return {
         "price_cloud_usd_per_h": _si(rent),
@@ -110,7 +110,7 @@ def _prices(chip: Hardware) -> Record:
 
 
 def model_record(model: Model, weights: str | None = None, kv: str | None = None) -> Record:
-    """Describe a model's size and costs per token. Null if its shape is not published."""
+    """Return a model's size and costs per token. Null if its shape is not published."""
     work = workload(model, weights, kv)
     prompt = work.flops_per_token - 2.0 * work.weights.head.parameters
     attention: float | None = float(work.attention_flops(1.0))
@@ -147,7 +147,7 @@ def model_record(model: Model, weights: str | None = None, kv: str | None = None
 
 
 def engine_record(engine: Engine) -> Record:
-    """Describe an engine's parameters in SI units."""
+    """Return an engine's parameters in SI units."""
     return {
         "id": engine.id,
         "name": engine.name,
@@ -161,7 +161,7 @@ def engine_record(engine: Engine) -> Record:
 
 
 def default_kinds(engine: Engine) -> list[str]:
-    """List the kinds of chips that use an engine by default."""
+    """Return the chip types that use an engine by default."""
     return [chips for chips, name in (*ENGINES.items(), *OF_ARCHITECTURES) if name == engine.id]
 
 
@@ -177,12 +177,12 @@ def cautions(entries: Iterable[CatalogueEntry]) -> list[str]:
 
 
 def quantities(entry: Hardware | Engine) -> dict[str, Quantity]:
-    """List every quantity of an entry by its ``--set`` path, in file order."""
+    """Return every quantity of an entry by its ``--set`` path, in file order."""
     numbers = numbers_of(entry)
     return {path: number for _, path, number, _ in numbers if isinstance(number, Quantity)}
 
 
 def offers_of(chip: Hardware) -> dict[str, str]:
-    """Describe the provider, region and terms of each offered price, by path."""
+    """Describe the provider, region and terms of each price offer, by path."""
     offers = enumerate(chip.price.offers)
     return {f"price.offers[{index}].price": offer.name for index, offer in offers}

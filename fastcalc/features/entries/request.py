@@ -1,4 +1,4 @@
-"""Requests of the commands about entries of the catalogue."""
+"""Requests of the commands for catalogue entries."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,7 +36,7 @@ class ListEntries(groups.Output, groups.OwnFolders):
     kind: Annotated[str | None, flag("KIND", "Only chips of a type: gpu, wafer, tpu.")] = None
     vendor: Annotated[str | None, flag("NAME", "Only chips of a vendor.")] = None
     with_: Annotated[
-        str | None, flag("FIELD", "Only entries with this value: price, power.", "--with")
+        str | None, flag("FIELD", "Only entries that have this field: price, power.", "--with")
     ] = None
 
 
@@ -59,7 +59,7 @@ class NewEntry(groups.OutputFile):
 
 
 class PrintSchema(groups.OutputFile):
-    """Print the JSON Schema of a type of file, for editors."""
+    """Print the JSON Schema for a type of file, for use in editors."""
 
     examples = ("fastcalc schema hardware", "fastcalc schema model -o model.schema.json")
 
@@ -87,5 +87,5 @@ class ImportModel(groups.OutputFile):
         "fastcalc import config.json --id my-model -o my-model.yaml",
     )
 
-    path: Annotated[str, argument("PATH", "A config.json, or a folder that holds one.")]
+    path: Annotated[str, argument("PATH", "A config.json, or a folder that contains one.")]
     id: Annotated[str | None, flag("NAME", "Id of the model; default: from PATH.")] = None

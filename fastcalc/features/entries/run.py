@@ -1,4 +1,4 @@
-"""``fastcalc list``, ``show`` and ``diff``: display entries of the catalogue."""
+"""``fastcalc list``, ``show`` and ``diff``: display catalogue entries."""
 
 import os
 from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def run_list(request: ListEntries) -> ListAnswer:
-    """List the entries of a kind. The answer is "no" if a broken file was omitted."""
+    """List the entries of a category. The answer is "no" if an invalid file was skipped."""
     asked = "hardware" if request.entries == "chips" else request.entries
     entry_type = cast(Kind, readers.choice(asked, "list", tuple(SCHEMAS)))
     catalogue = loading.catalogue(request)
@@ -96,7 +96,7 @@ def run_show(request: ShowEntry) -> EntryAnswer:
 
 
 def run_diff(request: DiffEntries) -> DiffAnswer:
-    """Compare two entries of one kind."""
+    """Compare two entries of the same category."""
     catalogue = loading.catalogue(request)
     left, right = find(catalogue, request.left), find(catalogue, request.right)
     if type(left) is not type(right):
@@ -112,7 +112,7 @@ def run_diff(request: DiffEntries) -> DiffAnswer:
 
 
 def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
-    """List the warnings from reading a model's configuration. Empty for other entries."""
+    """Return warnings from reading a model's configuration. Empty for other entries."""
     if not isinstance(name, (str, Path)):
         return []
     computed: list[str] = []
@@ -122,7 +122,7 @@ def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
 
 
 def find(catalogue: Catalogue, given: "EntryGiven") -> CatalogueEntry:
-    """Find an entry by name. The keys of a file tell its kind."""
+    """Find an entry by name. For a file, its keys determine the category."""
     if isinstance(given, CatalogueEntry):
         return given
     name = str(given)

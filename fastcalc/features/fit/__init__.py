@@ -1,1 +1,1 @@
-"""`fit`: whether a model fits in memory, on how many chips, and the largest batch or context."""
+"""`fit`: whether a model fits in memory, on how many chips, and its largest batch or context."""

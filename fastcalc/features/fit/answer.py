@@ -1,4 +1,4 @@
-"""The answer of `fit`: a sentence on where models fit, and a table of memory contents."""
+"""The answer of `fit`: where models fit, and what each memory contains."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ _VERDICT = {"fits": "yes", "edge": "tight"}
 
 
 def _fits(record: Record) -> str:
-    """State whether a batch fits, or how many chips it needs."""
+    """Format whether a batch fits, or how many chips it needs."""
     if record["fits"]:
         return _VERDICT[record["fit_verdict"]]
     return f"needs {record['min_chips']:,}" if record["min_chips"] else "no"
@@ -80,20 +80,20 @@ _KEY = (
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum memory, b if its minimum"
 
 MOST_LISTED = 4
-"""Maximum number of chips in a headline. Above it, only the smallest and largest are named. [1]"""
+"""Maximum number of chips named in a headline. Above it, only the smallest and largest are. [1]"""
 
 _IN_HEADING = "kv speculate engine"
-"""Fields that the heading always shows, or that have no effect here."""
+"""Fields that the heading shows anyway, or that have no effect here."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitAnswer(Answer):
-    """The chips on which models fit, or the reasons why none fits.
+    """The chips on which models fit, or why none of them fits.
 
-    scenarios : requested scenarios, for each model in its formats on each chip
-    locations : placement of each batch of the scenarios
-    gpu_layers : most layers on a card, if layers are (or would have to be) shared with a host
-    quantized : locations with narrower weights that fit where the requested ones do not
+    scenarios : requested scenarios: each model, in its formats, on each chip
+    locations : placements of the scenarios, one per batch
+    gpu_layers : how many layers fit on a card, if layers are or must be shared with a host
+    quantized : placements with quantized weights that fit where the requested ones do not
     """
 
     request: FitMemory
@@ -109,11 +109,11 @@ class FitAnswer(Answer):
 
     @cached_property
     def _groups(self) -> list[list[StartLocation]]:
-        """The locations of each model in its formats."""
+        """The placements grouped by model and formats."""
         return [list(group) for _, group in groupby(self.locations, _what)]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Show a sentence on where each model fits, and a table of memory contents."""
+        """Yield a sentence on where each model fits, and a table of memory contents."""
         return between_blank_lines(self._parts(members, screen) for members in self._groups)
 
     def _parts(self, members: Sequence[StartLocation], screen: Screen) -> Iterator[Part]:
@@ -128,7 +128,7 @@ class FitAnswer(Answer):
             yield record_tables.table(_SHOWN, fit_records(members), screen.width)
 
     def key(self) -> str:
-        """Explain the largest batch and the bars."""
+        """Return the key to the largest batch and to the bars."""
         verdicts = {location.verdict for location in self.locations}
         bars = f"; {KEY}" * bool(verdicts & {"fits", "edge"})
         return _KEY + bars + _KEY_OF_EDGE * ("edge" in verdicts)
@@ -159,14 +159,14 @@ class FitAnswer(Answer):
 
     @property
     def _with_batch(self) -> FitMemory:
-        """The request with its users as the batch, which is the name in other commands."""
+        """The request with its users as the batch, the name of this field in other commands."""
         request = self.request
         return replace(request, batch=request.users or request.batch, users=None)
 
     def _restart(self) -> str | None:
-        """Write the command that starts the only deployment, with changes.
+        """Build the command that starts the only deployment, with the required changes.
 
-        None if nothing starts it.
+        None if no change makes it start.
         """
         request, first = self._with_batch, self.locations[0]
         if len(self.locations) > 1 or first.fits or not first.changes:
@@ -177,7 +177,7 @@ class FitAnswer(Answer):
         return follow_up(request, request_of("fit"), models[0], *on, ending=ending)
 
     def next_command(self) -> str | None:
-        """Suggest to compute the speed of chips that fit, or to search chips for the model."""
+        """Suggest computing the speed on chips that fit, or searching for chips that do."""
         if restart := self._restart():
             return restart
         fitting = [location for location in self.locations if location.fits]
@@ -196,16 +196,16 @@ class FitAnswer(Answer):
         return follow_up(with_host, request_of("compare"), models[0], *on)
 
     def records(self) -> list[Record]:
-        """Build one record per location."""
+        """Build one record per placement."""
         return fit_records(self.locations)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """Build a table of every location."""
+        """Return a table of all placements."""
         return [*pick("model"), *_SHOWN], self.records()
 
     @property
     def charts(self) -> Charts:
-        """Charts of memory contents, and of the longest context by users."""
+        """Charts of memory contents, and of the longest context by number of users."""
         from fastcalc.features.fit.chart import context
         from fastcalc.kit.charts.of_memory import memory
 
@@ -216,7 +216,7 @@ class FitAnswer(Answer):
 
 
 def why_or_stop(location: StartLocation) -> str:
-    """Explain why so many chips are needed, or which error stops the server, with remedies."""
+    """Explain why so many chips are needed, or which error prevents the start and how to fix it."""
     if location.verdict == "fits":
         return why(location)
     line, remedies = location.stop_line, location.remedies
@@ -237,11 +237,11 @@ def why_or_stop(location: StartLocation) -> str:
 
 
 _WITH_POOL = ("vllm", "sglang", "tensorrt-llm")
-"""Servers whose caches take all the memory that the weights leave."""
+"""Servers whose KV cache uses all the memory left by the weights."""
 
 
 def start_note(location: Location) -> str | None:
-    """Write vLLM's start-up lines on cache memory and tokens. Returns None for other engines."""
+    """Return vLLM's start-up lines on cache memory and tokens. None for other engines."""
     engine, placement = location.scenario.engine, location.placement
     pool, replicas = cache_size(placement), placement.layout.dp
     if engine.program not in _WITH_POOL or pool is None or not pool.tokens:
@@ -265,13 +265,13 @@ def start_note(location: Location) -> str | None:
 
 
 _LENGTHS = 2
-"""Maximum number of chips for which the longest length that starts is noted. [1]"""
+"""Maximum number of chips for which the longest length that starts is reported. [1]"""
 
 
 def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
-    """Yield deployments that start only with a maximum length, because the default is longer.
+    """Yield the deployments that start only with a maximum length, since the default is too long.
 
-    Each deployment is named once, at its smallest batch.
+    Each deployment is mentioned once, at its smallest batch.
     """
     held = (
         location
@@ -302,9 +302,9 @@ def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
 def _names_of(
     locations: Sequence[StartLocation], models: Collection[tuple[object, ...]]
 ) -> list[str]:
-    """Name the chips of some deployments, with model and layout if needed to tell them apart.
+    """Name the chips of deployments, adding model and layout if needed to tell them apart.
 
-    models : all models of the answer, with their formats
+    models : all models in the answer, with their formats
     """
     pairs = [(_what(location), location.scenario.hardware.id) for location in locations]
     has_models, names = len(models) > 1, []
@@ -316,9 +316,9 @@ def _names_of(
 
 
 def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str | None:
-    """Suggest to compute the speed of the chips that fit, or to search chips that fit the model.
+    """Suggest computing the speed on chips that fit, or searching for chips that do.
 
-    None if nothing fits with a draft model, because no command searches for chips that hold both.
+    None if nothing fits with a draft model, since no command searches for chips that fit both.
     """
     models = request.models or DEFAULT_MODELS
     if not fitting:
@@ -336,7 +336,7 @@ def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str | None:
 
 
 def _table(locations: Sequence[Location], records: Sequence[Record], width: int) -> TextTable:
-    """Build a table with a row for each memory of a chip, or the chips that a scenario needs."""
+    """Build a table with a row per memory of a chip, or with the chips that a scenario needs."""
     rows: list[list[str]] = []
     bars: list[list[tuple[str, float]] | str] = []
     for location, record in zip(locations, records, strict=True):
@@ -368,9 +368,9 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
 
 
 def _with_roomiest(members: Sequence[StartLocation]) -> Iterator[StartLocation]:
-    """Yield locations, each chip's followed by the layout that holds its largest batch.
+    """Yield placements, adding for each chip the layout with the largest batch.
 
-    A layout that one of the locations has already is not repeated.
+    The layout is not repeated if one of the placements has it already.
     """
     for _, group in groupby(members, lambda location: location.scenario.hardware.id):
         of_chip = list(group)
@@ -387,9 +387,9 @@ def _with_roomiest(members: Sequence[StartLocation]) -> Iterator[StartLocation]:
 
 
 def _what_it_needs(location: Location, min_chips: int | None) -> str:
-    """State how many chips a model that does not fit needs, or that its server does not start.
+    """Say how many chips a model that does not fit needs, or that its server does not start.
 
-    A layout whose engine limits sequences holds fewer than another layout of the same chips.
+    If the engine limits sequences, a layout may fit fewer than another layout of the same chips.
     """
     placement = location.placement
     if location.refused or min_chips == placement.layout.chips:
@@ -401,7 +401,7 @@ def _what_it_needs(location: Location, min_chips: int | None) -> str:
 
 
 def _what(location: Location) -> tuple[str, str, str]:
-    """Return the model and formats of a location."""
+    """Return the model and formats of a placement."""
     work = location.placement.work
     return work.model.id, work.weight_format, work.kv_format
 
@@ -462,7 +462,7 @@ def _at_smallest_batch(members: Sequence[StartLocation]) -> list[StartLocation]:
 def _verdict_on_many(
     fits: str, fitting: Sequence[Location], edge: Sequence[Location], tried: int
 ) -> str:
-    """Count chips, and name those with the smallest and the largest batch."""
+    """Count chips, and name those with the smallest and largest batch."""
     tightly = f", and tightly on {len(edge):,}" if edge else ""
     counts = f"{fits} on {len(fitting):,} of {tried:,} chip types{tightly}."
     if not fitting:
@@ -473,7 +473,7 @@ def _verdict_on_many(
 
 
 def _where_unfit(location: Location) -> str:
-    """Name the chips on which a model does not fit, with their number if it was given."""
+    """Name the chips on which a model does not fit, with their number if the user set it."""
     sharding = location.scenario.sharding
     is_sized = sharding.chips is not None or sharding.names_ranks
     return named_chips(location) if is_sized else location.scenario.hardware.id
@@ -497,7 +497,7 @@ def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
 
 
 def _assumed(members: Sequence[StartLocation]) -> Iterator[str]:
-    """Yield for which chips the number depends on an assumed usable fraction of memory."""
+    """Yield the chips for which the result depends on an assumed usable fraction of memory."""
     for location in _at_smallest_batch(members):
         flips, limit = share_assumed(location), raised_limit(location)
         if started := _started_share(location):
@@ -536,13 +536,13 @@ def _count(chips: int) -> str:
 
 
 def _tight_on(location: StartLocation) -> str:
-    """Format the smaller number of chips on which it fits tightly, in parentheses."""
+    """Format in parentheses the smaller number of chips on which the model fits tightly."""
     chips = location.tight_chips
     return f" (tight on {_count(chips)})" if chips else ""
 
 
 def _certain(edge: Sequence[Location]) -> str:
-    """Name the numbers of chips on which a tight fit becomes a full fit."""
+    """Return the numbers of chips on which a tight fit becomes a full fit."""
     counts = [
         counted(location.min_chips[0], location.scenario.hardware.id)
         for location in edge

@@ -1,4 +1,4 @@
-"""Chart of the longest context against the number of users."""
+"""A chart of the longest context against the number of users."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,13 +14,13 @@ from fastcalc.kit.charts.grounds import grounds
 from fastcalc.mentions import option
 
 OCTAVES = 10
-"""Number of times that the users are doubled in the chart of a single batch. [1]"""
+"""Number of times the users are doubled in the chart of a single batch. [1]"""
 
 
 def context(scenarios: Sequence[Scenario]) -> Chart:
-    """Draw the longest context against users, with a line for each chip, model and formats.
+    """Plot the longest context against users, with a line for each chip, model and format.
 
-    scenarios : scenarios to draw, each line with the number of chips of its smallest batch
+    scenarios : scenarios to plot; each line has the number of chips for its smallest batch
     """
     lines: dict[tuple[str, ...], list[Scenario]] = {}
     for scenario in scenarios:
@@ -71,7 +71,7 @@ def _finding(series: Sequence[Series]) -> str:
 
 
 def _line(scenarios: Sequence[Scenario], described: str, index: int) -> Series | None:
-    """Draw the line of the longest contexts for some scenarios. Returns None if none fits."""
+    """Return the line of longest contexts for the given scenarios. None if none fits."""
     batches = sorted({batch for scenario in scenarios for batch in scenario.batches})
     users = np.array(batches if len(batches) > 1 else 2.0 ** np.arange(OCTAVES + 1), dtype=float)
     location = locate(replace(scenarios[0], batches=(int(users[0]),)))

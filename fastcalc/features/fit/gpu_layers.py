@@ -1,4 +1,4 @@
-"""Largest part of a model that llama.cpp can keep on a card that cannot hold all of it."""
+"""How much of a model llama.cpp can keep on a card that is too small for all of it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,11 +12,11 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True)
 class MostOnCard:
-    """How much of a model fits on a card that starts. A host holds the rest.
+    """How much of a model fits on a card such that the server starts. The rest is on a host.
 
-    chip, host : names of the card and of the host
-    setting : ``n_gpu_layers``, the largest that starts, or ``n_cpu_moe``, the smallest
-    count : its value, or None if the host has too little memory [1]
+    chip, host : names of the card and the host
+    setting : ``n_gpu_layers`` (its largest value) or ``n_cpu_moe`` (its smallest value)
+    count : that value, or None if the host has too little memory [1]
     layers : layers of the model, without the output layer [1]
     """
 
@@ -28,7 +28,7 @@ class MostOnCard:
 
     @property
     def note(self) -> str:
-        """A sentence on the setting that starts."""
+        """A sentence on the setting with which the server starts."""
         if self.count is None:
             return (
                 f"{self.chip} and its host ({self.host}) together have too little memory for any "
@@ -53,8 +53,8 @@ class MostOnCard:
 def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
     """Find how much of a model fits on the card at the smallest batch, if that applies.
 
-    It applies if the request shares layers or experts with a host, or if llama.cpp does not start
-    on a card with a host.
+    It applies if the request splits layers or experts between card and host, or if llama.cpp does
+    not start on a card that has a host.
     """
     scenario, placement = location.scenario, location.placement
     chip, memory = scenario.hardware, scenario.memory
@@ -83,7 +83,7 @@ def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
 def _choices(
     memory: MemoryChoice, layers: int, *, is_moe: bool
 ) -> Iterator[tuple[int, MemoryChoice]]:
-    """Yield values of a setting with the memory each requires, most on the card first."""
+    """Yield values of a setting with the memory that each requires, most on the card first."""
     if is_moe:
         for count in range(layers + 1):
             yield count, replace(memory, cpu_moe_layers=count)

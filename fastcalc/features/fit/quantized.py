@@ -1,4 +1,4 @@
-"""Quantized weights that fit on chips that are too small for the requested format."""
+"""Find quantized weights that fit on chips too small for the requested format."""
 
 from dataclasses import replace
 
@@ -11,16 +11,16 @@ from fastcalc.mentions import option
 from fastcalc.written import many
 
 _FOUR_BITS = "awq-int4-g128"
-"""Weights that these programs run on NVIDIA's GPUs from Turing on, which need no 4-bit units."""
+"""A format that these programs run on NVIDIA GPUs since Turing without 4-bit units."""
 
 _PROGRAMS = ("vllm", "sglang", "tensorrt-llm")
 
 _SMALLER = 0.75
-"""Largest size of these weights, over that of the requested ones, for which they are named. [1]"""
+"""Maximum size of these weights, relative to those requested, for suggesting them. [1]"""
 
 
 def fitting_quantization(location: StartLocation) -> StartLocation | None:
-    """Find the widest narrower weight format with which the server starts, if any."""
+    """Find the highest precision below the requested one with which the server starts, if any."""
     if location.fits or location.refused:
         return None
     scenario, asked = location.scenario, float(location.placement.work.weight_bytes)
@@ -39,7 +39,7 @@ def fitting_quantization(location: StartLocation) -> StartLocation | None:
 
 
 def quantized_note(quantized: StartLocation) -> str:
-    """Write a sentence on the quantized weights that fit, with their size and the chips."""
+    """Return a sentence on the quantized weights that fit: their size, and the chips."""
     chip, work = quantized.scenario.hardware.id, quantized.placement.work
     chips = many(quantized.placement.layout.chips, "chip")
     weights = f"quantized weights of {size(float(work.weight_bytes))}"

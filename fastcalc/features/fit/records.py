@@ -1,4 +1,4 @@
-"""Records of `fit`: one for each model on each chip."""
+"""Records of `fit`, one for each model on each chip."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -13,12 +13,12 @@ from fastcalc.kit.answer.point_records import Record, plainly
 
 
 def _certain(record: Record) -> str:
-    """Format the value that fits at the engine's maximum reserve, if any."""
+    """Format the value that fits with the engine's maximum reserve, if any."""
     return f"{record['solution'] or 0:,}"
 
 
 def _tight(record: Record) -> str:
-    """Format the value that fits only tightly, if it is larger."""
+    """Format the larger value that fits only tightly, if there is one."""
     tight = record["solution_at_edge"]
     return f"{tight:,}" if tight and tight != record["solution"] else "-"
 
@@ -60,14 +60,14 @@ _PLACED: tuple[TableColumn, ...] = (
     Column(
         "kv_gb_per_sequence",
         "GB",
-        "KV cache of a sequence, prompt and output reserved",
+        "KV cache per sequence, with prompt and output reserved",
         lambda point: float(point.work.cache_bytes(point.traffic.reserved)) / 1e9,
     ),
     Column("memory_tier", "text", "memory that holds weights and cache", "alone.memories"),
     Column(
         "usable_gb_per_chip",
         "GB",
-        "part of that memory available for weights and cache",
+        "the part of that memory available for weights and cache",
         lambda point: sum(point.placement.usable) / 1e9,
     ),
     Column(
@@ -104,7 +104,7 @@ _PLACED: tuple[TableColumn, ...] = (
     Column(
         "kv_cache_tokens",
         "count",
-        "tokens that the caches of a replica are expected to hold, as vLLM logs at start-up",
+        "tokens expected to fit in the KV cache of a replica, as vLLM logs at start-up",
         lambda point: point.cache and point.cache.tokens,
         heading=("tokens", "cached"),
     ),
@@ -145,7 +145,7 @@ COLUMNS: tuple[TableColumn, ...] = (*_PLACED, *_SOLVED, *_STARTED)
 def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = ()) -> list[Record]:
     """Build one record for each model on each chip. Keys mean the same as in `compare`.
 
-    solutions : solutions for each location, if a value was solved for
+    solutions : solution for each placement, if the request solves for a quantity
     """
     unsolved = dict.fromkeys(column.key for column in _SOLVED)
     records = []

@@ -22,7 +22,7 @@ class Solving(Request):
     users: Annotated[
         "CountsGiven | None",
         flag(
-            "LIST", f"Concurrent sequences: another name of {option('batch')}.", premise="traffic"
+            "LIST", f"Concurrent sequences: another name for {option('batch')}.", premise="traffic"
         ),
     ] = None
 

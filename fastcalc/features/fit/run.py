@@ -1,4 +1,4 @@
-"""``fastcalc fit``: whether models fit, on how many chips, and the largest batch or context."""
+"""``fastcalc fit``: whether models fit, on how many chips, and their largest batch or context."""
 
 from dataclasses import replace
 from typing import cast, get_args
@@ -52,7 +52,7 @@ def run(request: FitMemory) -> FitAnswer:
 
 
 def _unknown(request: FitMemory) -> Unknown | None:
-    """Parse the quantity to solve for. Raises InputError if it is also given."""
+    """Return the quantity to solve for. Raises InputError if the request also sets it."""
     if request.solve is None:
         return None
     unknown = cast(Unknown, readers.choice(request.solve, option("solve"), get_args(Unknown)))
@@ -77,7 +77,7 @@ def _with_batch(request: FitMemory) -> FitMemory:
 
 
 def _scenarios(request: FitMemory, notes: list[str]) -> list[Scenario]:
-    """Build the scenario of each model in each pair of formats on each chip."""
+    """Build a scenario for each model, pair of formats and chip."""
     all_scenarios = [
         scenario
         for weight, cache in format_pairs(request)

@@ -20,19 +20,19 @@ from fastcalc.formulas.solving import bisect_integers, largest_reaching
 from fastcalc.formulas.types import Array, Floats, floats
 
 Unknown = Literal["context", "users"]
-"""A quantity to solve for."""
+"""The quantity to solve for."""
 
 Limiter = Literal["memory", "model", "engine"]
-"""The limiting factor: memory of the chips, context of the model, or a limit of the engine."""
+"""The limiting factor: the chips' memory, the model's context, or a limit of the engine."""
 
 
 @dataclass(frozen=True, eq=False)
 class Capacity:
-    """The capacity of some chips, in the best common layout unless the scenario sets one.
+    """The capacity of a number of chips, in the best common layout unless the scenario sets one.
 
-    scenario : model, chip, engine and output of each request; its prompt and batch are ignored
-    site : site of the chips, which is the same for any number of reserved tokens
-    layouts : permitted layouts
+    scenario : model, chip, engine and output per request; its prompt and batch are ignored
+    site : site of the chips, which does not depend on the number of reserved tokens
+    layouts : layouts allowed
     """
 
     scenario: Scenario
@@ -41,7 +41,7 @@ class Capacity:
 
     @classmethod
     def of(cls, location: Location) -> "Capacity":
-        """Compute the capacity of a location's chips, over all layouts unless ranks are given.
+        """Return the capacity of a placement's chips, over all layouts unless ranks are given.
 
         Raises LayoutError if there is no layout.
         """
@@ -52,12 +52,12 @@ class Capacity:
 
     @property
     def largest_reserve(self) -> float:
-        """The engine's largest reserve divided by its expected reserve. [1]"""
+        """The engine's largest reserve relative to its expected reserve. [1]"""
         return self.site.machine.reserve.above
 
     @property
     def longest(self) -> int:
-        """The longest sequence that model and engine accept, regardless of memory. [1]"""
+        """The longest sequence that the model and engine accept, regardless of memory. [1]"""
         model, engine = self.scenario.model.max_context, self.site.machine.memory.longest
         return int(min(model or np.inf, engine or np.inf, LIMITS["tokens"].maximum))
 
@@ -66,16 +66,16 @@ class Capacity:
         return Layouts.of([self.site.counted(layout) for layout in self.layouts])
 
     def users(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Count the sequences of some lengths that fit, in the layout with most capacity. [1]
+        """Count the sequences of the given lengths that fit in the layout with most capacity. [1]
 
         tokens : final length of a sequence [1]
-        reserves : ratio of the engine's reserve to its expected reserve [1]
-        is_limited : False to consider only memory
+        reserves : engine's reserve relative to its expected reserve [1]
+        is_limited : if False, only memory counts
         """
         return floats(self._of_each_layout(tokens, reserves, is_limited=is_limited).max(axis=-1))
 
     def _of_each_layout(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Count the sequences of some lengths that fit, with one column per layout. [1]"""
+        """Count the sequences of the given lengths that fit, with one column per layout. [1]"""
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
         max_users = placements.engine_batch if is_limited else np.inf
@@ -83,9 +83,9 @@ class Capacity:
         return floats(np.minimum(placements.batch_beside(reserves), max_users))
 
     def _starts(self, tokens: int, users: float, reserves: float) -> bool:
-        """Check whether a server for such sequences starts, in a layout that fits the users.
+        """Return whether a server for such sequences starts, in a layout that fits the users.
 
-        A start needs more than a sequence only if several kinds of layers share pages.
+        Starting needs memory for more than one sequence only if layer types share pages.
         """
         site = replace(self.site, reserved_tokens=float(tokens))
         held = self._of_each_layout(np.array([tokens]), reserves)[0]
@@ -96,15 +96,15 @@ class Capacity:
 
     @property
     def most_taken(self) -> float:
-        """The maximum number of sequences that the engine accepts, whatever the memory. [1]"""
+        """The maximum number of sequences that the engine accepts, regardless of memory. [1]"""
         return float(np.max(floats(self.site.machine.max_sequences) * self._stack.dp))
 
     def context(self, users: Array, reserves: float, *, is_limited: bool = True) -> Floats:
         """Find the longest sequence that fits for each number of users. 0 if none fits. [1]
 
-        users : users of the whole deployment [1]
-        reserves : ratio of the engine's reserve to its expected reserve [1]
-        is_limited : False to consider only memory
+        users : number of users of the whole deployment [1]
+        reserves : engine's reserve relative to its expected reserve [1]
+        is_limited : if False, only memory counts
         """
         users_at = partial(self.users, reserves=reserves, is_limited=is_limited)
         return floats(largest_reaching(users_at, floats(users), 0, int(self.longest) + 1))
@@ -127,11 +127,11 @@ class Capacity:
         return int(users) if not self._has_pool or self._starts(longest, 1, reserves) else 0
 
     def longest_context(self, users: float, reserves: float) -> int:
-        """Find the longest sequence that fits in a server started with it as the maximum. [1]
+        """Find the longest sequence that fits in a server limited to that length. [1]
 
-        A server with a lower maximum length may reserve less memory, so it may hold longer
-        sequences than a server with the model's maximum context. The maximum length also rules out
-        layouts in which it does not fit.
+        A server with a lower maximum length may reserve less memory, and so fit longer sequences
+        than one with the model's maximum context. The maximum length also rules out layouts in
+        which it does not fit.
         """
         longest = self.context_at_default(users, reserves)
         holds = partial(self._holds_at_length, users=users, reserves=reserves)
@@ -140,10 +140,10 @@ class Capacity:
         return bisect_integers(holds, longest + 1, self.longest + 1)[0]
 
     def context_at_default(self, users: float, reserves: float) -> int:
-        """Find the longest sequence with which a server starts at its default maximum length. [1]
+        """Find the longest sequence that fits in a server with its default maximum length. [1]
 
-        users : users of the whole deployment [1]
-        reserves : ratio of the engine's reserve to its expected reserve [1]
+        users : number of users of the whole deployment [1]
+        reserves : engine's reserve relative to its expected reserve [1]
         """
         longest = int(self.context(np.array([users]), reserves)[0])
         if not (longest and self._has_pool) or self._starts(longest, users, reserves):
@@ -152,7 +152,7 @@ class Capacity:
         return bisect_integers(starts, 1, longest)[0] if starts(1) else 0
 
     def _holds_at_length(self, tokens: int, users: float, reserves: float) -> bool:
-        """Check whether a server whose maximum length is some tokens holds such sequences."""
+        """Return whether a server with this maximum length fits sequences of that length."""
         memory = replace(self.scenario.memory, longest=float(tokens))
         site = site_of(replace(self.scenario, memory=memory), self.scenario.traffic.reserved)
         layouts = self.layouts
@@ -168,19 +168,19 @@ class Capacity:
 
     @property
     def _has_pool(self) -> bool:
-        """Whether kinds of layers share pages, so that a start needs more than a sequence."""
+        """Whether layer types share pages, so that a start needs more memory than one sequence."""
         return block_pool(self.site.machine, self.site.work, 1, 1) is not None
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The solution for the capacity of some chips.
+    """The solution for the capacity of a number of chips.
 
-    unknown : quantity solved for
-    certain, edge : users, or tokens of a sequence, at the engine's maximum and minimum reserve [1]
+    unknown : quantity that was solved for
+    certain, edge : users or sequence length with the engine's maximum and minimum reserve [1]
     limited_by : limiting factor
     location : placement at ``certain``, or as requested if nothing fits
-    needs_length : whether ``certain`` tokens fit only if they are the stated maximum length
+    needs_length : whether ``certain`` tokens fit only if set as the maximum length
     """
 
     unknown: Unknown
@@ -192,9 +192,9 @@ class Solution:
 
 
 def solve_for(unknown: Unknown, location: StartLocation) -> Solution:
-    """Find the most users or the longest context of a placed scenario.
+    """Find the most users or the longest context for a placed scenario.
 
-    Raises LayoutError if its chips have no layout.
+    Raises LayoutError if there is no layout for its chips.
     """
     capacity, scenario = Capacity.of(location), location.scenario
     certain, edge = capacity.solved(unknown)
@@ -229,7 +229,7 @@ def solve_for(unknown: Unknown, location: StartLocation) -> Solution:
 
 
 def _placed(scenario: Scenario, location: Location) -> StartLocation:
-    """Place a scenario on the chips of a location, in its layout if ranks are given."""
+    """Place a scenario on the chips of a placement, in the same layout if ranks are given."""
     site, layout = site_of(scenario, scenario.traffic.reserved), location.placement.layout
     if not scenario.sharding.names_ranks:
         layout = layout_of(site, layout.chips, min(scenario.batches), scenario.traffic)

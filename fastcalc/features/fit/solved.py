@@ -1,4 +1,4 @@
-"""The answer of `fit --solve`: the longest contexts or the most users, in words and a table."""
+"""The answer of `fit --solve`: the longest contexts or the most users."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from fastcalc.mentions import option
 from fastcalc.written import listed
 
 _SHORT = 2
-"""Maximum number of rows for which the engine's start-up lines are shown by default. [1]"""
+"""Maximum number of rows for which the engine's start-up lines appear by default. [1]"""
 
 
 def _chips_cell(record: Record) -> str:
@@ -55,7 +55,7 @@ _ASKED: dict[str, TableColumn] = {
     "context": Column("batch", "count", heading=("", "users")),
     "users": Column("length", "count", heading=("tokens", "per user"), format=_length_cell),
 }
-"""The given quantity, by the quantity to solve for."""
+"""The column of the given quantity, by the quantity to solve for."""
 
 _SOLVED = pick("solution solution_at_edge solution_limited_by memory_used_fraction", COLUMNS)
 _WIDE = pick("placement kv_cache_tokens max_concurrency", COLUMNS)
@@ -70,9 +70,9 @@ _KEY_OF_LAYOUT = "; layout: the one with the largest capacity"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SolvedAnswer(FitAnswer):
-    """The longest contexts, or the most users, that fit on chips.
+    """The longest contexts, or the most users, that fit on the chips.
 
-    solutions : solution of each location
+    solutions : solution for each placement
     """
 
     solutions: Sequence[Solution]
@@ -87,7 +87,7 @@ class SolvedAnswer(FitAnswer):
         return [*_DEPLOYED, unknown_column, *_SOLVED, *(_WIDE if wide else ())]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Show the solution for each model: a sentence, and a table of chips."""
+        """Yield a sentence and a table of chips for each model."""
         columns = self._columns(wide=screen.wide)
         of_model = attrgetter("location.scenario.model.id")
         models = [list(group) for _, group in groupby(self.solutions, of_model)]
@@ -97,7 +97,7 @@ class SolvedAnswer(FitAnswer):
         )
 
     def key(self) -> str:
-        """Explain the solution and tight fits."""
+        """Return the key to the solution and to tight fits."""
         is_chosen = any(
             location.placement.layout.chips > 1 and not location.scenario.sharding.names_ranks
             for location in self.locations
@@ -105,7 +105,7 @@ class SolvedAnswer(FitAnswer):
         return f"key: {_KEYS[self.solutions[0].unknown]}{_KEY}{_KEY_OF_LAYOUT * is_chosen}"
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on limits, on the start-up log of the engine, and on its memory reserve."""
+        """Yield notes on limits, on the engine's start-up log, and on its memory reserve."""
         limits = dict.fromkeys(filter(None, map(_limit_note, self.solutions)))
         starts = list[str]()
         for solution, location in zip(self.solutions, self.locations, strict=True):
@@ -136,16 +136,16 @@ class SolvedAnswer(FitAnswer):
         return follow_up_of(request, [location])
 
     def records(self) -> list[Record]:
-        """Build one record per location, with the solution."""
+        """Build one record per placement, including the solution."""
         return _records(self.solutions)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """Build a table of all locations of all models."""
+        """Return a table of all placements of all models."""
         return [*pick("model"), *self._columns(wide=True)], self.records()
 
     @property
     def charts(self) -> Charts:
-        """Charts of the longest context by users, and of memory contents."""
+        """Charts of the longest context by number of users, and of memory contents."""
         charts = super().charts
         return {name: charts[name] for name in ("context", "memory")}
 
@@ -155,7 +155,7 @@ def _records(solutions: Sequence[Solution]) -> list[Record]:
 
 
 def _limit_note(solution: Solution) -> str | None:
-    """State the limit of the engine, if it is the limiting factor."""
+    """Describe the engine's limit if it is the limiting factor."""
     if solution.limited_by != "engine":
         return None
     if solution.unknown == "context" and solution.certain:
@@ -177,7 +177,7 @@ def _limit_note(solution: Solution) -> str | None:
 
 
 def _sentence(solutions: Sequence[Solution]) -> str:
-    """State the capacity of each chip, or the smallest and the largest if there are many."""
+    """Give the capacity of each chip, or the smallest and largest if there are many chips."""
     scenario, unknown = solutions[0].location.scenario, solutions[0].unknown
     model, tokens = scenario.model.asked_name, f"{scenario.traffic.longest:,.0f} tokens"
     batches = sorted({min(solution.location.scenario.batches) for solution in solutions})
@@ -220,7 +220,7 @@ def _formats(solution: Solution) -> str:
 
 
 def _replicas(solution: Solution) -> str:
-    """Count the replicas that share the users, in parentheses, if there are several."""
+    """Format in parentheses the number of replicas that share the users, if several."""
     layout = solution.location.placement.layout
     if layout.dp == 1 or solution.unknown == "context":
         return ""

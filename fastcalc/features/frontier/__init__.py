@@ -1,1 +1,1 @@
-"""`frontier`: Pareto-optimal points of speed per user against price."""
+"""`frontier`: the Pareto frontier of speed per user and price."""

@@ -36,7 +36,7 @@ def _formats(record: Record) -> str:
 
 
 def _marked(record: Record) -> str:
-    """Format number formats, with a star if a precision below the published changes answers."""
+    """Format the number formats, with a star if quantization changes the answers."""
     return f"{_formats(record)} *" if record["is_narrowed"] else _formats(record)
 
 
@@ -70,11 +70,11 @@ _MARKS = {"*": "quantizing below the published precision changes the answers"}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrontierAnswer(Answer):
-    """The points that no other point beats in both speed and price.
+    """The points on the Pareto frontier of speed and price.
 
-    points : from the cheapest to the fastest
+    points : frontier from the cheapest to the fastest point
     searched : scenarios that were searched
-    refused : reasons why other scenarios have no point
+    refused : why other scenarios have no points
     """
 
     request: Frontier
@@ -94,13 +94,13 @@ class FrontierAnswer(Answer):
 
     @cached_property
     def _few(self) -> list[FrontierPoint]:
-        """The points on the first screen."""
+        """The points shown on the first screen."""
         logs = np.log([point.speed for point in self.points])
         steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
         return [self.points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Name the cheapest chip in each range of speeds, and list some or all points."""
+        """Yield the cheapest chip in each speed range, and a table of some or all points."""
         records = _rows(self.points if screen.wide else self._few)
         yield verdict(self.points)
         yield from price_line(self._ends, others=self._outcomes)
@@ -109,11 +109,11 @@ class FrontierAnswer(Answer):
         yield record_tables.table(columns(records, wide=screen.wide), records, screen.width)
 
     def key(self) -> str:
-        """Explain rows and columns."""
+        """Return the key to rows and columns."""
         return _KEY + outcome_lines.key_of_bound(self._outcomes)
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on the search, the prices, and the points."""
+        """Yield notes on the search, the prices and the points."""
         shown, count = len(self._few), len(self.points)
         if shown < count:
             yield Note(
@@ -125,12 +125,12 @@ class FrontierAnswer(Answer):
         yield from map(Note, self.warnings())
 
     def warnings(self) -> Iterator[str]:
-        """Yield the reasons why chips have no point, and warnings about the points."""
+        """Yield why chips have no points, and warnings about the points."""
         yield from self.refused
         yield from each_warning(self._outcomes)
 
     def next_command(self) -> str:
-        """Suggest `fastmode`, which prices higher speeds on the cheapest chips."""
+        """Suggest `fastmode`, which computes the cost of higher speeds on the cheapest chips."""
         request = Evaluated.sharing(self.request, weights=None, kv=None)
         chip = typed_as(request, request.on, self._ends[0].hardware.id)
         return follow_up(request, request_of("fastmode"), self.request.model, flag("on"), chip)
@@ -140,12 +140,12 @@ class FrontierAnswer(Answer):
         return _records(self.points)
 
     def table(self) -> tuple[list[TableColumn], list[Record]]:
-        """Build a table of all points, in the columns of the first screen."""
+        """Return all points in a table with the columns of the first screen."""
         rows = _rows(self.points)
         return columns(rows), rows
 
     def premises(self) -> Record:
-        """Report the traffic, prices and engines of the points."""
+        """Return the traffic, prices and engines of the points."""
         return assumptions(self._outcomes)
 
     @property
@@ -162,7 +162,7 @@ def _records(points: Sequence[FrontierPoint]) -> list[Record]:
 
 
 def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
-    """Build the records for the table, with a mark on those in lower precision."""
+    """Build the records of the table, marking points in lower precision."""
     return [
         {**record, "is_narrowed": is_narrowed(point.outcome.scenario)}
         for point, record in zip(points, _records(points), strict=True)
@@ -170,7 +170,7 @@ def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
 
 
 def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColumn]:
-    """Choose the columns of the table. Formats are shown if they differ or lower the precision."""
+    """Return the table columns. Formats are included if they differ or lower the precision."""
     several = len(set(map(_formats, records))) > 1
     several = several or any(record["is_narrowed"] for record in records)
     all_columns = [replace(column, drop_priority=0) for column in _EVERY] if wide else _COLUMNS
@@ -178,7 +178,7 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColum
 
 
 def verdict(points: Sequence[FrontierPoint]) -> str:
-    """Name the cheapest and fastest chips, and the speed up to which each is cheapest."""
+    """Name the cheapest and fastest chips, and the speed up to which each one is cheapest."""
     slow, fast = points[0], points[-1]
     if len(points) == 1:
         return f"Cheapest and fastest: {_offer(slow)}."
@@ -203,18 +203,18 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
 
 
 _MOST_RUNS = 4
-"""Maximum number of successive chips, and of tied chips, that a sentence names."""
+"""Maximum number of frontier segments, and of chips tied in price, named in a sentence."""
 
 
 class _Run(NamedTuple):
-    """Successive chips on the frontier that are tied in price."""
+    """Neighboring frontier points whose prices cannot be told apart, with their chips."""
 
     chips: list[str]
     points: list[FrontierPoint]
 
 
 def runs_of(points: Sequence[FrontierPoint]) -> list[_Run]:
-    """Group successive chips. Chips that offer a higher speed at a tied price form one group."""
+    """Group neighboring points. Chips that are faster at a tied price join the same group."""
     runs: list[_Run] = []
     for chip, group in groupby(points, lambda point: point.outcome.scenario.hardware.id):
         members = list(group)
@@ -236,7 +236,7 @@ def _ranged_cost(point: FrontierPoint) -> Ranged:
 
 
 def name_of(run: _Run) -> str:
-    """Name the chips of a run, several of them as tied in price."""
+    """Name the chips of a group. Several chips are tied in price."""
     chips = listed(first_few(run.chips, _MOST_RUNS), "or")
     return chips if len(run.chips) == 1 else f"{chips} (tied)"
 

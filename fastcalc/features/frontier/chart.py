@@ -24,9 +24,9 @@ from fastcalc.mentions import option
 
 
 def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Chart:
-    """Draw the speed against the price on the frontier of each chip.
+    """Plot speed against price on the frontier of each chip.
 
-    If a chart cannot name all chips, it shows those with the most points on the common frontier.
+    If there are too many chips to name, it shows those with most points on the common frontier.
 
     finding : summary of the common frontier of all chips
     """
@@ -67,7 +67,7 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Ch
 
 
 def _leading(by_chip: Mapping[str, Sequence[FrontierPoint]]) -> list[str]:
-    """Choose the chips to draw: all, or the `MOST` chips that lead the common frontier."""
+    """Return the chips to draw: all, or the `MOST` chips with most of the common frontier."""
     if len(by_chip) <= MOST:
         return list(by_chip)
     owners = [name for name, points in by_chip.items() for _ in points]

@@ -1,4 +1,4 @@
-"""``fastcalc frontier``: Pareto-optimal points of speed per user against price."""
+"""``fastcalc frontier``: the Pareto frontier of speed per user and price."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from fastcalc.mentions import option
 
 
 def run(request: Frontier) -> Answer:
-    """Find the points that no other beats in speed and price.
+    """Find the points that no other point beats in both speed and price.
 
     The answer is "no" if nothing fits.
     """
@@ -38,7 +38,7 @@ def run(request: Frontier) -> Answer:
 
 
 def _scenarios(request: Frontier, notes: list[str]) -> list[Scenario]:
-    """Build the scenario of the model on each chip in each pair of formats, with its engine."""
+    """Build a scenario for each chip and pair of formats, with the chip's engine."""
     compared = (
         Evaluated.sharing(request, models=[request.model], batch="1", weights=weight, kv=cache)
         for weight, cache in format_pairs(request)

@@ -1,4 +1,4 @@
-"""Search for the layouts and batches on the frontier of speed per user against price."""
+"""Search for the layouts and batches on the frontier of speed per user and price."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +20,13 @@ from fastcalc.grid.largest_batch import by_octaves
 from fastcalc.grid.space import Space
 from fastcalc.mentions import option
 
-_EDGE = 1024  # most batches tried between two points: speeds are printed with three digits
-_AT_ONCE = 2048  # layouts evaluated together: the arrays fit in the caches of a core
+_EDGE = 1024  # most batches tried between two points: speeds print with three digits
+_AT_ONCE = 2048  # layouts evaluated together, so that the arrays fit in the caches of a core
 
 
 @dataclass(frozen=True, eq=False)
 class FrontierPoint:
-    """One batch of an outcome: a scenario solved at several batches on one layout."""
+    """One batch of an outcome, which evaluates several batches in one layout."""
 
     outcome: Outcome
     index: int
@@ -38,7 +38,7 @@ class FrontierPoint:
 
     @property
     def speed(self) -> float:
-        """The expected tokens per second of each user. [1/s]"""
+        """The expected decode speed per user. [1/s]"""
         return float(self.outcome.estimate.speed[self.index])
 
     @property
@@ -49,7 +49,7 @@ class FrontierPoint:
 
 
 class _Tried(NamedTuple):
-    """A candidate batch on a layout, before it is solved in full."""
+    """A candidate batch in a layout, before it is fully evaluated."""
 
     space: Space
     layout: Layout
@@ -59,9 +59,9 @@ class _Tried(NamedTuple):
 
 
 def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierPoint]:
-    """Find the points that no other beats in expected speed and $/Mtok, the cheapest first.
+    """Find the frontier of expected speed and $/Mtok, starting with the cheapest point.
 
-    The scenarios' batches and chip counts are ignored. Scenarios without a price are skipped.
+    The batches and chip counts of the scenarios are ignored. Scenarios without a price are skipped.
     """
     candidates = [
         candidate for scenario in scenarios for candidate in _batches(Space(scenario), max_chips)
@@ -79,7 +79,7 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
         outcome = members[0].space.at(
             members[0].layout, *(int(candidate.batch) for candidate in members)
         )
-        # The user did not choose ranks: use the capacity of the best layout.
+        # The user did not choose ranks, so the best layout determines the capacity.
         chips = Sharding(chips=members[0].layout.chips)
         outcome = replace(outcome, scenario=replace(outcome.scenario, sharding=chips))
         points += [FrontierPoint(outcome, index) for index in range(len(members))]
@@ -103,12 +103,12 @@ def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
 
 
 def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> float:
-    """Find the speed up to which one run's layouts are cheaper than the next run's. [1/s]
+    """Return the speed up to which one group of points is cheaper than the next. [1/s]
 
-    Searches all whole batches between those that were tried, so that the speed at which one chip
+    Searches every whole batch between those already tried, so that the speed at which one chip
     replaces another on the frontier is exact.
 
-    before, after : points of two successive runs on the frontier
+    before, after : points of two neighboring groups on the frontier
     """
     ends = before[-1].speed, after[0].speed
     curve, rival = (_between(points, *ends) for points in (before, after))
@@ -121,7 +121,7 @@ def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> flo
 
 
 def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats:
-    """Compute the speeds and prices of the points' layouts at all batches between two speeds."""
+    """Return speed and price for the points' layouts at all batches between two speeds."""
     curves = [np.empty((2, 0))]
     for point in {id(point.outcome): point for point in points}.values():
         placement, traffic = point.outcome.placement, point.outcome.scenario.traffic
@@ -136,7 +136,7 @@ def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats
 
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
-    """Select the scenarios that fit and have a price, and list why the others do not."""
+    """Select the scenarios that fit and have a price, and return why the others do not."""
     reasons = [_refusal(scenario, max_chips) for scenario in scenarios]
     allowed = [
         scenario for scenario, reason in zip(scenarios, reasons, strict=True) if reason is None

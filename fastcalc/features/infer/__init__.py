@@ -1,1 +1,1 @@
-"""`infer`: possible explanations of a service's two speeds and two prices."""
+"""`infer`: how a service may achieve the two speeds and two prices it publishes."""

@@ -24,13 +24,13 @@ from fastcalc.quoting import shell_line
 from fastcalc.written import listed
 
 _NEAR = 0.025
-"""Difference below which probabilities count as equal, at any sample size."""
+"""Difference below which probabilities count as equal, regardless of the sample size."""
 
 _SHOWN = 2
-"""Maximum number of techniques per table row. Larger combinations show if no smaller one works."""
+"""Maximum number of techniques per row. Larger combinations appear only if no smaller one works."""
 
 _FEW = "!"
-"""Mark for a number of samples below `ENOUGH`."""
+"""The mark for fewer than `ENOUGH` samples."""
 
 _BOTH = {
     "batch_ratio": "the batch",
@@ -42,19 +42,19 @@ _BOTH = {
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """A combination of techniques with the services that it explains."""
+    """A combination of techniques, with the services it explains."""
 
     inverse: Inverse
     region: Region
 
     @property
     def tricks(self) -> str:
-        """The techniques by which the tiers differ."""
+        """The techniques that distinguish the tiers."""
         return " + ".join(self.region.tricks)
 
     @property
     def is_minimal(self) -> bool:
-        """Whether the combination explains both tiers and no smaller combination within it does."""
+        """Whether it explains both tiers and no smaller combination contained in it does."""
         return self.region in self.inverse.minimal
 
     @property
@@ -64,18 +64,18 @@ class Combination:
 
     @property
     def is_rough(self) -> bool:
-        """Whether it explains some services, but too few samples for sharp ranges."""
+        """Whether it explains some services but has too few samples for sharp ranges."""
         return self.region.is_found and self.region.is_thin
 
     def chips(self, name: str) -> str:
-        """List the chip types of a tier in alphabetical order."""
+        """Return the chip types of a tier in alphabetical order."""
         indices = np.unique(self.region.values[name]).astype(int)
         return " ".join(self.inverse.chip_kinds.names[index] for index in indices)
 
     def end(self, side: Side, key: str) -> float | None:
-        """Return a bound of a range or of its 10 to 90% band.
+        """Return an end of a range or of its 10 to 90% band.
 
-        Returns None without consistent services.
+        Returns None if no service matches.
         """
         if not self.region.is_found:
             return None
@@ -83,7 +83,7 @@ class Combination:
         return float(ends(side.name)[key in ("high", "most")])
 
     def band(self, side: Side) -> str:
-        """Format the 10 to 90% band. Shows a dash if both tiers have the same value."""
+        """Format the 10 to 90% band, or a dash if both tiers have the same value."""
         name, region = side.name, self.region
         if not region.is_found or (name.endswith("_ratio") and name not in region.own):
             return "-"
@@ -95,13 +95,13 @@ class Combination:
 
 
 def _volume(combination: Combination) -> str:
-    """Format the fraction of the box, rounded to a third of a power of ten."""
+    """Format the fraction of the search volume, rounded to a third of a power of ten."""
     volume = combination.region.share
     return f"{10.0 ** (round(3.0 * math.log10(volume)) / 3.0):.0e}" if volume else "0"
 
 
 def _samples(combination: Combination) -> str:
-    """Count the samples behind a row, marked if too few."""
+    """Format the number of samples behind a row, marked if it is too low."""
     return f"{combination.points:,}{f' {_FEW}' * combination.is_rough}"
 
 
@@ -120,11 +120,11 @@ _HEADINGS = {
     "active": (("active", "B"), 3),
     "markup": (("markup of", "slow tier"), 4),
 }
-"""Heading and drop priority of each band in the table, by the name of its number."""
+"""The heading and drop priority of each band in the table, by parameter."""
 
 
 def _ends_of(side: Side) -> Iterator[Column[Combination]]:
-    """Build the columns of a number. The table shows its band in the column of the lower bound."""
+    """Build the columns of a parameter. The table shows its band in the column of the lower end."""
     heading, drop_priority = _HEADINGS.get(side.name, (("", ""), 0))
     for key, meaning in _ENDS.items():
         yield Column(
@@ -229,7 +229,7 @@ class InferAnswer(Answer):
 
     @property
     def listed(self) -> list[Combination]:
-        """The combinations on the page: those of few techniques, and minimal ones."""
+        """The combinations on the page: those with few techniques, and minimal ones."""
         return [
             combination
             for combination in self.combinations
@@ -239,7 +239,7 @@ class InferAnswer(Answer):
         ]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Yield the headline, the table of combinations and, with ``wide``, every range."""
+        """Yield the headline, the table of combinations and, with ``wide``, all ranges."""
         published = self.inverse.published
         slow, fast = (
             f"{speed:g} tokens/s at ${price:g}/Mtok"
@@ -253,7 +253,7 @@ class InferAnswer(Answer):
             yield record_tables.table(_columns_of_box(self.inverse.whole), BOX, screen.width)
 
     def headline(self) -> str:
-        """State the techniques that explain the fast tier, and whether they are the only ones."""
+        """Say which techniques explain the fast tier, and whether they are the only ones."""
         if self.reasons:
             return f"{self.reasons[0]}."
         alone, joint = list[str](), list[str]()
@@ -269,7 +269,7 @@ class InferAnswer(Answer):
         return f"{sentence[0].upper()}{sentence[1:]}.{unclear}"
 
     def key(self) -> str:
-        """Explain bands, ratios and dashes in the table."""
+        """Return the key to bands, ratios and dashes in the table."""
         return (
             f"key: matching samples: of {self.inverse.points:,} random services, those with these "
             "speeds and prices (not a probability); a..b: their 10th to 90th percentile; -: equal "
@@ -277,7 +277,7 @@ class InferAnswer(Answer):
         )
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on deciding numbers, other hardware, few samples, and the search."""
+        """Yield notes on numbers that would decide, other hardware, few samples, and the search."""
         yield from map(Note, (*self.deciding(), *self._other_hardware()))
         if any(combination.is_rough for combination in self.listed):
             yield Note(
@@ -319,7 +319,7 @@ class InferAnswer(Answer):
         )
 
     def _other_hardware(self) -> Iterator[str]:
-        """Yield notes on whether other hardware means another chip type, more chips, or both."""
+        """Yield whether "other hardware" means another chip type, more chips, or both."""
         chips = self.inverse.chip_kinds.names
         if len(chips) < 2:
             yield f"other hardware here means more chips of one type: only {chips[0]} was tried"
@@ -342,7 +342,7 @@ class InferAnswer(Answer):
             )
 
     def deciding(self) -> Iterator[str]:
-        """Yield the numbers whose publication would best tell the minimal combinations apart."""
+        """Yield the numbers that, if published, would best tell the minimal combinations apart."""
         count = len(self.inverse.minimal)
         if count < 2:
             return
@@ -366,7 +366,7 @@ class InferAnswer(Answer):
         )
 
     def next_command(self) -> str:
-        """Suggest `fastmode`, which computes the techniques for a chosen model and chip."""
+        """Suggest `fastmode`, which evaluates the techniques for a particular model and chip."""
         slow, fast = (f"{speed:g}" for speed in self.inverse.published.speeds)
         words = [
             "fastcalc",
@@ -378,15 +378,15 @@ class InferAnswer(Answer):
         return command(shell_line([*words, flag("from-speed"), slow, flag("to-speed"), fast]))
 
     def records(self) -> list[Record]:
-        """Build one record per combination: whether it suffices, and the range of every number."""
+        """Build one record per combination: whether it suffices, and every parameter's range."""
         return [plainly(values(COLUMNS, combination)) for combination in self.combinations]
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Build one record per combination: whether it suffices, and the range of every number."""
+        """Return a table of all combinations."""
         return _TABLE, self.combinations
 
     def details(self) -> Record:
-        """Build a table of all combinations."""
+        """Return the published numbers, the ranges searched, and the numbers that would decide."""
         published = self.inverse.published
         return {
             "published": {
@@ -406,12 +406,12 @@ class InferAnswer(Answer):
 
 
 def _ends(side: Side, ends: Sequence[float]) -> str:
-    """Report the published numbers, the ranges searched, and the deciding numbers."""
+    """Format the ends of a range in the unit of the parameter."""
     return "..".join(number(end * side.factor, 2) for end in ends)
 
 
 def _columns_of_box(region: Region) -> Sequence[TableColumn]:
-    """Build the columns of a number: searched range, consistent range and its 10 to 90% band."""
+    """Build the columns for every parameter: range searched, matching range, and 10 to 90% band."""
     return (
         words("number", lambda side: f"{side.label}{f', {side.unit}' if side.unit else ''}"),
         numbers("searched", lambda side: _ends(side, (side.low, side.high))),

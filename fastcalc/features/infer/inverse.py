@@ -1,6 +1,6 @@
-"""Search for services that are consistent with two published speeds and two prices.
+"""Search for services that match two published speeds and two prices.
 
-A stratified sample covers the ranges of all unpublished numbers. For each combination of
+A stratified sample covers the ranges of all unpublished parameters. For each combination of
 techniques, the services that match the four published numbers within a tolerance form a region.
 """
 
@@ -27,18 +27,18 @@ from fastcalc.formulas.types import Bools, Floats
 CHUNK = 1 << 18
 SEED = 20260215
 _SOLVED = ("markup", "markup_ratio")
-"""Numbers that the published prices determine once the rest is sampled."""
+"""Parameters that follow from the published prices once the others are sampled."""
 
 _SAMPLED = tuple(side.name for side in BOX if side.name not in _SOLVED)
 _CHIPS = ("chip", "fast_chip")
 _BINS = 4
-"""Number of bins of a number. Each holds an equal count of samples over all regions."""
+"""Number of bins per parameter. Each has the same number of samples, over all regions."""
 _FOLDS = 8
-"""Number of folds of a sample. Omitting each once estimates the sampling error (jackknife)."""
+"""Number of folds of a sample. Leaving each out once estimates the sampling error (jackknife)."""
 ENOUGH = 100
-"""Number of samples at which a tenth of a region has ten samples."""
+"""Number of samples with which a tenth of a region has ten samples."""
 _EDGE = 0.75
-"""Fraction of a range beyond which a band counts as reaching the search limit."""
+"""Fraction of a search range beyond which a band counts as reaching its limit."""
 
 Combination = tuple[str, ...]
 COMBINATIONS: tuple[Combination, ...] = tuple(
@@ -49,10 +49,10 @@ COMBINATIONS: tuple[Combination, ...] = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """The services with one combination of techniques that match the published numbers.
+    """The services that match the published numbers with one combination of techniques.
 
-    values : sampled numbers of each service, by the names of the box
-    weights : fraction of the box that each service represents [1]
+    values : sampled parameters of each service, by their names in the box
+    weights : fraction of the box represented by each service [1]
     """
 
     tricks: Combination
@@ -61,20 +61,20 @@ class Region:
 
     @property
     def share(self) -> float:
-        """The fraction of the combination's box that is consistent. [1]"""
+        """The fraction of the combination's box that matches. [1]"""
         return float(self.weights.sum())
 
     @property
     def is_found(self) -> bool:
-        """Whether any service of this combination is consistent."""
+        """Whether any service matches with this combination."""
         return len(self.weights) > 0
 
     def ends(self, name: str) -> tuple[float, float]:
-        """Find the smallest and largest value of a number."""
+        """Return the smallest and largest value of a parameter."""
         return float(self.values[name].min()), float(self.values[name].max())
 
     def band(self, name: str) -> tuple[float, float]:
-        """Compute the 10th and 90th percentile of a number over the region."""
+        """Compute the 10th and 90th percentile of a parameter over the region."""
         order = np.argsort(self.values[name])
         below = np.cumsum(self.weights[order]) / self.share
         indices = np.minimum(np.searchsorted(below, (0.1, 0.9)), len(order) - 1)
@@ -82,7 +82,7 @@ class Region:
         return float(low), float(high)
 
     def band_error(self, name: str) -> tuple[float, float]:
-        """Estimate the sampling errors at both ends of a band.
+        """Estimate the sampling error at both ends of a band.
 
         Infinite if the sample is too small.
         """
@@ -91,18 +91,18 @@ class Region:
 
     @property
     def is_thin(self) -> bool:
-        """Whether the region has too few samples, so that its ranges are rough."""
+        """Whether the region has so few samples that its ranges are rough."""
         return len(self.weights) < ENOUGH
 
     @property
     def at_edge(self) -> tuple[str, ...]:
-        """The numbers whose bands reach the limit of their range: a wider search may find more."""
+        """The parameters whose bands reach a search limit: a wider search may find more."""
         lows = {name: np.array(self.band(name)[0]) for name in self.ratios if self.is_found}
         return tuple(name for name, low in lows.items() if SIDES[name].share(low) > _EDGE)
 
     @property
     def ratios(self) -> tuple[str, ...]:
-        """The numbers by which the tiers differ and that have a range in the box."""
+        """The parameters that differ between the tiers and have a search range."""
         return tuple(name for name in self.own if name in SIDES)
 
     @property
@@ -115,7 +115,7 @@ class Region:
 
     @cached_property
     def folds(self) -> "list[Region]":
-        """The region without each of its folds in turn, or whole if it has too few samples."""
+        """The region with each fold left out in turn, or whole if it has too few samples."""
         fold_of = np.arange(len(self.weights)) % _FOLDS
         if len(fold_of) < 2 * _FOLDS:
             return [self]
@@ -130,7 +130,7 @@ class Region:
 
     @property
     def mean_width(self) -> float:
-        """The mean width of the 10 to 90% bands, relative to the search. NaN if empty. [1]"""
+        """The mean width of the 10 to 90% bands, relative to the ranges. NaN if empty. [1]"""
         if not self.is_found:
             return math.nan
         free = [name for name in SIDES if not name.endswith("_ratio") or name in self.own]
@@ -139,13 +139,13 @@ class Region:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The numbers by which the tiers differ."""
+        """The parameters that differ between the tiers."""
         return tuple(name for technique in self.tricks for name in TECHNIQUES[technique])
 
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """The consistent services for each combination of techniques.
+    """The services that match, for each combination of techniques.
 
     points : number of services tried [1]
     """
@@ -158,7 +158,7 @@ class Inverse:
 
     @cached_property
     def minimal(self) -> list[Region]:
-        """The regions of combinations that suffice and contain no smaller one that does."""
+        """The regions of sufficient combinations that contain no smaller sufficient one."""
         consistent = [region for region in self.regions if region.is_found]
         return [
             region
@@ -168,13 +168,13 @@ class Inverse:
 
     @property
     def whole(self) -> Region:
-        """The region of all techniques together."""
+        """The region in which all techniques are combined."""
         return self.regions[-1]
 
     def decided_by(self) -> list[tuple[str, float, float]]:
-        """Rank numbers by the probability that each identifies the minimal combination. [1]
+        """Rank parameters by the probability that each identifies the minimal combination. [1]
 
-        Each row has the number, the probability and its sampling error.
+        Each row has the parameter, the probability and its sampling error.
         """
         chances: list[tuple[str, float, float]] = []
         for name in SIDES if self.minimal else ():
@@ -184,9 +184,9 @@ class Inverse:
         return sorted(chances, key=lambda row: -round(row[1], 6))
 
     def _chance_by(self, name: str, regions: Sequence[Region]) -> float:
-        """Compute the probability that a number identifies the region of a service. [1]"""
+        """Compute the probability that a parameter identifies the region of a service. [1]"""
         values = [region.values[name] for region in regions]
-        if name == "chips_ratio":  # for other machines, the ratio of bandwidths
+        if name == "chips_ratio":  # other hardware is compared by bandwidth
             chips = [[region.values[chip].astype(int) for chip in _CHIPS] for region in regions]
             speeds = [self.chip_kinds.bandwidth[np.array(pair)] for pair in chips]
             values = [
@@ -197,16 +197,16 @@ class Inverse:
 
 
 def _error(estimates: Sequence[float]) -> float:
-    """Estimate the jackknife error of a statistic from its values without each fold in turn."""
+    """Estimate the jackknife error of a statistic from its values with each fold left out."""
     if len(estimates) < _FOLDS:
         return float("inf")
     return float(np.sqrt((_FOLDS - 1.0) * np.var(estimates)))
 
 
 def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
-    """Compute the probability that a number identifies the region of a service. [1]
+    """Compute the probability that a parameter identifies the region of a service. [1]
 
-    A ratio of exactly 1 (the same value in both tiers) has its own bin.
+    A ratio of exactly 1 (the same value in both tiers) gets its own bin.
     """
     pooled = np.concatenate(values)
     unlike = pooled[pooled != 1.0]
@@ -247,7 +247,7 @@ def invert(
 
 
 def _sample(generator: np.random.Generator, points: int, chips: int) -> Iterator[dict[str, Floats]]:
-    """Draw services in chunks, as a Latin hypercube: each range has one point per stratum."""
+    """Draw services in chunks by Latin hypercube sampling: one point per stratum of each range."""
     for size in [CHUNK] * (points // CHUNK) + [points % CHUNK] * (points % CHUNK > 0):
 
         def strips(size: int = size) -> Floats:
@@ -270,7 +270,7 @@ def _consistent(
     tolerance: float,
     generator: np.random.Generator,
 ) -> tuple[Values, Floats]:
-    """Select the services whose fast tier is consistent as well, with their weights."""
+    """Select the services whose fast tier matches too, and return them with their weights."""
     differing = {name for technique in tricks for name in TECHNIQUES[technique]}
     same = {name: np.ones_like(slow_cost) for name in SIDES if name.endswith("_ratio")}
     equal = {name: numbers for name, numbers in same.items() if name not in differing}
@@ -283,8 +283,8 @@ def _consistent(
         np.log(reported / cost[passing])
         for reported, cost in zip(published.prices, (slow_cost, tier.cost), strict=True)
     ]
-    # Markups within the tolerance of those needed, and their weight in the box. Where those of the
-    # tiers may differ, the fast tier's is drawn second.
+    # The markups that are within the tolerance, and their weight in the box. If the markups of the
+    # tiers may differ, that of the fast tier is drawn second.
     is_free = "markup_ratio" in differing
     slack, side, ratio = np.log1p(tolerance), SIDES["markup"], SIDES["markup_ratio"]
     slow, fast = needed

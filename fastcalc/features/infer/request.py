@@ -27,7 +27,7 @@ class Infer(groups.Prices, groups.Written):
         "NumbersGiven", flag("SLOW,FAST", "USD per million output tokens of both tiers.")
     ] = "25,150"
     on: Annotated[
-        "ChipsGiven", groups.chips_named("Chip types that may serve.", premise="deployment")
+        "ChipsGiven", groups.chips_named("Chip types the provider may use.", premise="deployment")
     ] = "h100-sxm,h200-sxm,b200,gb200"
     tolerance: Annotated[
         float, groups.a_share("Accepted deviation from each published number.")

@@ -1,4 +1,4 @@
-"""``fastcalc infer``: find services that are consistent with two speeds and two prices."""
+"""``fastcalc infer``: find services that match two speeds and two prices."""
 
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ _TOLERANCE = Limit(1e-6, 0.5)
 
 
 def run(request: Infer) -> InferAnswer:
-    """Find the techniques that explain the speeds and prices. The exit code is 1 if none does."""
+    """Find the techniques that explain the speeds and prices. The answer is "no" if none does."""
     speeds = _two(request.speeds, option("speeds"), LIMITS["speed"])
     prices = _two(request.prices, option("prices"), LIMITS["dollars"])
     if not speeds[0] < speeds[1]:

@@ -1,8 +1,8 @@
-"""Speeds and costs of a service with two tiers, from a textbook step.
+"""Speeds and costs of a service with two tiers, from a simplified decode step.
 
-A slow and a fast tier serve the same model. A step takes the longer of two times: reading the
-active weights and each user's KV cache, or computing. A latency floor that no batch shortens is
-added.
+A slow and a fast tier serve the same model. A step takes as long as the slower of two activities:
+reading the active weights and every user's KV cache, or computing. A latency floor that does not
+depend on the batch is added.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,15 +31,15 @@ USABLE = 0.9
 COMPUTE_REACH = 0.7
 """The fraction of the peak FLOP/s that a chip reaches."""
 
-_WEIGHTS = "fp8"  # one byte per parameter of the box
+_WEIGHTS = "fp8"  # one byte per parameter
 
 Values = Mapping[str, Floats]
-"""Unpublished numbers of services, by the names of `BOX`."""
+"""The unpublished parameters of services, by their names in `BOX`."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """The search range of an unpublished number, with its label and unit."""
+    """The search range of an unpublished parameter, with its label and unit."""
 
     name: str
     low: float
@@ -55,13 +55,13 @@ class Side:
         return {"GB": "B", "ms": "s"}.get(self.unit, "number")
 
     def at(self, fraction: Floats) -> Floats:
-        """Compute the values at fractions of the range, on a logarithmic or a linear scale."""
+        """Return the values at fractions of the range, on a logarithmic or linear scale."""
         if self.is_even:
             return np.asarray(self.low + fraction * (self.high - self.low))
         return np.asarray(self.low * (self.high / self.low) ** fraction)
 
     def share(self, value: Floats) -> Floats:
-        """Compute the fractions of the range at which values lie, from 0 to 1. [1]"""
+        """Return the fractions of the range, from 0 to 1, at which values lie. [1]"""
         if self.is_even:
             return np.asarray((value - self.low) / (self.high - self.low))
         return np.asarray(np.log(value / self.low) / np.log(self.high / self.low))
@@ -82,10 +82,10 @@ BOX = (
     Side("chips_ratio", 1.0, 4.0, "chips, fast / slow tier", "x"),
     Side("markup_ratio", 1.0, 50.0, "markup, fast / slow tier", "x"),
 )
-"""Search ranges of the unpublished numbers. The chip types of both tiers are also searched.
+"""Search ranges of the unpublished parameters. The chip types of both tiers are searched as well.
 
-A markup has no technical limit. The limit of 50 covers a fast tier at six times the price with
-three tokens per step, which cost a third: 18 times the markup, or 31 if all four numbers are off
+Markups have no technical limit. Up to 50 covers a fast tier at six times the price with three
+tokens per step, which cut costs to a third: 18 times the markup, or 31 if all four numbers are off
 by 15%.
 """
 
@@ -97,7 +97,7 @@ TECHNIQUES = {
     "other hardware": ("chips_ratio", "fast_chip"),
     "higher markup": ("markup_ratio",),
 }
-"""Techniques of a fast tier, with the numbers by which it then differs from the slow tier."""
+"""The techniques of a fast tier, with the parameters that then differ from the slow tier."""
 
 NOUNS = {
     "smaller batch": "a smaller batch",
@@ -105,7 +105,7 @@ NOUNS = {
     "other hardware": "other hardware",
     "higher markup": "a higher markup",
 }
-"""Names of techniques in sentences."""
+"""Names of the techniques within sentences."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class ChipArrays:
 
 
 def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
-    """Convert chip types to arrays. Those without a textbook step or a price are refused."""
+    """Convert chip types to arrays. Rejects those without a simplified step or a price."""
     rows = []
     for chip in chips:
         usd = pricing.per_chip_hour(chip)

@@ -1,1 +1,1 @@
-"""`plot`: charts of any answer, in a file or in the terminal, and charts over YAML parameters."""
+"""`plot`: draw the charts of any command to a file or terminal, or vary YAML parameters."""

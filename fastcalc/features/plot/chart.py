@@ -1,4 +1,4 @@
-"""Charts of a figure against one YAML parameter, or maps against two."""
+"""Charts of a metric against a YAML parameter, or maps over two parameters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,16 +18,16 @@ FIGURES = {
     "speed": ("tokens_per_s_per_user", "Speed per user", "tokens/s of each user"),
     "price": ("usd_per_mtok_output", "Price of a token", "$ per million output tokens"),
 }
-"""Figures that can be drawn: record key, subject and unit."""
+"""Metrics that can be drawn: record key, subject and unit."""
 _RATIO = 4.0
 """Ratio of the largest to the smallest value above which an axis is logarithmic. [1]"""
 _MOST_SAID = 3
-"""Maximum number of lines that a finding mentions."""
+"""Maximum number of lines mentioned in a finding."""
 
 
 @dataclass(frozen=True)
 class Varied:
-    """A YAML parameter and its values, in ascending order.
+    """A YAML parameter and its values in ascending order.
 
     path, unit : as written in the file
     """
@@ -38,17 +38,17 @@ class Varied:
 
     @property
     def base(self) -> int:
-        """The base of the logarithmic axis. 0 for a linear axis that starts at zero."""
+        """The base of the logarithmic axis, or 0 for a linear axis that starts at zero."""
         return 10 if self.values[0] > 0.0 and self.values[-1] > _RATIO * self.values[0] else 0
 
     @property
     def axis(self) -> ChartAxis:
-        """The axis of its values."""
+        """The axis for its values."""
         return ChartAxis.over(self.label, [self.values], self.base)
 
     @property
     def map_axis(self) -> ChartAxis:
-        """The axis of a map, which ends at the edges of the outer cells."""
+        """The axis for a map, which extends to the outer edges of the cells."""
         if self.base:
             return self.axis
         below, above = np.diff(self.values)[[0, -1]] / 2.0
@@ -70,9 +70,9 @@ class Varied:
 
 
 def over(chart_name: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]]) -> Chart:
-    """Draw a figure against one parameter, or a map against two, by chip, model and batch.
+    """Plot a metric against a parameter, or map it over two, by chip, model and batch.
 
-    points : outcomes for each value; for two parameters, the second varies fastest
+    points : outcomes for each value; with two parameters, the second varies fastest
     """
     key, subject, label = FIGURES[chart_name]
     cells: dict[tuple[str, int], list[Record]] = {}
@@ -149,7 +149,7 @@ def _lines(
 
 
 def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
-    """State a figure at both ends, and the value from which it changes by less than 1%.
+    """State a metric at both ends, and the value from which on it changes by less than 1%.
 
     >>> speeds = np.array([10.0, 20.0, 20.0, 20.0])
     >>> bandwidth = Varied("bandwidth", "TB/s", np.array([1.0, 2.0, 4.0, 8.0]))
@@ -173,7 +173,7 @@ def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
 
 
 _SETTLED = 1.4
-"""Smallest ratio of the end to the start of a plateau for it to be mentioned. [1]"""
+"""Ratio of a plateau's end to its start from which on the plateau is mentioned. [1]"""
 
 
 def _map(

@@ -1,4 +1,4 @@
-"""``fastcalc plot KIND --over PATH=VALUES``: a figure against YAML parameters."""
+"""``fastcalc plot KIND --over PATH=VALUES``: plot a metric against YAML parameters."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,15 +22,15 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _MOST_CELLS = 2_500
-"""Maximum number of value combinations. Each rereads its files, which takes tens of ms."""
+"""Maximum number of combinations. Each reloads its files, which takes tens of milliseconds."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OverAnswer(Answer):
-    """A figure against one or two YAML parameters.
+    """A metric plotted against one or two YAML parameters.
 
     varied : the parameters and their values
-    points : outcomes of each combination of values
+    points : outcomes for each combination of values
     """
 
     request: Plot
@@ -48,7 +48,7 @@ class OverAnswer(Answer):
 
 
 def run(request: Plot) -> OverAnswer:
-    """Solve models on chips at every combination of values."""
+    """Evaluate the models on the chips for every combination of values."""
     if request.kind not in FIGURES:
         raise InputError(
             f"{option('over')} draws {' or '.join(FIGURES)}, not {request.kind}; write for example "
@@ -87,7 +87,7 @@ def run(request: Plot) -> OverAnswer:
 
 
 def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:
-    """Sort the values of a parameter. Raises InputError for words."""
+    """Sort the values of a parameter. Raises InputError if they are words."""
     words = [change.written for change in listed if isinstance(change.value, str)]
     if words:
         raise InputError(
@@ -98,7 +98,7 @@ def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:
 
 
 def _varied(listed: Sequence[ListedChange]) -> Varied:
-    """Convert a parameter's values to the unit of the largest, as the user wrote it."""
+    """Convert a parameter's values to the unit of the largest one, as the user wrote it."""
     path, _, text = listed[-1].written.partition("=")
     digits = re.match(r"[-+0-9.eE]*[0-9.]", text.strip())
     unit = text.strip()[digits.end() :].strip() if digits else ""

@@ -37,10 +37,10 @@ class Plot(
 ):
     """Draw a chart in the terminal or into a file (svg, pdf, png, ...).
 
-    For models on chips: speed or price against batch, the roofline, the frontier of speed and
-    price, decode step time by component, or the contents of each memory. Also context against
-    users, or the effect of changing each number by 10%. For a file of measurements: predicted
-    against measured, before and after `diagnose` and `calibrate`. Files need matplotlib.
+    Plots for models on chips: speed or price against batch, the roofline, the frontier of speed and
+    price, decode step time by component, the contents of each memory, the longest context against
+    users, or the effect of changing each parameter by 10%. For a file of measurements: predicted
+    against measured, before and after `diagnose` and `calibrate`. Image files require matplotlib.
     """
 
     examples = (
@@ -53,7 +53,7 @@ class Plot(
         "ChangesGiven | None",
         flag(
             "PATH=VALUES",
-            "Number to vary on the x axis: memory.SRAM.bandwidth=1PB/s..16PB/sx2; a second one "
+            "Parameter to vary on the x axis: memory.SRAM.bandwidth=1PB/s..16PB/sx2; a second "
             "makes a map.",
             is_repeated=True,
         ),

@@ -30,7 +30,7 @@ _WIDEST = 80
 
 
 def run(request: Plot) -> int:
-    """Draw the requested chart and return the exit code: 1 if there is nothing to draw."""
+    """Draw the requested chart. The exit code is 1 if there is nothing to draw."""
     ending = figure.ending_of(request.out)
     answer = _answer(request)
     if request.kind not in answer.charts:
@@ -47,7 +47,7 @@ def run(request: Plot) -> int:
 
 
 def drawn(request: Plot) -> "Figure":
-    """Draw a chart as a matplotlib figure, and write it to a file if the request names one.
+    """Draw a chart as a matplotlib figure, and save it if the request names a file.
 
     Raises InputError if there is nothing to draw.
     """
@@ -59,7 +59,7 @@ def drawn(request: Plot) -> "Figure":
 
 
 def _chart(answer: Answer, request: Plot, wording: Wording) -> Chart:
-    """Word a chart for its reader. Flags are not named in a picture."""
+    """Adapt a chart's text to its readers. Charts in a file do not mention flags."""
     chart = answer.charts[request.kind]().stating(phrases(settings(request)))
     return highlighted(chart.worded(wording), look_of(request).highlight)
 
@@ -79,7 +79,7 @@ def _missing(answer: Answer) -> list[str]:
 
 
 def look_of(request: Drawing) -> Look:
-    """Read the appearance of a picture: size, resolution and style."""
+    """Read the appearance of a chart: size, resolution and style."""
     for name, low, high, example in (
         ("width", 2, 40, 8),
         ("height", 1, 80, 5),
@@ -106,17 +106,17 @@ def look_of(request: Drawing) -> Look:
 
 
 def _answer(request: Plot) -> Answer:
-    """Compute the answer that has the chart. An invalid appearance is refused first."""
+    """Compute the answer that contains the chart. An invalid appearance is rejected first."""
     chart_name = readers.choice(request.kind, "KIND", CHARTS)
     look_of(request)
     if request.over:
-        from fastcalc.features.plot import over  # most charts are over batches
+        from fastcalc.features.plot import over  # most charts plot batches
 
         return over.run(request)
     command, changes = _drawn_by(chart_name, request)
     request_of_kind = request_of(command).sharing(request, out=None, **changes)
     if command == "calibrate":
-        from fastcalc.features.measure import calibrate  # its answer is normally a file
+        from fastcalc.features.measure import calibrate  # its answer is usually a file
 
         return calibrate.drawn(cast("Calibrate", request_of_kind))
     answer: Answer = answer_to(command, request_of_kind)
@@ -124,7 +124,7 @@ def _answer(request: Plot) -> Answer:
 
 
 def _drawn_by(chart_name: str, request: Plot) -> tuple[str, dict[str, Any]]:
-    """Find the command whose answer has a chart, and the settings specific to its request."""
+    """Return the command whose answer has a chart, and the settings specific to its request."""
     if chart_name in ("validate", "diagnose", "calibrate"):
         name = _only(request, "file of measurements")
         hardware = None if request.on == Plot.on else readers.as_text(request.on)

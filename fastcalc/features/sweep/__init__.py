@@ -1,1 +1,1 @@
-"""`sweep`: all combinations of chips, formats, layouts and batches, written block by block."""
+"""`sweep`: evaluate all combinations of chips, formats, layouts and batches, block by block."""

@@ -1,4 +1,4 @@
-"""Axes of a sweep as grids: one for each chip, model, formats, engine and speculation."""
+"""The axes of a sweep, as one grid per chip, model, formats, engine and speculation."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ from fastcalc.grid.grid import Grid
 from fastcalc.grid.request_lists import OpenRequests
 
 MOST_DEPLOYMENTS = 100_000  # each takes a few kilobytes and a quarter of a millisecond
-MOST_LAYOUTS = 2_000_000  # each takes some 6 microseconds to check, and 200 bytes if legal
+MOST_LAYOUTS = 2_000_000  # each takes some 6 microseconds to check, and 200 bytes if valid
 _NO_FOUR_BITS = "4-bit weights or KV caches on a chip without units for them"
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """The numbers of chips and ranks to combine. None if the placement chooses them. [1]"""
+    """The numbers of chips and ranks to combine. None where the placement chooses. [1]"""
 
     chips: tuple[int, ...] | None = None
     tp: tuple[int, ...] | None = None
@@ -39,7 +39,7 @@ class Ranks:
     dp: tuple[int, ...] | None = None
 
     def count(self, hardware: Hardware, *, is_alone: bool) -> int:
-        """Count the combinations for a chip, not counting those left to the placement. [1]"""
+        """Count the combinations for a chip, apart from those that the placement chooses. [1]"""
         ranks = self._placed_on(hardware, is_alone)
         return (
             0
@@ -48,13 +48,13 @@ class Ranks:
         )
 
     def on(self, hardware: Hardware, *, is_alone: bool) -> list[Sharding]:
-        """List all combinations for a chip, each as from `Sharding.on`."""
+        """Return all combinations for a chip, each as returned by `Sharding.on`."""
         lists = vars(self._placed_on(hardware, is_alone)).values()
         combinations = product(*(ranks or (None,) for ranks in lists))
         return [Sharding(*ranks).on(hardware, is_alone=is_alone) for ranks in combinations]
 
     def _placed_on(self, hardware: Hardware, is_alone: bool) -> "Ranks":
-        """Select these ranks, without tensor parallelism on a chip that does not split layers."""
+        """Return these ranks without tensor parallelism if a chip does not split layers."""
         takes_layers_whole = hardware.execution == "spatial" and not is_alone
         return Ranks(chips=self.chips, pp=self.pp) if takes_layers_whole else self
 
@@ -63,11 +63,11 @@ class Ranks:
 class Axes:
     """The axes of a sweep.
 
-    Chips come with their engines, which may be borrowed from another class. A format of None is
-    the model's own. Without contexts, the mean context of each request is used. [1]
+    Chips come with their engines, which may be borrowed from another chip type. A format of None is
+    the model's own. If there are no contexts, each request has its mean context. [1]
 
-    drafts : draft model of each model, by id
-    computed : ids of chips, models and engines whose points are already in other axes
+    drafts : draft model for each model, by id
+    computed : ids of chips, models and engines whose points belong to other axes already
     """
 
     models: Sequence[Model]
@@ -92,7 +92,7 @@ class Axes:
         return all(chip.execution == "spatial" for chip, _, _ in self.chips)
 
     def requests(self, model: Model) -> OpenRequests:
-        """List all request shapes that a model and its engine accept."""
+        """Return all request shapes that a model and its engine accept."""
         return OpenRequests(
             prompts=np.array(self.prompts, dtype=float),
             outputs=np.array(self.outputs, dtype=float),
@@ -101,7 +101,7 @@ class Axes:
         )
 
     def too_long(self, model: Model) -> str:
-        """Explain why a model skips requests that are too long for it."""
+        """Explain why requests that are too long for a model are skipped."""
         if 0.0 < self.memory.longest < (model.max_context or inf):
             return f"more than the {self.memory.longest:,.0f} tokens of the engine's max_model_len"
         return f"a context beyond the maximum of {model.id}"
@@ -124,9 +124,9 @@ class Axes:
 
 
 def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
-    """Build grids from axes, and count the points skipped for each reason.
+    """Build the grids of the axes, and count the skipped points for each reason.
 
-    Every combination is either a point or counted once as skipped. Raises InputError if a format
+    Every combination becomes a point or is counted once as skipped. Raises InputError if a format
     is unknown or there are too many deployments.
     """
     chosen_grids: list[Grid] = []
@@ -166,7 +166,7 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
 
 
 def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
-    """Yield a scenario for each grid of a model. The grid adds the requests and batches."""
+    """Yield a scenario for each grid of a model. The grid supplies the requests and batches."""
     combined = product(axes.chips, axes.weights, axes.kv, axes.speculations)
     ranks_of_a_layer = (axes.ranks.tp, axes.ranks.ep, axes.ranks.dp)
     cuts_layers = not axes.is_alone and any(
@@ -193,7 +193,7 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
 
 
 def _with_fp4_named(scenario: Scenario) -> Scenario | None:
-    """Replace ``fp4`` by the chip's 4-bit format. Returns None without such units."""
+    """Replace ``fp4`` with the chip's 4-bit format. Returns None if the chip has no 4-bit units."""
     if "fp4" not in (scenario.weights, scenario.kv):
         return scenario
     fp4 = four_bits(scenario.hardware)

@@ -1,4 +1,4 @@
-"""Writers of blocks of columns: CSV, JSON, and Parquet with pyarrow."""
+"""Write blocks of columns to CSV, JSON, or Parquet (with pyarrow)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol, TextIO
@@ -18,7 +18,7 @@ Write = Callable[[Any], str]
 
 
 class Sink(Protocol):
-    """A writer that receives blocks one after another."""
+    """A writer that receives one block after another."""
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
         """Write the points of a block."""
@@ -28,7 +28,7 @@ class Sink(Protocol):
 
 
 class CSVSink:
-    """A header and a line for each point."""
+    """Writes CSV: a header, and a line for each point."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.is_new = stream, True
@@ -41,11 +41,11 @@ class CSVSink:
         self.stream.writelines(",".join(row) + "\n" for row in rows(columns, shape, csv_cell))
 
     def close(self, extra: Record) -> None:
-        """Write nothing, because CSV cannot hold accompanying data."""
+        """Write nothing, because CSV has no room for accompanying data."""
 
 
 class JSONSink:
-    """A document in the form of ``compare``, with a record for each point."""
+    """Writes JSON: a document as from ``compare``, with a record for each point."""
 
     def __init__(self, stream: TextIO, head: Mapping[str, str]) -> None:
         self.stream, self.between = stream, "\n"
@@ -72,7 +72,7 @@ class JSONSink:
 
 
 class ParquetSink:
-    """A row group for each block. Only text is dictionary-encoded, and missing values are null."""
+    """Writes Parquet: one row group per block, dictionaries for text only, null if missing."""
 
     def __init__(self, stream: BinaryIO) -> None:
         try:
@@ -96,7 +96,7 @@ class ParquetSink:
                 self.stream,
                 table.schema,
                 compression="zstd",
-                # Numbers of a sweep seldom repeat, so dictionaries of them cost time and space.
+                # Numbers in a sweep seldom repeat, so dictionaries would cost time and space.
                 use_dictionary=[field.name for field in table.schema if is_word(field.type)],
             )
         self.writer.write_table(table)
@@ -153,9 +153,9 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
 
 
 def numbers(values: Sequence[float], write: Write) -> list[str]:
-    """Format numbers with twelve digits, integers without decimals, non-finite ones as missing.
+    """Format numbers with twelve digits, whole ones without decimals, non-finite ones as missing.
 
-    All are formatted in one call, which is faster than one call per number.
+    All numbers are formatted in one call, which is faster than a call per number.
 
     >>> from fastcalc.written import csv_cell
     >>> numbers([0.1 + 0.2, 4e3, 1.5e13, float("nan")], csv_cell)

@@ -1,4 +1,4 @@
-"""``fastcalc sweep``: evaluate all combinations and write them block by block."""
+"""``fastcalc sweep``: evaluate all combinations, and write them block by block."""
 
 import gc
 import os
@@ -48,25 +48,25 @@ from fastcalc.mentions import as_flags, option, written
 from fastcalc.written import many
 
 NOTED = 1_000_000
-"""Number of points from which the forecast is printed. [1]"""
+"""Number of points from which on a forecast is printed. [1]"""
 
 LONGEST = 600.0
-"""Longest run time that needs no confirmation. [s]"""
+"""Longest run time that does not require confirmation. [s]"""
 
 SECONDS = {"csv": 15e-6, "json": 20e-6, "parquet": 2e-6}
-"""Time per point, rounded up, measured as docs/benchmarks.md describes. [s]"""
+"""Time per point, rounded up, measured as described in docs/benchmarks.md. [s]"""
 
 BYTES = {"csv": 450, "json": 1600, "parquet": 180}
 """Bytes per point, rounded up. [B]"""
 
 DEPLOYMENT = 0.02
-"""Setup time of each combination of chip, model, formats and engine. [s]"""
+"""Setup time for each combination of chip, model, formats and engine. [s]"""
 
 
 def foresee(
     points: int, deployments: int, file_format: str, file: Path | None, *, is_meant: bool
 ) -> None:
-    """Print the size of a large output file, or refuse to start if it is excessive."""
+    """Print the size of a large output file, or raise InputError if it is excessive."""
     seconds = points * SECONDS[file_format] + deployments * DEPLOYMENT
     size = points * BYTES[file_format]
     time = f"{seconds / 60.0:,.0f} minutes" if seconds > 120.0 else f"{seconds:,.0f} s"
@@ -86,12 +86,12 @@ def foresee(
 
 _TABLE = "table"
 TERMINAL_ROWS = 200
-"""Maximum number of points printed if a sweep is not written to a file."""
+"""Maximum number of points printed by a sweep that is not written to a file."""
 
 POINT_KEYS = "hardware model chips batch"
 ANSWER_KEYS = "tokens_per_s_per_user tokens_per_s_total usd_per_mtok_total limiter"
 VARIED_KEYS = "engine tp pp ep dp weight_format kv_format prompt_tokens output_tokens host fits"
-"""Keys of the table on a terminal. Keys of `VARIED_KEYS` appear only if the points differ."""
+"""Keys of the table on a terminal. Those of `VARIED_KEYS` appear only if the points differ."""
 
 
 def run(request: Sweep) -> None:
@@ -130,7 +130,7 @@ def _kind_of(request: Sweep) -> str:
 
 
 def save(request: Sweep, file: Path, wording: Wording) -> None:
-    """Evaluate all combinations and write them to a file, without printing."""
+    """Evaluate all combinations and write them to a file without printing anything."""
     with _sink(readers.kind_of(None, file, FORMATS), file) as sink:
         fill(sink, combinations(request, []), wording)
 
@@ -140,8 +140,8 @@ class Combinations:
     """The combinations of a sweep.
 
     grids : grids of the combinations to evaluate
-    left_out : number of skipped combinations by reason
-    changes : what-ifs with several values; each point has one of them
+    left_out : number of skipped combinations for each reason
+    changes : what-ifs with several values, of which each point has one
     settings : settings of the request
     """
 
@@ -156,7 +156,7 @@ class Combinations:
         return sum(grid.size for grid in self.grids)
 
     def changed(self, scenario: Scenario) -> Columns:
-        """Build the columns of the listed what-ifs, with the values of a scenario."""
+        """Return the columns of the listed what-ifs, with their values for a scenario."""
         columns: Columns = {
             key: nan if type_ is float else CodedColumn(np.int64(0), (None,))
             for key, type_ in self.changes.keys.items()
@@ -169,9 +169,9 @@ class Combinations:
 
 
 def combinations(request: Sweep, notes: list[str]) -> Combinations:
-    """List the combinations to evaluate, and count skipped ones by reason.
+    """Return the combinations to evaluate, and count the skipped ones for each reason.
 
-    Refuses an empty sweep.
+    Raises InputError if the sweep is empty.
     """
     changes = change_lists(request.set)
     swept: list[Grid] = []
@@ -206,14 +206,14 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
 
 
 def _applied(*entries: NamedEntry | None) -> frozenset[str]:
-    """Return the changes applied to some entries, as written."""
+    """Return the what-ifs applied to the entries, as the user wrote them."""
     return frozenset(change for entry in entries if entry for change in entry.what_if)
 
 
 def fill(
     sink: Sink, swept: Combinations, wording: Wording = as_flags, *, shows_progress: bool = False
 ) -> int:
-    """Write all points and their accompanying data, and return the number that does not fit."""
+    """Write all points and the accompanying data, and return how many points do not fit."""
     gc.enable()  # a sweep runs longer than a table, so garbage collection pays off
     points_done = unfit = 0
     for grid, columns in solve_all(swept.grids):
@@ -231,7 +231,7 @@ def fill(
 
 
 def _worded(columns: Columns, wording: Wording) -> Columns:
-    """Write out the references in the text of columns."""
+    """Expand the references to options in text columns."""
     return {
         key: CodedColumn(column.codes, tuple(written(list(column.words), wording)))
         if isinstance(column, CodedColumn)
@@ -284,7 +284,7 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
 
 
 def _first_points(swept: Combinations, screen: Screen) -> list[Part]:
-    """Show the first points in a table with the main keys, because a screen is too narrow."""
+    """Return a table of the first points with the main keys only, since a screen is narrow."""
     points = (
         records.plainly(record)
         for grid, columns in solve_all(swept.grids)
