@@ -109,12 +109,12 @@ def no_price_note(hardware: Hardware, pricing: Pricing) -> str:
     """Return a note on a chip without the requested type of price, and how to set one."""
     terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
     only_terms = f" (only {', '.join(terms)})" if terms and pricing.offer else ""
-    remedy = f"give one with {option('price', f'{hardware.id}=USD')}"
+    remedy = f"set one with {option('price', f'{hardware.id}=USD')}"
     owned = replace(pricing, basis="tco")
     if pricing.offer is None and owned.per_chip_hour(hardware) is not None:
         remedy += f", or use its ownership cost with {option('price_basis', 'tco')}"
     missing = "ownership cost" if pricing.basis == "tco" else f"{pricing.name} price{only_terms}"
-    return f"{hardware.id} has no {missing}, so costs are empty; {remedy}"
+    return f"{hardware.id} has no {missing}, so its costs are blank; {remedy}"
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:

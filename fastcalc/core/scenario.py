@@ -92,9 +92,7 @@ def check_context(model: Model, tokens: float, description: str) -> None:
     description : how to name these tokens in the error message
     """
     if model.max_context is not None and tokens > model.max_context:
-        raise InputError(
-            f"{description} exceeds the {model.max_context:,} tokens that {model.id} takes"
-        )
+        raise InputError(f"{description} exceeds the {model.max_context:,} tokens of {model.id}")
 
 
 def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:

@@ -48,8 +48,8 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     """Yield the assumptions behind multi-user speeds that nobody has measured."""
     if _is_known_for_one_user(machine):
         yield (
-            f"no public benchmark shows {machine.hardware.id} serving several users; at the low "
-            "end of its range, they share the speed of one user"
+            f"no public benchmark shows {machine.hardware.id} serving several users; the low "
+            "end of its range assumes that they share the speed of a single user"
         )
 
 

@@ -115,14 +115,14 @@ def test_a_chip_that_is_sold_but_not_rented_is_offered_its_ownership_cost(fastca
     assert "--price apple-m3-ultra-80=USD, or" not in said
     owned = words(fastcalc(*asked, "--price-basis", "tco").out)
     assert "gb10 has no" not in owned
-    assert "apple-m3-ultra-80 has no ownership cost, so costs are empty" in owned
+    assert "apple-m3-ultra-80 has no ownership cost, so its costs are blank" in owned
 
 
 def test_a_chip_without_the_kind_says_so_and_has_no_price(fastcalc):
     asked = ("compare", "llama-3.1-8b", "--on", "l4", "--offer", "on-demand", "--batch", "1")
     ran = fastcalc(*asked)
     assert "Price per chip-hour" not in ran.out
-    assert "l4 has no on-demand price (only survey), so costs are empty" in words(ran.out)
+    assert "l4 has no on-demand price (only survey), so its costs are blank" in words(ran.out)
     (record,) = json.loads(fastcalc(*asked, "--format", "json").out)["records"]
     assert record["usd_per_mtok_output"] is record["usd_per_chip_hour"] is None
     assert record["price_terms"] is None
@@ -235,7 +235,7 @@ def test_records_carry_the_price_and_mark_amounts(fastcalc):
     text = fastcalc(*asked).out
     assert re.search(r"1 x gaudi-3 .* \d\.\d+\? +\w+\n", text)
     assert re.search(r"1 x h100-sxm .* \d\.\d+ +\w+\n", text)
-    assert "?: rough (unpublished specification or price, or unmeasured batch)" in words(text)
+    assert "?: rough (unpublished specification, unsure price or unmeasured batch)" in words(text)
     rows = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))
     assert rows[0]["price_terms"] == "on-demand"
     assert rows[0]["low_confidence"].split("; ") == sure["gaudi-3"]

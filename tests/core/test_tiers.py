@@ -1335,7 +1335,7 @@ def test_the_first_screen_says_what_lives_on_a_host_and_what_becomes_of_it(capsy
     said = notes("--host", "dram=96GiB@80GB/s,link=32GB/s")  # llama.cpp multiplies there
     assert any("cores are taken to multiply at 3 TFLOP/s" in line for line in said)
     said = notes("--host", "dram=96GiB@80GB/s,link=32GB/s,compute=1TFLOP/s")
-    assert any("multiplied by the host's cores" in line for line in said)
+    assert any("computed by the host's cores" in line for line in said)
     assert capped not in said
     assert not any(dropped in line for line in said)
     said = notes("--host", "dram=96GiB@80GB/s,link=25GB/s", "--host-use", "stream")

@@ -305,7 +305,7 @@ def test_a_notebook_gets_the_headline_and_the_key_of_the_page():
     headline = html.partition("<caption>")[2].partition("</caption>")[0]
     assert page.startswith(headline)
     assert " ".join(table.headline.split()) == headline
-    assert "<p>key: largest batch: sequences with full prompt" in html
+    assert "<p>key: largest batch: most sequences that fit with full prompt" in html
 
 
 def test_a_notebook_gets_no_million_rows():
@@ -650,8 +650,8 @@ def test_no_refusal_in_python_names_a_flag(wrong):
 def test_a_refusal_names_the_argument_and_what_to_give_it():
     with pytest.raises(fc.InputError, match=r"^chips 2 is not tp x pp x dp = 3 x 1 x 1 = 3$"):
         fc.compare("llama-3.1-8b", on="h100-sxm", chips=2, tp=3)
-    (note,) = (note for note in fc.compare("llama-3.1-8b", on="apple-m1").notes if "; give" in note)
-    assert note.endswith("give one with price='apple-m1=USD'.")
+    (note,) = (note for note in fc.compare("llama-3.1-8b", on="apple-m1").notes if "; set" in note)
+    assert note.endswith("set one with price='apple-m1=USD'.")
 
 
 @pytest.mark.parametrize("kind", ["speed", "frontier", "memory", thorough("tornado")])

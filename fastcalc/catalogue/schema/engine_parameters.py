@@ -165,13 +165,13 @@ class DeclaredParameters(Generic[Value]):
     expert_layer_extra: Value = cost(
         Number,
         "Additional latency of a layer with routed experts, in units of the latency floor.",
-        label="extra least time per MoE layer",
+        label="extra latency per MoE layer / floor",
         plausible=(0.05, 8),
     )
     latent_layer_extra: Value = cost(
         Number,
         "Additional latency of an MLA layer in decode, in units of the latency floor.",
-        label="extra least time per MLA layer",
+        label="extra latency per MLA layer / floor",
         plausible=(0.05, 4),
     )
     floor_width_exponent: Value = choice(

@@ -252,7 +252,7 @@ class MeasureAnswer(Answer):
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
             f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80% range "
-            f"of {what} to {left} of its present width."
+            f"of {what} to {left} of its width{' on average' * (len(self.batches) > 1)}."
         )
 
     def key(self) -> str:

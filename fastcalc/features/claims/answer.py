@@ -78,7 +78,7 @@ COLUMNS = (
 """Columns of the Markdown table, with a row for each claim."""
 
 
-_OF_MAY = "a claim that something may be holds if one case does"
+_OF_MAY = "claims with 'may': one plausible case is enough"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

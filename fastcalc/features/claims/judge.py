@@ -27,7 +27,7 @@ MEANING: dict[Verdict, str] = {
     "conditional": "true in some plausible cases only",
     "misleading": "the number is right, but the conclusion is wrong",
     "refuted": "false in every plausible case",
-    "undetermined": "possible, but only unpublished facts can decide",
+    "undetermined": "depends on unpublished facts",
     "external": "not a matter of calculation",
 }
 

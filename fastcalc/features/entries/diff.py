@@ -96,7 +96,7 @@ def _names(entry: CatalogueEntry) -> dict[str, str]:
     if not isinstance(entry, Hardware):
         return {}
     named = {_field(path): in_words(_of_rank(path)) for path in quantities(entry)}
-    return named | {"execution": "layers run", "survey": "median rental price (survey)"}
+    return named | {"execution": "execution of layers", "survey": "median rental price (survey)"}
 
 
 def _of_rank(path: str) -> str:

@@ -491,7 +491,7 @@ def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for _, location in larger)])
         batches = dict.fromkeys(f"{batch:,} on {named_chips(where)}" for batch, where in larger)
         yield (
-            f"if {engines} reserves its expected instead of its maximum memory, the largest batch "
+            f"if {engines} reserves the expected rather than the maximum memory, the largest batch "
             f"is {listed([*batches])}"
         )
 

@@ -62,8 +62,8 @@ _TRIED = (
 )
 _KEY = (
     "key: rows: Pareto frontier of speed and price; 80% range: four of five measurements should "
-    "fall inside it; bound: roofline limit; $/Mtok: $ per million tokens; in+out: of prompt and "
-    "output tokens together"
+    "fall inside it; bound: roofline limit; $/Mtok: $ per million output tokens, or prompt and "
+    "output tokens (in+out)"
 )
 _MARKS = {"*": "quantizing below the published precision changes the answers"}
 

@@ -148,7 +148,7 @@ def _refusal(scenario: Scenario, max_chips: int) -> str | None:
     chip, model = scenario.hardware.id, scenario.model.id
     if scenario.pricing.per_chip_hour(scenario.hardware) is None:
         basis = scenario.pricing.name
-        return f"{chip} has no {basis} price; give one with {option('price', f'{chip}=USD')}"
+        return f"{chip} has no {basis} price; set one with {option('price', f'{chip}=USD')}"
     space = Space(scenario)
     try:
         if space.layouts(*range(1, max_chips + 1)):

@@ -271,7 +271,7 @@ class InferAnswer(Answer):
     def key(self) -> str:
         """Return the key to bands, ratios and dashes in the table."""
         return (
-            f"key: matching samples: of {self.inverse.points:,} random services, those with these "
+            f"key: matching samples: of {self.inverse.points:,} random setups, those with these "
             "speeds and prices (not a probability); a..b: their 10th to 90th percentile; -: equal "
             "in both tiers"
         )
@@ -282,7 +282,7 @@ class InferAnswer(Answer):
         if any(combination.is_rough for combination in self.listed):
             yield Note(
                 f"{_FEW}: fewer than {ENOUGH} samples match, so the ranges are rough; "
-                f"{option('points')} tries more services"
+                f"{option('points')} tries more"
             )
         edges = []
         for combination in self.listed:
@@ -298,9 +298,9 @@ class InferAnswer(Answer):
             f"{side.label} {_ends(side, (side.low, side.high))} {side.unit}".rstrip()
             for side in BOX
         )
-        yield Note("the random services only decode; prefill and input prices are not used")
+        yield Note("the random setups only decode; prefill and input prices are not used")
         yield Note(
-            "a random service matches both tiers if its speeds and prices are within "
+            "a random setup matches both tiers if its speeds and prices are within "
             f"{stated_percent(self.inverse.tolerance)} of the published ones; chip types tried: "
             f"{', '.join(self.inverse.chip_kinds.names)}"
         )
@@ -350,8 +350,8 @@ class InferAnswer(Answer):
         _, top_chance, error = ranked[0]
         if math.isinf(error):
             yield (
-                "too few samples match to say which number would decide between the explanations; "
-                f"{option('points')} tries more services"
+                "too few samples match to say which number would tell the explanations apart; "
+                f"{option('points')} tries more"
             )
             return
         threshold = top_chance - max(2.0 * error, _NEAR)

@@ -65,7 +65,9 @@ def _remarks(planned: PlannedFleet) -> str:
     if planned.is_of_one_class:
         decisions = [pool.decision for _, pool in planned.pools]
         remarks += "" if planned.is_of_fleet else chance_of_limits(planned.verdict)
-        remarks += "".join(map(plan_notes.level_runner_up, decisions))
+        remarks += "".join(
+            plan_notes.level_runner_up(decision, is_sure=planned.is_sure) for decision in decisions
+        )
     remarks += _idle_for_power(fleet)
     remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
     if fleet.service.rate is not None or planned.is_of_fleet:
@@ -153,7 +155,7 @@ _TERMS = {
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
 _OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arrivals"
 _IN_POOLS = "p99: in the slowest of the class's pools"
-_IN_NODES = f"chips: rented in whole nodes ({option('by', 'chip')} rents single chips)"
+_IN_NODES = f"chips: rented in whole nodes if sold so ({option('by', 'chip')} rents single chips)"
 _QUANTIZED = (
     f"*: fewer bits than published, which may cost quality; ranked first only if "
     f"{option('weights')} or {option('kv')} names the format"
@@ -175,7 +177,8 @@ def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[Text
     if planned.is_of_one_class:
         terms = _TERMS if planned.service.share else _TERMS | {"TTFT": _AT_FULL_BATCH}
         texts = [text for heading, text in terms.items() if heading in headings]
-        texts += [_IN_NODES] * any(row.plan.node_chips > 1 for row in rows)
+        is_rented = any(not allocation.is_owned for allocation, _ in planned.pools)
+        texts += [_IN_NODES] * (is_rented and any(row.plan.node_chips > 1 for row in rows))
     cells = [cell for table in tables for row in table.rows for cell in row]
     texts += [f"{UPPER}: upper bound"] * any(cell.startswith(UPPER) for cell in cells)
     leads = all(pool.decision.may_lead(pool.plan) for _, pool in planned.pools)

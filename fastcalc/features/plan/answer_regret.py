@@ -38,8 +38,8 @@ _WORDS = {
 def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
     """Yield notes on the tipping points, each taken alone, grouped by the new leader."""
     for leads in dict.fromkeys(turn.leads for turn in verdict.turns or ()):
-        turns = [turn for turn in verdict.turns or () if turn.leads == leads]
-        yield f"{leads} would win with any one of these: {', '.join(_texts(turns))}"
+        texts = [*_texts([turn for turn in verdict.turns or () if turn.leads == leads])]
+        yield f"{leads} would win with {'any one of these: ' * (len(texts) > 1)}{', '.join(texts)}"
     if verdict.turns == []:
         yield "nothing changes the answer: no two chips with colocated prefill sustain a rate"
 

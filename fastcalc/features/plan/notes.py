@@ -5,10 +5,12 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
+import numpy as np
+
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.own_formats import own_formats
-from fastcalc.core.ratios import cost_range, independent_ratio, is_level
+from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.random_load import in_words, random_load
@@ -40,7 +42,11 @@ _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
 """Terms on which chips can be rented. All other terms describe the rental."""
 
 _AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
-_MAYBE = {"usd": "may be cheaper", "watts": "may need less power", "chips": "may need fewer chips"}
+_MAYBE = {
+    "usd": "may turn out cheaper",
+    "watts": "may need less power",
+    "chips": "may need fewer chips",
+}
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT"}
 _FULL = 0.9
 """Utilization above which a replica without a queueing model is worth a note. [1]"""
@@ -74,16 +80,19 @@ def weighted(weight: int, texts: Iterable[str]) -> Iterator[Note]:
 
 
 def decision_notes(
-    decision: Decision, listed: Sequence[Plan], shown: Sequence[Plan]
+    decision: Decision, listed: Sequence[Plan], shown: Sequence[Plan], *, is_sure: bool = False
 ) -> Iterator[Note]:
     """Yield notes on the best plan's basis, the runner-up or near miss, and why others lost.
 
     listed, shown : all plans of the page, and the plans shown in its table
+    is_sure : whether the best plan meets its limits at the slow end of its speed, too
     """
     chosen, service = decision.plans[0], decision.service
     on_cloud = chosen.scenario.pricing.name == "cloud"
-    is_seen = level_runner_up(decision) or any(plan is decision.runner_up for plan in shown)
-    yield from weighted(0 if is_seen else Weight.NEXT_CHIP, _next_chip(decision))
+    is_seen = level_runner_up(decision, is_sure=is_sure) or any(
+        plan is decision.runner_up for plan in shown
+    )
+    yield from weighted(0 if is_seen else Weight.NEXT_CHIP, _next_chip(decision, is_sure=is_sure))
     for price in other_prices_of_plans(shown):
         yield Note(price, Weight.OTHER_PRICES, is_hint=True)
     yield from weighted(0, prices_of_plans(listed))
@@ -121,12 +130,12 @@ def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
             )
 
 
-def _next_chip(decision: Decision) -> Iterator[str]:
+def _next_chip(decision: Decision, *, is_sure: bool = False) -> Iterator[str]:
     chosen, second = decision.plans[0], decision.runner_up
     if second is not None:
         bits = ", quantized further" * (decision.may_lead(chosen) and not decision.may_lead(second))
         bill = chips_and_price(second, decision.service)
-        chip, times = second.scenario.hardware.id, times_the_cost(decision, second)
+        chip, times = second.scenario.hardware.id, times_the_cost(decision, second, is_sure=is_sure)
         yield f"Second-best chip: {chip}, {times}: {bill}{bits}"
 
 
@@ -240,7 +249,7 @@ def _others(decision: Decision) -> Iterator[str]:
         names = (
             f"{plan.scenario.hardware.id} {_times(max(plan.misses.values()))}" for plan in closest
         )
-        yield f"chips that exceed a limit, with the ratio to it: {', '.join(names)}"
+        yield f"chips that exceed a limit, and by what factor: {', '.join(names)}"
     yield f"best of {decision.candidates:,} deployments: {', '.join(why_lost(decision))}"
 
 
@@ -256,7 +265,7 @@ def _unpriced(decision: Decision) -> Iterator[Note]:
     yield Note(f"{text}; {option('format', 'json')} names all", weight=0)
 
 
-def times_the_cost(decision: Decision, plan: Plan) -> str:
+def times_the_cost(decision: Decision, plan: Plan, *, is_sure: bool = False) -> str:
     """Describe the cost of a plan by its objective, relative to the best plan.
 
     For a fleet, which maximizes throughput, the phrase states the throughput of the plan.
@@ -265,13 +274,13 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
     times = f"{number(plan.cost / decision.plans[0].cost)} times the {amount}"
     if decision.service.is_fleet:
         times = f"sustains {number(plan.requests)} requests/s"
-    return times + f" ({_may_win(decision)})" * _is_level_with_best(decision, plan)
+    return times + f" ({_may_win(decision)})" * _is_level_with_best(decision, plan, is_sure=is_sure)
 
 
-def level_runner_up(decision: Decision) -> str:
+def level_runner_up(decision: Decision, *, is_sure: bool = False) -> str:
     """Name the runner-up if the 80% intervals of speed leave open which plan is best."""
     second = decision.runner_up
-    if second is None or not _is_level_with_best(decision, second):
+    if second is None or not _is_level_with_best(decision, second, is_sure=is_sure):
         return ""
     chip, service = second.scenario.hardware.id, decision.service
     if service.is_fleet:
@@ -287,17 +296,27 @@ def _may_win(decision: Decision) -> str:
     return "may sustain more" if decision.service.is_fleet else _MAYBE[decision.service.objective]
 
 
-def _is_level_with_best(decision: Decision, plan: Plan) -> bool:
+def _is_level_with_best(decision: Decision, plan: Plan, *, is_sure: bool) -> bool:
     """Check whether the ranges of speeds leave open whether a plan or the best one costs less.
 
-    The number of chips is taken to grow in proportion to the slowdown, and the throughput of a
-    fleet to fall in proportion.
+    is_sure : whether the best plan meets its limits at the slow end, too, without more chips
     """
     cheapest, compared = (
-        cost_range(candidate.cost, candidate.replica.estimate.ranged_speed)
-        for candidate in (decision.plans[0], plan)
+        _cost_range(candidate, decision.service) for candidate in (decision.plans[0], plan)
     )
+    if is_sure:
+        cheapest = cheapest._replace(high=cheapest.expected)
     return bool(is_level(independent_ratio(over=compared, under=cheapest))[0])
+
+
+def _cost_range(plan: Plan, service: Service) -> Ranged:
+    """Compute the range of a plan's cost if its chips grow in proportion to the slowdown.
+
+    Whole nodes cost no less than one of them. The throughput of a fleet falls in proportion.
+    """
+    ranged = cost_range(plan.cost, plan.replica.estimate.ranged_speed)
+    one_node = plan.cost * min(plan.node_chips / plan.values["chips"], 1.0)
+    return ranged if service.is_fleet else ranged._replace(low=np.maximum(ranged.low, one_node))
 
 
 def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:

@@ -247,7 +247,7 @@ def _notes_of_ranked(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator
     plans = [row.plan for row in rows]
     shown = [row.plan for row in rows if row.is_shown]
     yield from weighted(Weight.API, api_bill.against_api(decision.plans[0], decision.service))
-    yield from plan_notes.decision_notes(decision, plans, shown)
+    yield from plan_notes.decision_notes(decision, plans, shown, is_sure=planned.is_sure)
     yield from weighted(Weight.TIPPING_POINT, tipping_point_notes(planned.verdict))
     yield from regret_notes(planned.verdict)
     yield from odds_notes(planned.verdict)
@@ -271,7 +271,7 @@ def unlimited_ttft(planned: PlannedFleet) -> Iterator[str]:
 def _own_formats_notes(planned: PlannedFleet) -> Iterator[str]:
     for plan in in_own_formats(planned):
         weights, cache = own_formats(plan.scenario.model)
-        cost = plan_notes.times_the_cost(planned.decision, plan)
+        cost = plan_notes.times_the_cost(planned.decision, plan, is_sure=planned.is_sure)
         bill = plan_notes.chips_and_price(plan, planned.service)
         yield f"in the model's own formats ({weights}, cache {cache}), {cost}: {bill}"
 

@@ -11,7 +11,7 @@ from fastcalc.features.plan.allocation import Allocation, Fleet, allocate, with_
 from fastcalc.features.plan.class_table import ServedClass, with_percentiles
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.deployments_asked import typed_of
-from fastcalc.features.plan.odds import Odds, odds_of
+from fastcalc.features.plan.odds import CONFIDENT, Odds, odds_of
 from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.regret import Regret, regret_of
 from fastcalc.features.plan.request import FindPlans
@@ -103,6 +103,12 @@ class PlannedFleet(Answer):
         grids = self.search.grids if self.search and can_search else ()
         asks_turns = self.request.sensitivity
         return Verdict(self.decision, grids, as_text(self.request.model), asks_turns)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the best plan meets its limits at the slow end of its 80% range, too."""
+        odds = self.verdict.odds
+        return odds is not None and odds.chance >= CONFIDENT / 100.0
 
     @cached_property
     def pools(self) -> list[tuple[Allocation, ReplicaPool]]:

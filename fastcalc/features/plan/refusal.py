@@ -117,7 +117,7 @@ def unknown_chips(decision: Decision) -> tuple[str, str]:
     if decision.service.objective == "watts":
         return f"no power is known for {names}", f"use {option('objective', 'usd')} or chips"
     price = option("price", f"{unknown[0] if len(unknown) == 1 else 'CHIP'}=USD")
-    how = f"give one with {price}, or use {option('objective', 'chips')}"
+    how = f"set one with {price}, or use {option('objective', 'chips')}"
     return f"no {f'{decision.terms} price'.lstrip()} is known for {names}", how
 
 

@@ -112,12 +112,12 @@ class MovedBatch:
             return ""
         pair = self.goal.pair
         changes = [
-            f"{in_words(lever.number.path)} of {of_kind(value, lever.number.kind)}"
+            f"{in_words(lever.number.path)} to {of_kind(value, lever.number.kind)}"
             for lever, value in zip(pair.levers, pair.values, strict=True)
         ]
         return (
-            f"at batch {self.goal.scenario.batches[0]:,}, the smallest change of two numbers that "
-            f"reaches {_in_words(self.goal.target)} is {listed(changes)}, each "
+            f"at batch {self.goal.scenario.batches[0]:,}, the smallest two-parameter change that "
+            f"reaches {_in_words(self.goal.target)} moves {listed(changes)}, each "
             f"{number(pair.factor)} times better"
         )
 

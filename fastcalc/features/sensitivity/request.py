@@ -25,7 +25,7 @@ class Sensitivity(
 
     Shows how speed, throughput, TTFT, price and the largest batch change if a number is 10% higher
     in the same layout, and where the gain saturates. With a target, finds the value at which each
-    number alone would reach it, and the smallest change of two numbers. Exits with 1 if nothing
+    number alone would reach it, and the smallest two-parameter change. Exits with 1 if nothing
     reaches it.
     """
 

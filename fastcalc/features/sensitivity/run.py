@@ -79,7 +79,7 @@ def run(request: Sensitivity) -> Answer:
     if aim and aim.figure == "usd" and any(outcome.usd is None for outcome in outcomes):
         chip, basis = outcomes[0].scenario.hardware.id, outcomes[0].scenario.pricing.name
         raise InputError(
-            f"{option('target', request.target)}: {chip} has no {basis} price; give one with "
+            f"{option('target', request.target)}: {chip} has no {basis} price; set one with "
             f"{option('price', f'{chip}=USD')}"
         )
     batches: list[MovedBatch] = []

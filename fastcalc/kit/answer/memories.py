@@ -22,7 +22,7 @@ NAMES = dict(
         KINDS,
         (
             *("dense weights", "output head", "experts", "KV cache"),
-            "embeddings, draft model or encoder",
+            "other weights (embeddings, draft model, encoder)",
         ),
         strict=True,
     )
@@ -32,7 +32,7 @@ NAMES = dict(
 _HOW = {
     None: "",
     "stream": ", streamed over the link to the chip",
-    "compute": ", multiplied by the host's cores",
+    "compute": ", computed by the host's cores",
 }
 LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 

@@ -61,8 +61,8 @@ def test_the_load_of_runs(runs, text):
     "runs,rows,sentence",
     [
         # The last width of the advice is half, or a quarter, of the first.
-        ([a_run()], [WIDE], "One run (concurrency 8; 30.0 s) would narrow the 80% range of m on one h to 50% of its present width."),
-        ([a_run(), a_run(64)], [WIDE, NARROW], "Two runs (concurrency 8 and 64; 1.00 min in all) would narrow the 80% range of m on one h to 25% of its present width."),
+        ([a_run()], [WIDE], "One run (concurrency 8; 30.0 s) would narrow the 80% range of m on one h to 50% of its width."),
+        ([a_run(), a_run(64)], [WIDE, NARROW], "Two runs (concurrency 8 and 64; 1.00 min in all) would narrow the 80% range of m on one h to 25% of its width on average."),
     ],
 )  # fmt: skip
 def test_what_runs_would_narrow(runs, rows, sentence):

@@ -313,7 +313,7 @@ def test_a_bill_in_tokens_and_sessions(judged):
         ("7", "true as stated; false under other plausible assumptions"),
         ("8", "true in some cases; false in others"),
         ("14", "true as stated, but only if fast mode is a smaller batch on the same machine"),
-        ("74", "undetermined: false as stated, but the deciding facts are not published"),
+        ("74", "undetermined: false as stated, but it depends on unpublished facts"),
         ("1", "true"),
         ("30", MEANING["refuted"]),
         ("46", MEANING["external"]),

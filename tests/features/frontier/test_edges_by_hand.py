@@ -55,7 +55,7 @@ def scenario(chip):
     "chip,most,reason",
     [
         (made_up.clocked(), 1, None),
-        (made_up.clocked(price={}), 8, "made-up-chip has no cloud price; give one with "),
+        (made_up.clocked(price={}), 8, "made-up-chip has no cloud price; set one with "),
         (SMALL, 4, None),
         (SMALL, 3, "made-up-model needs 4 chips of made-up-chip; "),
         (SMALL, 1, "made-up-model needs 4 chips of made-up-chip; "),

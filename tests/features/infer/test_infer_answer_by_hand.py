@@ -110,7 +110,7 @@ def test_what_would_decide_between_explanations(decided, sentence):
 def test_one_explanation_needs_no_decision_and_few_samples_make_none():
     assert [*infer(TWO, TWO[:1]).deciding()] == []
     (note,) = infer(TWO, TWO, decided=[("batch_ratio", 1.0, float("inf"))]).deciding()
-    assert note.startswith("too few samples match to say which number would decide")
+    assert note.startswith("too few samples match to say which number would tell")
 
 
 @every(

@@ -230,8 +230,8 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     best, second = plan(spread=spread, cost=10.0), plan(SECOND, spread=spread, cost=15.0)
     found = decision(best, second)
     said = notes.times_the_cost(found, second)
-    assert said == "1.50 times the cost" + " (may be cheaper)" * is_tied
-    in_headline = "; second-chip ($5,256) may be cheaper, within the 80% ranges" * is_tied
+    assert said == "1.50 times the cost" + " (may turn out cheaper)" * is_tied
+    in_headline = "; second-chip ($5,256) may turn out cheaper, within the 80% ranges" * is_tied
     assert notes.level_runner_up(found) == in_headline
     assert notes.level_runner_up(decision(best)) == ""
     # The same words on a screen of a fleet, whose runner-up is told by its chips.
@@ -481,7 +481,7 @@ def test_chips_that_miss_stand_in_order_of_their_largest_miss():
     )
     chips, lost = notes._others(found)
     assert chips == (
-        "chips that exceed a limit, with the ratio to it: second-chip 2.50, made-up-chip 3.00"
+        "chips that exceed a limit, and by what factor: second-chip 2.50, made-up-chip 3.00"
     )
     assert lost == (
         "best of 1,234 deployments: 1,000 do not fit in memory, 7 exceed the TTFT limit"
@@ -692,13 +692,13 @@ def test_a_relaxed_limit_as_an_option(name, value, asked, owns, text):
                 "unknown": Counter(b=1, a=3),
                 "terms": "spot",
             },
-            "no spot price is known for a and b, which might meet these limits: give one with --price "
+            "no spot price is known for a and b, which might meet these limits: set one with --price "
             "CHIP=USD, or use --objective chips",
         ),
         (
             {"candidates": 1, "reasons": Counter(chips=3, unknown=4), "unknown": Counter(b=1)},
             "no deployment meets these limits: 4 have no known price or power, 3 need too many chips. "
-            "No price is known for b, which might meet them: give one with --price b=USD, or use "
+            "No price is known for b, which might meet them: set one with --price b=USD, or use "
             "--objective chips",
         ),
     ],
@@ -901,7 +901,7 @@ def test_what_changes_the_answer_is_listed_by_who_leads_then():
     assert [*tipping_point_notes(SimpleNamespace(turns=turns))] == [
         "b would win with any one of these: a from $1.24 per chip-hour, prompts of 1,230 tokens or fewer, "
         "a 1.5 times slower, b up to $1.23 per chip-hour, outputs outside 1,230 to 2,350 tokens",
-        "c would win with any one of these: 1.24 requests/s or more",
+        "c would win with 1.24 requests/s or more",
     ]
     (none,) = tipping_point_notes(SimpleNamespace(turns=[]))
     assert none.startswith("nothing changes the answer")

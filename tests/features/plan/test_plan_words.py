@@ -538,7 +538,7 @@ def test_a_refusal_says_that_an_unpriced_chip_might_meet_it(fastcalc):
     ran = fastcalc(*asked)
     assert ran.code == 1
     assert ran.err.count("\n") == 1
-    said = "No price is known for h20, which might meet them: give one with --price h20=USD"
+    said = "No price is known for h20, which might meet them: set one with --price h20=USD"
     assert f". {said}, or use --objective chips" in ran.err
     assert "h20" not in fastcalc(*asked, "--objective", "chips").err
 
@@ -547,11 +547,11 @@ def test_many_chips_without_a_price_are_named_in_part(found):
     many = Counter({f"chip-{place}": place for place in range(1, 15)})
     *names, last = (f"chip-{place}" for place in range(14, 2, -1))
     (line,) = lines(replace(found, unknown=many), "No price is known for")
-    assert line.startswith(f"No price is known for {', '.join(names)}, {last} and 2 more: give")
+    assert line.startswith(f"No price is known for {', '.join(names)}, {last} and 2 more: set")
     assert as_flags(line).endswith("; --format json names all.")
     few = Counter({f"chip-{place}": place for place in range(3, 15)})
     (line,) = lines(replace(found, unknown=few), "No price is known for")
-    assert line.startswith(f"No price is known for {', '.join(names)} and {last}: give one")
+    assert line.startswith(f"No price is known for {', '.join(names)} and {last}: set one")
     assert "json" not in line
 
 

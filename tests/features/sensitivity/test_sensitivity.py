@@ -347,7 +347,7 @@ def test_what_is_no_target_is_refused_in_a_sentence(target):
 
 
 def test_a_price_that_a_chip_has_not_is_no_target_for_it():
-    with pytest.raises(fc.InputError, match="groq-lpu has no cloud price; give one"):
+    with pytest.raises(fc.InputError, match="groq-lpu has no cloud price; set one"):
         fc.sensitivity("llama-3.1-8b", on="groq-lpu", target="0.5$/Mtok")
 
 

@@ -102,9 +102,9 @@ def test_the_smallest_change_of_two_numbers_is_told():
     )
     said = batch(row("a"), goal=goal(pair)).pair()
     assert said.startswith(
-        "at batch 8, the smallest change of two numbers that reaches 200 tokens/s "
+        "at batch 8, the smallest two-parameter change that reaches 200 tokens/s "
     )
-    assert said.endswith(" of 5 TB/s, each 1.50 times better")
+    assert said.endswith(" to 5 TB/s, each 1.50 times better")
     assert batch(row("a", factor=1.0), goal=goal(pair)).pair() == ""
 
 
