@@ -69,6 +69,20 @@ def test_a_model_runs_under_the_same_engine_whatever_it_is_compared_with():
     assert dict(both[1]) == dict(alone)
 
 
+def test_a_sweep_runs_each_model_under_the_engine_that_compare_chooses():
+    """Two checkpoints of one model are two models, although their rows have one id."""
+    models = ["minimax-m2", "qwen3-8b", "qwen3-8b-fp8", "phi-4"]
+    asked = {"on": f"{CARD},h100-sxm,m4-max", "batch": 1}
+    keys = ("model", "hardware", "weight_format", "engine", "max_batch")
+    swept, compared = (
+        [tuple(row[key] for key in keys) for row in command(models, **asked)]
+        for command in (fastcalc.sweep, fastcalc.compare)
+    )
+    assert len(set(swept)) == 4 * 3
+    assert sorted(swept) == sorted(compared)
+    assert {engine for _, chip, _, engine, _ in swept if chip == CARD} == {"vllm", "llama-cpp"}
+
+
 def test_each_model_of_a_mix_runs_under_the_engine_of_its_weights(tmp_path):
     lengths = {"input_distribution": 1000, "output_distribution": 100}
     clients = [{"id": name, "rate_fraction": 0.5, "model": name, "ttft": "9s", **lengths} for name in ("qwen3-8b", "qwen3-8b-fp8")]  # fmt: skip

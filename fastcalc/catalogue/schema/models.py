@@ -352,6 +352,11 @@ class Model(NamedEntry):
         return self._asked_as[0] if self._asked_as else self.id
 
     @property
+    def checkpoint(self) -> tuple[str, str]:
+        """The id of the model and the formats of the weights, which repositories may change."""
+        return self.id, self.own_formats.text
+
+    @property
     def heading(self) -> str:
         """The name of the model, or the requested aliases with the name of their architecture."""
         if not self._asked_as:

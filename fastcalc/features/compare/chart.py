@@ -23,6 +23,7 @@ from fastcalc.kit.charts.outcome_series import (
     from_to,
     grounds_of,
     left_out,
+    model_names,
     notes_of,
     of_prices,
     of_speeds,
@@ -72,7 +73,8 @@ def _joined(by_panel: Mapping[str, Sequence[Series]]) -> dict[str, list[Series]]
 
 def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
     """Name the fastest or the cheapest chips for each model, abbreviated for several models."""
-    by_model = grouped(outcomes, lambda outcome: outcome.scenario.model.id)
+    models = model_names(outcomes)
+    by_model = grouped(outcomes, lambda outcome: models[outcome.scenario.model.checkpoint])
     if len(by_model) == 1:
         stated = headline(outcomes)
         fastest, cheapest = headline_words.speed(stated), headline_words.cost(stated)

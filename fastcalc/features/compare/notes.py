@@ -76,7 +76,7 @@ def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:
         weights = f" with {outcome.placement.work.weight_format}" if has_formats else ""
         chips = chips_of.setdefault(f"{outcome.scenario.engine.id}{weights}", {})
         chips[outcome.scenario.hardware.id] = None
-    if len(chips_of) > 1:
+    if len({outcome.scenario.engine.id for outcome in outcomes}) > 1:
         runs = (
             f"{what} on {listed([*ids] if len(ids) <= _NAMED else [many(len(ids), 'chip')])}"
             for what, ids in chips_of.items()

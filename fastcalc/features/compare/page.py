@@ -17,6 +17,7 @@ from fastcalc.kit.answer.numbers_as_text import capital, number
 from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.prices import basis_of, hours_used, price_line, provenance
+from fastcalc.kit.charts.outcome_series import model_names
 from fastcalc.kit.page.filled_page import (
     FILTER,
     Page,
@@ -168,13 +169,14 @@ def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterat
 
 
 def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    left = _MOST_EXPLAINED
+    left, models = _MOST_EXPLAINED, model_names(outcomes)
     for outcome in outcomes:
         if left <= 0:
             yield "<p>Other rows are not explained here.</p>"
             return
         left -= len(outcome.scenario.batches)
-        name = f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"
+        model = models[outcome.scenario.model.checkpoint]
+        name = f"{model} on {outcome.scenario.hardware.id}"
         body = "".join(as_html(explain.explanation_parts([outcome])))
         yield f"<details><summary>{escape(name)}, step by step</summary>{body}</details>"
 

@@ -12,7 +12,14 @@ from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.point_records import Record, compare_records
 from fastcalc.kit.charts.drawing import Chart, ChartAxis, Heights, Panel, Series, axes
 from fastcalc.kit.charts.grounds import grounds
-from fastcalc.kit.charts.outcome_series import marked_name, of_speeds, ranged, title_of, unsure
+from fastcalc.kit.charts.outcome_series import (
+    marked_name,
+    model_names,
+    of_speeds,
+    ranged,
+    title_of,
+    unsure,
+)
 
 FIGURES = {
     "speed": ("tokens_per_s_per_user", "Speed per user", "tokens/s of each user"),
@@ -77,9 +84,10 @@ def over(chart_name: str, varied: Sequence[Varied], points: Sequence[Sequence[Ou
     key, subject, label = FIGURES[chart_name]
     cells: dict[tuple[str, int], list[Record]] = {}
     for outcomes in points:
-        models = {outcome.scenario.model.id for outcome in outcomes}
+        models = model_names(outcomes)
         for outcome in outcomes:
-            of_model = f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"
+            model = models[outcome.scenario.model.checkpoint]
+            of_model = f"{model} on {outcome.scenario.hardware.id}"
             name = marked_name(outcome, of_model * (len(models) > 1))
             for record in compare_records([outcome]):
                 cells.setdefault((name, record["batch"]), []).append(record)

@@ -3,13 +3,13 @@
 import gc
 import os
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from io import TextIOWrapper
-from itertools import islice, product
+from itertools import groupby, islice, product
 from math import nan
 from pathlib import Path
 from typing import TextIO
@@ -41,11 +41,13 @@ from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.change_lists import ChangeLists, change_lists
 from fastcalc.kit.request.draft_models import draft_model
 from fastcalc.kit.request.fields import Setting, by_premise, settings
-from fastcalc.kit.request.like import like
+from fastcalc.kit.request.like import Like, like
 from fastcalc.kit.request.number_lists import numbers
 from fastcalc.kit.request.speculate import speculations
 from fastcalc.mentions import as_flags, option, written
 from fastcalc.written import many
+
+_Ids = tuple[str, str, str]
 
 NOTED = 1_000_000
 """Number of points from which on a forecast is printed. [1]"""
@@ -176,33 +178,46 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
     changes = change_lists(request.set)
     swept: list[Grid] = []
     left_out: Counter[str] = Counter()
-    computed: dict[tuple[str, str, str], set[frozenset[str]]] = {}
+    computed = defaultdict[_Ids, set[frozenset[str]]](set)  # entries that a list does not change
     for what_ifs in changes.combined():
         changed = replace(request, set=what_ifs or None)
-        axes = _axes(changed, [] if swept else notes)
+        by_engine = _axes(changed, [] if swept else notes)
         like_rows = None
         if request.like is not None:
             entries = loading.catalogue(changed)
-            like_rows = like(request, request.like, entries, [pair[1:] for pair in axes.chips])
-            axes = replace(
-                axes,
-                chips=[(chip, like_rows.engine(engine), part) for chip, engine, part in axes.chips],
-            )
-        repeated = set()
-        for (chip, engine, _), model in product(axes.chips, axes.models):
-            ids = (chip.id, model.id, engine.id)
-            applied = _applied(chip, model, engine, axes.memory.host)
-            if applied in computed.setdefault(ids, set()):
-                repeated.add(ids)  # entries that this list does not change
-            computed[ids].add(applied)
-        new_grids, skipped = grids(replace(axes, computed=frozenset(repeated)))
+            engines = [pair[1:] for axes in by_engine for pair in axes.chips]
+            like_rows = like(request, request.like, entries, engines)
+            by_engine = [_with_own_rows(axes, like_rows) for axes in by_engine]
+        new_grids: list[Grid] = []
+        applied: list[tuple[_Ids, frozenset[str]]] = []
+        for axes in by_engine:
+            of_axes = [*_changes_by_entries(axes)]
+            repeated = {ids for ids, made in of_axes if made in computed[ids]}
+            added, skipped = grids(replace(axes, computed=frozenset(repeated)))
+            new_grids += added
+            left_out += skipped
+            applied += of_axes
+        for ids, made in applied:
+            computed[ids].add(made)
         if like_rows is not None and not swept:
             notes += like_rows.notes(grid.scenario for grid in new_grids)
         swept += new_grids
-        left_out += skipped
     if not any(grid.size for grid in swept):
         raise InputError(f"every combination was skipped: {_reasons(left_out)}")
     return Combinations(swept, left_out, changes, settings(request))
+
+
+def _with_own_rows(axes: Axes, rows: Like) -> Axes:
+    """Correct the engines of some axes by the user's measurements."""
+    own = [(chip, rows.engine(engine), borrowed) for chip, engine, borrowed in axes.chips]
+    return replace(axes, chips=own)
+
+
+def _changes_by_entries(axes: Axes) -> Iterator[tuple[_Ids, frozenset[str]]]:
+    """Yield the ids of each chip, model and engine, and the changes applied to them."""
+    for (chip, engine, _), model in product(axes.chips, axes.models):
+        ids = (chip.id, model.id, engine.id)
+        yield ids, _applied(chip, model, engine, axes.memory.host)
 
 
 def _applied(*entries: NamedEntry | None) -> frozenset[str]:
@@ -240,27 +255,43 @@ def _worded(columns: Columns, wording: Wording) -> Columns:
     }
 
 
-def _axes(request: Sweep, notes: list[str]) -> Axes:
+def _axes(request: Sweep, notes: list[str]) -> list[Axes]:
+    """List the axes of each run of models for which the chips have the same engines."""
     entries = loading.catalogue(request)
     memory = loading.memory_of(entries, request)
     chips = loading.chips_of(entries, request.on, memory, notes)
     names = [None] if request.engine is None else readers.names(request.engine, option("engine"))
-    models, tokens = loading.models_of(entries, request.models, notes), LIMITS["tokens"]
-    implied = loading.implied_engine(request, request.weights, models)
-    engines = [loading.engines_of(entries, chips, name, implied=implied) for name in names]
-    engines_used = [engine for per_chip in engines for engine, _ in per_chip]
-    entries.refuse_idle_changes("engines", engines_used)
-    pairs = [
-        (chip, *engine)
-        for chip, *choices in zip(chips, *engines, strict=True)
-        for engine in choices
-    ]
-    return Axes(
+    models = loading.models_of(entries, request.models, notes)
+    axes = replace(
+        _axes_of_requests(request),
         models=models,
         drafts={
             model.id: draft_model(entries, request.draft_model, model, notes) for model in models
         },
-        chips=pairs,
+        pricing=loading.pricing_of(chips, request, utilization=request.utilization),
+        memory=memory,
+    )
+    implied_by = partial(loading.implied_engine, request, request.weights)
+    by_engine = []
+    for implied, alike in groupby(models, lambda model: implied_by([model])):
+        engines = [loading.engines_of(entries, chips, name, implied=implied) for name in names]
+        pairs = [
+            (chip, *engine)
+            for chip, *choices in zip(chips, *engines, strict=True)
+            for engine in choices
+        ]
+        by_engine.append(replace(axes, models=list(alike), chips=pairs))
+    used = [engine for each in by_engine for _, engine, _ in each.chips]
+    entries.refuse_idle_changes("engines", used)
+    return by_engine
+
+
+def _axes_of_requests(request: Sweep) -> Axes:
+    """Read the axes that are lists of numbers or formats."""
+    tokens = LIMITS["tokens"]
+    return Axes(
+        models=(),
+        chips=(),
         prompts=numbers(request.prompt, option("prompt"), tokens),
         outputs=numbers(request.output, option("output"), tokens),
         batches=numbers(request.batch, option("batch"), LIMITS["sequences"]),
@@ -278,8 +309,6 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
             }
         ),
         prefix_hit=readers.share(request.prefix_hit, option("prefix_hit"), zero=True),
-        pricing=loading.pricing_of(chips, request, utilization=request.utilization),
-        memory=memory,
     )
 
 

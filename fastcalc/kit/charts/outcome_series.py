@@ -1,5 +1,6 @@
 """Series, names and notes shared by the charts of outcomes."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -147,18 +148,25 @@ def subject(chips: Iterable[str]) -> str:
     return listed(names) if len(names) <= FEW else f"these {len(names)} chips"
 
 
+def model_names(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], str]:
+    """Name each checkpoint: by its model, and by its weights if the model has several."""
+    checkpoints = dict.fromkeys(outcome.scenario.model.checkpoint for outcome in outcomes)
+    counts = Counter(model for model, _ in checkpoints)
+    return {each: " ".join(each) if counts[each[0]] > 1 else each[0] for each in checkpoints}
+
+
 def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]:
     """Return the plot title, palette index, name and outcome of everything that is drawn.
 
     Several models on one chip share a plot. With several chips, each model has its own.
     """
     fitting = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
-    models = {outcome.scenario.model.id for outcome in fitting}
+    models = model_names(fitting)
     chips = chips_by_id(fitting)
     drawn: list[tuple[str, int, str, Outcome]] = []
     positions: dict[str, int] = {}
     for outcome in fitting:
-        model = outcome.scenario.model.id
+        model = models[outcome.scenario.model.checkpoint]
         is_alone = len(models) > 1 and len(chips) == 1
         name = marked_name(outcome, model if is_alone else outcome.scenario.hardware.id)
         if positions.setdefault(name, len(positions)) < MOST:

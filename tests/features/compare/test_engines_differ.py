@@ -41,3 +41,7 @@ def test_formats_are_left_out_where_they_are_the_same(fastcalc):
 
 def test_nothing_is_said_of_one_engine(fastcalc):
     assert "Engines differ" not in fastcalc(*ON, "l40s,h100-sxm", "--notes").out
+    assert (
+        "Engines differ"
+        not in fastcalc("compare", "qwen3-8b,qwen3-8b-fp8", "--on", "h100-sxm", "--notes").out
+    )

@@ -45,8 +45,9 @@ def outcome(
         ([outcome("a"), outcome("b", engine="f")], ["engines differ: e on a; f on b"]),
         ([*map(outcome, "abc"), outcome("d", engine="f")], ["engines differ: e on a, b and c; f on d"]),
         ([*map(outcome, "abcd"), outcome("e", engine="f")], ["engines differ: e on 4 chips; f on e"]),
-        # One model in two formats, but not two models, each in its own.
-        ([outcome("a"), outcome("b", weights="bf16")], ["engines differ: e with fp8 on a; e with bf16 on b"]),
+        # One model in two formats by two engines, but not two models or checkpoints, each in its own.
+        ([outcome("a"), outcome("b", weights="bf16", engine="f")], ["engines differ: e with fp8 on a; f with bf16 on b"]),
+        ([outcome("a"), outcome("b", weights="bf16")], []),
         ([outcome("a"), outcome("a", weights="bf16", model="n")], []),
     ],
 )  # fmt: skip

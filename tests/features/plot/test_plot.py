@@ -116,6 +116,14 @@ def test_speeds_are_those_of_the_records_and_a_bound_far_above_is_said():
     assert any(note.startswith("the bound of wse-3, ") for note in drawn.notes)
 
 
+def test_checkpoints_of_one_model_are_lines_of_their_own(fastcalc):
+    """Weights of half the size decode faster: one line would join both speeds of a batch."""
+    ran = fastcalc("plot", "speed", "qwen3-8b,qwen3-8b-fp8", "--on", "h100-sxm", "--batch", "1,8")
+    lines = re.findall(r"^  [a-z]  (.*)$", ran.out, re.MULTILINE)
+    assert lines == ["qwen3-8b bf16", "qwen3-8b fp8"]
+    assert ran.out.startswith("Fastest: qwen3-8b bf16 on one h100-sxm")
+
+
 def test_batches_that_do_not_fit_are_not_drawn_and_said():
     drawn = of_outcomes.speed([outcome("llama-3.1-70b", "h200-sxm", batch=(1, 100_000))])
     assert named(drawn.panels[0], "h200-sxm").x.tolist() == [1.0]
