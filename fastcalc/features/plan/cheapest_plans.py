@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 
 from fastcalc.core.placement.layout import Layouts
+from fastcalc.features.plan.batch_gaps import Gaps, with_largest
 from fastcalc.features.plan.decision import (
     FEWER_BITS,
     Decision,
@@ -24,10 +25,11 @@ from fastcalc.features.plan.pools import (
     every_pool,
     undominated_pools,
 )
-from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
+from fastcalc.features.plan.refine import gaps_of
 from fastcalc.features.plan.score import AskedGrid, has_cost, score_in_stacks
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
+from fastcalc.formulas.types import Floats
 from fastcalc.grid.blocks import keep_freed_memory
 from fastcalc.grid.grid import Grid, solved
 
@@ -178,7 +180,7 @@ class _Search:
             for deployments in scored:
                 decision.add(summary_of(deployments))
         limit_of = _limit_of_costs(decision, self.shown, self.variants)
-        better = (gaps.below(limit_of(gaps, False), limit_of(gaps, True)) for gaps in self.left)
+        better = (gaps.below(limit_of(gaps)) for gaps in self.left)
         parts = [gaps.split() for gaps in better if len(gaps)]
         self.waiting = [(first.between(), decision.service, first.pools) for first, _ in parts]
         self.left = [remaining for _, remaining in parts]
@@ -207,8 +209,8 @@ def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
         decision.terms = grid.scenario.pricing.offer or ""
 
 
-_LimitOf = Callable[[Gaps, bool], float]
-"""The cost that a plan in some gaps must beat, with or without disaggregated prefill."""
+_LimitOf = Callable[[Gaps], Floats]
+"""The cost that a plan in each of some gaps must beat."""
 
 
 def _limit_of_costs(decision: Decision, shown: int, variants: Collection[Variant]) -> _LimitOf:
@@ -225,7 +227,7 @@ def _limit_of_costs(decision: Decision, shown: int, variants: Collection[Variant
     leaders = fewer[-1:] if len(fewer) == FEWER_BITS else best
     first = leaders[0].cost if leaders else inf
 
-    def limit_of(gaps: Gaps, is_disaggregated: bool) -> float:
+    def limit_of(gaps: Gaps) -> Floats:
         scenario = gaps.grid.scenario
         cheapest = of_chip.get(scenario.hardware.id) if shown else next(iter(best), None)
         limit, may_lead = inf, decision.may_lead_in(scenario)
@@ -235,7 +237,13 @@ def _limit_of_costs(decision: Decision, shown: int, variants: Collection[Variant
         if unlike is not None and shown:  # the best of these is shown, too, however much it costs
             best_unlike = decision.on_unlike_chips
             limit = max(limit, best_unlike.cost if best_unlike else inf)
-        variant = variant_of(scenario, is_disaggregated=is_disaggregated, taking=unlike)
-        return costs.get(variant, limit * (1.0 - 1e-9))  # equal cost is no gain
+        colocated, disaggregated = (
+            costs.get(
+                variant_of(scenario, is_disaggregated=is_disaggregated, taking=unlike),
+                limit * (1.0 - 1e-9),  # equal cost is no gain
+            )
+            for is_disaggregated in (False, True)
+        )
+        return np.where(gaps.is_disaggregated, disaggregated, colocated)
 
     return limit_of

@@ -1,80 +1,15 @@
 """Batch sizes between those tried first, where one of them may cost less or be faster."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
-from fastcalc.core.overflow import batch_without_host
+from fastcalc.features.plan.batch_gaps import Gaps
 from fastcalc.features.plan.packing import chips_within
-from fastcalc.features.plan.pools import KEPT, PrefillPool
 from fastcalc.features.plan.scored import Scored
 from fastcalc.formulas.types import Bools, Floats, Ints
-from fastcalc.grid.grid import Grid
 
-_AT_ONCE = 32  # gaps tried together; what they find may rule out the others
-_TRIED = 24  # batches of a gap; what is still between two of them is another gap
 _AS_MUCH = 1e-9  # of a cost, by which another is no better
-
-
-@dataclass(frozen=True, eq=False)
-class Gaps:
-    """The gaps between tried batches that may hold better deployments.
-
-    lowest_cost : lower bound on the cost of a deployment in each gap
-    layout, low, high : index of each gap's layout in the grid, and the batches on both sides [1]
-    """
-
-    grid: Grid
-    pools: Sequence[PrefillPool | None]
-    lowest_cost: Floats
-    layout: Ints
-    low: Floats
-    high: Floats
-    is_disaggregated: Bools
-
-    def below(self, colocated_cost: float, disaggregated_cost: float) -> "Gaps":
-        """Select gaps that may beat the given costs with colocated or disaggregated prefill."""
-        cost = np.where(self.is_disaggregated, disaggregated_cost, colocated_cost)
-        return self._of(np.nonzero((self.lowest_cost <= cost) & (self.lowest_cost < np.inf))[0])
-
-    def split(self) -> tuple["Gaps", "Gaps"]:
-        """Split off the most promising gaps."""
-        order = np.argsort(self.lowest_cost, kind="stable")
-        return self._of(order[:_AT_ONCE]), self._of(order[_AT_ONCE:])
-
-    def between(self) -> Grid:
-        """Build the grid of the batches in the gaps and on both sides, one row for each gap."""
-        return between(self.grid, self.layout, self.low, self.high)
-
-    def _of(self, indices: Ints) -> "Gaps":
-        arrays = ("lowest_cost", "layout", "low", "high", "is_disaggregated")
-        return replace(self, **{name: getattr(self, name)[indices] for name in arrays})
-
-    def __len__(self) -> int:
-        return len(self.lowest_cost)
-
-
-def between(grid: Grid, layouts: Ints, low: Floats, high: Floats) -> Grid:
-    """Build the grid of some batches from low to high for layouts by index, one row each."""
-    batches = np.round(np.linspace(low, high, _TRIED + 1, axis=-1))
-    return grid.part(layouts=tuple(grid.layouts[index] for index in layouts), batches=batches)
-
-
-@lru_cache(maxsize=KEPT)
-def with_largest(grid: Grid) -> Grid:
-    """Extend each layout's row of batches with the largest that fits.
-
-    With host memory, the largest batch that fits without it is added, too.
-    """
-    traffic = grid.requests[:].traffic(grid.scenario.traffic)
-    site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
-    placements = site.place_all(grid.layouts, axes=1)
-    largest = np.maximum(placements.max_batch, 1.0)
-    near = np.clip(batch_without_host(placements), 1.0, largest)
-    rows = np.broadcast_to(grid.batches, (len(grid.layouts), grid.shape[-1]))
-    return grid.part(batches=np.sort(np.concatenate([rows, near, largest], axis=1)))
 
 
 def gaps_of(scored: Sequence[Scored]) -> Gaps:
@@ -115,8 +50,7 @@ def gaps_of(scored: Sequence[Scored]) -> Gaps:
                 (group.cost[at], group.layout[at], below, group.batch[at], is_disaggregated)
             )
     pools = [pool for group in scored for pool in group.every_pool]
-    gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*gaps_found, strict=True)))
-    return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
+    return Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*gaps_found, strict=True)))
 
 
 def _lowest_costs(group: Scored, indices: Ints) -> Floats:

@@ -1,7 +1,7 @@
 """Find the smallest relaxation of each single limit that would allow some deployment."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress
 from math import inf
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.scenario import Scenario
+from fastcalc.features.plan.batch_gaps import Gaps, with_largest
 from fastcalc.features.plan.candidates import candidates
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.packing import bills, chips_within
@@ -19,12 +20,11 @@ from fastcalc.features.plan.pools import (
     stages_in_nodes,
     undominated_pools,
 )
-from fastcalc.features.plan.refine import between, with_largest
 from fastcalc.features.plan.score import has_cost, score
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.solving import bisect
-from fastcalc.formulas.types import ArrayLike, Floats, Ints
+from fastcalc.formulas.types import ArrayLike
 from fastcalc.grid.grid import Grid, solved
 
 _LESS = 1.0 - 1e-9  # of a value that was found: nearer ones are no less
@@ -34,30 +34,6 @@ _MORE, _HALVINGS = 0.01, 5
 """Fraction by which a limit is first raised until a plan meets it, and bisection steps."""
 
 
-@dataclass(frozen=True, eq=False)
-class _BatchGap:
-    """Batches between two tried batches, for layouts with one prefill pool.
-
-    low, high : the two batches of each layout [1]
-    least : the lower of the values at both batches
-    """
-
-    grid: Grid
-    pool: PrefillPool | None
-    layout: Ints
-    low: Floats
-    high: Floats
-    least: Floats
-
-    def scored(self, service: Service, below: float) -> list[Scored]:
-        """Score the deployments in the gap, for layouts in which a value may be below a limit."""
-        may_be = self.least < below * _LESS
-        if not may_be.any():
-            return []
-        batches = between(self.grid, self.layout[may_be], self.low[may_be], self.high[may_be])
-        return score(batches, service, [self.pool])
-
-
 def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
     """Find the value that each limit would need with the others unchanged, if that helps.
 
@@ -65,7 +41,7 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
     """
     limited = [name for name, limit in service.limits.items() if limit < inf]
     lowest = dict.fromkeys(limited, inf)
-    gaps: dict[str, list[_BatchGap]] = {name: [] for name in limited}
+    gaps: dict[str, list[Gaps]] = {name: [] for name in limited}
     for grid in grids:  # the deployments of all of them at once take more than a gigabyte
         for group in _scored(grid, service, lowest):
             for name in limited:
@@ -137,14 +113,16 @@ def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
     return undominated_pools(pools, chips, *times, widths, -widths)
 
 
-def _least(gaps: list[_BatchGap], service: Service, name: str, lowest: float) -> float:
+def _least(gaps: list[Gaps], service: Service, name: str, lowest: float) -> float:
     """Find the lowest value of one limit over all batches that meet the other limits."""
     while gaps:
         below, wider = lowest, gaps
         gaps = []
-        for group in (group for gap in wider for group in gap.scored(service, below)):
-            lowest = min(lowest, _least_met(group, service, name))
-            gaps += _gaps(group, service, name, lowest)
+        promising = (gap.below(below * _LESS) for gap in wider)
+        for gap in filter(len, promising):
+            for group in score(gap.between(), service, gap.pools):
+                lowest = min(lowest, _least_met(group, service, name))
+                gaps += _gaps(group, service, name, lowest)
     return lowest
 
 
@@ -154,21 +132,22 @@ def _least_met(group: Scored, service: Service, name: str) -> float:
     return float(np.min(group.values[name][np.all(are_met, axis=0)], initial=inf))
 
 
-def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_BatchGap]:
+def _gaps(group: Scored, service: Service, name: str, below: float) -> list[Gaps]:
     """List gaps between deployments of a group in which a value may be below a limit."""
     after = group.next(np.arange(len(group.layout)))
     lowest = {key: np.minimum(values, values[after]) for key, values in group.values.items()}
-    may_be = (group.batch[after] - group.batch > 1.0) & (lowest[name] < below * _LESS)
+    may_be = lowest[name] < below * _LESS
     for key, limit in service.limits.items():
         may_be &= (key == name) | (lowest[key] <= limit)
     return [
-        _BatchGap(
+        Gaps(
             group.grid,
-            pool,
+            [pool],
+            lowest[name][low],
             group.layout[low],
             group.batch[low],
             group.batch[after[low]],
-            lowest[name][low],
+            np.full(len(low), pool is not None),
         )
         for pool, low in group.by_pool(np.flatnonzero(may_be))
     ]

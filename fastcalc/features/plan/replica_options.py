@@ -4,7 +4,7 @@ The throughput of a replica does not depend on the number of replicas. So each l
 once, and any rate then needs a number of its replicas.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf
@@ -14,19 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastcalc.core.estimate import site_power
-from fastcalc.core.placement.layout import Layout
+from fastcalc.features.plan.batch_gaps import Gaps, with_largest
 from fastcalc.features.plan.candidates import BATCHES
 from fastcalc.features.plan.packing import Packing, usd_per_month
-from fastcalc.features.plan.refine import with_largest
 from fastcalc.features.plan.score import has_cost, score_in_stacks
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.types import Floats
 from fastcalc.grid.grid import Grid
 
-_SLACK = 1e-9  # of a replica, so that a rate of exactly their throughput is not given one more
-_TRIED = 33  # batches on both sides of the best of those tried before
 _NEXT_TO = 2.0  # the batches on both sides of one that was tried
+_SLACK = 1e-9  # of a replica, so that a rate of exactly their throughput is not given one more
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +142,13 @@ class _Best(dict[Any, ReplicaOption]):
         at_most = np.where(self._chips == chip, numbers[1], numbers[1] + numbers[2])
         return float(np.max(numbers[0][at_most <= cost * (1.0 + _SLACK)], initial=0.0))
 
+    def limits_of(self, gaps: Gaps) -> Floats:
+        """Negate the throughput that each gap must exceed: that of options of no higher cost."""
+        scenario, layouts = gaps.grid.scenario, gaps.grid.layouts
+        options = (self[layouts[row], id(scenario)] for row in gaps.layout)
+        chip = scenario.hardware.id
+        return np.array([-self.max_throughput_at_cost(chip, option.each) for option in options])
+
     @cached_property
     def _numbers(self) -> Floats:
         return np.array(
@@ -171,26 +176,16 @@ def find_replica_options(
     options, bounds = _Best(), list[CostBound]()
     waiting = [with_largest(grid) for grid in grids if has_cost(grid.scenario, service)]
     while waiting:
-        with_gaps, is_first = [], not bounds
+        gaps_found, is_first = list[Gaps](), not bounds
         colocated = score_in_stacks([(grid, service, [None]) for grid in waiting])
-        for grid, (group,) in zip(waiting, colocated, strict=True):
+        for (group,) in colocated:
             if is_first:
                 bounds.append(_bound(group, service))
-            with_gaps.append((grid, list(_gaps(group, service, options))))
+            gaps_found.append(_gaps(group, service, options))
         options = _Best(options)
-        waiting = [between for grid, gaps in with_gaps for between in _between(grid, gaps, options)]
+        promising = (gaps.below(options.limits_of(gaps)) for gaps in gaps_found)
+        waiting = [gaps.between() for gaps in promising if len(gaps)]
     return list(options.values()), bounds
-
-
-@dataclass(frozen=True)
-class _Gap:
-    """The batches on both sides of an option's batch, and the throughput bound there. [1], [1/s]"""
-
-    option: ReplicaOption
-    layout: Layout
-    low: float
-    high: float
-    requests: float
 
 
 def _bound(group: Scored, service: Service) -> CostBound:
@@ -211,38 +206,31 @@ def _nodes(packing: Packing) -> Floats:
     return np.maximum(packing.nodes, packing.slots / packing.node_slots)
 
 
-def _gaps(group: Scored, service: Service, options: _Best) -> Iterator[_Gap]:
-    """Keep the best batch of each layout, and yield gaps that may hold a better one."""
+def _gaps(group: Scored, service: Service, options: _Best) -> Gaps:
+    """Keep the best batch of each layout, and find gaps that may hold a better one.
+
+    Bounded from below is the negative throughput.
+    """
     grid = group.grid
     chosen = group.best_of_rows(-group.throughput)
     packing = group.packing.at(chosen)
-    nodes = _nodes(packing)
-    batches, (below, above) = group.batch[chosen], group.tried_around(chosen)
-    numbers = (group.layout[chosen], group.throughput[chosen], nodes, below, batches, above)
-    for row, throughput, nodes_of_way, low, batch, high in zip(*numbers, strict=True):
+    layouts, batches, (low, high) = (
+        group.layout[chosen],
+        group.batch[chosen],
+        group.tried_around(chosen),
+    )
+    per_chip, size = _cost_per_chip(grid, service), packing.node_chips
+    numbers = (layouts, group.throughput[chosen].tolist(), _nodes(packing).tolist(), batches)
+    for row, requests, nodes, batch in zip(*numbers, strict=True):
         layout = grid.layouts[row]
         alone = grid.part(layouts=(layout,), batches=np.array([batch]))
-        per_chip = _cost_per_chip(grid, service)
-        requests, size = float(throughput), packing.node_chips
-        option = ReplicaOption(alone, requests, float(nodes_of_way), size, per_chip, requests)
+        option = ReplicaOption(alone, requests, nodes, size, per_chip, requests)
         key = (layout, id(grid.scenario))
         if key not in options or options[key].requests < option.requests:
             options[key] = option
-        if high - low > _NEXT_TO:
-            upper_bound = option.requests * batch / min(low, batch**2 / high)
-            yield _Gap(option, layout, float(low), float(high), float(upper_bound))
-
-
-def _between(grid: Grid, gaps: Sequence[_Gap], options: _Best) -> Iterator[Grid]:
-    """Yield batches of gaps whose throughput may exceed every option of no higher cost."""
-    chip = grid.scenario.hardware.id
-    wide = [
-        gap for gap in gaps if gap.requests > options.max_throughput_at_cost(chip, gap.option.each)
-    ]
-    if wide:
-        low, high = (np.array([getattr(gap, end) for gap in wide]) for end in ("low", "high"))
-        batches = np.round(np.linspace(low, high, _TRIED, axis=-1))
-        yield grid.part(layouts=tuple(gap.layout for gap in wide), batches=batches)
+    bound = -group.throughput[chosen] * batches / np.minimum(low, batches**2 / high)
+    gaps = Gaps(grid, [None], bound, layouts, low, high, np.zeros(len(layouts), bool))
+    return gaps.below(np.where(high - low > _NEXT_TO, inf, -inf))
 
 
 def _cost_per_chip(grid: Grid, service: Service) -> float:

@@ -13,6 +13,7 @@ from fastcalc.errors import InputError
 from fastcalc.features.plan import class_groups, demand, page_notes, score
 from fastcalc.features.plan.answer import _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.answer_regret import _digits, _measurement, _rough, _texts
+from fastcalc.features.plan.batch_gaps import Gaps
 from fastcalc.features.plan.candidates import BATCHES, candidates
 from fastcalc.features.plan.class_groups import ClassGroup, _singles
 from fastcalc.features.plan.class_table import (  # fmt: skip
@@ -31,7 +32,6 @@ from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.pool_search import PoolSearch, _Chosen
 from fastcalc.features.plan.pools import _replaces, _worth_filling, _worth_sizing
 from fastcalc.features.plan.random_load import HeldLimits
-from fastcalc.features.plan.refine import Gaps, between
 from fastcalc.features.plan.regret import rising
 from fastcalc.features.plan.replica_options import CostBound, ReplicaOption, _cost_per_chip
 from fastcalc.features.plan.request import FindPlans
@@ -104,28 +104,28 @@ def test_chips_of_whole_nodes(replicas, prompts, packing, chips):
     assert packing.chips(np.array([replicas]), prompts).tolist() == [chips]
 
 
-def gaps(costs, *, is_apart=False):
+def gaps(costs):
     count = len(costs)
     return Gaps(
         None, (), np.array(costs), np.arange(count), np.ones(count), np.full(count, 9.0),
-        np.full(count, is_apart),
+        np.zeros(count, bool),
     )  # fmt: skip
 
 
 def test_gaps_that_may_beat_a_cost():
     """Of equal cost a gap may hold a faster deployment; of unlimited cost it holds none."""
     found = gaps([3.0, 1.0, 2.0, inf])
-    assert found.below(2.0, 0.0).lowest_cost.tolist() == [1.0, 2.0]
-    assert found.below(inf, 0.0).layout.tolist() == [0, 1, 2]
-    apart = gaps([3.0, 1.0, 2.0], is_apart=True)
-    assert apart.below(0.0, 2.0).layout.tolist() == [1, 2]
-    assert (len(apart.below(9.0, 0.0)), len(apart)) == (0, 3)
+    assert found.below(2.0).bound.tolist() == [1.0, 2.0]
+    assert found.below(inf).layout.tolist() == [0, 1, 2]
+    # Each has a limit of its own, and none holds a batch next to one that was tried.
+    assert found.below(np.array([3.0, 0.0, 2.0, inf])).layout.tolist() == [0, 2]
+    assert len(replace(found, high=found.low + 1.0).below(inf)) == 0
 
 
 def test_the_best_32_gaps_are_tried_first():
     first, others = gaps([float(40 - index) for index in range(40)]).split()
     assert (len(first), len(others)) == (32, 8)
-    assert first.lowest_cost.tolist() == [float(cost) for cost in range(1, 33)]
+    assert first.bound.tolist() == [float(cost) for cost in range(1, 33)]
     assert others.layout.tolist() == list(range(7, -1, -1))
     few, none = gaps([1.0]).split()
     assert (len(few), len(none)) == (1, 0)
@@ -135,7 +135,8 @@ def test_25_batches_of_a_gap_are_tried():
     """From 1 to 49 in steps of two; from 1 to 4 each is tried several times."""
     kept = {}
     grid = SimpleNamespace(layouts=["a", "b", "c"], part=lambda **parts: kept.update(parts))
-    between(grid, np.array([2, 0]), np.array([1.0, 1.0]), np.array([49.0, 4.0]))
+    two = replace(gaps([1.0, 1.0]), grid=grid, layout=np.array([2, 0]))
+    replace(two, high=np.array([49.0, 4.0])).between()
     assert kept["layouts"] == ("c", "a")
     assert kept["batches"][0].tolist() == list(range(1, 50, 2))
     assert set(kept["batches"][1]) == {1.0, 2.0, 3.0, 4.0}
