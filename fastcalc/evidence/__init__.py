@@ -1,1 +1,1 @@
-"""Evidence: the measurements and claims against which predictions are tested."""
+"""Evidence: the measurements and claims used to test predictions."""

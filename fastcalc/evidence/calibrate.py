@@ -26,15 +26,15 @@ from fastcalc.evidence.stacked import StackedPoints, rows_of
 from fastcalc.formulas.types import Floats
 
 FittedKinds = Collection[tuple[str, Phase, str]]
-"""The chip classes with measurements used in a fit, by engine and phase."""
+"""The chip classes whose measurements are used in a fit, by engine and phase."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A fit of all engines: values by node, uncertainties in logarithms, and ranges.
+    """A fit of all engines: values by node, log-scale uncertainties, and ranges.
 
-    publishers : the number of publishers with measurements that depend on each value
-    kinds, architectures : the fitted chip classes (by phase) and architectures, by engine
+    publishers : the number of publishers whose measurements depend on each value
+    kinds, architectures : the chip classes (by phase) and architectures that were fitted, by engine
     prefill_chips : the chips with prefill measurements from enough publishers, by engine
     left_out : all fitted measurements, each predicted by a fit without its publisher
     """
@@ -55,11 +55,11 @@ def calibrate(
     catalogue: Catalogue,
     so_far: Callable[[int, int], None] = lambda _fits, _all: None,
 ) -> Calibration:
-    """Fit all engines of a catalogue to evidence, and their ranges to held-out publishers.
+    """Fit all engines in a catalogue to evidence, and their ranges to held-out publishers.
 
-    so_far : a progress callback, called with the number of fits and that of all
+    so_far : a progress callback that receives the number of fits done and the total
 
-    Raises InputError if scipy is not installed, or an engine file is invalid.
+    Raises InputError if scipy is not installed or if an engine file is invalid.
     """
     fit = fit_of(evidence, catalogue)
     rows, family = fit.rows, family_of(catalogue.engine_files())
@@ -108,13 +108,13 @@ def fit_of(evidence: Evidence, catalogue: Catalogue) -> Fit:
 
 
 def rows_of_points(points: Sequence[Point], catalogue: Catalogue) -> StackedPoints:
-    """Stack the predictable measurements so that fits evaluate them quickly."""
+    """Stack the predictable measurements so that fits can evaluate them quickly."""
     batches, _ = gather(points, PointDeployments(catalogue))
     return rows_of(batches)
 
 
 _DEPENDS = 0.05
-"""The elasticity of a predicted time beyond which it counts as depending on a value."""
+"""The elasticity above which a predicted time counts as depending on a value."""
 
 
 def publishers_of(fit: Fit, logs: Floats, evidence: Evidence) -> list[int]:
@@ -125,7 +125,7 @@ def publishers_of(fit: Fit, logs: Floats, evidence: Evidence) -> list[int]:
 
 
 def _kinds_of(engine: str, fitted: FittedKinds, family: ParameterFamily) -> dict[Phase, list[str]]:
-    """List the chip classes used to fit an engine or, if none, the engines that extend it."""
+    """List the chip classes used to fit an engine or, if there are none, engines that extend it."""
     is_fitted = any(name == engine for name, _, _ in fitted)
     fitted_kinds = defaultdict[Phase, set[str]](set)
     for name, phase, point_type in fitted:

@@ -19,7 +19,7 @@ _WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')
 class CsvRows:
     """A single pass over the rows of a CSV.
 
-    report : called with the fault if a row cannot be read; it may raise an error
+    report : called with the problem if a row cannot be read; may raise an error
     """
 
     file: str
@@ -44,7 +44,7 @@ class CsvRows:
                 yield line, cells
 
     def column(self, line: int, position: int) -> int:
-        """Find the column where a cell begins, from 1, but at most the end of the line."""
+        """Return the column at which a cell begins, counted from 1; at most the end of the line."""
         text = self._row.get(line, "")
         starts = _starts(text)
         return starts[position] + 1 if position < len(starts) else len(text.rstrip("\r")) + 1
@@ -54,11 +54,11 @@ class CsvRows:
         return len(_starts(self._row[line]))
 
     def fault(self, line: int, position: int, message: str) -> FileFault:
-        """Build a fault for a cell of the last row."""
+        """Build a problem report for a cell of the last row."""
         return FileFault(self.file, line, self.column(line, position), message)
 
     def _remembered(self) -> Iterator[str]:
-        """Yield the lines, keeping those of the current row to locate its faults."""
+        """Yield the lines, keeping those of the current row to locate problems."""
         for number, line in enumerate(self.lines, 1):
             self._row[number] = line
             yield f"{line}\n"
@@ -84,7 +84,7 @@ class CsvRows:
 
 @contextmanager
 def rows_of(path: Path) -> Iterator[CsvRows]:
-    """Open the rows of a file, and raise InputError at the first unreadable row."""
+    """Open the rows of a file; the first unreadable row raises InputError."""
     with opened(path) as stream:
         try:
             yield CsvRows(str(path), lines_of(str(path), stream), refuse)
@@ -93,7 +93,7 @@ def rows_of(path: Path) -> Iterator[CsvRows]:
 
 
 def refuse(fault: FileFault) -> NoReturn:
-    """Raise InputError for a fault in a file."""
+    """Raise InputError for a problem in a file."""
     raise InputError(str(fault))
 
 

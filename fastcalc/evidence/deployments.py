@@ -1,4 +1,4 @@
-"""Deployments of measurements: chip, model and layout from the catalogue."""
+"""The deployments behind measurements: chip, model and layout from the catalogue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -24,13 +24,13 @@ from fastcalc.core.sharding import Sharding
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 
-_MOST_TIMES = 128  # largest multiple of the stated ranks that is tried to fit the model
+_MOST_TIMES = 128  # largest multiple of the given ranks tried to fit the model
 _MONTH = len("2025-01")
 _RANKS = ("tp", "pp", "dp")
 Answer = TypeVar("Answer")
 
 
-MOST_SUGGESTIONS = 20  # unknown names in a file that get a suggestion
+MOST_SUGGESTIONS = 20  # unknown names per file for which a suggestion is made
 
 
 class UnpredictableError(InputError):
@@ -39,9 +39,9 @@ class UnpredictableError(InputError):
 
 @dataclass(frozen=True)
 class Deployment:
-    """A model on chips under an engine, as described by a measurement.
+    """A model on chips with an engine, as described by a measurement.
 
-    If no engine is stated, a default is assumed. Chips and ranks are None if not stated.
+    If the source names no engine, a default is assumed. Chips and ranks are None if not given.
     """
 
     hardware: Hardware
@@ -53,18 +53,18 @@ class Deployment:
 
     @property
     def open_ranks(self) -> list[str]:
-        """The ranks among tp, pp and dp that must be chosen because the source is ambiguous."""
+        """The ranks among tp, pp and dp that must be chosen because the source leaves them open."""
         stated, missing = self._ranks, [name for name in _RANKS if name not in self._ranks]
         chips = self.stated.chips
         is_settled = chips is not None and (len(missing) < 2 or chips == prod(stated.values()))
         return [] if is_settled else missing
 
     def placements(self, reserved: float) -> list[Placement]:
-        """Place the model on each possible layout: all legal layouts with the stated ranks.
+        """Place the model on each possible layout: all legal layouts with the given ranks.
 
-        The measurement shows that the deployment ran, so a layout is refused only if the weights do
-        not fit, regardless of the engine's reserve. If the number of chips is not stated, a given
-        number of tokens of cache is reserved. [1]
+        Since the deployment is known to have run, a layout is rejected only if the weights do not
+        fit, regardless of the engine's reserve. If the number of chips is not given, cache is
+        reserved for the given number of tokens. [1]
         """
         if self.stated.chips is not None or self.stated.names_ranks:
             return self._stated_placements
@@ -85,7 +85,7 @@ class Deployment:
 
     @cached_property
     def _stated_placements(self) -> list[Placement]:
-        """The placements on layouts with the stated ranks, or else with the fewest chips."""
+        """The placements on layouts with the given ranks, or else on the fewest chips."""
         site, chips = self._site, self.stated.chips
         ranks = prod(self._ranks.values())
         least_chips = ranks // gcd(ranks, site.machine.ranks)
@@ -98,9 +98,9 @@ class Deployment:
         raise self._unfit
 
     def assumed(self, layout: Layout, reason: str, choices: int) -> str | None:
-        """Describe the assumed ranks of a layout, or return None if the source states all of them.
+        """Describe the ranks assumed for a layout, or return None if the source gives all of them.
 
-        reason, choices : the reason for the choice, and the number of choices [1]
+        reason, choices : the reason for the choice, and the number of layouts to choose from [1]
         """
         if self.open_ranks:
             fewest = self.stated.chips is None
@@ -145,7 +145,7 @@ class Deployment:
 class PointDeployments:
     """A cache for the deployments of measurements.
 
-    engine, draft : the engine and separate draft model for all measurements, if given
+    engine, draft : the engine and separate draft model used for all measurements, if given
     """
 
     catalogue: Catalogue
@@ -155,7 +155,7 @@ class PointDeployments:
     _unknown: int = 0
 
     def of(self, point: Point) -> Deployment:
-        """Look up the deployment of a measurement, or raise InputError for an unknown name."""
+        """Return the deployment of a measurement, or raise InputError for an unknown name."""
         about = (point.hardware, point.model, point.engine, (point.date or "")[:_MONTH])
         hardware, model, engine = self._once(about, lambda: self._entries(point))
         names = (hardware.id, model.id, engine.id, point.weights, point.kv)
@@ -170,7 +170,7 @@ class PointDeployments:
             memory = memory_choice(self.catalogue, *point.memory)
             memory = replace(memory, drafted=point.drafted, draft=self.draft)
             runs = engine
-            if refused_formats(engine, hardware, work):  # the measurement shows that it ran
+            if refused_formats(engine, hardware, work):  # it is known to have run
                 runs = engine.model_copy(update={"refused": []})
             return Deployment(hardware, model, runs, work, stated, memory)
 
@@ -178,7 +178,7 @@ class PointDeployments:
 
     def _entries(self, point: Point) -> tuple[Hardware, Model, Engine]:
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
-        hardware = with_raised_limit(hardware)  # the measurement shows that it ran
+        hardware = with_raised_limit(hardware)  # it is known to have run
         model = self._entry(self.catalogue.model, point.model, "models")
         engine = self.engine
         if engine is None:
@@ -193,9 +193,9 @@ class PointDeployments:
         return hardware, model, engine
 
     def _entry(self, look_up: Callable[[str], Answer], name: str, kind: Kind) -> Answer:
-        """Look up the catalogue entry with a name.
+        """Look up a catalogue entry by name.
 
-        Only the first unknown names get a suggestion, because the search takes time.
+        Only the first few unknown names get a suggestion, because the search is slow.
         """
 
         def looked_up() -> Answer:

@@ -1,4 +1,4 @@
-"""Comparison of prediction errors with an earlier version, chip by chip."""
+"""Comparison of prediction errors with those of an earlier version, chip by chip."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,10 +15,10 @@ from fastcalc.written import shown
 
 @dataclass(frozen=True)
 class ChipChange:
-    """The median prediction error of a chip, before and after.
+    """The median prediction error for a chip, before and after.
 
-    count : the number of measurements that both versions predict [1]
-    before, after : the median factors between prediction and measurement [1]
+    count : the number of measurements predicted by both versions [1]
+    before, after : the median error factors [1]
     """
 
     hardware: str
@@ -28,7 +28,7 @@ class ChipChange:
 
     @property
     def worse(self) -> float:
-        """The relative increase of the median factor; negative if it decreased. [1]"""
+        """The relative increase of the median error factor; negative if it decreased. [1]"""
         return self.after / self.before - 1.0
 
 
@@ -57,11 +57,11 @@ def factors_in(path: Path) -> dict[str, float]:
 def chip_changes(
     predictions: Iterable[Prediction], earlier: Mapping[str, float]
 ) -> list[ChipChange]:
-    """Compare the error of each chip with an earlier version, worst change first.
+    """Compare each chip's error with that of an earlier version, worst change first.
 
-    Only measurements that both versions predict are compared.
+    Only measurements predicted by both versions are compared.
 
-    earlier : the factors of the earlier version, by measurement id [1]
+    earlier : the error factors of the earlier version, by measurement id [1]
     """
     pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for prediction in predictions:

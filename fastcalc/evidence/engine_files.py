@@ -1,4 +1,4 @@
-"""Writer of fitted values into engine files, line by line to keep comments and order."""
+"""Writer of fitted values into engine files, line by line so that comments and order are kept."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from fastcalc.written import many
 
 _EVIDENCE = "evidence/measured.csv"
 DIGITS = 4  # significant digits of fitted values
-COMMAND = "'fastcalc calibrate'"  # source of a user's own values
+COMMAND = "'fastcalc calibrate'"  # source given for a user's own values
 _FITTED = ", fitted on "
 _KEY = re.compile(r"( *)([\w.-]+):")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
@@ -25,14 +25,14 @@ _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
 @dataclass(frozen=True)
 class Measured:
-    """The measurements file of a user's engine, and its date."""
+    """The measurements file behind a user's engine, and its date."""
 
     file: str
     date: str
 
 
 def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
-    """Rewrite an engine file with its fitted values, its ranges and the data of the fit."""
+    """Return an engine file with updated fitted values, ranges and data behind the fit."""
     values = {
         (node.group, node.name): (node, float(value))
         for node, value in zip(calibration.family.nodes, calibration.values, strict=True)
@@ -63,7 +63,7 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
 
 
 def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
-    """Write the lines of an engine file for the data of the fit and the ranges, by key."""
+    """Return the lines of an engine file for the data behind the fit and the ranges, by key."""
     widths, fitted_kinds = calibration.widths, calibration.kinds[engine.id]
     numbers = {
         name: _mapped({side: f"{reach:g}" for side, reach in width})
@@ -112,17 +112,17 @@ def _mapped(texts: Mapping[str, str]) -> str:
 
 
 def in_unit(written: Quantity, value: float) -> str:
-    """Convert a value to the unit of another quantity. [that unit]"""
+    """Convert a value to the unit in which another quantity is written. [that unit]"""
     number, _, unit = written.text.partition(" ")
     scaled = value / written.si * float(number)
     return f"{scaled:.{DIGITS}g} {unit}".rstrip()
 
 
 def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measured) -> str:
-    """Format a user's engine file.
+    """Return the text of a user's engine file.
 
-    engine : the engine that it extends, with the measured deployments
-    fit : the fit of its values, if there are enough runs
+    engine : the engine that it extends, including the measured deployments
+    fit : the fit of its values, if there are enough measurements
     """
     rows = sum(len(deployment.rows) for deployment in engine.own_deployments)
     scores = f"{many(rows, 'row')} of its own deployments"
@@ -147,7 +147,7 @@ def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measu
 
 
 def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
-    """Yield the lines of measured deployments, one per row."""
+    """Yield the lines for measured deployments, one line per row."""
     yield "own_deployments:"
     for deployment in deployments:
         stated = deployment.model_dump(exclude={"rows"}, exclude_none=True)
@@ -168,7 +168,7 @@ def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
 
 
 def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
-    """Write the lines of fitted values, with their source."""
+    """Return the lines for fitted values, with their source."""
     if not fit.nodes:
         return []
     title = yaml_text(f"Fit of {measured.file} by {COMMAND}")
@@ -181,7 +181,7 @@ def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
         written = fit.base.on(node.group).given[node.name]
         low, high = node.band or (value, value)
         limit = PARAMETERS[node.name].reader.limit.maximum
-        low, high = min(low, value / 1.01), max(high, value * 1.01)  # the bounds are rounded
+        low, high = min(low, value / 1.01), max(high, value * 1.01)  # the limits are rounded
         number = f"value: {in_unit(written, value)}, band: [{low:.3g}, {min(high, limit):.3g}]"
         text = f"{indent}{node.name}: {{{number}, source: {FIT}}}"
         values.setdefault(block, []).append(text)

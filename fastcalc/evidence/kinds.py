@@ -16,8 +16,8 @@ from fastcalc.formulas.serving import run_over_steady
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 LATENCY_LIMITED_SHARE = 0.93
-"""Throughput under p99 limits over saturated throughput: the median of 24 audited pairs on the same
-machine, 0.82 to 1.00 (MLPerf Inference v4.1,
+"""Throughput under p99 limits relative to saturated throughput: the median over 24 audited pairs on
+the same machine, which range from 0.82 to 1.00 (MLPerf Inference v4.1,
 https://github.com/mlcommons/inference_results_v4.1)."""
 
 
@@ -26,8 +26,8 @@ class Columns:
     """The inputs of several measurements of one deployment, with one element each.
 
     concurrency : the concurrent sequences or requests on all chips, or infinity for unlimited [1]
-    accepted, drafted : the tokens per step, and the draft tokens before it [1]
-    requests : the requests in the whole run, or infinity if not stated [1]
+    accepted, drafted : the tokens per step, and the draft tokens per step [1]
+    requests : the requests in the whole run, or infinity if unknown [1]
     """
 
     concurrency: Floats
@@ -39,17 +39,17 @@ class Columns:
     requests: Floats
 
     def at(self, places: Ints) -> "Columns":
-        """Select the inputs of the measurements at some positions."""
+        """Select the inputs for the measurements at the given indices."""
         return Columns(*(getattr(self, column.name)[places] for column in fields(self)))
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A measurement's time as a sum of steps, with its lower bound. [s]
+    """A measurement's time as a sum of steps, with a lower bound. [s]
 
     tokens, batch : the tokens of all chips in that time, and the sequences decoded together [1]
-    at_once : the sequences of a static batch that fit in memory; the others wait for the next wave
-        [1]
+    at_once : the sequences of a static batch that fit in memory at once; the others wait for the
+        next wave [1]
     """
 
     timeline: Timeline
@@ -90,9 +90,9 @@ def burst(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def static_batch(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Describe a batch run to its end, all prompts first, in equal waves that fit in memory.
+    """Describe a batch run to completion, all prompts first, in equal waves that fit in memory.
 
-    A stated batch is known to have run, so it runs in one wave if it fits in the whole memory,
+    A reported batch evidently ran, so it runs in a single wave if it fits in the full memory,
     regardless of the engine's reserve.
     """
     batch, software = columns.concurrency, placement.machine.software
@@ -109,7 +109,7 @@ def static_batch(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def closed_loop(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Describe a closed loop, in which requests that do not fit in memory wait."""
+    """Describe a closed loop, in which requests that do not fit in memory have to wait."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes, tokens = _passes(placement, columns, batch), batch * columns.output
     run = timeline.served_run(passes)
@@ -119,7 +119,7 @@ def closed_loop(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def saturated(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Describe a saturated load, with as many requests as memory and engine allow."""
+    """Describe a saturated load, with as many requests as memory and engine permit."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     endless = replace(columns, concurrency=batch, requests=np.full(batch.shape, np.inf))
     recipe = closed_loop(placement, endless)
@@ -132,7 +132,7 @@ def saturated(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def latency_limited(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Describe a saturated load under limits on the 99th percentile."""
+    """Describe a saturated load with limits on 99th-percentile latency."""
     recipe, fraction = saturated(placement, columns), LATENCY_LIMITED_SHARE
     return replace(recipe, tokens=recipe.tokens * fraction, bound=recipe.bound * fraction)
 
@@ -147,7 +147,7 @@ def first_token(placement: AnyPlacement, columns: Columns) -> Recipe:
 
 
 def token_in_traffic(placement: AnyPlacement, columns: Columns) -> Recipe:
-    """Describe the mean TPOT, with prefill of other requests in between."""
+    """Describe the mean TPOT if prefill of other requests comes between tokens."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     return Recipe(timeline.token_in_traffic(passes), batch, batch, _bound_token(passes))
@@ -195,9 +195,9 @@ def room(placement: AnyPlacement, columns: Columns) -> Floats:
 
 
 def _sequences_held(placement: AnyPlacement, columns: Columns) -> Floats:
-    """Count the sequences that fit in memory with their output. [1]
+    """Count the sequences that fit in memory together with their output. [1]
 
-    This assumes that the measured server was configured so that the engine reserves little.
+    It is assumed that the measured server was configured so that the engine reserved little.
     """
     tokens = columns.prompt + columns.output
     return floats(replace(placement, reserved_tokens=tokens).batch_beside(0.0))

@@ -1,4 +1,4 @@
-"""Held-out predictions: each measurement predicted by a fit without its source."""
+"""Held-out predictions: each measurement is predicted by a fit without its source."""
 
 import csv
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _DIGITS = 5
 
 
 def to_csv(predictions: Sequence[Prediction]) -> str:
-    """Format held-out predictions as CSV, in the unit of each measurement's metric."""
+    """Return held-out predictions as CSV, in the unit of each measurement's metric."""
     lines = [csv_line(COLUMNS)]
     for prediction in sorted(predictions, key=lambda prediction: prediction.point.id):
         numbers = (prediction.expected, prediction.low, prediction.high)
@@ -23,7 +23,7 @@ def to_csv(predictions: Sequence[Prediction]) -> str:
 
 
 def applied(predictions: Sequence[Prediction]) -> list[Prediction]:
-    """Replace the predictions of fitted measurements by their shipped held-out predictions."""
+    """Replace the predictions for fitted measurements by the shipped held-out predictions."""
     file = shipped_folder("evidence") / "left_out.csv"
     with file.open(encoding="utf-8", newline="") as stream:
         expectations = {row["id"]: row for row in csv.DictReader(stream)}

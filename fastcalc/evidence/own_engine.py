@@ -1,4 +1,4 @@
-"""Engines fitted to a user's runs: a shipped engine with a few changed values."""
+"""Engines fitted to a user's measurements: a shipped engine with a few changed values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,27 +17,27 @@ from fastcalc.evidence.score import Group, groups_of, predictions_of
 from fastcalc.evidence.stacked import rows_of
 from fastcalc.formulas.types import Floats
 
-CERTAIN = 0.7  # a value is fitted if the runs reduce its uncertainty to this share or less
-MOVED = 0.02  # and if it changes by more than this, in logarithms
+CERTAIN = 0.7  # a value is fitted if the data reduce its uncertainty to this fraction or less
+MOVED = 0.02  # and if it changes by more than this log ratio
 MOST_VALUES = 10  # maximum number of changed values
-FEWEST_RUNS = 10  # minimum number of runs for a fit; fewer only become rows of deployments
+FEWEST_RUNS = 10  # minimum number of measurements for a fit; fewer only become rows of deployments
 
 
 @dataclass(frozen=True)
 class MovableValues:
-    """The values of an engine that the user's runs may change, and their positions."""
+    """The engine values that a user's measurements can change, and their positions."""
 
     nodes: tuple[FittedValue, ...]
     positions: dict[tuple[str, str], int]
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:  # noqa: ARG002
-        """Find the position of the node that determines a value for a chip."""
+        """Return the position of the node that determines a value for a chip."""
         return self.positions.get((name, hardware.architecture or ""))
 
 
 @dataclass(frozen=True)
 class OwnFit:
-    """An engine fitted to the user's runs."""
+    """An engine fitted to the user's measurements."""
 
     base: Engine
     nodes: Sequence[FittedValue]
@@ -73,8 +73,8 @@ def fit_own(
 ) -> OwnFit:
     """Fit an engine to the measurements in a file, with another engine as prior.
 
-    Raises InputError if no measurement can be predicted, if the engine (called ``base_name`` by
-    the user) has no fitted value, or if scipy is missing.
+    Raises InputError if no measurement can be predicted, if the engine (typed as ``base_name`` by
+    the user) has no fitted values, or if scipy is missing.
     """
     points = [
         point for point in points if not (point.is_offloaded or point.is_speculation_inferred)
@@ -116,7 +116,7 @@ def fit_own(
 
 
 def _movable_values(base: Engine, hardware: Sequence[Hardware]) -> MovableValues:
-    """List the values that may change: one per fitted value or, if it differs, architecture."""
+    """List the values that may change: one per fitted value, or per architecture if they differ."""
     nodes: list[FittedValue] = []
     positions: dict[tuple[str, str], int] = {}
     for name in type(base.parameters).model_fields:

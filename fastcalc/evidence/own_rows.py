@@ -40,9 +40,9 @@ _ROW = ("batch", "context", "prompt", "decode_share", "slower", "drafted")
 class OwnRows:
     """The measurements in a file, converted for an engine.
 
-    engine : the engine with the measured deployments
-    left_aside : the number of skipped rows by reason [1]
-    inherited : the number of used rows that were measured with another engine, by its id [1]
+    engine : the engine including the measured deployments
+    left_aside : the number of skipped rows for each reason [1]
+    inherited : the number of rows used that were measured with another engine, by engine id [1]
     """
 
     engine: Engine
@@ -53,9 +53,9 @@ class OwnRows:
 def own_rows(
     measured: Points, catalogue: Catalogue, base: Engine, file: Path, *, any_engine: bool
 ) -> OwnRows:
-    """Add the measured deployments in the rows of a file to an engine.
+    """Add the deployments measured in the rows of a file to an engine.
 
-    any_engine : whether rows of other engines are also used
+    any_engine : whether to use rows of other engines as well
 
     Raises InputError with the first reasons if none of the rows can be predicted.
     """
@@ -101,11 +101,11 @@ def own_rows(
 
 
 def _applies_to(engine: Engine, measured_with: Engine | None) -> bool:
-    """Check whether a measurement applies to an engine.
+    """Return whether a measurement applies to an engine.
 
-    It applies if it was made with this engine, with an unknown one, or with one that this engine
-    extends and that is the same program: rows of vLLM may be of any release, and say nothing about
-    graphs.
+    It applies if it was made with this engine, with an unknown engine, or with one that this engine
+    extends and that is the same program: rows from vLLM may come from any release, and do not say
+    whether graphs were used.
     """
     if measured_with is None or measured_with.id == engine.id:
         return True
@@ -113,7 +113,7 @@ def _applies_to(engine: Engine, measured_with: Engine | None) -> bool:
 
 
 def _engine_of(point: Point, catalogue: Catalogue) -> Engine | None:
-    """Look up the engine of a measurement, or return None if it is not stated or unknown."""
+    """Return the engine of a measurement, or None if it is missing or unknown."""
     stated = point.engine.lower()
     is_in_catalogue = catalogue.known("engines").issuperset(stated.split("+"))
     return catalogue.engine(stated) if is_in_catalogue else None
@@ -132,7 +132,7 @@ _TOO_FAST = (
 
 
 _Key = tuple[object, ...]
-"""The key of a deployment: chip, model, formats and stated layout."""
+"""The key of a deployment: chip, model, formats and given layout."""
 
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
@@ -163,7 +163,7 @@ def _members(
 
 
 def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[OwnRow]:
-    """Compute the ratio of measured to expected time for each measurement in a batch. [1]"""
+    """Return the ratio of measured to expected time for each measurement in a batch. [1]"""
     timeline = batch.recipe.timeline
     traffic = timeline.passes.traffic
     columns = (
@@ -186,7 +186,7 @@ def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[Ow
 
 
 def _thinned(rows: list[OwnRow]) -> list[OwnRow]:
-    """Thin rows to the maximum number, evenly from the smallest to the largest batch."""
+    """Reduce rows to the maximum number, evenly spaced from the smallest to the largest batch."""
     if len(rows) <= MOST_ROWS:
         return rows
     return evenly(sorted(rows, key=lambda row: (row.batch, row.context)), MOST_ROWS)

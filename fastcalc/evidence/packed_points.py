@@ -30,7 +30,7 @@ class _PackedTexts:
 
 
 class _PackedNumbers:
-    """A column of numbers, where None is stored as a number that no cell may contain."""
+    """A column of numbers; None is stored as a number that no cell may contain."""
 
     def __init__(self, type_code: str, missing: float) -> None:
         self.values: array[float] = array(type_code)
@@ -49,7 +49,7 @@ class RebuiltSequence(Sequence[Row]):
 
     @abstractmethod
     def at(self, position: int) -> Row:
-        """Rebuild the item at a non-negative position."""
+        """Rebuild the item at a nonnegative index."""
 
     @overload
     def __getitem__(self, index: int) -> Row: ...
@@ -66,7 +66,7 @@ class RebuiltSequence(Sequence[Row]):
 
 
 class PackedPoints(RebuiltSequence[Point]):
-    """The measurements in a file, packed."""
+    """The measurements in a file, in packed form."""
 
     def __init__(self, points: Iterable[Point] = ()) -> None:
         self._ids: list[str] = []
@@ -86,5 +86,5 @@ class PackedPoints(RebuiltSequence[Point]):
         return len(self._ids)
 
     def at(self, position: int) -> Point:
-        """Rebuild the measurement at a position."""
+        """Rebuild the measurement at an index."""
         return Point(*[column[position] for column in self._columns])

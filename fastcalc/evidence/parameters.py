@@ -1,4 +1,4 @@
-"""Fitted values in engine files, and the value that applies to a chip under an engine."""
+"""Fitted values in engine files, and which value applies to a chip with an engine."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,19 +8,19 @@ from math import exp, log, sqrt
 from fastcalc.catalogue.schema import Engine, Hardware, Quantity
 
 FIT = "fit"  # source of fitted values
-SHRINK = 0.25  # standard deviation of a value from the one it overrides, in logarithms
-BAND = 6.0  # standard deviations spanned by a plausible range
+SHRINK = 0.25  # standard deviation of a value from the one that it overrides, in logarithms
+BAND = 6.0  # the number of standard deviations in a plausible range
 
 
 @dataclass(frozen=True)
 class FittedValue:
-    """A fitted value: an engine parameter for all chips or for one group of chips.
+    """A fitted value: an engine parameter for all chips or for a group of chips.
 
     group : an architecture or a chip class, or empty for all chips
-    value, center : the value in the file, and the middle of its range; None for that of the parent
-        [SI]
+    value, center : the value in the file, and the middle of its plausible range; None to use the
+        parent's value [SI]
     spread : the standard deviation of the prior around the center, in logarithms
-    parent : the position of the node that it overrides
+    parent : the position of the node that this one overrides
     """
 
     engine: str
@@ -33,7 +33,7 @@ class FittedValue:
 
     @property
     def band(self) -> tuple[float, float] | None:
-        """The plausible range: three standard deviations to each side, or None. [SI]"""
+        """The plausible range: three standard deviations in each direction, or None. [SI]"""
         if self.center is None:
             return None
         reach = exp(BAND / 2.0 * self.spread)
@@ -46,13 +46,13 @@ class FittedValue:
 
 @dataclass(frozen=True)
 class ParameterFamily:
-    """The engines in files that extend each other, and their fitted values, parents first."""
+    """The engines in files that extend each other, with their fitted values, parents first."""
 
     engines: dict[str, Engine]
     nodes: tuple[FittedValue, ...]
 
     def chain(self, engine: str) -> Iterator[Engine]:
-        """Yield an engine and the engines it extends."""
+        """Yield an engine and the engines that it extends."""
         ancestor = self.engines.get(engine)
         while ancestor is not None:
             yield ancestor
@@ -64,7 +64,7 @@ class ParameterFamily:
         return {(node.engine, node.group, node.name): i for i, node in enumerate(self.nodes)}
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Find the position of the node that determines a value for a chip under an engine."""
+        """Return the position of the node that determines a value for a chip with an engine."""
         for ancestor in self.chain(engine):
             for group in (*reversed(hardware.groups), ""):
                 parameters = ancestor.architectures.get(group) if group else ancestor.parameters

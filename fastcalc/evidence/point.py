@@ -1,10 +1,10 @@
-"""Measurements: the columns of the CSV, and the properties stated in the notes."""
+"""Measurements: the columns of the CSV, and properties mentioned in the notes."""
 
 import re
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-_FEW_NOTES = 4096  # cached notes; the measurements of a source share theirs
+_FEW_NOTES = 4096  # cached notes, which measurements from the same source share
 METRICS = (
     "tokens_per_s_per_user",
     "tokens_per_s_total",
@@ -26,7 +26,7 @@ _NOTED = {
 
 
 INFERRED = "speculation inferred"
-"""The remark in the notes of a measurement whose source does not state the tokens per step."""
+"""The remark in the notes of a measurement whose source does not give the tokens per step."""
 
 
 @lru_cache(maxsize=_FEW_NOTES)
@@ -42,18 +42,18 @@ def noted(notes: str) -> dict[str, float]:
     return {words: float(match[1].replace(",", "")) for words, match in matches.items() if match}
 
 
-@dataclass(slots=True)  # not frozen, which would take a second for 100,000 measurements
+@dataclass(slots=True)  # not frozen, which would cost a second for 100,000 measurements
 class Point:
-    """One measurement, published or the user's: the columns of the CSV, and its line.
+    """One measurement, published or the user's own: the columns of the CSV, and its line.
 
-    hardware, model, engine : the catalogue ids; the engine is empty if not stated
+    hardware, model, engine : the catalogue ids; the engine is empty if not given
     chips, tp, ep, pp, dp : ``chips = tp x pp x dp / ranks of a chip``; ``ep`` overlays them. None
-        if not stated
+        if not given
     concurrency : the concurrent sequences or requests on all chips
     prompt, output : the mean lengths [token]
-    value : the measured value, in the unit named by its metric, one of `METRICS`
-    tokens_per_pass : the tokens per step: 1 without speculation, None if unknown (then untested)
-    notes : begin with ``kind=`` and the type of measurement; other words state properties
+    value : the measured value, in the unit named by its metric, which is one of `METRICS`
+    tokens_per_pass : the tokens per step: 1 without speculation, None if unknown (then not tested)
+    notes : start with ``kind=`` and the type of measurement; the remaining words give properties
     """
 
     id: str
@@ -92,7 +92,7 @@ class Point:
 
     @property
     def is_offloaded(self) -> bool:
-        """Whether a part of the model was outside the chips' own memory."""
+        """Whether part of the model was outside the chips' own memory."""
         return any(self.memory)
 
     @property
@@ -102,7 +102,7 @@ class Point:
 
     @property
     def source_key(self) -> str:
-        """The source, whose measurements share errors: the id before its number."""
+        """The source, whose measurements share errors: the id without its number."""
         key, _, number = self.id.rpartition("-")
         return key if key and number.isdecimal() else self.source
 
@@ -113,28 +113,28 @@ class Point:
 
     @property
     def mean_context(self) -> float | None:
-        """The mean context of a decode step, if the notes state ``mean context N``. [token]"""
+        """The mean context of a decode step, if the notes contain ``mean context N``. [token]"""
         return noted(self.notes).get("mean context")
 
     @property
     def drafted(self) -> float:
-        """The draft tokens per step, if the notes state ``draft tokens N``, otherwise 0. [1]"""
+        """The draft tokens per step, if the notes contain ``draft tokens N``, otherwise 0. [1]"""
         return noted(self.notes).get("draft tokens", 0.0)
 
     @property
     def requests(self) -> int | None:
-        """The requests in the whole run, if the notes state ``requests N``."""
+        """The requests in the whole run, if the notes contain ``requests N``."""
         count = noted(self.notes).get("requests")
         return None if count is None else int(count)
 
     @property
     def in_flight(self) -> float | None:
-        """The mean concurrency, if the notes state ``mean requests in flight N``."""
+        """The mean concurrency, if the notes contain ``mean requests in flight N``."""
         return noted(self.notes).get("mean requests in flight")
 
     @property
     def is_static(self) -> bool:
-        """Whether one batch ran to its end without new requests joining."""
+        """Whether one batch ran to completion without new requests joining."""
         return "static batch" in self.notes
 
 

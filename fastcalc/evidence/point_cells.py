@@ -1,4 +1,4 @@
-"""Validation of single cells in a table of measurements, with a message for each fault."""
+"""Validation of single cells in a table of measurements, with a message for each problem."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _NEEDED = {
 
 @lru_cache(maxsize=4096)  # counts, lengths and rates have few distinct values
 def read_cell(name: str, text: str) -> float:
-    """Parse the number in a cell that is not empty, or raise ValueError with a message.
+    """Parse the number in a nonempty cell, or raise ValueError with a message.
 
     >>> read_cell("chips", "8"), read_cell("value", "34.5")
     (8, 34.5)
@@ -84,7 +84,7 @@ def _not_a_number(name: str, text: str) -> str:
 
 
 def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
-    """Find faults in the text cells, by column.
+    """Return problems with the text cells, by column.
 
     >>> wrong_words(dict(id="1", hardware="h1", model="", metric="tpot_s", value="1", notes=""))
     {'model': "model is empty; 'fastcalc list models' names the models"}
@@ -94,7 +94,7 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
         if value not in LIMITS["length"]:
             out = f"notes state '{words} {value:g}', which is out of range"
             wrong["notes"] = f"{out}: {LIMITS['length']}"
-    if not "".join(row.values()).isprintable():  # a fast check, as most rows are printable
+    if not "".join(row.values()).isprintable():  # a fast check, since most rows are printable
         wrong |= {
             name: f"{name} contains the control character {control}; {A_NAME}"
             for name, text in row.items()
@@ -110,9 +110,9 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
 def wrong_layout(
     numbers: Mapping[str, float | None], ranks_a_chip: Callable[[], int | None]
 ) -> dict[str, str]:
-    """Find faults in a layout, by column: the product of the ranks must match the chips.
+    """Return problems with a layout, by column: the product of the ranks must match the chips.
 
-    ranks_a_chip : returns the ranks per chip, or None if its file is unknown [1]
+    ranks_a_chip : function that returns the ranks per chip, or None for an unknown file [1]
     """
     chips, tp, pp, dp = numbers["chips"], numbers["tp"], numbers["pp"], numbers["dp"]
     if chips is None or tp is None or pp is None or dp is None or tp * pp * dp == chips:

@@ -1,4 +1,4 @@
-"""Reader of measurements from a file, with all of its faults."""
+"""Reader of measurements from a file, which reports all problems in it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,21 +12,21 @@ from fastcalc.evidence.point_cells import header_faults, read_cell, wrong_layout
 from fastcalc.evidence.text_files import FileFault, NoTextError, lines_of, opened
 from fastcalc.written import shown
 
-_MOST_FAULTS = 1000  # maximum number of faults kept for a file
+_MOST_FAULTS = 1000  # maximum number of problems kept per file
 _EMPTY = dict.fromkeys(COLUMNS, "")
-"""Empty cells for columns that are missing in a file."""
+"""Empty cells for columns that a file does not have."""
 
 
 def no_file(_: str) -> None:
-    """Return None, as a stand-in for `ranks_of` that knows no chip."""
+    """Return None; stands in for `ranks_of` when no chips are known."""
 
 
 @dataclass
 class PointTable:
     """A single pass over the lines of a CSV.
 
-    ranks_of : returns the ranks per chip by chip name, or None if its file is unknown [1]
-    uncounted : the number of faults beyond those that are listed [1]
+    ranks_of : function that gives the ranks per chip by chip name, or None for an unknown file [1]
+    uncounted : the number of problems beyond those listed [1]
     """
 
     file: str
@@ -42,7 +42,7 @@ class PointTable:
         self._rows = CsvRows(self.file, self.lines, self._note)
 
     def points(self) -> Iterator[Point]:
-        """Yield the measurements in valid rows, and record the faults in others."""
+        """Yield the measurements in valid rows, and record the problems in others."""
         rows = self._rows
         iterator = iter(rows)
         head, names = next(iterator, (1, []))
@@ -93,7 +93,7 @@ class PointTable:
         for name, message in wrong.items():
             position = names.index(name) if name in names else 0
             self._note(self._rows.fault(line, position, message))
-        # Numeric texts of the row are replaced by numbers, which a type checker does not see.
+        # Numeric texts in the row are replaced by numbers, which a type checker does not see.
         return None if wrong else Point(**{**row, **numbers}, line=line)  # type: ignore[arg-type]
 
     def _note(self, fault: FileFault) -> None:
@@ -105,7 +105,7 @@ class PointTable:
 
 __all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
 
-MOST_FAULTS = 100  # maximum number of faults listed for a file
+MOST_FAULTS = 100  # maximum number of problems listed per file
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The content of a file: measurements, up to `MOST_FAULTS` faults, and a count of others.
+    """The content of a file: measurements, up to `MOST_FAULTS` problems, and a count of the others.
 
-    skipped : the measurements that are not used, although they have no faults
+    skipped : the measurements that are not used, although they have no problems
     """
 
     file: str
@@ -131,12 +131,12 @@ class Points:
     skipped: tuple[Skipped, ...] = ()
 
     def sentences(self) -> list[str]:
-        """Write a message for each fault with its location, and one that counts the others."""
+        """Return a message for each problem with its location, and one that counts the others."""
         unlisted = [f"{self.file}: and {self.unlisted:,} more"] if self.unlisted else []
         return [*map(str, self.faults), *unlisted]
 
     def demand(self) -> Sequence[Point]:
-        """Return the measurements, or raise InputError with all faults of the file if any."""
+        """Return the measurements, or raise InputError with all problems in the file."""
         if self.faults:
             raise InputError(*self.sentences())
         return self.points
@@ -150,9 +150,9 @@ def gathered(
     *,
     uncounted: int = 0,
 ) -> Points:
-    """Combine the content of a file, with faults sorted by location and limited in number.
+    """Assemble the content of a file, with problems sorted by location and limited in number.
 
-    uncounted : the number of further faults [1]
+    uncounted : the number of additional problems [1]
     """
     ordered = sorted(faults, key=lambda fault: (fault.line, fault.column))
     listed = tuple(ordered[:MOST_FAULTS])
@@ -160,7 +160,7 @@ def gathered(
 
 
 def read_points(path: Path) -> Points:
-    """Read a CSV of measurements: one per row, with the columns of `Point` in any order."""
+    """Read a CSV of measurements, one per row, with the columns of `Point` in any order."""
     with opened(path) as stream:
         return points_in(str(path), lines_of(str(path), stream))
 
@@ -170,7 +170,7 @@ def points_in(
 ) -> Points:
     """Read measurements from the lines of a CSV.
 
-    ranks_of : returns the ranks per chip by chip name, or None if its file is unknown [1]
+    ranks_of : function that gives the ranks per chip by chip name, or None for an unknown file [1]
     """
     table = PointTable(file, lines, ranks_of)
     try:

@@ -1,4 +1,4 @@
-"""Predictions of measurements in their units: expected value, range and bound."""
+"""Predictions of measurements in their own units: expected value, range and bound."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ KINDS = (
     "e2e_saturated",
     "e2e_slo",
 )
-"""The types of measurement that notes may state."""
+"""The types of measurement that notes may name."""
 
 _DECODED = frozenset(METRICS) - {"ttft_s", "prefill_tokens_per_s"}
 _REPORTED = {
@@ -47,12 +47,12 @@ _MOST_SERVED = "the layout that serves most"
 
 MANY = 2**31  # no limit on the number of measurements
 
-SHORT_CHAT = 256.0  # assumed mean context of a single stream without stated lengths
+SHORT_CHAT = 256.0  # assumed mean context of a single stream if no lengths are given
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Measurements with one layout and one type, predicted by a rule of `RATES`.
+    """Measurements of one layout and type, predicted by a rule in `RATES`.
 
     typical : the median speed over possible layouts, relative to that of the chosen layout [1]
     """
@@ -80,7 +80,7 @@ class Batch:
 
     @property
     def tokens(self) -> Floats:
-        """The number of tokens that, over the time, gives each measured rate, or 1 for times."""
+        """The number of tokens that, divided by the time, gives each measured rate; 1 for times."""
         recipe, metrics = self.recipe, np.array([point.metric for point in self.points])
         among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
         among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)
@@ -89,7 +89,7 @@ class Batch:
 
 
 def rule_of(point: Point) -> str:
-    """Choose the rule of `RATES` for a measurement, or raise UnpredictableError."""
+    """Return the rule in `RATES` for a measurement, or raise UnpredictableError."""
     point_type = _kind(point)
     if point_type not in KINDS:
         raise UnpredictableError(f"kind={point_type} cannot be predicted by fastcalc")
@@ -136,7 +136,7 @@ def _kind(point: Point) -> str:
 
 
 def speculation_of(point: Point) -> Speculation:
-    """Determine the speculative decoding of a measurement, rounded to 0.01."""
+    """Return the speculative decoding of a measurement, rounded to 0.01."""
     accepted = round(point.tokens_per_pass or 1.0, 2)
     if 1.0 < accepted <= point.drafted + 1.0:
         return Speculation(accepted, point.drafted)
@@ -148,7 +148,7 @@ class Alike:
     """Measurements that are predicted together: same rule, type and deployment.
 
     index : the positions of the measurements
-    longest : the prompt and output of the longest request [token]
+    longest : the prompt plus output of the longest request [token]
     """
 
     rule: str
@@ -161,7 +161,7 @@ class Alike:
 def alike(
     points: Sequence[Point], deployments: PointDeployments
 ) -> tuple[list[Alike], dict[int, str]]:
-    """Group measurements that are predicted together, with reasons for the others."""
+    """Group measurements that are predicted together, with reasons for those that are not."""
     groups: dict[tuple[str, str, int], Alike] = {}
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):
@@ -181,7 +181,7 @@ def alike(
 def gather(
     points: Sequence[Point], deployments: PointDeployments
 ) -> tuple[list[Batch], dict[int, str]]:
-    """Batch measurements that are predicted together, with reasons for the others."""
+    """Batch measurements that are predicted together, with reasons for those that are not."""
     groups, skipped = alike(points, deployments)
     return list(batches_of(groups, points, skipped)), skipped
 
@@ -192,7 +192,7 @@ def batches_of(
     skipped: dict[int, str],
     max_points: int = MANY,
 ) -> Iterator[Batch]:
-    """Split groups of measurements into batches of limited size, and note unpredictable ones."""
+    """Split groups of measurements into batches of limited size, recording unpredictable ones."""
     for group in groups:
         try:
             placements = group.deployment.placements(group.longest)
@@ -206,7 +206,7 @@ def batches_of(
 def _by_layout(
     group: Alike, placements: Sequence[Placement], points: Sequence[Point], index: Sequence[int]
 ) -> Iterator[Batch]:
-    """Yield measurements by layout: the stated one, or the best possible one."""
+    """Yield measurements by layout: the given layout, or the best possible one."""
     rule, batch_points = group.rule, [points[position] for position in index]
     columns = columns_of(batch_points)
     chosen, typical = np.zeros(len(batch_points), dtype=int), np.ones(len(batch_points))
@@ -238,7 +238,7 @@ def _by_layout(
 
 
 def _speeds(placements: Placements, columns: Columns, rule: str, is_time: Bools | bool) -> Floats:
-    """Compute the speed of measurements on each layout, without tokens that do not fit."""
+    """Compute the speed of measurements on each layout, excluding tokens that do not fit."""
     recipe = RATES[rule](placements, columns)
     tokens = np.where(is_time, 1.0, recipe.tokens)
     if rule in _BEST:

@@ -10,10 +10,10 @@ from fastcalc.catalogue.folders import shipped_folder
 class PublicSpeed(NamedTuple):
     """A published single-user speed.
 
-    tokens_per_s : the speed of one user [token/s]
-    date : the date in the source, YYYY-MM or longer
-    tokens_per_pass : the accepted tokens per step: 1 without speculation, None if not stated [1]
-    chips : the number of chips, or None if not stated [1]
+    tokens_per_s : the speed of a single user [token/s]
+    date : the date given by the source, YYYY-MM or longer
+    tokens_per_pass : the accepted tokens per step: 1 without speculation, None if unknown [1]
+    chips : the number of chips, or None if unknown [1]
     """
 
     tokens_per_s: float
@@ -23,7 +23,7 @@ class PublicSpeed(NamedTuple):
 
 
 def public_speeds(hardware: str, models: Collection[str]) -> list[PublicSpeed]:
-    """List published single-user speeds of a model on a chip, by date, in a few milliseconds.
+    """List published single-user speeds of a model on a chip by date, in a few milliseconds.
 
     Only lines that name both are parsed, because the file has thousands of lines.
 

@@ -1,8 +1,8 @@
-"""Fit of engines to measurements with few parameters and priors at plausible values.
+"""Fit of engines to measurements, with few parameters and priors at plausible values.
 
-All values are fitted as logarithms, so that fractions and times are treated equally. Residuals
-are logarithms of expected over measured time, with a Huber loss. A source with 160 rows has the
-weight of thirteen single rows, not of 160.
+All values are fitted as logarithms, which treats fractions and times alike. Residuals are
+logarithms of expected over measured time, with a Huber loss. A source with 160 rows has the weight
+of thirteen single rows rather than 160.
 """
 
 from collections.abc import Callable
@@ -25,27 +25,27 @@ from fastcalc.formulas.types import Bools, Floats, Ints
 
 NOISE = 0.12
 """The scatter of measurements around a good prediction, in logarithms: repeated measurements from
-one source differ by 5 to 15%."""
+the same source differ by 5 to 15%."""
 
 HUBER = 1.5
-"""The multiple of the noise beyond which residuals count linearly (P. J. Huber, "Robust estimation
+"""The multiple of the noise above which residuals count linearly (P. J. Huber, "Robust estimation
 of a location parameter," Annals of Mathematical Statistics 35, 1964)."""
 
 _STEP = 1e-4
-_INSIDE = 1e-6  # distance of a start from the limits
+_INSIDE = 1e-6  # distance of a starting point from the limits
 
 SHARES = frozenset(name for name, parameter in PARAMETERS.items() if parameter.quantity is Fraction)
 
 
 class Values(Protocol):
-    """An interface to the fitted values."""
+    """The interface through which a fit accesses its values."""
 
     @property
     def nodes(self) -> tuple[FittedValue, ...]:
-        """All values, each after the one it overrides."""
+        """All values, each after the one that it overrides."""
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Find the position of the value for a chip under an engine, or None if it has none."""
+        """Return the position of the value for a chip with an engine, or None if it has none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Fit:
 
     @cached_property
     def _node_positions(self) -> list[dict[str, Ints]]:
-        """The node with each parameter's value for each step, or -1 if there is none."""
+        """The node that provides each parameter's value for each step, or -1 if there is none."""
         machines = [
             (deployment.engine.id, deployment.hardware) for deployment in self.rows.deployments
         ]
@@ -78,7 +78,7 @@ class Fit:
 
     @cached_property
     def start(self) -> Floats:
-        """The logarithms of the prior centers, so that a fit does not depend on earlier results."""
+        """The logarithms of the prior centers, so that fits do not depend on earlier results."""
         logs: list[float] = []
         for node in self.family.nodes:
             if node.center is None and node.parent is not None:
@@ -88,7 +88,7 @@ class Fit:
         return np.array(logs)
 
     def software(self, logs: Floats) -> list[EngineParameters]:
-        """Build the engine parameters of every step for some values."""
+        """Build the engine parameters of every step for the given values."""
         parameters = []
         for pile, node_indices in zip(self.rows.piles, self._node_positions, strict=True):
             moved = {}
@@ -100,7 +100,7 @@ class Fit:
         return parameters
 
     def residuals(self, logs: Floats) -> Floats:
-        """Compute the logarithm of expected over measured time for every point."""
+        """Compute the logarithm of expected over measured time for every measurement."""
         expected = self.rows.seconds(self.software(logs))
         return np.asarray(np.log(expected / self.rows.measured), dtype=float)
 
@@ -123,7 +123,7 @@ class Fit:
 
     @cached_property
     def prior_slopes(self) -> Floats:
-        """The derivatives of prior residuals, which are deviations from the centers in spreads."""
+        """The derivatives of the prior residuals: deviations from the centers, in spreads."""
         slopes = np.diag([1.0 / node.spread for node in self.family.nodes])
         for index, node in enumerate(self.family.nodes):
             if node.center is None and node.parent is not None:
@@ -132,7 +132,7 @@ class Fit:
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats]:
-        """The bounds on logarithms of the values: plausible ranges, and at most 1 for fractions."""
+        """The bounds on log values: plausible ranges, and at most 1 for fractions."""
         bands = [node.band or (0.0, np.inf) for node in self.family.nodes]
         is_share = [node.name in SHARES for node in self.family.nodes]
         with np.errstate(divide="ignore"):
@@ -149,7 +149,7 @@ class Fit:
         return weights
 
     def solve(self, is_used: Bools, start: Floats | None = None) -> Floats:
-        """Find the logarithms of the values that fit some measurements best.
+        """Find the log values that best fit the given measurements.
 
         Raises InputError if scipy is not installed.
         """
@@ -199,7 +199,7 @@ class Fit:
         return np.asarray(solution.x)
 
     def uncertainty(self, logs: Floats) -> Floats:
-        """Compute the standard deviation of every value at a solution, in logarithms."""
+        """Compute the standard deviation of every log value at a solution."""
         everything = np.ones(len(self.rows.points), dtype=bool)
         data = self.jacobian(logs) * (np.sqrt(self.weights(everything)) / NOISE)[:, np.newaxis]
         slopes = np.concatenate([data, self.prior_slopes])
@@ -211,9 +211,9 @@ class Fit:
         labels: npt.NDArray[np.str_],
         so_far: Callable[[int, int], None] = lambda _fits, _all: None,
     ) -> Floats:
-        """Predict every used measurement by a fit without those of the same label.
+        """Predict every measurement in use by a fit without those that have the same label.
 
-        so_far : a progress callback, called with the number of fits and that of all
+        so_far : a progress callback that receives the number of fits done and the total
         """
         residuals, near = np.zeros(len(self.rows.points)), self.solve(is_used)
         used_labels = np.unique(labels[is_used])

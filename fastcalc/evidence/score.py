@@ -1,4 +1,4 @@
-"""Predictions with measurements, and prediction errors by group."""
+"""Predictions for measurements, and prediction errors by group."""
 
 from array import array
 from collections import defaultdict
@@ -14,17 +14,17 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats
 
-TOLERANCE = 1.02  # ratio to the bound that is attributed to rounding
+TOLERANCE = 1.02  # ratio to the bound that is still attributed to rounding
 IMPLAUSIBLE = 100.0
-"""The ratio of measured to expected time at which the unit is questioned: s and ms differ by 1000.
-[1]"""
+"""The ratio of measured to expected time at which the unit is questioned, since s and ms differ by
+1000. [1]"""
 TOO_SLOW = (
     f"over {IMPLAUSIBLE:.0f} times slower than expected: is the value in the unit of its metric "
     "(tpot_s and ttft_s are seconds), and are chip, model and batch right?"
 )
 _CLASSES = dict.fromkeys(("apple", "unified"), "unified memory") | {"npu": "NPU", "tpu": "TPU"}
 SRAM = "SRAM machines"
-"""The class of machines whose engines are set from few published speeds."""
+"""The class of machines whose engines are based on few published speeds."""
 PHASES: dict[str, Phase] = {
     "decode": "decode",
     "decode_batch1": "decode",
@@ -33,18 +33,18 @@ PHASES: dict[str, Phase] = {
     "burst": "prefill",
     "ttft": "prefill",
 }
-"""The phase measured by each rule of prediction; all others are served traffic."""
+"""The phase measured by each prediction rule; all others measure served traffic."""
 
 
 @dataclass(frozen=True)
 class Prediction:
     """A measurement with its expected value, range and bound in the unit of its metric.
 
-    machine, phase : the class of machine; ``decode``, ``prefill`` or ``served``
+    machine, phase : the machine class; ``decode``, ``prefill`` or ``served``
     low, high : the limits of the range, or None if there is only a hardware bound
-    assumed : the assumptions on the layout, and on the waves of a static batch
+    assumed : the assumptions about the layout, and about the waves of a static batch
     typical : the median speed over possible layouts, relative to the expected speed [1]
-    fitted_share : the fraction of the expected time that is fitted [1]
+    fitted_share : the fitted fraction of the expected time [1]
     """
 
     point: Point
@@ -77,20 +77,20 @@ class Prediction:
 
     @property
     def bias(self) -> float:
-        """The ratio of expected to measured rate; above 1 the prediction is too fast. [1]"""
+        """The ratio of expected to measured rate; above 1, the prediction is too fast. [1]"""
         ratio = self.expected / self.point.value
         return 1.0 / ratio if self.point.is_time else ratio
 
     @property
     def is_covered(self) -> bool:
-        """Whether the measurement lies in the range."""
+        """Whether the measurement is within the range."""
         if self.low is None or self.high is None:
             return False
         return self.low <= self.point.value <= self.high
 
     @property
     def beats_bound(self) -> bool:
-        """Whether a valid measurement exceeds the bound by more than rounding."""
+        """Whether a valid measurement exceeds the bound by more than rounding error."""
         if self.point.tokens_per_pass is None:
             return False
         over = self.point.value / self.bound
@@ -98,12 +98,12 @@ class Prediction:
 
     @property
     def is_implausible(self) -> bool:
-        """Whether a measurement is so slow that its unit is questionable."""
+        """Whether the measurement is so slow that its unit is questionable."""
         return self.bias > IMPLAUSIBLE
 
     @property
     def part(self) -> str:
-        """The row of the table by class to which it belongs."""
+        """The row of the table of classes to which the measurement belongs."""
         if self.machine == "offload":
             return "part of the model on a host"
         if self.machine in SRAM_CLASSES:
@@ -119,11 +119,11 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Group:
-    """The prediction errors in a group of measurements, such as ``class:datacenter``.
+    """The prediction errors of a group of measurements, such as ``class:datacenter``.
 
-    bias, coverage : the median of expected over measured rates, and the fraction of measurements in
-        the range
-    bound_beaten : the number of measurements above the bound
+    bias, coverage : the median ratio of expected to measured rates, and the fraction of
+        measurements within their range
+    bound_beaten : the number of measurements that beat the bound
     """
 
     name: str
@@ -138,7 +138,7 @@ class Group:
 
 def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[Prediction]:
     """Predict all measurements, optionally from given times in seconds."""
-    # An engine with all parameters at 1 must not exceed the bound.
+    # An engine whose parameters are all 1 must not beat the bound.
     expected = np.maximum(_as_measured(rows) if seconds is None else seconds, rows.bound)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
     values = np.where(is_time, expected, rows.tokens / expected).tolist()
@@ -188,7 +188,7 @@ def _as_measured(rows: StackedPoints) -> Floats:
 
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
-    """Score all measurements together, and each group."""
+    """Score all measurements together, and by group."""
     if not predictions:
         return []
     alike: dict[tuple[object, ...], tuple[dict[str, str], array[int]]] = {}
@@ -218,7 +218,7 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
 
 
 def _group(name: str, scores: Floats) -> Group:
-    """Build a group from the scores of its measurements, as listed by `groups_of`."""
+    """Build a group from the scores of its measurements, in the form used by `groups_of`."""
     factor, bias, is_covered, beats_bound, source = scores.T
     return Group(
         name=name,

@@ -14,31 +14,31 @@ from fastcalc.evidence.points import read_points
 Role = Literal["fit", "choose", "judge"]
 
 FOLDS = 10
-"""The number of publisher groups that fits hold out in turn."""
+"""The number of publisher groups that are held out in turn."""
 
 
 def number_of(publisher: str) -> int:
-    """Hash a publisher's name (SHA-256), which fixes the role of its measurements."""
+    """Hash a publisher's name (SHA-256), which determines how its measurements are used."""
     return int.from_bytes(sha256(publisher.encode()).digest())
 
 
 def role_of(publisher: str) -> Role:
-    """Assign a publisher's measurements to fitting, selection of terms, or final evaluation.
+    """Return whether a publisher's measurements are used for fitting, selection or evaluation.
 
-    Of five publishers, three are used for fitting, one for selection and one for evaluation.
+    Of every five publishers, three are used for fitting, one for selection and one for evaluation.
     """
     remainder = number_of(publisher) % 5
     return "judge" if remainder == 0 else "choose" if remainder == 1 else "fit"
 
 
 def fold_of(publisher: str) -> int:
-    """Compute the cross-validation fold that holds out a publisher, 0 to `FOLDS` - 1."""
+    """Return the cross-validation fold that holds out a publisher, from 0 to `FOLDS` - 1."""
     return number_of(publisher) // 5 % FOLDS
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Measurements with information on their sources and problems."""
+    """Measurements, with information about their sources and problems."""
 
     points: tuple[Point, ...]
     provenance: Provenance
@@ -67,24 +67,24 @@ class Evidence:
         return self.provenance.sources[point.source_key].publisher
 
     def role(self, point: Point) -> Role:
-        """Return the role of a measurement, which depends only on its publisher's name."""
+        """Return how a measurement is used, which depends only on its publisher's name."""
         return role_of(self.publisher(point))
 
     def is_held_out(self, point: Point) -> bool:
-        """Check whether a measurement's publisher is reserved for evaluation and never fitted."""
+        """Return whether a measurement's publisher is reserved for evaluation and never fitted."""
         return self.role(point) == "judge"
 
     def is_blind(self, point: Point) -> bool:
-        """Check whether a measurement had not been used before publishers were split."""
+        """Return whether a measurement had not been used when publishers were divided."""
         return self.provenance.sources[point.source_key].blind
 
     def is_used(self, point: Point) -> bool:
-        """Check whether a measurement is not suspect and its model is entirely on chips."""
+        """Return whether a measurement is not suspect and its model is entirely on chips."""
         excluded = point.id in self.unpredictable or point.id in self.suspect
         return not (excluded or point.is_offloaded)
 
     def is_fitted(self, point: Point) -> bool:
-        """Check whether a measurement is used to fit the shipped engines."""
+        """Return whether a measurement is used to fit the shipped engines."""
         return self.is_used(point) and not self.is_held_out(point)
 
 

@@ -1,4 +1,4 @@
-"""80% ranges learned from predictions by fits that held out the publisher."""
+"""80% ranges, calibrated on predictions by fits that held out the publisher."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
@@ -14,14 +14,14 @@ from fastcalc.evidence.score import SRAM, Prediction
 from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import Array, Bools, Floats
 
-INSIDE = 0.8  # share of measurements that a range should hold
-ENOUGH = 3  # publishers for a chip, engine and phase from which a further one adds little
+INSIDE = 0.8  # fraction of measurements that a range should contain
+ENOUGH = 3  # publishers per chip, engine and phase above which another one adds little
 
 _DECIMALS = 3  # decimals of widths
 _LEAST = 0.01  # minimum width if all measurements lie on one side
 _BLIND_COUNTS = 4.0  # weight of a measurement that was not used in model selection
-_FEWEST = 3  # minimum number of sources for a width; with fewer, all sources are used
-_MOST_TIMES = 3.0  # maximum widening for few sources
+_FEWEST = 3  # minimum number of sources for a width; with fewer, all sources are pooled
+_MOST_TIMES = 3.0  # maximum widening for classes with few sources
 
 
 def publishers_behind(
@@ -31,7 +31,7 @@ def publishers_behind(
 ) -> list[int]:
     """Count the other publishers that measured the same chip, engine and phase. [1]
 
-    publisher : returns the publisher of a measurement
+    publisher : function that returns the publisher of a measurement
     among : the predictions of the measurements to count, or None for the same ones
     """
     cell = attrgetter("point.hardware", "engine_used", "phase")
@@ -41,9 +41,9 @@ def publishers_behind(
 def unseen_kinds(
     predictions: Sequence[Prediction], publisher: Callable[[Point], str]
 ) -> list[bool]:
-    """Check whether no other publisher measured the engine on the chip class in that phase.
+    """Return whether no other publisher measured the engine on the chip class in that phase.
 
-    publisher : returns the publisher of a measurement
+    publisher : function that returns the publisher of a measurement
     """
     kind = attrgetter("machine", "engine_used", "phase")
     return [count == 0 for count in _others(predictions, publisher, kind)]
@@ -67,7 +67,7 @@ def _others(
 def by_novelty(
     predictions: Sequence[Prediction], behind: Sequence[int]
 ) -> dict[str, list[Prediction]]:
-    """Group predictions by the number of other publishers: none, few, and enough.
+    """Group predictions by the number of other publishers: none, few, or enough.
 
     behind : the result of `publishers_behind`
     """
@@ -83,10 +83,10 @@ def by_novelty(
 def ranged(
     prediction: Prediction, widths: RangeWidths, *, unseen: bool, behind: int = 0
 ) -> Prediction:
-    """Add the range given by widths to a prediction.
+    """Add a range with the given widths to a prediction.
 
-    unseen : whether its engine was not fitted on the chip class
-    behind : the number of publishers that measured its chip, engine and phase [1]
+    unseen : whether the engine was not fitted on the chip class
+    behind : the number of publishers that measured the same chip, engine and phase [1]
     """
     below, above = reach(
         widths,
@@ -106,12 +106,12 @@ def learned(
     unseen: Sequence[bool],
     behind: Sequence[int],
 ) -> RangeWidths:
-    """Learn the range widths that contain 80% of the measurements from similar sources.
+    """Calibrate the range widths so that they contain 80% of measurements from similar sources.
 
-    Every category of prediction has a width below and one above, and a tenth of its measurements
-    lie beyond each. Most measurements were used in model selection, so their errors are smaller
-    than those of new ones will be. Measurements that were not used in model selection therefore
-    count several times.
+    Every category of prediction has one width below and one above, each exceeded by a tenth of its
+    measurements. Most measurements were used in model selection, so their errors are smaller than
+    those of future ones. Measurements that were not used in model selection therefore count several
+    times.
 
     predictions : the predictions by fits without the publisher
     blind : the ids of measurements that were not used in model selection
@@ -119,7 +119,7 @@ def learned(
     behind : the number of other publishers that measured the same chip, engine and phase, for each
         prediction [1]
     """
-    # The engines of other measurements state their own ranges.
+    # The engines of all other measurements have explicit ranges.
     rows = zip(predictions, behind, unseen, strict=True)
     fitted_rows = [row for row in rows if row[0].part != SRAM]
     names = np.array([_name(prediction, count) for prediction, count, _ in fitted_rows])
@@ -167,9 +167,9 @@ _NAMES = (
 
 
 def _name(prediction: Prediction, behind: int) -> str:
-    """Name the `RangeWidths` width that applies to a prediction.
+    """Return the name of the `RangeWidths` width that applies to a prediction.
 
-    behind : the number of publishers that measured its chip, engine and phase [1]
+    behind : the number of publishers that measured the same chip, engine and phase [1]
     """
     return width_name(
         prediction.phase,
@@ -180,7 +180,7 @@ def _name(prediction: Prediction, behind: int) -> str:
 
 
 def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools) -> float:
-    """Compute the ratio of some measurements' range width to that of the others, 1 to 3. [1]"""
+    """Compute the range width of selected measurements over that of the others, 1 to 3. [1]"""
     if not chosen.any() or chosen.all():
         return 1.0
     wide, usual = (
@@ -190,16 +190,16 @@ def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools
 
 
 def _needed(prediction: Prediction) -> tuple[float, float]:
-    """Compute the widths below and above that contain a measurement, without fitted time. [1]"""
+    """Compute the widths below and above that contain a measurement if no time is fitted. [1]"""
     too_fast, typical = log(prediction.bias), log(prediction.typical)
     times = float(half_width(least=1.0, fitted_share=prediction.fitted_share))
     return (too_fast - max(-typical, 0.0)) / times, (-too_fast - max(typical, 0.0)) / times
 
 
 def _quantile(numbers: Floats, sources: Array, counts: Floats, fraction: float) -> float:
-    """Compute a quantile, where a source weighs the square root of its number of measurements.
+    """Compute a quantile in which each source has the square root of its row count as weight.
 
-    counts : the number of times that each measurement counts [1]
+    counts : how many times each measurement counts [1]
     """
     _, inverse, points = np.unique(sources, return_inverse=True, return_counts=True)
     weights = counts / np.sqrt(points[inverse])

@@ -1,4 +1,4 @@
-"""Stack of the steps of many measurements, so that one call evaluates all of them."""
+"""Stack of the steps of many measurements, so that all can be evaluated in one call."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints
 class Pile:
     """The steps on chips with the same execution model, one element each.
 
-    point, times : the position of the measurement that a step belongs to, and its repetitions [1]
+    point, times : the index of the measurement to which a step belongs, and its repetitions [1]
     """
 
     work: PassWork
@@ -34,11 +34,11 @@ class Pile:
     is_spatial: bool
 
     def seconds(self, software: EngineParameters) -> Floats:
-        """Compute the time of each step, including its repetitions. [s]"""
+        """Compute the time of each step, including repetitions. [s]"""
         return np.asarray(self.step(software).seconds * self.times, dtype=float)
 
     def step(self, software: EngineParameters) -> Step:
-        """Compute a single run of each step."""
+        """Compute each step once."""
         one_pass = spatial_pass if self.is_spatial else expected_step
         return one_pass(self.work, self.chip, software)
 
@@ -47,10 +47,10 @@ class Pile:
 class StackedPoints:
     """Measurements as numbers, with the batch of each.
 
-    piles : the steps of chips that run layers in sequence, and of those with a region per layer
-    measured, bound, overhead : the measured time, its lower bound, and the time per request
+    piles : the steps of chips that run layers in sequence, and of chips with a region per layer
+    measured, bound, overhead : the measured time, its lower bound, and the time for request
         overhead [s]
-    tokens : the number of tokens that, divided by the time, gives the rate, or 1 for a time [1]
+    tokens : the number of tokens that, divided by the time, gives the rate; 1 for a time [1]
     typical : the median speed over possible layouts, relative to that of the chosen layout [1]
     """
 
@@ -74,7 +74,7 @@ class StackedPoints:
         return [batch.deployment for batch in self.batches]
 
     def seconds(self, software: Sequence[EngineParameters] | None = None) -> Floats:
-        """Compute the expected time of each measurement, with other parameters if given. [s]"""
+        """Compute the expected time of each measurement, optionally with other parameters. [s]"""
         total = self.overhead
         for pile, parameters in zip(
             self.piles, software or [p.software for p in self.piles], strict=True

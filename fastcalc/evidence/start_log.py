@@ -53,10 +53,10 @@ SETTINGS: dict[str, dict[str, str]] = {
         "kv": "kv_cache_dtype",
     },
 }
-"""The names of each setting in server programs, by its name here."""
+"""The name of each setting in server programs, by its name in fastcalc."""
 
 RANKS = ("tp", "pp", "dp")
-"""The settings that define the layout of a model over chips."""
+"""The settings that determine the layout of a model over chips."""
 
 
 _ENGINES = (
@@ -68,26 +68,26 @@ _ENGINES = (
     ([0, 29], "vllm-0.28"),
     ([0, 33], "vllm-0.32"),
 )
-"""For each engine file of an earlier vLLM release, the first release that it no longer
-describes."""
+"""For each engine file of an earlier vLLM release, the first release to which it no longer
+applies."""
 
 
 @dataclass
 class StartLog:
-    """A server start, as far as its log states it.
+    """A server start, as far as its log describes it.
 
     program, version : ``vllm``, ``sglang``, ``llama.cpp`` or ``tensorrt-llm``, and the release
-    settings : the text of each setting, by the name of fastcalc's own option or field
-    weights, available, total, free : the memory of a chip; the last two before the start [byte]
+    settings : the text of each setting, by fastcalc's name of the option or field
+    weights, available, total, free : the memory of a chip; the last two before startup [byte]
     tokens : the cache capacity of a replica in tokens [1]
-    length, at_once : the longest sequence in tokens, and the number of such sequences that fit in
-        the cache [1]
+    length, at_once : the longest sequence in tokens, and how many such sequences fit in the cache
+        [1]
     graphs : the memory of CUDA graphs [byte]
     equivalent : the memory fraction that leaves as much for caches without a reserve for graphs [1]
     backend : the name of the attention backend
-    stopped : the error that ended the start, or empty if it succeeded
+    stopped : the error that ended the start, or empty if it was successful
     limits : the largest values with which the server would start, from that error, by setting
-    needed : the chip memory that one sequence needs, from that error [byte]
+    needed : the chip memory needed for one sequence, according to that error [byte]
     """
 
     program: str
@@ -108,13 +108,13 @@ class StartLog:
     needed: float | None = None
 
     def number(self, name: str) -> float | None:
-        """Parse a numeric setting, or return None if it is not stated."""
+        """Parse a numeric setting, or return None if it is missing."""
         text = self.settings.get(name, "")
         return parse_number(text) if text[:1].isdigit() else None
 
     @property
     def engine(self) -> str:
-        """The engine entry that matches this release."""
+        """The engine entry for this release."""
         release = self._release
         if self.program != VLLM or not release:
             return self.program
@@ -135,5 +135,5 @@ class StartLog:
         return self.program == VLLM and (is_old or self.is_on("first_engine"))
 
     def is_on(self, name: str) -> bool:
-        """Check whether a setting is on."""
+        """Return whether a setting is on."""
         return self.settings.get(name) == "True"

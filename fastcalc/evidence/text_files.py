@@ -1,4 +1,4 @@
-"""Text of measurement files, and messages for faults in it."""
+"""Text of measurement files, and messages about problems in it."""
 
 import zlib
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _MARK = b"\xef\xbb\xbf"  # byte order mark of a UTF-8 file
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """A fault in a file, with its location."""
+    """A problem in a file, with its location."""
 
     file: str
     line: int
@@ -33,7 +33,7 @@ class FileFault:
 
 
 class NoTextError(Exception):
-    """Raised for a file that is not text, with the location of the first fault."""
+    """Raised for a file that is not text, with the location of the first problem."""
 
     def __init__(self, fault: FileFault) -> None:
         super().__init__(str(fault))
@@ -42,7 +42,7 @@ class NoTextError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The decoded text of a file, or its fault if it is not text."""
+    """The decoded text of a file, or the problem if it is not text."""
 
     file: str
     text: str
@@ -51,7 +51,7 @@ class Text:
 
 @contextmanager
 def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
-    """Open a file for reading and decompress gzip, or raise InputError if it is unreadable.
+    """Open a file for reading and decompress gzip; raises InputError if it is unreadable.
 
     is_kept : whether a pipe must be readable again later
     """
@@ -68,7 +68,7 @@ def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
 
 
 def text_in(file: str, stream: BufferedReader) -> Text:
-    """Read the rest of an open file as UTF-8 text, or raise InputError if it is too large."""
+    """Read the rest of an open file as UTF-8 text; raises InputError if it is too large."""
     raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         too_large = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"
@@ -80,9 +80,9 @@ def text_in(file: str, stream: BufferedReader) -> Text:
 
 
 def decoded(file: str, raw: bytes, first: int = 1) -> str:
-    """Decode some lines of a file, or raise NoTextError if they are not UTF-8.
+    """Decode lines of a file, or raise NoTextError if they are not UTF-8.
 
-    first : the number of the first line
+    first : the number of the first of these lines
     """
     try:
         return raw.decode()

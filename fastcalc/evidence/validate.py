@@ -25,7 +25,7 @@ _WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed")
 
 
 class PackedPredictions(RebuiltSequence[Prediction]):
-    """The predictions of measurements in order, some of which have none.
+    """The predictions for measurements, in order; some measurements may have none.
 
     predicted : the number of measurements with a prediction [1]
     """
@@ -39,7 +39,7 @@ class PackedPredictions(RebuiltSequence[Prediction]):
         self._index = array("i")
 
     def take(self, index: Sequence[int], predictions: Sequence[Prediction]) -> None:
-        """Store the predictions of some measurements, by position."""
+        """Store the predictions for the measurements at the given positions."""
         self.predicted += len(index)
         for name, numbers in self._numbers.items():
             # None is stored as NaN.
@@ -52,14 +52,14 @@ class PackedPredictions(RebuiltSequence[Prediction]):
             self._codes[position] = code
 
     def close(self) -> None:
-        """Finish storing, and omit measurements without a prediction."""
+        """Finish storing, and drop measurements without a prediction."""
         self._index = array("i", (index for index, code in enumerate(self._codes) if code >= 0))
 
     def __len__(self) -> int:
         return len(self._index)
 
     def at(self, position: int) -> Prediction:
-        """Return the prediction at a position among the measurements that have one."""
+        """Return the prediction at an index among the measurements that have one."""
         index = self._index[position]
         numbers = {name: column.item(index) for name, column in self._numbers.items()}
         # A prediction with only a bound has no range.
@@ -70,7 +70,7 @@ class PackedPredictions(RebuiltSequence[Prediction]):
 
 
 _AT_ONCE = 4000
-"""The number of measurements predicted together, whose steps take some megabytes."""
+"""The number of measurements predicted at once, whose steps need a few megabytes."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class Shipped:
-    """The validation of the shipped evidence, whose fitted measurements are held out in turn.
+    """The validation of the shipped evidence, in which fitted measurements are held out in turn.
 
     held_out : the measurements of publishers that are not used in any fit
     """
@@ -108,11 +108,11 @@ def validate(
     is_own: bool = False,
     so_far: Callable[[int], None] = lambda _: None,
 ) -> Validation:
-    """Predict measurements, with a given engine for all if any, and score the predictions.
+    """Predict measurements and score the predictions, with one engine for all if it is given.
 
-    deployments : the deployments of other measurements, which are reused
-    is_own : whether these are a user's measurements, in which questionable units are skipped
-    so_far : a progress callback, called with the number of predictions
+    deployments : the deployments of other measurements, to be reused
+    is_own : whether these are a user's measurements; if so, questionable units are skipped
+    so_far : a progress callback that receives the number of predictions so far
     """
     deployments = deployments or PointDeployments(catalogue, engine)
     predictions, left = _predicted(points, deployments, is_own=is_own, so_far=so_far)
@@ -144,7 +144,7 @@ def _predicted(
 
 
 def _pooled(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
-    """Yield groups of batches with some thousand measurements, evaluated in one call."""
+    """Yield groups of batches with a few thousand measurements, to be evaluated in one call."""
     pending: list[Batch] = []
     points = 0
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Parallel evaluation of grids in blocks, so that only a few blocks are in memory at a time."""
+"""Parallel evaluation of grids in blocks, of which only a few are in memory at a time."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +12,7 @@ import numpy as np
 from fastcalc.grid.columns import Columns
 from fastcalc.grid.grid import Grid, solve_grid
 
-WORKERS = 2  # numpy releases the interpreter lock while it computes, which keeps two threads busy
+WORKERS = 2  # numpy releases the interpreter lock while computing, which keeps two threads busy
 _KEPT = 31 * 2**20
 
 Given = TypeVar("Given")
@@ -20,11 +20,11 @@ Made = TypeVar("Made")
 
 
 def keep_freed_memory() -> None:
-    """Configure glibc's allocator to reuse freed memory instead of requesting it again.
+    """Make glibc's allocator reuse freed memory instead of requesting it again.
 
-    The allocator raises its mmap threshold to the size of a freed block, up to 32 MiB
-    (mallopt(3), M_MMAP_THRESHOLD). Without this, page faults of new arrays take three times as
-    long as the arithmetic.
+    The allocator raises its mmap threshold to the size of a freed block, up to 32 MiB (mallopt(3),
+    M_MMAP_THRESHOLD). Otherwise, the page faults of new arrays take three times as long as the
+    arithmetic.
     """
     np.empty(_KEPT, dtype=np.uint8)
 
@@ -32,14 +32,14 @@ def keep_freed_memory() -> None:
 def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
     """Evaluate several grids, and yield each block with its columns in order."""
     keep_freed_memory()
-    # Copies, so that cached values of a grid and its scenario are freed when they are done.
+    # Use copies, so that values cached by a grid and its scenario are freed once they are done.
     copies = (replace(grid, scenario=replace(grid.scenario)) for grid in grids)
     blocks = chain.from_iterable(grid.blocks() for grid in copies)
     return in_order(lambda block: (block, solve_grid(block)), blocks)
 
 
 def in_order(make: Callable[[Given], Made], jobs: Iterable[Given]) -> Iterator[Made]:
-    """Run jobs on several threads, and yield their results in order."""
+    """Run jobs in several threads, and yield their results in order."""
     waiting: deque[Future[Made]] = deque()
     source = iter(jobs)
     with ThreadPoolExecutor(WORKERS) as pool:

@@ -6,28 +6,29 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 Source = TypeVar("Source")
-"""The type of the object that a record describes."""
+"""The type of object that a record describes."""
 
 
 def _nothing(_: object) -> None:
-    """Return None, as the value of a column that appears in tables but not in records."""
+    """Return None, for a column that appears in tables but not in records."""
 
 
 @dataclass(frozen=True)
 class Column(Generic[Source]):
     """A column of records, of tables, or of both.
 
-    key, unit, meaning : the name in a record; the unit, or ``count``, ``text``, ``list`` or
-        ``yes or no``; and the description
+    key, unit, meaning : the name in records; the unit, or ``count``, ``text``, ``list`` or ``yes or
+        no``; and a description
     value : a function of the described object, or the name of one of its attributes
-    heading : the table heading, on two lines
-    drop_priority : narrow tables drop the column with the largest value first; 0 is never dropped
-    format : the cell format if the unit does not determine it: the name of a format, or a
+    heading : the table heading, in two lines
+    drop_priority : narrow tables drop the columns with the largest values first, but never those at
+        0
+    format : the cell format if it does not follow from the unit: the name of a format, or a
         function that formats a record
-    is_key_figure : whether it is the number to read first, which terminals show in bold
-    needs_fit : whether the value is missing if the batch does not fit
-    rests_on : the inputs that it depends on: ``engine``, ``prefill`` or ``price``. If one of them
-        is undetermined or uncertain, tables mark the number as well
+    is_key_figure : whether this is the number to read first, which terminals show in bold
+    needs_fit : whether there is no value if the batch does not fit
+    rests_on : the inputs on which the value depends: ``engine``, ``prefill`` or ``price``. If one
+        of them is undetermined or uncertain, tables mark the value as well
     """
 
     key: str
@@ -42,7 +43,7 @@ class Column(Generic[Source]):
     rests_on: tuple[str, ...] = field(default=(), kw_only=True)
 
     def of(self, source: Source) -> Any:
-        """Compute the column's value for an object."""
+        """Return the column's value for an object."""
         return (attrgetter(self.value) if isinstance(self.value, str) else self.value)(source)
 
 
@@ -56,5 +57,5 @@ def key_figure(column: TableColumn) -> TableColumn:
 
 
 def values(columns: Sequence[Column[Source]], source: Source) -> dict[str, Any]:
-    """Compute the value of each column for an object, by key."""
+    """Return the value of each column for an object, by key."""
     return {column.key: column.of(source) for column in columns}

@@ -1,7 +1,7 @@
 """Definitions of the columns of operating points.
 
-Each column is defined once. JSON, CSV and sweep files take their keys, order and values from here,
-the data dictionary in ``docs/`` its descriptions, and tables their headings.
+Each column is defined only once. JSON, CSV and sweep files take keys, order and values from here,
+the data dictionary in ``docs/`` takes the descriptions, and tables take the headings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,12 +23,12 @@ Columns = dict[str, Any]
 """Values by key: text, a number, an array that broadcasts with the others, or `CodedColumn`."""
 
 _fitting = partial(Column[EvaluatedPoints], needs_fit=True)
-"""Build a column without a value if the batch does not fit."""
+"""Build a column that has no value if the batch does not fit."""
 _SERVED = ("engine", "prefill")
 _SERVED_PRICE = (*_SERVED, "price")
 
 FIRST: tuple[Column[EvaluatedPoints], ...] = (
-    # Key, unit, meaning, value, table heading, and priority with which narrow tables drop it.
+    # Key, unit, meaning, value, table heading, and the priority with which narrow tables drop it.
     Column("hardware", "text", "id of the chip", "scenario.hardware.id", ("", "hardware")),
     Column("model", "text", "id of the model", "scenario.model.id", ("", "model")),
     Column("engine", "text", "id of the engine", "scenario.engine.id"),
@@ -355,7 +355,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "estimate.bound_serial",
     ),
 )
-"""Columns that follow those guaranteed by the output contract."""
+"""Columns after those guaranteed by the output contract."""
 
 PRICES: tuple[Column[Any], ...] = (
     Column(
@@ -394,7 +394,7 @@ PRICES: tuple[Column[Any], ...] = (
         lambda points: CodedColumn(np.int64(0), (uncertain_amounts(points.scenario),)),
     ),
 )
-"""The price of a chip-hour and its provenance, at the end of every record."""
+"""The price per chip-hour and where it comes from, at the end of every record."""
 
 COLUMNS = (*FIRST, *LATER, *PRICES)
 """The columns of ``compare``, ``frontier`` and ``sweep``, in the order of the output contract."""
@@ -428,7 +428,7 @@ def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> l
 
     keys : the keys, separated by spaces
     columns : additional columns, which replace standard columns with the same key
-    keep : keys of columns that narrow tables never drop
+    keep : the keys of columns that narrow tables never drop
     """
     by_key = {column.key: column for column in (*COLUMNS, *columns)}
     picked = [by_key[key] for key in keys.split()]
@@ -439,7 +439,7 @@ def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> l
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
-    """Yield a record for each point, with None if a column has no value.
+    """Yield a record for each point; columns without a value are None.
 
     columns : arrays that broadcast to the shape
     shape : the shape of the grid [1]

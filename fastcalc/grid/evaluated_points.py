@@ -1,4 +1,4 @@
-"""Evaluated operating points, with the values from which columns are filled."""
+"""Evaluated operating points, with the values that fill columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,15 +34,16 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedPoints:
-    """An estimate, together with the additional values that its records contain.
+    """An estimate, with the additional values that its records contain.
 
-    scenario : the inputs that all points share; batches, traffic and sharding are in the
-        estimate instead
+    scenario : the inputs shared by all points; batches, traffic and sharding come from the estimate
+        instead
     estimate : the estimate, whose arrays broadcast with each other
-    usd_per_hour : the price of each deployment per hour, whether in use or idle [USD/h]
-    min_chips : computes the fewest chips that hold each batch safely, or NaN if no number does [1]
-    largest_batch : computes the largest batch that the chips of each point hold safely [1]
-    locations, warnings : compute the memories in use and the notes, as `CodedColumn`
+    usd_per_hour : the hourly price of each deployment, including idle chips [USD/h]
+    min_chips : function that gives the fewest chips that fit each batch safely, or NaN if none do
+        [1]
+    largest_batch : function that gives the largest batch that fits safely on each point's chips [1]
+    locations, warnings : functions that return the memories in use and the notes, as `CodedColumn`
     """
 
     scenario: Scenario
@@ -90,17 +91,17 @@ class EvaluatedPoints:
 
     @property
     def max_batch(self) -> ArrayLike:
-        """The largest batch that the chips of each point hold safely. [1]"""
+        """The largest batch that fits safely on the chips of each point. [1]"""
         return self.largest_batch()
 
     @property
     def used(self) -> Floats:
-        """The fraction of usable memory that is filled. [1]"""
+        """The fraction of usable memory that is in use. [1]"""
         return self.placement.used_fraction(self.batch)
 
     @cached_property
     def usd(self) -> tuple[Floats | None, Floats | None, Floats | None]:
-        """The price per million input, output and total tokens, or None if there is none. [USD]"""
+        """The price per million input, output and total tokens, or None if unknown. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None, None, None
@@ -108,7 +109,7 @@ class EvaluatedPoints:
 
     @property
     def usd_of_output(self) -> Floats | None:
-        """The price per million output tokens, or None if no price is known. [USD]"""
+        """The price per million output tokens, or None if unknown. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None
@@ -126,14 +127,14 @@ class EvaluatedPoints:
 
     @property
     def host_use(self) -> CodedColumn | None:
-        """The way decode steps use weights on the host, or None if there is no host."""
+        """How decode steps use weights on the host, or None without a host."""
         return host_use(self.estimate.passes)
 
 
 def host_use(passes: Schedule) -> CodedColumn | None:
-    """Describe how decode steps use weights on the host, or return None if there is no host.
+    """Describe how decode steps use weights on the host, or return None without a host.
 
-    Wafers with a region per layer stream weights, and so do chips whose host cannot compute.
+    Wafers with a region per layer always stream weights, as do chips whose host cannot compute.
     """
     if passes.split is None or passes.is_bound:
         return None

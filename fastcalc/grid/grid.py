@@ -1,7 +1,7 @@
 """Full grid of request types, layouts and batches for a deployment, evaluated in blocks.
 
-There is no loop over points: values that depend on few axes are computed once and broadcast.
-Blocks are small enough for their arrays to stay in the CPU cache.
+There is no loop over points: values that depend on few axes are computed once and broadcast. Blocks
+are small enough for their arrays to stay in the CPU cache.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,8 +29,8 @@ from fastcalc.grid.columns import COLUMNS, Columns
 from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.grid.request_lists import OpenRequests, Requests
 
-BLOCK = 16_384  # points: an eighth of a megabyte per array, so that many fit in the caches
-_TRIED = 4  # blocks of points over all candidate layouts, if layouts are open
+BLOCK = 16_384  # points: 128 kB per array, so that many arrays fit in the caches
+_TRIED = 4  # blocks of points over all candidate layouts, if layouts are not given
 _OPEN = 16  # usual number of candidate layouts
 
 
@@ -38,11 +38,11 @@ _OPEN = 16  # usual number of candidate layouts
 class Grid:
     """All combinations of layouts, request types and batches for a deployment.
 
-    scenario : the deployment, whose own batches and sharding are ignored
-    layouts : the layouts; if empty, the best layout of each batch is chosen
+    scenario : the deployment; its own batches and sharding are ignored
+    layouts : the layouts; if empty, the best layout is chosen for each batch
     batches : the numbers of sequences decoded together, optionally with a row per layout [1]
-    chips : the number of chips if no layouts are given, or None for the fewest that hold each
-        batch [1]
+    chips : the number of chips if no layouts are given, or None for the fewest that fit each batch
+        [1]
     """
 
     scenario: Scenario
@@ -67,11 +67,11 @@ class Grid:
         return site_of(self.scenario, 0.0)
 
     def part(self, **axes: Any) -> "Grid":
-        """Build a grid for a subset of layouts, requests or batches."""
+        """Return the grid for a subset of layouts, requests or batches."""
         return replace(self, **axes)
 
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
-        """Split the grid into blocks of limited size, and yield them in order."""
+        """Split the grid into blocks of limited size, yielded in order."""
         row_count, layouts, batches = self.shape
         if not self.layouts:  # every layout with as many chips is evaluated
             count = _OPEN if self.chips is None else len(open_layouts(self.site, self.chips))
@@ -90,12 +90,12 @@ class Grid:
 
 
 def solved(grid: Grid) -> EvaluatedPoints:
-    """Evaluate all points of a grid at once, bit-identical to evaluating each of them alone."""
+    """Evaluate all points of a grid at once, bit-identical to evaluating each point separately."""
     return solved_all([grid])[0]
 
 
 def solved_all(grids: Iterable[Grid], together: Sequence[Count] = ()) -> list[EvaluatedPoints]:
-    """Evaluate the grids of several deployments at once, bit-identical to single evaluations.
+    """Evaluate the grids of several deployments at once, bit-identical to separate evaluation.
 
     together : as in `evaluate_all`
     """
@@ -115,9 +115,9 @@ def solved_all(grids: Iterable[Grid], together: Sequence[Count] = ()) -> list[Ev
 class _PlacedGrid:
     """A grid after a layout has been chosen for each point.
 
-    listed, positions : the distinct layouts, and the layout index of each point
-    max_batch : the largest batch that the chips of each point hold, or None if layouts are
-        given [1]
+    listed, positions : the distinct layouts, and the index of the layout of each point
+    max_batch : the largest batch that fits on the chips of each point, or None if layouts are given
+        [1]
     """
 
     grid: Grid
@@ -147,7 +147,7 @@ class _PlacedGrid:
         )
 
     def _warnings(self, estimate: Estimate) -> CodedColumn:
-        """Collect the notes on each point, with those on overflow, tight fits and its layout."""
+        """Collect the notes on each point, including overflow, tight fits and its layout."""
         scenario, host = self.grid.scenario, self.grid.scenario.memory.host
         notes = _notes_by_size(scenario, self.site, estimate)
         if host is not None and (is_over := overflows(estimate)).any():
@@ -185,9 +185,9 @@ def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS)
 
 
 def _notes_by_size(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn:
-    """Collect the notes that depend on the numbers of chips and of sequences.
+    """Collect the notes that depend on the numbers of chips and sequences.
 
-    These are the link domain of the chips, and the engine's limit of sequences.
+    These concern the chips' link domain and the engine's limit on sequences.
     """
     limit, layout = float(site.machine.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit

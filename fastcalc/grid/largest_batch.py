@@ -27,17 +27,17 @@ from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.grid.space import Space
 
 _GRID = 1024  # batches evaluated together: a thousand take little longer than one
-_STEPS = 2  # batches per octave in the estimate of a layout's potential
+_STEPS = 2  # batches per octave when estimating the potential of a layout
 
 
 def by_octaves(space: Space, layouts: Sequence[Layout]) -> tuple[Floats, Floats]:
-    """Compute speeds per user at several batches per layout, up to its capacity. [1], [1/s]"""
+    """Compute speeds per user for several batches per layout, up to its capacity. [1], [1/s]"""
     placement, batch, traffic = octaves_of(space, layouts, steps=1)
     return batch, speeds(placement, traffic, batch)
 
 
 def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> Evaluation:
-    """Evaluate layouts at several batches per octave, up to the capacity of each layout.
+    """Return an evaluation of layouts at several batches per octave, up to each layout's capacity.
 
     steps : the number of batches per octave [1]
     """
@@ -50,9 +50,9 @@ def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> 
 
 @dataclass(frozen=True)
 class Reach:
-    """The result of a search: the cheapest point, or else the fastest speed and its bound.
+    """The result of a search: the cheapest point, or otherwise the fastest speed and its bound.
 
-    alone : each layout with a single user, or None if no layout holds a sequence, or if a point was
+    alone : each layout with a single user, or None if no layout fits a sequence or if a point was
         found
     speed : the target speed per user [1/s]
     """
@@ -76,7 +76,7 @@ class Reach:
 
     @property
     def is_placed(self) -> bool:
-        """Whether at least one layout holds a sequence."""
+        """Whether at least one layout fits a sequence."""
         return self.bound > 0.0
 
     def _user_speeds(self, timed: Step | Bound) -> Floats:
@@ -88,11 +88,11 @@ class Reach:
 
 
 def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
-    """Find the point with the lowest cost per output token at a target speed [1/s].
+    """Find the point with the lowest cost per output token at a target speed. [1/s]
 
     For each layout, the search considers the largest batch that reaches the speed, and smaller
-    batches that are even cheaper. If there is no price, it minimizes chip-seconds per token. It
-    skips points that cost ``below`` dollars per million output tokens or more.
+    batches that cost even less. Without a price, it minimizes chip-seconds per token. Points that
+    cost ``below`` dollars per million output tokens or more are skipped.
     """
     (reach,) = cheapest_of_each([(space, layouts)], speed, below)
     return reach
@@ -101,7 +101,7 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
 def cheapest_of_each(
     searches: Iterable[tuple[Space, Iterable[Layout]]], speed: float, below: float = inf
 ) -> list[Reach]:
-    """Run `cheapest` for many spaces, and evaluate their batches together."""
+    """Run `cheapest` for many spaces, evaluating their batches together."""
     held = [(space, space.holding(list(layouts))) for space, layouts in searches]
     octaves = [octaves_of(space, candidates) for space, candidates in held if candidates]
     user_speeds = iter(zip(octaves, all_speeds_at_most(octaves), strict=True))
@@ -119,7 +119,7 @@ def cheapest_of_each(
 def _cheapest(
     space: Space, candidates: list[Layout], usd_at_least: Floats, speed: float, below: float
 ) -> Reach:
-    """Find the cheapest point among layouts that hold a sequence.
+    """Find the cheapest point among layouts that fit a sequence.
 
     usd_at_least : a lower bound on each layout's cost per million tokens, at one dollar per
         chip-hour [USD]
@@ -127,7 +127,7 @@ def _cheapest(
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
     lowest_usd, point = below, None
-    # Copies of a layout cost the same except for rounding; the fewest chips come first and win.
+    # Copies of a layout cost the same except for rounding; the one with the fewest chips wins.
     chips = np.array([layout.chips for layout in candidates])
     for index in np.lexsort((chips, usd_at_least.astype(np.float32))).tolist():
         if usd_at_least[index] * hour >= lowest_usd:
@@ -149,9 +149,9 @@ def least_usd(
 ) -> Floats:
     """Compute lower bounds on the cost per million tokens, at one dollar per chip-hour. [USD]
 
-    Batches and speeds are as returned by `by_octaves`, or the speeds are upper bounds. Speed per
-    user never increases with the batch, so if a batch misses the target, so does every batch up to
-    the next one. The bound is infinite if no batch reaches the target.
+    Batches and speeds are those returned by `by_octaves`; speeds may also be upper bounds. Speed
+    per user never increases with the batch, so if a batch misses the target, so do all batches up
+    to the next one. The bound is infinite if no batch reaches the target.
     """
     upto = np.maximum(np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1), batch)
     total = np.where(user_speeds >= speed * (1.0 - ROUNDING), upto * user_speeds, 0.0).max(axis=1)
@@ -167,9 +167,9 @@ def _closest(
 ) -> tuple[float, int]:
     """Find the highest throughput at a target speed and its batch, or zeros if there is none.
 
-    The largest batch that reaches the speed is best, except for pipelines that one or two more
-    sequences leave uneven. Replicas have equal numbers of sequences, or at most one each. The
-    search skips batches that take ``below`` seconds per token or more.
+    The largest batch that reaches the speed is best, except for pipelines that become uneven with
+    one or two more sequences. Replicas have equal numbers of sequences, or at most one each.
+    Batches that take ``below`` seconds per token or more are skipped.
     """
     replicas = placement.layout.dp
     goal = speed * (1.0 - ROUNDING)
@@ -190,7 +190,7 @@ def _closest(
         totals = batches * reached
         top = int(np.argmax(totals[:count]))
         highest = max(highest, (float(totals[top]), int(batches[top])))
-        # The next batch has more throughput but is too slow: if even that is too little, stop.
+        # The next batch has more throughput but is too slow; if even that is not enough, stop.
         beyond = min(count, len(batches) - 1)
         is_exact = candidates[beyond] <= candidates[count - 1] + 1
         if is_exact or max(highest[0], float(totals[beyond])) * below <= 1.0:
@@ -199,7 +199,7 @@ def _closest(
 
 
 def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
-    """Compute the tokens per step that a target speed requires, or NaN above the bound. [1]"""
+    """Compute the tokens per step needed for a target speed, or NaN above the bound. [1]"""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
     def speed_at(tokens: float, drafted: float) -> float:
@@ -209,7 +209,7 @@ def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) ->
 
     needed = []
     for drafted in np.atleast_1d(drafts).tolist():
-        tokens = max(speed / speed_at(1.0, drafted), 1.0)  # the time of a pass is independent of it
+        tokens = max(speed / speed_at(1.0, drafted), 1.0)  # a step's time does not depend on it
         is_met = tokens > drafted + 1.0 or speed_at(tokens, drafted) >= speed * (1.0 - 1e-9)
         needed.append(tokens if is_met else np.nan)
     return np.array(needed)

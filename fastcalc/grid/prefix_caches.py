@@ -1,4 +1,4 @@
-"""Prefix-cache hits of a deployment on a trace for each memory tier, and what they save."""
+"""Prefix-cache hits of a deployment on a trace, for each memory tier, and the savings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from fastcalc.core.traffic.reuse import Reuse, SharedPrefixes
 from fastcalc.formulas.reuse import tier_break_even
 
 BEHIND = "tier"
-"""The name of the host memory if the host is not named."""
+"""The name of the host memory if no host is named."""
 
 _APART = 1.4
-"""The ratio of consecutive cache sizes if the user gives none. [1]"""
+"""The ratio of successive cache sizes if the user specifies none. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +32,10 @@ class CachedTier:
     name : the name of the memory, or None if nothing is cached
     size : the cache size over all chips [byte]
     tokens : the capacity in tokens [1]
-    hit, loaded : the fractions of prompt tokens that hit, and that are loaded over a link [1]
-    estimate : the estimate, with this hit rate for each prompt
+    hit, loaded : the fractions of prompt tokens that are hits, and that are loaded over a link [1]
+    estimate : the estimate with this hit rate for every prompt
     loading : the time to load a request's tokens over the link, or NaN if no host is named [s]
-    requests : the sustained request rate [1/s]
+    requests : the request rate that can be sustained [1/s]
     """
 
     name: str | None
@@ -49,7 +49,7 @@ class CachedTier:
 
     @property
     def is_limited_by_link(self) -> bool:
-        """Whether the request rate is limited by the link rather than by the chips."""
+        """Whether the link, rather than the chips, limits the request rate."""
         return self.requests < _carried(self.estimate)
 
     @property
@@ -63,7 +63,7 @@ class CachedDeployment:
     """A deployment that serves a trace and caches prefixes in the free memory of its chips.
 
     location : the model on its chips, for a single batch and without a host
-    scenario : the same with its host, if any, whose memory holds only caches
+    scenario : the same with its host, if any, whose memory is used only for caches
     lengths, reuse : the request lengths in the trace, and the prefix reuse of its prompts
     """
 
@@ -76,7 +76,7 @@ class CachedDeployment:
     def of(
         cls, scenario: Scenario, lengths: Lengths, reuse: Reuse | SharedPrefixes
     ) -> "CachedDeployment":
-        """Build the deployment of a scenario."""
+        """Build the deployment for a scenario."""
         memory = MemoryChoice(longest=scenario.memory.longest, draft=scenario.memory.draft)
         traffic = _traffic(scenario, lengths, 0.0)
         location = locate(replace(scenario, memory=memory, traffic=traffic))
@@ -84,14 +84,14 @@ class CachedDeployment:
 
     @cached_property
     def bytes_per_token(self) -> float:
-        """The cache bytes per token of a mean prompt, over all chips that hold it. [byte]"""
+        """The cache size per token of a mean prompt, over all chips that store it. [byte]"""
         prompt, placement = self.lengths.mean(self.lengths.prompt), self.location.placement
         layout = placement.layout
         return float(placement.cache_on_chip(prompt)) / prompt * layout.chips / layout.dp
 
     @cached_property
     def own_size(self) -> float:
-        """The chip memory left after weights and the outputs in flight. [byte]
+        """The chip memory left by the weights and by outputs in flight. [byte]
 
         Prompts in flight count as recently used prefixes.
         """
@@ -106,9 +106,9 @@ class CachedDeployment:
         return float(self.reuse.hit(self.own_size / self.bytes_per_token))
 
     def tiers(self, sizes: Sequence[float]) -> list[CachedTier]:
-        """Evaluate each tier: no cache, chip memory, host memories, and one at given sizes.
+        """Evaluate each tier: no cache, chip memory, host memories, and one of the given sizes.
 
-        sizes : cache sizes over all chips [byte]
+        sizes : cache sizes, over all chips [byte]
         """
         host, chips = self.scenario.memory.host, self.location.placement.layout.chips
         memories = own_tiers(completed(host)) if host else ()
@@ -125,7 +125,7 @@ class CachedDeployment:
         return tiers_tried
 
     def sizes(self) -> list[float]:
-        """List cache sizes to try, from the chips' memory up to a size that catches all reuse."""
+        """List cache sizes to try, from the chips' memory up to a size that captures all reuse."""
         last = self.reuse.tokens * self.bytes_per_token
         powers = range(int(np.log10(max(self.own_size, 1e9))), int(np.log10(max(last, 1.0))) + 1)
         steps = [step * 10.0**power for power in powers for step in (1.0, 3.0)]
@@ -151,7 +151,7 @@ class CachedDeployment:
 
 
 def _traffic(scenario: Scenario, lengths: Lengths, hit: float) -> Mix:
-    """Build the traffic of a trace at a prefix-cache hit rate."""
+    """Build the traffic of a trace for a given prefix-cache hit rate."""
     alike = RequestClass("", 1.0, lengths, prefix_hit=hit)
     return Mix.of([alike], scenario.traffic.speculation)
 
@@ -162,14 +162,14 @@ def _carried(estimate: Estimate) -> float:
 
 
 def gain(tier: CachedTier, in_chips: CachedTier) -> float:
-    """Compare the request rate with a tier to that with chip memory alone. [1]"""
+    """Return the request rate with a tier, relative to that with chip memory alone. [1]"""
     return tier.requests / in_chips.requests
 
 
 def break_even(tier: CachedTier, in_chips: CachedTier, usd_per_hour: float | None) -> float | None:
-    """Compute the price below which a tier pays off, or None if there is no price or no saving.
+    """Compute the price below which a tier pays off, or None without a price or a saving.
 
-    in_chips : the tier of the chips' own memory
+    in_chips : the tier for the chips' own memory
     usd_per_hour : the price of the chips [USD/h]
     """
     if usd_per_hour is None or not tier.loaded or gain(tier, in_chips) <= 1.0:

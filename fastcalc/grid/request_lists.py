@@ -1,4 +1,4 @@
-"""Request types of a block as arrays, and those of a whole sweep, created on demand."""
+"""Request types of a block as arrays, and those of an entire sweep, created on demand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,14 +27,14 @@ class Requests:
         return Requests(self.prompt[place], self.output[place], self.context[place])
 
     def traffic(self, base: Traffic) -> Traffic:
-        """Build traffic with these lengths along the first axis, otherwise like ``base``."""
+        """Build traffic like ``base``, but with these lengths along the first axis."""
         lengths = {name: array[:, np.newaxis, np.newaxis] for name, array in vars(self).items()}
         return replace(base, **lengths)
 
 
 @dataclass(frozen=True, eq=False)
 class MixedRequests(Requests):
-    """A mix of several request classes in one batch, as a single request type."""
+    """A mix of several request classes in one batch, treated as a single request type."""
 
     classes: tuple[RequestClass, ...]
 
@@ -51,7 +51,7 @@ class MixedRequests(Requests):
         return self
 
     def traffic(self, base: Traffic) -> Mix:
-        """Build the mix with the speculative decoding of other traffic."""
+        """Build the mix with the speculative decoding of the given traffic."""
         return Mix.of(self.classes, base.speculation)
 
 

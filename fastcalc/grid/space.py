@@ -12,12 +12,12 @@ from fastcalc.core.placement.practice import MOST_STAGES, copies_run_by_people, 
 from fastcalc.core.scenario import Scenario, check_traffic
 from fastcalc.core.sharding import Sharding
 
-_WHOLE = 64  # number of chips up to which every number is tried, for chips with whole layers
+_WHOLE = 64  # for chips with whole layers, the number of chips up to which every number is tried
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The usual layouts of a scenario, whose own batches and chips are ignored."""
+    """The usual layouts of a scenario; its own batches and chips are ignored."""
 
     scenario: Scenario
 
@@ -30,25 +30,25 @@ class Space:
 
     @cached_property
     def fewest_chips(self) -> int | None:
-        """The fewest chips that hold a sequence, or None if no number does. [1]"""
+        """The fewest chips that fit a sequence, or None if no number does. [1]"""
         fewest = float(fewest_chips(self.site, 1.0)[0])
         return None if isnan(fewest) else int(fewest)
 
     def layouts(self, *chips: int) -> list[Layout]:
-        """List the usual layouts that hold a sequence with a single copy of the weights.
+        """List the usual layouts that fit a sequence with a single copy of the weights.
 
-        If there is none, return the smallest legal layout that holds one, with any number of
-        stages.
+        If there are none, the smallest legal layout that fits a sequence is returned, with any
+        number of stages.
         """
         if self.site.machine.is_spatial:
             return self.holding([*run_by_people(self.site, *chips)])
         return layouts_on_offer(self.site, chips)
 
     def up_to(self, max_chips: int) -> list[Layout]:
-        """List layouts from the fewest chips that hold a sequence up to a number of chips.
+        """List layouts from the fewest chips that fit a sequence up to a number of chips.
 
-        For chips that pipeline whole layers, the list contains every number up to 64, then steps of
-        1/32.
+        For chips that pipeline whole layers, every number up to 64 is included, followed by steps
+        of 1/32.
         """
         fewest = self.fewest_chips
         if fewest is None or fewest > max_chips:
@@ -61,11 +61,11 @@ class Space:
         )
 
     def cuts(self, chips: int) -> list[Layout]:
-        """List the usual layouts on some chips that hold a sequence, with any number of copies."""
+        """List the usual layouts on these chips that fit a sequence, with any number of copies."""
         return self.holding([*copies_run_by_people(self.site, chips)])
 
     def holding(self, layouts: list[Layout]) -> list[Layout]:
-        """Filter the layouts that hold a sequence."""
+        """Filter the layouts that fit a sequence."""
         return holding(self.site, layouts)
 
     def at(self, layout: Layout, *batches: int) -> Outcome:
@@ -74,7 +74,7 @@ class Space:
 
 
 def chip_counts(fewest: int, largest: int) -> list[int]:
-    """List both chip counts and the powers of two between them. [1]
+    """List the two chip counts and the powers of two between them. [1]
 
     >>> chip_counts(3, 20)
     [3, 4, 8, 16, 20]
