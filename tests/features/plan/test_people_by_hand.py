@@ -312,6 +312,10 @@ def test_requests_take_as_long_as_users_of_that_rate_wait(monkeypatch):
     monkeypatch.setattr(closed_loop, "mean_request_s", lambda _, rate: rate)
     by_hand = 325.0**0.5 - 15.0
     assert _settled_rate(USERS, None) == pytest.approx(by_hand, rel=3e-4)
+    # A user who does not think, and waits 1 s alone and longer beside own requests: r (1 + r) = 1.
+    monkeypatch.setattr(closed_loop, "mean_request_s", lambda _, rate: 1.0 + rate)
+    alone = People(count=1.0, active=1.0, think=0.0, per_minute=1.0, peak=1.0)
+    assert _settled_rate(alone, None) == pytest.approx((5.0**0.5 - 1.0) / 2.0, rel=3e-4)
 
 
 def test_the_mean_over_all_pools_is_by_their_requests(monkeypatch):

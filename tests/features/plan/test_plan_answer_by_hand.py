@@ -11,7 +11,7 @@ import pytest
 
 from fastcalc.core.estimate import site_power
 from fastcalc.features.plan import answer as plan_answer
-from fastcalc.features.plan import page_notes, page_tables
+from fastcalc.features.plan import page_notes, page_tables, refusal
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer import PlanAnswer, legend
 from fastcalc.features.plan.page_notes import (
@@ -636,3 +636,14 @@ def test_pools_are_told_apart_by_owner_and_model(monkeypatch):
         ]
         tables = page_tables.tables_of(made, rows_of(made, wide=False), made.unrounded, Screen(300))
         assert tables[1:] == ["classes"]
+
+
+@every("kind,sentence", [(OWN, "with --own made-up-chip=4"), (None, "with --max-chips 4")])
+def test_more_chips_of_a_kind_that_is_owned_are_owned(kind, sentence):
+    """What no deployment serves would be served by four chips, owned or rented."""
+    unserved = ReplicaPool(ONE, decision(candidates=3, relaxed={"chips": 4.0}))
+    refused = part(unserved=(unserved,), kind=kind, chips=2)
+    assert as_flags(refusal.refusal_of(refused)).endswith(sentence)
+    mixed = part(kind=kind, chips=2, needed={"chips": 4.0})
+    fleet = SimpleNamespace(service=SERVICE, used=lambda _: 0.0)
+    assert said(refusal._mix_reasons(fleet, mixed)) == [f"all classes together would {sentence}"]
