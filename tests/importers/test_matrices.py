@@ -4,7 +4,7 @@ A layer has a hidden width of 16 here.
 """
 
 from fastcalc.catalogue.schema import Block
-from fastcalc.importers.huggingface.matrices import Matrix, matrices_of
+from fastcalc.importers.huggingface.matrices import Matrix, ModulePatterns, matrices_of
 from tests.helpers import every
 
 MHA = {"kind": "gqa", "heads": 4, "kv_heads": 2, "head_dim": 8}
@@ -79,3 +79,20 @@ def test_other_names_are_tried_where_settings_use_them():
     found = made({"ffn": DENSE}, word=("w1", "ffn").__contains__)
     assert found[0].names == ("mlp.gate_proj", "mlp.w1", "ffn.gate_proj", "ffn.w1")
     assert found[1].names == ("mlp.up_proj", "ffn.up_proj")
+
+
+@every(
+    "modules,group,layer,share",
+    [
+        # A head is in no layer; other matrices are in theirs alone.
+        (["re:^lm_head$"], None, None, 1.0), (["lm_head"], None, None, 1.0), (["head"], None, None, 0.0),
+        (["re:^layers\\.3\\.lm_head$"], "x", 3, 1.0), (["re:^lm_head$"], "x", 3, 0.0),
+        (["re:.*layers.30.*"], "x", 3, 0.0),
+        # A prediction layer is called in several ways.
+        (["re:^mtp\\.lm_head$"], "mtp", 3, 1.0), (["re:^mtp\\.layers\\.0\\.lm_head$"], "mtp", 3, 1.0),
+        (["re:^mtp\\.lm_head$"], "x", 3, 0.0),
+    ],
+)  # fmt: skip
+def test_names_of_matrices_begin_with_their_layer(modules, group, layer, share):
+    matrix = Matrix(group or "head", layer, ("lm_head",), 1)
+    assert ModulePatterns(modules).share(matrix) == share

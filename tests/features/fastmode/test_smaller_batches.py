@@ -64,6 +64,7 @@ def test_both_ends_are_the_best_of_every_cut(parameters, speedup):
         if now is None:
             assert np.isnan(found.speed[place])
             assert np.isnan(found.multiple[place])
+            assert (found.batch[place], np.isnan(found.faster[place])) == (0, True)
             continue
         assert found.speed[place] == pytest.approx(now, rel=1e-12)
         totals = [

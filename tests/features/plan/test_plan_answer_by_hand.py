@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from fastcalc.core.estimate import site_power
+from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan import answer as plan_answer
 from fastcalc.features.plan import page_notes, page_tables, refusal
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
@@ -25,12 +26,14 @@ from fastcalc.features.plan.page_notes import (
 from fastcalc.features.plan.page_tables import columns, hidden_columns, rows_of
 from fastcalc.features.plan.planned_fleet import Verdict
 from fastcalc.features.plan.request import FindPlans
-from fastcalc.features.plan.sharing import ReplicaPool, Sharing
+from fastcalc.features.plan.servers import script
+from fastcalc.features.plan.sharing import ReplicaPool, Sharing, in_shared_nodes
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.commands import Typed
 from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
+from tests import made_up
 from tests.features.plan.test_plan_sentences import (  # fmt: skip
     API,
     SECOND,
@@ -647,3 +650,131 @@ def test_more_chips_of_a_kind_that_is_owned_are_owned(kind, sentence):
     mixed = part(kind=kind, chips=2, needed={"chips": 4.0})
     fleet = SimpleNamespace(service=SERVICE, used=lambda _: 0.0)
     assert said(refusal._mix_reasons(fleet, mixed)) == [f"all classes together would {sentence}"]
+
+
+IN_NODES = made_up.clocked(id="noded-chip", node={"name": "n", "chips": 8})
+WHOLE = replace(SERVICE, in_nodes=True)
+
+
+def sized(replicas, chip=IN_NODES):
+    """Replicas of two chips each, for a dollar of cost per chip."""
+    chips = 2.0 * replicas
+    made = plan(
+        chip, layout=Layout(tp=2), replicas=float(replicas), values={"chips": chips}, cost=chips
+    )
+    return pool(made, service=WHOLE)
+
+
+@every(
+    "replicas,chips",
+    [
+        # Four replicas fill a node, and five take a second, of which the last pool has the rest.
+        ((3, 1), [6, 2]),
+        ((3, 2), [6, 10]),
+        ((1, 1, 1), [2, 2, 4]),
+        ((4,), [8]),
+        ((5,), [16]),
+    ],
+)
+def test_pools_share_nodes_and_the_last_has_their_idle_chips(replicas, chips):
+    pools = in_shared_nodes([*map(sized, replicas)])
+    assert [one.chips for one in pools] == chips
+    assert [one.cost for one in pools] == chips
+    assert {one.plan.node_chips for one in pools} == {8}
+    # Chips without nodes are counted one by one, whatever stands between them.
+    mixed = in_shared_nodes([sized(3), sized(1, SECOND), sized(2)])
+    assert [one.chips for one in mixed] == [6, 2, 10]
+    assert mixed[1].plan.node_chips == 1
+
+
+def test_pools_sustain_what_the_first_to_be_full_does():
+    """5 of 2 requests/s in one pool, and 6 of 3 in the other: twice as much of all five."""
+    services = (replace(SERVICE, rate=2.0), replace(SERVICE, rate=3.0))
+    pools = [
+        pool(plan(requests=most), service=asked)
+        for most, asked in zip((5.0, 6.0), services, strict=True)
+    ]
+    both = Sharing(tuple(pools), None, None, ())
+    assert (both.rate, both.requests) == (5.0, 10.0)
+    assert (Sharing((), None, None, ()).rate, Sharing((), None, None, ()).requests) == (0.0, 0.0)
+
+
+@every(
+    "plans,servers",
+    [
+        ([(4, 3), (2, 5)], [2, 0]),
+        ([(4, 1), (2, 5)], [1, 2]),
+        ([(2, 1), (2, 1), (4, 1)], [1, 1, 1]),
+        # A server over two hosts fills each of them; other chips are in other hosts.
+        ([(16, 2), (1, 1)], [1, 0]),
+        ([(4, 1), (2, 5, SECOND), (4, 3)], [1, 0, 1]),
+    ],
+)
+def test_a_host_of_eight_chips_starts_servers_of_the_first_pools(plans, servers):
+    made = [
+        plan(chip[0] if chip else None, layout=Layout(tp=tp), replicas=float(count))
+        for tp, count, *chip in plans
+    ]
+    found = script._pools_on_host(made)
+    assert [(each.index, each.servers) for each in found] == [*enumerate(servers, 1)]
+
+
+def test_a_script_of_several_pools_tells_them_apart(monkeypatch):
+    """One pool has a script of its own; of several each is told its number and its servers."""
+    monkeypatch.setattr(script, "script", lambda *known: f"section {known[-1] and known[-1].index}")
+    monkeypatch.setattr(script, "commands_of", lambda *_: [])
+    one, two = answer(part(pool())), answer(part(pool(), pool()), classes=TWO)
+    for made in (one, two):
+        made.__dict__.update(typed=Typed(), served=[])
+    assert script.scripts(one, "vllm") == "section None"
+    assert script.scripts(two, "vllm").splitlines() == [
+        "# 2 pools: run this on each host, with the number of its servers of pool 1 as SERVERS_1, of "
+        "pool 2 as SERVERS_2 and so on (0 if it has none)",
+        "chip=0 port=8000", "", "section 1", "section 2", "wait",
+    ]  # fmt: skip
+
+
+def test_first_tokens_of_each_class_of_a_pool():
+    """Those of pool 2 alone; without a percentile of one class, none is told."""
+    times = SimpleNamespace(ttft=SimpleNamespace(percentiles=[0.1, 0.25]))
+    known = SimpleNamespace(request_class=TWO[0], pool=2, percentiles=times)
+    other = SimpleNamespace(request_class=TWO[1], pool=1, percentiles=times)
+    unknown = SimpleNamespace(request_class=TWO[1], pool=2, percentiles=None)
+    told = script._first_tokens(SimpleNamespace(served=[other, known]), 2)
+    assert told == " of 99% within: chat 250 ms"
+    assert script._first_tokens(SimpleNamespace(served=[known, unknown]), 2) is None
+
+
+@every(
+    "node,chips,cost,changes,is_told",
+    [
+        (8, 8.0, 0.5, {}, True),
+        (8, 8.0, 0.51, {}, False),  # more than half
+        (8, 8.0, None, {}, False),
+        (8, 16.0, 0.5, {}, False),  # two nodes
+        (1, 1.0, 0.5, {}, False),
+        (8, 8.0, 0.5, {"in_nodes": False}, False),
+        (8, 8.0, 0.5, {"rate": None}, False),
+    ],
+)
+def test_single_chips_are_worth_a_line_where_half_of_a_node_is_enough(
+    node, chips, cost, changes, is_told, monkeypatch
+):
+    service = replace(WHOLE, **changes)
+    chosen = plan(IN_NODES, node_chips=node, values={"chips": chips}, cost=8.0)
+    smaller = plan(IN_NODES, values={"chips": 3.0}, cost=8.0 * (cost or 1.0))
+    asked = []
+
+    def decide(grids, service, *, shown):
+        asked.append((grids, service.in_nodes, shown))
+        return SimpleNamespace(plans=[smaller] if cost else [])
+
+    monkeypatch.setattr(page_notes, "decide", decide)
+    found = decision(chosen, service=service)
+    monkeypatch.setattr(type(found), "grids_to_lead", lambda _, grids, chip: [*grids, chip])
+    notes = [*page_notes.single_chip_notes(found, ["grid"])]
+    assert [as_flags(note.text) for note in notes] == [
+        "Rented by the chip (--by chip), noded-chip needs 3 chips, $7,884 per month."
+    ] * is_told
+    assert all(one == (["grid", "noded-chip"], False, 0) for one in asked)
+    assert [*page_notes.single_chip_notes(found, [])] == []
