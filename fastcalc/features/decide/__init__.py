@@ -1,1 +1,1 @@
-"""`decide`: the fastest or cheapest of several services, and what would flip the verdict."""
+"""`decide`: which of several services is fastest or cheapest, and what would change that."""

@@ -1,8 +1,8 @@
-"""Time and cost until one run of an agent succeeds, from speed, price and accuracy.
+"""Time and cost until an agent's run succeeds, given speed, price and accuracy.
 
-Every number may be an array; they broadcast together. A run is a chain of steps, each with a call
-of the model and of a tool. Noticing a failure takes no time: with retries it is noticed at the
-step, otherwise at the end, after which the run is repeated or a user repairs it.
+Every number may be an array, and arrays broadcast together. A run is a chain of steps, each with
+one model call and one tool call. Noticing a failure takes no time. With retries it is noticed at
+the step, otherwise at the end, where the run is repeated or the user repairs it.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ class OptionTerms:
     """The speed, accuracy and prices of an option.
 
     speed : tokens per second of one stream [1/s]
-    accuracy : probability that one answer to a step is right [1]
+    accuracy : probability that an answer to a step is right [1]
     price, input_price : per million output and input tokens, or NaN if unknown [USD]
     cached_price : per million tokens found in a prefix cache, or None for the input price [USD]
-    plan : price of a subscription per month [USD]
+    plan : monthly price of a subscription [USD]
     quota : input and output tokens included per month, or per ``quota_hours`` of use. More tokens
-        are charged at the prices, or are unavailable without a price. None if the prices apply
-        from the first token [1, h]
-    lead, round_trip : time of a call until tokens stream, and network round trip [s]
+        are charged at the prices, or are unavailable without a price. None if the prices apply from
+        the first token on [1, h]
+    lead, round_trip : time per call until tokens stream, and network round trip [s]
     """
 
     speed: ArrayLike
@@ -46,15 +46,14 @@ class OptionTerms:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chain:
-    """The task: the chain of steps of an agent run.
+    """The task: the chain of steps that an agent runs.
 
-    steps, tokens, prompt : steps per run, output tokens per call, and billed input tokens per call
-        [1]
+    steps, tokens, prompt : steps per run, output tokens per call, billed input tokens per call [1]
     cached : fraction of the prompt in a prefix cache [1]
-    tools : time of tool calls per step [s]
+    tools : time for tool calls per step [s]
     retries, samples : retries of a failed step, and answers per step, of which one is picked [1]
-    judge : probability that the judge is right about an answer, or None for a majority vote [1]
-    is_serial : whether the answers to a step are sampled one after another, not in parallel
+    judge : probability that the judge of the answers is right, or None for a majority vote [1]
+    is_serial : whether the answers to a step are sampled in sequence, not in parallel
     """
 
     steps: ArrayLike = 1.0
@@ -70,13 +69,13 @@ class Chain:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UserTime:
-    """The time and budget of a user.
+    """The time and budget of the user.
 
-    check : time to check each run [s]
-    repair : time to repair a failed run, or None if it is run again [s]
-    sessions : concurrent runs of a user [1]
-    look_away : waiting time after which a user does something else, or infinity for never [s]
-    come_back : user's time to resume afterwards [s]
+    check : time to check a run [s]
+    repair : time to repair a failed run, or None to run it again [s]
+    sessions : concurrent runs per user [1]
+    look_away : waiting time after which the user does something else, or infinity for never [s]
+    come_back : time the user needs to resume afterwards [s]
     hour, hours, budget : value of a user's hour [USD]; hours and dollars per month [h, USD]
     """
 
@@ -100,10 +99,10 @@ class Run:
     """One run of an agent on an option.
 
     success : probability that all steps are right in the end [1]
-    calls : steps, including retries [1]
+    calls : number of steps, including retries [1]
     model_seconds, tool_seconds : time in the model and in tools [s]
-    usd : price of its tokens, or NaN if unknown [USD]
-    tokens : input and output tokens, including cached ones [1]
+    usd : price of its tokens, or NaN if it is unknown [USD]
+    tokens : number of input and output tokens, including cached ones [1]
     """
 
     success: Array
@@ -115,24 +114,24 @@ class Run:
 
     @property
     def seconds(self) -> Array:
-        """The time of the run. [s]"""
+        """The duration of the run. [s]"""
         return self.model_seconds + self.tool_seconds
 
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """The mean time and cost of an option per success.
+    """The mean time and cost per success of an option.
 
-    seconds : from the start to one success, a user's checks and repairs included [s]
+    seconds : time from the start to a success, including the user's checks and repairs [s]
     user_seconds : user's time per success: the time between two successes of concurrent sessions,
         or less if the user works on something else while waiting [s]
-    busy_sessions : number of sessions above which more speed does not help the user; infinity
-        without checks [1]
+    busy_sessions : number of sessions above which more speed does not help the user; infinity if
+        there are no checks [1]
     usd : cost of tokens and plan per success, or infinity if no run succeeds [USD]
     total : cost including the user's time [USD]
-    month, month_usd : successes within a month's hours and budget, and their cost without the
+    month, month_usd : successes within the monthly hours and budget, and their cost without the
         user's time [1, USD]
-    tokens : input and output tokens per success [1]
+    tokens : number of input and output tokens per success [1]
     """
 
     run: Run
@@ -156,7 +155,7 @@ def taken(terms: Terms) -> Array:
 def run_of(terms: Terms) -> Run:
     """Compute the time, cost and success probability of one run.
 
-    If nine of ten steps are right, and all ten must be right:
+    If the accuracy is 0.9 per step and all ten steps must be right:
 
     >>> round(float(run_of(Terms(speed=65.0, accuracy=0.9, steps=10)).success), 3)
     0.349
@@ -182,7 +181,7 @@ def run_of(terms: Terms) -> Run:
 
 
 def routed(to: Run, remaining: Run, fraction: ArrayLike) -> Run:
-    """Compute a run in which one option does a fraction of the steps and another the rest."""
+    """Compute a run in which one option handles a fraction of the steps and another the rest."""
     piece = floats(fraction)
     success = to.success**piece * remaining.success ** (1.0 - piece)
     pairs = (
@@ -199,7 +198,7 @@ def routed(to: Run, remaining: Run, fraction: ArrayLike) -> Run:
 def prospect(run: Run, terms: Terms) -> Prospect:
     """Compute the mean time and cost per success.
 
-    Ten steps at an accuracy of 0.9 take 2.87 runs:
+    At an accuracy of 0.9, ten steps require 2.87 runs:
 
     >>> terms = Terms(speed=65.0, accuracy=0.9, steps=10, tokens=800)
     >>> outlook = prospect(run_of(terms), terms)
@@ -223,7 +222,7 @@ def prospect(run: Run, terms: Terms) -> Prospect:
         busy = formulas.busy_sessions(response=run.seconds, think=by_user)
         tokens = formulas.time_to_success(attempt=run.tokens, success=ends)
         listed = formulas.time_to_success(attempt=run.usd, success=ends)
-        # Successes per month, and the cost of tokens per success beyond a plan.
+        # Successes per month, and the cost of tokens per success beyond the plan.
         in_hours = floats(terms.hours) * HOUR / between
         if terms.quota is None:
             month, paid = np.fmin(in_hours, floats(terms.budget) / listed), listed
@@ -241,7 +240,7 @@ def prospect(run: Run, terms: Terms) -> Prospect:
 
 
 def included(terms: Terms) -> Array:
-    """Count the tokens per month that a plan includes. NaN if it has no quota. [1]"""
+    """Return the tokens per month that a plan includes. NaN without a quota. [1]"""
     if terms.quota is None:
         return floats(float("nan"))
     periods = 1.0 if terms.quota_hours is None else floats(terms.hours) / terms.quota_hours
@@ -249,13 +248,13 @@ def included(terms: Terms) -> Array:
 
 
 def window_tokens(terms: Terms, window: ArrayLike) -> Array:
-    """Count the tokens of a call that stream within a time window. [1]"""
+    """Return how many tokens of a call stream within a time window. [1]"""
     lead = floats(terms.lead) + terms.round_trip
     return formulas.tokens_in_window(window=window, lead=lead, speed=terms.speed)
 
 
 def window_speed(terms: Terms, window: ArrayLike) -> Array:
-    """Compute the speed at which a call's tokens fit a time window, else infinity. [1/s]"""
+    """Return the speed at which a call's tokens fit a time window, or infinity. [1/s]"""
     left = floats(window) - terms.lead - terms.round_trip
     with np.errstate(divide="ignore"):
         return np.where(left > 0.0, terms.tokens / left, np.inf)

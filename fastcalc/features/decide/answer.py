@@ -44,16 +44,16 @@ _KEY_FIGURES = {
     "total": "total_usd_to_success",
     "window": "window_tokens",
 }
-"""Record key of the deciding number, for each objective."""
+"""The record key of the deciding number for each objective."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DecideAnswer(Answer):
-    """The winning option, and the break-even values of the verdict.
+    """The winning option, and the values at which the verdict changes.
 
-    winners : winners on a map, or None if no map is requested
-    uncounted : inputs that were not given and are not counted
-    remarks : sources of the numbers of options
+    winners : winners on a map, or None if no map was requested
+    uncounted : inputs that were not given and so are not counted
+    remarks : sources for the numbers of the options
     warned : warnings about models on chips
     """
 
@@ -76,14 +76,14 @@ class DecideAnswer(Answer):
 
     @property
     def nearest_flips(self) -> list[BreakEven]:
-        """The break-even values, ordered by distance from today's values.
+        """The break-even values ordered by distance from today's values.
 
-        A speed that must rise to a value is as distant as a speed that must fall by that ratio.
+        A speed that must rise by a ratio is as distant as a speed that must fall by it.
         """
         return sorted(self.flips, key=lambda flip: round(flip.distance, 9))
 
     def columns(self) -> list[TableColumn]:
-        """Choose the columns for options, or for tokens that fit a window."""
+        """Return the columns for the options, or for the tokens that fit a window."""
         objective = self.decision.objective
         keys = _GAP
         if objective != "window":
@@ -100,7 +100,7 @@ class DecideAnswer(Answer):
         ]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Show the verdict, the table of options, and the map of winners."""
+        """Yield the verdict, the table of options, and the map of winners."""
         sentences = verdict(self.decision, self.rows, self.nearest_flips)
         yield " ".join([sentences, *failures(self.decision, self.rows)])
         yield from price_line(scenarios_of(self.decision.options))
@@ -139,7 +139,7 @@ class DecideAnswer(Answer):
         return [*body, Notes(lines, self.next_command())]
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on the assumptions of the numbers, and on what they omit."""
+        """Yield notes on the assumptions behind the numbers, and on what they omit."""
         on_numbers = (
             ["the window includes the round trip, TTFT and the stream"]
             if self.decision.objective == "window"
@@ -149,7 +149,7 @@ class DecideAnswer(Answer):
         yield from map(Note, (*self.uncounted, *on_numbers, *self.remarks, *warned))
 
     def _on_numbers(self) -> Iterator[str]:
-        """Yield the assumptions on prices, failures, users and models."""
+        """Yield the assumptions about prices, failures, users and models."""
         decision, offered = self.decision, self.rows
         ends = "A failed run starts again, so a success takes 1 / (success rate) runs on average"
         if decision.shared.get("repair") is not None:
@@ -206,15 +206,15 @@ class DecideAnswer(Answer):
         return decision_rows.records(self.decision)
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Build a table of the options."""
+        """Return a table of the options."""
         return self.columns(), self.rows
 
     def premises(self) -> Record:
-        """Report the chip prices of options that are models."""
+        """Return the chip prices behind options that are models."""
         return {"prices": price_records(scenarios_of(self.decision.options))}
 
     def details(self) -> Record:
-        """Report the objective, the break-even values and, with a map, the options."""
+        """Return the objective, the break-even values and, with a map, the options."""
         break_evens = [
             plainly(
                 {
@@ -235,7 +235,7 @@ class DecideAnswer(Answer):
         }
 
     def warnings(self) -> list[str]:
-        """List the inputs that are not counted, and warnings about models on chips."""
+        """Return the inputs that are not counted, and warnings about models on chips."""
         return [*self.uncounted, *self.warned]
 
     @property
@@ -244,7 +244,7 @@ class DecideAnswer(Answer):
         return {"decide": self.services_chart}
 
     def services_chart(self) -> "Chart":
-        """Draw time per success against price, for each option."""
+        """Plot time per success against price, for each option."""
         from fastcalc.features.decide.chart import services
 
         return services(self.decision)
@@ -256,7 +256,7 @@ _NO_FLIPS = "No other value of a single number changes the winner."
 def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
     """Format the break-even values at which another option ranks first, one line per option.
 
-    Those of the option itself come first, because "its" after another's name may mean either.
+    An option's own values come first, since "its" after another name would be ambiguous.
     """
     own: dict[str, list[str]] = {flip.winner: [] for flip in flips}
     others: dict[str, list[str]] = {flip.winner: [] for flip in flips}
@@ -271,7 +271,7 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
 
 
 def _side(flip: BreakEven) -> str:
-    """Format the condition at which another option wins: above or below a value, or only at 0."""
+    """Format the condition for another option to win: above or below a value, or only at 0."""
     parameter = PARAMETERS[flip.parameter.rpartition(".")[2]]
     if parameter.is_count:
         side = "or more" if flip.is_above else "or fewer"

@@ -9,7 +9,7 @@ from fastcalc.kit.charts.drawing import Chart
 
 
 def services(decision: Choice) -> Chart:
-    """Draw time per success against price, for each option."""
+    """Plot time per success against price, for each option."""
     chart = against_price(
         "Time and price per success",
         decide_records(decision),

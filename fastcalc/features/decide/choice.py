@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 Objective = Literal["total", "time", "cost", "window"]
 Numbers = Mapping[str, Any]
-"""Fields of `Terms` with their values."""
+"""Values of `Terms` by field."""
 Changes = Mapping[str, ArrayLike]
 """Changed values of parameters, by name."""
 
 _REFINEMENTS, _PARTS = 5, 64
-"""Rounds and points per round of the break-even search, finer than rounding."""
+"""Rounds, and points per round, of the break-even search: more precise than the printed digits."""
 
 _FLIPPING = ("tools", "check", "repair", "steps", "sessions", "hour", "look-away", "come-back")
 _FLIPPING_OF_OPTIONS = {
@@ -41,20 +41,20 @@ _FLIPPING_OF_OPTIONS = {
     "window": ("speed",),
 }
 _SECOND: Mapping[str, Objective] = {"time": "cost", "cost": "time", "total": "time"}
-"""The figure that decides if options tie by an objective."""
+"""The metric that decides if options tie on an objective."""
 _EQUAL = 1e-9  # relative difference below which options are equal
 _WHERE_GIVEN = ("ttft-ms", "plan", "quota")
-"""Inputs that count only if the options give them. TTFT counts only if all options do."""
+"""Inputs that count only if options provide them. TTFT counts only if all of them do."""
 _WHOLE = ("samples", "retries")
 
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """An option: its own numbers, or the options between which it routes steps.
+    """An option: its own numbers, or the two options between which it routes steps.
 
-    Model, hardware and batch describe the computed speed, and the scenario the computed price;
-    None if the user gave the numbers. ``speed_ends`` are the bounds of the 80% interval of a
-    computed speed, if it has one. [1/s]
+    Model, hardware and batch describe a computed speed, and the scenario a computed price; None if
+    the user gave the numbers. ``speed_ends`` are the ends of the 80% range of a computed speed, if
+    it has one. [1/s]
     """
 
     name: str
@@ -69,9 +69,9 @@ class Contender:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """A parameter value above or below which another option wins.
+    """The value of a parameter above or below which another option wins.
 
-    The value of a count is an integer.
+    For a count, it is an integer.
     """
 
     parameter: str
@@ -82,7 +82,7 @@ class BreakEven:
 
     @property
     def distance(self) -> float:
-        """The distance from the present value in logarithms. Very large if one of them is 0."""
+        """The logarithmic distance from the present value. Very large if either value is 0."""
         if not 0.0 < self.now < np.inf or self.value <= 0.0:
             return 10.0 + abs(float(np.log10(self.value + 1e-9)))
         return abs(float(np.log(self.value / self.now)))
@@ -90,12 +90,12 @@ class BreakEven:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Options, their shared numbers, and the objective.
+    """Options with the numbers they share, and the objective.
 
     The objective is to minimize ``total`` (tokens, plan and the user's time, in USD), ``time``
     (user's time per success) or ``cost`` (tokens and plan), or to maximize the tokens in a
-    ``window`` of a given number of seconds. If the 80% ranges leave open which option is best,
-    the options tie, and the other figure decides: cost if times tie, time if costs tie.
+    ``window`` of a given number of seconds. If the 80% ranges do not tell which option is best, the
+    options tie, and the other metric decides: cost if times tie, time if costs tie.
     """
 
     options: Sequence[Contender]
@@ -105,13 +105,13 @@ class Choice:
 
     @cached_property
     def winner(self) -> Contender | None:
-        """The winning option. None if no option ever succeeds, or no price is known."""
+        """The winning option. None if no option ever succeeds or no price is known."""
         index = int(self.winners())
         return self.options[index] if index >= 0 else None
 
     @cached_property
     def level(self) -> list[Contender]:
-        """The options that tie by the objective, the winner first, then by the deciding figure."""
+        """The options that tie on the objective: the winner, then by the deciding metric."""
         is_level = self._level(self.ranged_values())
         level = [
             option
@@ -126,12 +126,12 @@ class Choice:
 
     @property
     def decided_by(self) -> Objective:
-        """The objective, or the figure that decides if options tie by the objective."""
+        """The objective, or the metric that decides if options tie on the objective."""
         is_tie = len(self.level) > 1
         return _SECOND.get(self.objective, self.objective) if is_tie else self.objective
 
     def terms(self, option: Contender, changes: Changes | None = None) -> Terms:
-        """Collect an option's numbers: changed ones first, then its own, then the shared ones."""
+        """Collect an option's numbers: changes come before its own, and its own before shared."""
         shared: dict[str, Any] = {}
         specific: dict[str, Any] = {}
         for name, value in (changes or {}).items():
@@ -154,7 +154,7 @@ class Choice:
         return routed(to, remaining, (changes or {}).get(name, option.numbers["share"]))
 
     def prospect(self, option: Contender, changes: Changes | None = None) -> Prospect:
-        """Compute the mean time and cost of an option per success."""
+        """Compute the mean time and cost per success of an option."""
         return prospect(self.run(option, changes), self.terms(option, changes))
 
     def value(
@@ -163,9 +163,9 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Floats:
-        """Compute the figure of an option to minimize. Infinity if unknown.
+        """Return the value of an option's objective, to be minimized. Infinity if it is unknown.
 
-        For a window that one call has to fit, an option that routes between others is excluded.
+        If a call must fit a window, options that route between others are excluded.
         """
         objective = objective or self.objective
         if objective == "window":
@@ -184,10 +184,10 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Ranged:
-        """Compute the figure over the 80% ranges of the computed speeds that an option depends on.
+        """Return the objective's range over the 80% ranges of the computed speeds it depends on.
 
-        A changed speed keeps its range relative to the expected value. The price per token is
-        inversely proportional to the speed. Numbers given by the user have no range.
+        A changed speed keeps its relative range. The price per token is inversely proportional to
+        the speed. Numbers from the user have no range.
         """
         expected = self.value(option, changes, objective)
         slow, fast = dict(changes or {}), dict(changes or {})
@@ -209,28 +209,28 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Floats:
-        """Compute the figure of each option with changed numbers, which broadcast.
+        """Return the objective of each option with changed numbers, which may be arrays.
 
-        Options come first.
+        Options are the first axis.
         """
         with np.errstate(invalid="ignore"):
             per_option = [self.value(option, changes, objective) for option in self.options]
         return np.stack(np.broadcast_arrays(*per_option))
 
     def ranged_values(self, changes: Changes | None = None) -> Ranged:
-        """Compute the figure of each option with its range. Options are the first axis."""
+        """Return the objective of each option with its range. Options are the first axis."""
         with np.errstate(invalid="ignore"):
             ranged = [self.ranged_value(option, changes) for option in self.options]
         ends = np.broadcast_arrays(*(end for worth in ranged for end in worth))
         return Ranged(*(np.stack(ends[end::3]) for end in range(3)))
 
     def _level(self, ranged: Ranged) -> Bools:
-        """Check whether each option ties with the best by the objective.
+        """Return whether each option ties with the best one on the objective.
 
         Options are the first axis.
 
-        Options tie if the 80% interval of their ratio contains 1. Values without a range tie only
-        if they are equal. For a window, no other figure decides.
+        Options tie if the 80% range of their ratio contains 1. Values without a range tie only if
+        they are equal. For a window, no other metric decides.
         """
         is_same = _is_least(ranged.expected)
         if self.objective not in _SECOND:
@@ -242,10 +242,10 @@ class Choice:
             return is_same | ((ratio.low < ratio.high) & is_level(ratio))
 
     def winners(self, changes: Changes | None = None) -> Ints:
-        """Find the index of the winner. Returns -1 if no option ever succeeds.
+        """Return the index of the winner, or -1 if no option ever succeeds.
 
-        If options tie, the best by the other figure wins. If both are equal, the winner without
-        changes is kept, or else the first option.
+        If options tie, the best by the other metric wins. If that is equal too, the winner without
+        changes stays, or else the first option wins.
         """
         ranged = self.ranged_values(changes)
         is_best = self._level(ranged)
@@ -259,7 +259,7 @@ class Choice:
         return np.where(np.any(np.isfinite(ranged.expected), axis=0), indices, -1)
 
     def flips(self) -> list[BreakEven]:
-        """List the break-even values of each number: the nearest on both sides."""
+        """Return the break-even values of each number: the nearest on either side."""
         break_evens = []
         for name, now in self.numbers().items():
             parameter = PARAMETERS[name.rpartition(".")[2]]
@@ -277,14 +277,14 @@ class Choice:
                 same, changed = self._between(name, grid[flip - step], grid[flip])
                 winner = int(self.winners({name: changed}))
                 if winner >= 0:
-                    # Any value above 0 is enough, except for a count, which has a next integer.
+                    # Any value above 0 is enough, except for counts, which need the next integer.
                     value = changed if same or parameter.is_count else 0.0
                     winner_name = self.options[winner].name
                     break_evens.append(BreakEven(name, now, value, winner_name, step > 0))
         return break_evens
 
     def numbers(self) -> dict[str, float]:
-        """List the numbers that could flip the verdict, with their present values."""
+        """Return the numbers that could change the verdict, with their present values."""
         numbers: dict[str, float] = {}
         for option in self.options:
             if option.routes is not None:
@@ -308,13 +308,13 @@ class Choice:
         return numbers
 
     def _along(self, name: str, values: Floats) -> Ints:
-        """Find the indices of the winners along a parameter."""
+        """Return the indices of the winners as a parameter varies."""
         return np.broadcast_to(self.winners({name: values}), values.shape)
 
     def _between(self, name: str, same: float, changed: float) -> tuple[float, float]:
         """Find the last value at which a winner still wins, and the first at which it does not.
 
-        same, changed : a value of the parameter at which it wins, and one at which it does not
+        same, changed : a parameter value with which it wins, and one with which it does not
         """
         is_count = PARAMETERS[name.rpartition(".")[2]].is_count
 
@@ -328,7 +328,7 @@ class Choice:
 
 
 def _is_least(values: Floats) -> Bools:
-    """Check whether each option, along the first axis, is the smallest or equal to it."""
+    """Return whether each option (first axis) has the smallest value, or an equal one."""
     lowest = np.min(values, axis=0)
     with np.errstate(invalid="ignore"):
         return np.asarray(values <= lowest + _EQUAL * np.abs(lowest))
@@ -336,7 +336,7 @@ def _is_least(values: Floats) -> Bools:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a map: its name as typed, and its values."""
+    """An axis of a map: its name as typed and its values."""
 
     name: str
     values: Floats
@@ -355,7 +355,7 @@ def axis(name: str, low: float, high: float, points: int) -> Axis:
 
 @dataclass(frozen=True, eq=False)
 class WinnerMap:
-    """The winning option at each pair of values, with rows along the second axis."""
+    """The winning option for each pair of values, with rows along the second axis."""
 
     across: Axis
     up: Axis
@@ -364,7 +364,7 @@ class WinnerMap:
 
 
 def winner_map(decision: Choice, across: Axis, up: Axis) -> WinnerMap:
-    """Find the winner at each point of two axes."""
+    """Find the winner at each point of a grid with two axes."""
     changes = {across.name: across.values[np.newaxis, :], up.name: up.values[:, np.newaxis]}
     shape = (len(up.values), len(across.values))
     values = decision.values(changes)

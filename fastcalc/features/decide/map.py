@@ -12,12 +12,12 @@ _VALUES = {"total": "usd", "cost": "usd", "time": "s", "window": "minus_tokens"}
 
 
 def letter(index: int) -> str:
-    """Return the letter of an option. Index -1 gives a dot, which means that no option succeeds."""
+    """Return the letter of an option, or a dot for index -1: no option succeeds."""
     return "." if index < 0 else ascii_uppercase[index % len(ascii_uppercase)]
 
 
 def table(drawn: WinnerMap) -> TextTable:
-    """Draw the map as a table, with rows along the second axis, the largest value first."""
+    """Draw the map as a table with rows along the second axis, largest value first."""
     rows = [
         (number(value), "".join(letter(int(index)) for index in row))
         for value, row in zip(drawn.up.values[::-1], drawn.winners[::-1], strict=True)
@@ -29,7 +29,7 @@ def table(drawn: WinnerMap) -> TextTable:
 
 
 def title(drawn: WinnerMap) -> str:
-    """Write the one-line title of a map."""
+    """Return the title of a map in one line."""
     axis_names = []
     for axis in (drawn.up, drawn.across):
         unit = PARAMETERS[axis.name.rpartition(".")[2]].unit
@@ -39,7 +39,7 @@ def title(drawn: WinnerMap) -> str:
 
 
 def noun(name: str) -> str:
-    """Name a number in words, with the option that it belongs to.
+    """Return the name of a number in words, with the option it belongs to.
 
     >>> noun("tools"), noun("spark.accuracy")
     ('tool time', "spark's accuracy")
@@ -49,7 +49,7 @@ def noun(name: str) -> str:
 
 
 def records(decision: Choice, drawn: WinnerMap) -> list[Record]:
-    """Build one record per point: both values, the winner, and the figure of each option."""
+    """Build one record per point: both values, the winner, and the objective of each option."""
     unit, names = _VALUES[decision.objective], [option.name for option in decision.options]
     point_records = []
     for row, up in enumerate(drawn.up.values):

@@ -1,4 +1,4 @@
-"""Parse options: own numbers, models on chips, mixes of options, and known services."""
+"""Parse options: numbers of their own, models on chips, mixes of options, and known services."""
 
 import math
 import os
@@ -20,7 +20,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 PROMPT = 1000
-"""Default prompt length for computing speeds. Its prefill time is not counted."""
+"""Default prompt length for computing speeds. The prefill time is not counted."""
 
 DEFAULTS = ("opus", "opus-fast", "spark")
 _DEPLOYED = ("model", "on", "batch", "weights", "kv", "engine", "chips", "speculate")
@@ -30,7 +30,7 @@ _EXAMPLE = "fast=speed=170,price=150"
 
 
 def read_number(text: str, key: str, where: str) -> float:
-    """Parse the number of a key in its own unit and check its limits."""
+    """Parse the number of a key in its own unit, and check its limits."""
     parameter = PARAMETERS[key]
     read = (
         readers.share_of(where) if key in ("cached", "share") else readers.number_of(where, float)
@@ -39,14 +39,14 @@ def read_number(text: str, key: str, where: str) -> float:
 
 
 def checked(value: float, parameter: Variable, where: str) -> float:
-    """Check a number against the limit of a parameter. Raises InputError if it is outside."""
+    """Check a number against a parameter's limit. Raises InputError if it is outside."""
     if parameter.limit.maximum == 1.0:
         return readers.share(value, where, zero=parameter.zero)
     return readers.number(value, where, parameter.limit, 10, zero=parameter.zero)
 
 
 def parsed(request: Decide, catalogue: Catalogue) -> tuple[list[Contender], list[str], list[str]]:
-    """Parse all options in the order typed, with remarks and warnings."""
+    """Parse all options in the order typed, and return them with remarks and warnings."""
     contenders: list[Contender] = []
     notes: list[str] = []
     warnings: list[str] = []
@@ -84,7 +84,7 @@ def _keys(name: str, text: str) -> dict[str, str]:
 
 
 def _own_numbers(name: str, keys: Mapping[str, str]) -> dict[str, Any]:
-    """Parse an option's own numbers, by field of `Terms`."""
+    """Parse the numbers that an option sets itself, by field of `Terms`."""
     numbers: dict[str, Any] = {}
     for key, text in keys.items():
         if key in PARAMETERS:
@@ -96,7 +96,7 @@ def _own_numbers(name: str, keys: Mapping[str, str]) -> dict[str, Any]:
 
 
 def judge(text: str | float, where: str) -> float | None:
-    """Parse the reliability of the judge that picks an answer. Returns None for a majority vote."""
+    """Parse how reliable the judge of the answers is. Returns None for a majority vote."""
     if not isinstance(text, str):
         return readers.share(text, where, zero=True)
     if text in ("majority", "oracle"):
@@ -107,7 +107,7 @@ def judge(text: str | float, where: str) -> float | None:
 
 
 def _plain(name: str, keys: dict[str, str]) -> Contender:
-    """Parse an option with its own speed, or one that routes between two others."""
+    """Parse an option with a speed of its own, or one that routes between two others."""
     if "speed" in keys:
         clash = [key for key in (*_DEPLOYED, *_MIXED) if key in keys]
         if clash:
@@ -123,10 +123,10 @@ def _plain(name: str, keys: dict[str, str]) -> Contender:
 
 
 def _with_plan(name: str, numbers: dict[str, Any]) -> dict[str, Any]:
-    """Fill in an option's missing prices from its subscription.
+    """Derive an option's missing prices from its subscription.
 
-    Without a quota, the plan includes all tokens. Beyond a quota without a price, no more tokens
-    are available.
+    Without a quota, the plan includes all tokens. With a quota but no price, tokens beyond the
+    quota are unavailable.
     """
     for key, required in (("quota", "plan"), ("quota-hours", "quota")):
         if PARAMETERS[key].field in numbers and PARAMETERS[required].field not in numbers:
@@ -228,7 +228,7 @@ def _evaluated(
 
 
 def _told_apart(name: str, contenders: list[Contender]) -> list[Contender]:
-    """Rename contenders so that their names tell them apart."""
+    """Rename options so that their names are distinct."""
     pieces = ("model", "hardware", "batch")
     varying = [
         piece

@@ -1,4 +1,4 @@
-"""Parameters of a decision that an option, a flag or a map's axis can set, with limits."""
+"""The parameters of a decision that an option, flag or map axis can set, with their limits."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from fastcalc.formulas.types import Floats
 
 @dataclass(frozen=True)
 class Variable:
-    """A number that an option, a flag or an axis of a map can set.
+    """A number that an option, flag or map axis can set.
 
     field : field of `Terms`, or ``share`` for an option that routes steps
-    limit : permitted values
-    noun, unit : name in words, and text after the value
-    scale : its unit in units of the field
-    zero : whether 0 is permitted
+    limit : allowed values
+    noun, unit : name in words, and text that follows the value
+    scale : its unit, in units of the field
+    zero : whether 0 is allowed
     """
 
     field: str
@@ -32,7 +32,7 @@ class Variable:
         return self.limit.is_whole
 
     def grid(self, points: int) -> Floats:
-        """Return values over the whole search range, dense at common values."""
+        """Return values over the whole search range, more densely at common values."""
         if self.limit.maximum == 1.0:
             return np.linspace(0.0 if self.zero else max(self.limit.minimum, 1e-6), 1.0, points)
         first = max(self.limit.minimum, 1e-4)
@@ -80,4 +80,4 @@ OF_TASKS = {
     "budget": Variable("budget", _DOLLARS, "budget", "$/month"),
 }
 PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share", zero=True)}
-"""Parameters by the names that users write."""
+"""The parameters by the names that users type."""

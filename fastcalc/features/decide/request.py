@@ -195,7 +195,7 @@ class Decide(
         "PlacesGiven | None",
         flag(
             "X=A..B,Y=C..D",
-            "Map the best option over two numbers, e.g. tools=0..30,spark.accuracy=0.6..1.",
+            "Map the best option over two parameters, e.g. tools=0..30,spark.accuracy=0.6..1.",
         ),
     ] = None
     notes: Annotated[bool, flag(None, "Print all notes and break-even values.")] = False

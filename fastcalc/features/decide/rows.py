@@ -1,4 +1,4 @@
-"""Rows of `decide`: the time and cost of each option per success, with record columns."""
+"""The rows of `decide`: time and cost per success of each option, with record columns."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ from fastcalc.kit.answer.point_records import Record, plainly
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """An option of a decision, with its letter and its results."""
+    """An option in a decision, with its letter and results."""
 
     decision: Choice
     option: Contender
@@ -38,7 +38,7 @@ class Row:
 
     @cached_property
     def terms(self) -> Terms:
-        """The option's numbers for the task."""
+        """The numbers of the option for this task."""
         return self.decision.terms(self.option)
 
     @property
@@ -53,14 +53,14 @@ class Row:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether the price of the option, or of one it routes to, uses an uncertain chip price."""
+        """Whether the option, or one it routes to, has a price based on an uncertain chip price."""
         names = {self.option.name, *(self.option.routes or ())}
         options = (option for option in self.decision.options if option.name in names)
         return any(scenario.quote.is_uncertain for scenario in scenarios_of(options))
 
     @property
     def limits(self) -> Iterator[str]:
-        """State the sessions above which speed does not help, and the use at which a plan pays."""
+        """Describe above how many sessions speed does not help, and when a plan pays off."""
         busy = float(self.prospect.busy_sessions)
         if math.isfinite(busy):
             yield (
@@ -70,7 +70,7 @@ class Row:
         yield from self._plan_limits()
 
     def _plan_limits(self) -> Iterator[str]:
-        """State the tokens that a plan includes, and the successes that its price would buy."""
+        """Describe the tokens in a plan, and how many successes its price would buy."""
         plan, name = float(self.terms.plan), self.option.name
         if not plan:
             return
@@ -95,9 +95,9 @@ class Row:
 
     @property
     def tool_limit(self) -> str | None:
-        """A sentence on the possible gain from faster tokens, given tool time.
+        """A sentence on how much faster tokens can help, given the time spent in tools.
 
-        None without tools.
+        None if there are no tools.
         """
         tool, run = float(self.prospect.run.tool_seconds), float(self.prospect.run.seconds)
         if not tool:
@@ -120,12 +120,12 @@ class Row:
         return float(window_speed(self.terms, self.gap))
 
     def offered(self, field: str) -> float:
-        """Return a number of an option. NaN if the option routes between others."""
+        """Return a number of the option. NaN if the option routes between others."""
         return math.nan if self.option.routes else float(getattr(self.terms, field))
 
 
 def rows(decision: Choice) -> list[Row]:
-    """Build the rows of all options. Options that route are omitted for a window."""
+    """Build the rows of all options. For a window, options that route are skipped."""
     options = [
         option for option in decision.options if decision.objective != "window" or not option.routes
     ]
@@ -133,7 +133,7 @@ def rows(decision: Choice) -> list[Row]:
 
 
 def scenarios_of(contenders: Iterable[Contender | None]) -> list[Scenario]:
-    """List the scenarios of options whose price was computed from chips."""
+    """Return the scenarios of options whose price was computed from chips."""
     return [option.scenario for option in contenders if option and option.scenario]
 
 
@@ -150,9 +150,9 @@ def _of(
     heading: tuple[str, str] = ("", ""),
     drop_priority: int = 0,
 ) -> Column[Row]:
-    """Build the column of a number in the rows. All amounts of money depend on the token price.
+    """Build the column for a number of a row. All amounts of money depend on the token price.
 
-    path : attribute path, or the name of a number of the option
+    path : attribute path, or the name of one of the option's numbers
     """
     value, cell = partial(_value, path, unit), partial(_cell, path, unit)
     rests_on = ("price",) * unit.startswith("USD")

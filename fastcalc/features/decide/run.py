@@ -1,4 +1,4 @@
-"""``fastcalc decide``: compare options by speed, price and accuracy, with tipping points."""
+"""``fastcalc decide``: compare options by speed, price and accuracy, with break-even values."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import PlacesGiven
 
 ACROSS, UP = 61, 8
-"""Size of a map along its axes, in characters and lines. [1]"""
+"""Width and height of a map, in characters and lines. [1]"""
 
 _TO_ALL = (
     *("steps", "accuracy", "tokens", "cached", "tools", "retries", "best-of", "round-trip-ms"),
@@ -30,7 +30,7 @@ _TO_ALL = (
 )
 """Keys of parameters that flags set for all options."""
 _FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-seconds"}
-"""Keys whose flags have other names."""
+"""Keys whose flags have different names."""
 
 
 def run(request: Decide) -> DecideAnswer:
@@ -71,7 +71,7 @@ def run(request: Decide) -> DecideAnswer:
 
 
 def _window(request: Decide) -> float | None:
-    """Parse the window that an answer has to fit, if any. [s]"""
+    """Parse the window that an answer must fit, if any. [s]"""
     if request.window_ms is None:
         return None
     limit = PARAMETERS["hour"].limit
@@ -113,7 +113,7 @@ def _objective(request: Decide, window: float | None) -> Objective:
 
 
 def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Contender], list[str]]:
-    """Count TTFT and input only if all options give them."""
+    """Count TTFT and input tokens only if all options specify them."""
     notes = []
     for field, label in (("lead", "time to first token"), ("input_price", "price of input")):
         plain = [contender for contender in listed if contender.routes is None]

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def _model(option: Contender) -> str:
-    """Return the model of an option, or the standard service of a fast mode."""
+    """Return the model of an option. A fast mode has the model of the standard service."""
     offer = service(option.name)
     return option.model or (offer.fast_mode_of or offer.id if offer else option.name)
 
 
 def _is_taken_as_right(decision: Choice, offered: "Sequence[Row]") -> bool:
-    """Check whether models differ but no accuracy is given for any."""
+    """Return whether models differ while no option specifies an accuracy."""
     plain = [row for row in offered if row.option.routes is None]
     is_accuracy_known = any(
         "accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain
@@ -31,7 +31,7 @@ def _is_taken_as_right(decision: Choice, offered: "Sequence[Row]") -> bool:
 
 
 def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
-    """State when failed steps are noticed, if steps can fail and a run has several."""
+    """Say when failed steps are noticed, if steps can fail and a run has several of them."""
     may_fail = _is_taken_as_right(decision, offered)
     may_fail |= any(row.offered("accuracy") < 1.0 for row in offered)
     has_steps = any(float(row.terms.steps) > 1 for row in offered)
@@ -99,7 +99,7 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
         sentence = _level(decision)
     followers, level_names = list[str](), {contender.name for contender in decision.level}
     for name in (name for name in ranked if name not in level_names):
-        # A ratio to zero is not defined.
+        # A ratio to zero is undefined.
         ratio = worth[name] / leading if leading else math.inf
         takes = "" if followers else f"{_TAKES[decision.objective]} "
         against = f"{takes}{number(ratio)} times{'' if followers else f' {comparison}'}"
@@ -111,7 +111,7 @@ _TAKES = {"time": "takes", "cost": "costs", "total": "costs"}
 
 
 def _level(decision: Choice) -> str:
-    """State that options tie by the objective, and which figure decides instead."""
+    """Say that options tie on the objective, and which metric decides instead."""
     level = decision.level
     names, (amounts, unit) = [option.name for option in level], _amounts(decision, level)
     word, verb = "both" if len(names) == 2 else "all", _VERBS[decision.objective]
@@ -126,7 +126,7 @@ def _level(decision: Choice) -> str:
 
 
 def _deciding(decision: Choice) -> str:
-    """State the figure by which the first of the tied options wins, and the unknown values."""
+    """Name the metric by which the first of the tied options wins, and any unknown values."""
     objective = decision.decided_by
     priced = [
         option
@@ -154,9 +154,9 @@ _VERBS = {"time": "take", "cost": "cost", "total": "cost"}
 def _amounts(
     decision: Choice, level: Sequence[Contender], objective: Objective | None = None
 ) -> tuple[list[str], str]:
-    """Format the times or costs of options with their unit.
+    """Format the times or costs of options, with their unit.
 
-    Cost is per month if months are equal.
+    Costs are per month if the months are equal.
     """
     objective = objective or decision.objective
     values = [float(decision.value(option, objective=objective)) for option in level]

@@ -1,1 +1,1 @@
-"""`fastmode`: speed-up and cost of each low-latency technique, starting at today's batch."""
+"""`fastmode`: speed-up and cost of each low-latency technique, starting from today's batch."""

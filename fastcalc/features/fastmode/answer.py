@@ -1,4 +1,4 @@
-"""Answer of `fastmode`: speed-up and cost of each technique as a page, records and a chart."""
+"""The answer of `fastmode`: speed-up and cost of each technique, as page, records and chart."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ _OF_ANSWERS = (
 class FastmodeAnswer(Answer):
     """All options that reach a target speed.
 
-    comparison : request for today's point; commands that reproduce a row start from it
+    comparison : request for today's point, from which commands that reproduce a row start
     """
 
     request: Fastmode
@@ -62,7 +62,7 @@ class FastmodeAnswer(Answer):
 
     @cached_property
     def _shown(self) -> list[Option]:
-        """The options of the table with all columns, for all techniques."""
+        """The options of the full table, for all techniques."""
         solution = self.solution
         if self.request.everything or self.request.written_as == "markdown":
             return solution.options
@@ -80,19 +80,19 @@ class FastmodeAnswer(Answer):
         return sorted(choices, key=lambda choice: choice not in solution.same_answers)
 
     def _outcomes(self, options: Sequence[Option]) -> list[Outcome]:
-        """List the outcomes of today's point and of some options."""
+        """Return the outcomes of today's point and of the given options."""
         return [self.solution.today, *(choice.outcome for choice in options if choice.outcome)]
 
     def _named(self) -> list[Scenario]:
-        """List the scenarios that the headline names."""
+        """Return the scenarios that the headline mentions."""
         return [outcome.scenario for outcome in self._outcomes(self.solution.leading)]
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """Build the page, with all columns if all options are requested."""
+        """Build the page, showing every column if all options are requested."""
         return super().page(replace(screen, wide=screen.wide or self.request.everything))
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Show sentences on the cheapest options, and a table of options that reach the speed."""
+        """Yield sentences on the cheapest options, and a table of options that reach the speed."""
         solution = self.solution
         if screen.wide:
             stated = phrases(self.settings, without=outcome_lines.IN_HEADING)
@@ -111,7 +111,7 @@ class FastmodeAnswer(Answer):
             yield from factors.parts(waterfall, screen.width)
 
     def key(self) -> str:
-        """Explain the rows and the star."""
+        """Return the key to the rows and the star."""
         same_answers = self.solution.same_answers
         changing = any(choice.outcome and choice not in same_answers for choice in self._shown)
         return ", ".join([_KEY, *[_STAR] * changing])
@@ -137,7 +137,7 @@ class FastmodeAnswer(Answer):
         for line in [line for outcome in outcomes for line in sentences.formats(outcome)]:
             yield Note(line, weight=0)
         of_first = set(each_warning(self._outcomes(self._first)))
-        # No table of this command shows TTFT.
+        # The tables of this command have no TTFT.
         of_prefill = {
             line for outcome in outcomes for line in prefill_notes(outcome.placement.machine)
         }
@@ -175,7 +175,7 @@ class FastmodeAnswer(Answer):
         return next_commands.report_on(comparison, request_of("report"), on)
 
     def records(self) -> Iterator[Record]:
-        """Build records of today's point and every option, with commands that reproduce them."""
+        """Build records for today's point and every option, with commands that reproduce them."""
         today = self.solution.today
         outcomes = [today, *(choice.outcome for choice in self.solution.options)]
         records = rows(self.solution, self.solution.options)
@@ -186,15 +186,15 @@ class FastmodeAnswer(Answer):
             yield {**record, "compare": repeat_command}
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[Record]]:
-        """Build the table with all columns."""
+        """Return the table with every column."""
         return TABLE, rows(self.solution, self._shown)
 
     def premises(self) -> Record:
-        """Report the traffic, prices and engines of every option."""
+        """Return the traffic, prices and engines of every option."""
         return assumptions(self._outcomes(self.solution.options))
 
     def details(self) -> Record:
-        """Report target speed, draft tokens that reach it, smaller shapes, and factors."""
+        """Return the target speed, draft tokens that reach it, smaller shapes, and factors."""
         solution = self.solution
         drafts = zip(solution.drafts, solution.tokens, solution.acceptance, strict=True)
         shapes = {

@@ -13,7 +13,7 @@ from fastcalc.kit.charts.grounds import grounds
 
 
 def tricks(answer: SpeedupOptions, options: Sequence[Option]) -> Chart:
-    """Draw the concurrent users of each option at the target speed, against price per token."""
+    """Plot each option's concurrent users at the target speed against its price per token."""
     first: dict[str, Record] = {}  # the cheapest option of each technique
     for record in rows(answer, options):
         if record["usd_per_mtok_output"] is not None:

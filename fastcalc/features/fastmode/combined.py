@@ -2,7 +2,7 @@
 
 A combination changes at least two of four settings: chip type, model, precision and draft tokens.
 Batch, layout and number of chips are solved for. Chips without a price are considered only if no
-chip with a price reaches the speed; they are ranked by chip-seconds.
+priced chip reaches the speed, and are ranked by chip-seconds.
 """
 
 from collections import defaultdict
@@ -42,14 +42,14 @@ COUNTS = {2: "two-tricks", 3: "three-tricks", 4: "four-tricks"}
 """Names of combinations, by number of techniques."""
 
 _KEPT = {0: 1.0, **PUBLISHED}  # tokens per step by number of draft tokens
-_STEPS = 2  # batches per octave for the lower bound of the cost of a layout
-_STEPS_DRAFTING = 4  # the same if drafting time is included
+_STEPS = 2  # batches per octave for the lower bound on the cost of a layout
+_STEPS_DRAFTING = 4  # the same including drafting time
 _NEAR = 4.0  # layouts within this factor of the lowest cost bound are evaluated with drafting time
 _TOGETHER = 32  # candidates whose layouts are evaluated together
 
 
 class _OnLayouts(NamedTuple):
-    """A scenario on the layouts that fit it, with the highest speed per user by batch. [1/s]"""
+    """A scenario with the layouts that fit it, and the highest speed per user by batch. [1/s]"""
 
     layouts: list[Layout]
     octaves: Evaluation
@@ -59,7 +59,7 @@ class _OnLayouts(NamedTuple):
 class ModelOnChip:
     """A model on a chip type, in its own formats or the narrowest that chip and engine support.
 
-    A chip without a price is counted as one dollar per hour.
+    A chip without a price counts as one dollar per hour.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class ModelOnChip:
 
     @cached_property
     def on_layouts(self) -> _OnLayouts | None:
-        """The layouts that fit the scenario. None if none fits or the request is invalid for it."""
+        """The layouts that fit the scenario. None if none fits or the request does not suit it."""
         evaluate_together([self])
         return self.on_layouts
 
     def octaves(self) -> tuple[list[Layout], Evaluation] | None:
-        """Find the layouts that fit the scenario, with batches up to the largest of each."""
+        """Return the layouts that fit the scenario, with batches up to the largest in each."""
         if self.in_fewest_bits:
             narrowed = narrowest(self.scenario)
             if not narrowed:
@@ -96,13 +96,13 @@ class ModelOnChip:
         space = Space(self.scenario)
         try:
             layouts = self.layouts(space)
-        except InputError:  # requests too long for the model, or no memory of the given name
+        except InputError:  # requests too long for the model, or the named memory does not exist
             return None
         holding = space.holding(layouts)
         return (holding, octaves_of(space, holding, _STEPS)) if holding else None
 
     def hopes(self, drafts: int, speed: float) -> Floats:
-        """Bound each layout's cost from below with some draft tokens, without drafting time."""
+        """Return each layout's lower cost bound with draft tokens, ignoring drafting time."""
         if self.on_layouts is None:
             return np.array([inf])
         layouts, (_, batch, _), user_speeds = self.on_layouts
@@ -110,11 +110,11 @@ class ModelOnChip:
         return usd * self.usd_per_hour
 
     def drafting_hopes(self, speed: float, below: float) -> dict[int, Floats]:
-        """Bound the cost from below by number of draft tokens, with drafting time near the lowest.
+        """Return lower cost bounds by number of draft tokens, with drafting time near the lowest.
 
-        Memory for draft tokens is neglected, which keeps it a lower bound.
+        Memory for draft tokens is ignored, so these remain lower bounds.
 
-        below : cost from which a candidate cannot win [USD]
+        below : cost at which a candidate can no longer win [USD]
         """
         hopes = {drafts: self.hopes(drafts, speed) for drafts in PUBLISHED}
         least = np.min(list(hopes.values()), axis=0)
@@ -137,7 +137,7 @@ class ModelOnChip:
         return hopes
 
     def with_drafts(self, drafts: int) -> tuple[str, Scenario]:
-        """Apply the given number of draft tokens and describe the change."""
+        """Apply the given number of draft tokens, and return a description with the scenario."""
         if not drafts:
             return " + ".join(self.changes), self.scenario
         words, drafted = drafting(self.scenario, drafts)
@@ -145,7 +145,7 @@ class ModelOnChip:
 
 
 class _Way(NamedTuple):
-    """A candidate: a model on a chip type with draft tokens. Lowest cost, highest speed.
+    """A candidate: a model on a chip type with draft tokens, its lowest cost and highest speed.
 
     [USD], [1/s]
     """
@@ -161,22 +161,22 @@ class _Way(NamedTuple):
         return len(self.on_chip.changes) + bool(self.drafts)
 
     def keeps_answers(self, base: Base) -> bool:
-        """Check whether model and formats are today's, or the model is a named alternative."""
+        """Return whether model and formats are today's, or the model is a named alternative."""
         return not self.on_chip.in_fewest_bits and base.may_take(self.on_chip.scenario.model)
 
     def hopes(self, speed: float) -> Floats:
-        """Bound each layout's cost from below, without drafting time."""
+        """Return each layout's lower cost bound, ignoring drafting time."""
         return self.on_chip.hopes(self.drafts, speed)
 
     def near_hopes(self, speed: float, below: float) -> Floats:
-        """Bound the cost with drafting time, for layouts that may be below a limit. [USD]"""
+        """Return the cost bound with drafting time, for layouts that may be below a limit. [USD]"""
         if not self.drafts:
             return self.hopes(speed)
         return self.on_chip.drafting_hopes(speed, below)[self.drafts]
 
 
 def evaluate_together(on_chips: Sequence[ModelOnChip]) -> None:
-    """Find the layouts of several models on chips, in a few vectorized evaluations."""
+    """Find the layouts for several models on chips, in a few vectorized evaluations."""
     placed = [on_chip.octaves() for on_chip in on_chips]
     user_speeds = iter(all_speeds_at_most([octaves for _, octaves in filter(None, placed)]))
     for on_chip, there in zip(on_chips, placed, strict=True):
@@ -184,7 +184,7 @@ def evaluate_together(on_chips: Sequence[ModelOnChip]) -> None:
 
 
 def _ways(base: Base) -> list[_Way]:
-    """List the candidates: each model on today's chips and on other chips."""
+    """Return the candidates: each model on today's chips and on other chips."""
     today, hardware = base.scenario, (*base.rivals, *base.sram_machines)
     positions: list[tuple[tuple[str, ...], Scenario]] = []
     for changes, scenario in [((), today), *(((chip.id,), base.on(chip)) for chip in hardware)]:
@@ -218,9 +218,9 @@ def _ways(base: Base) -> list[_Way]:
 
 
 def combinations(base: Base) -> list[Option]:
-    """Find the cheapest combination of two, three and four techniques.
+    """Find the cheapest combination of two, of three and of four techniques.
 
-    Also finds the cheapest that keeps today's model, and the cheapest that keeps its formats, too.
+    Also finds the cheapest ones that keep today's model, and those that keep its formats too.
     """
     choices: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
     same_model, same_formats = list[_Way](), list[_Way]()
@@ -245,7 +245,7 @@ def combinations(base: Base) -> list[Option]:
 
 
 def _cheapest(base: Base, choices: list[_Way]) -> Option | None:
-    """Find the cheapest of some candidates, which are ordered by the lower bound of their cost."""
+    """Find the cheapest candidate. They must be ordered by the lower bound of their cost."""
     lowest, option, hopes = inf, None, list[tuple[float, bool, int]]()
     for index, bound in enumerate(chain((choice.usd for choice in choices), [inf])):
         # Candidates with the lowest cost bounds are searched first.
@@ -267,7 +267,7 @@ def _cheapest(base: Base, choices: list[_Way]) -> Option | None:
 
 
 def _look_ahead(choices: Iterable[_Way]) -> None:
-    """Evaluate the chips of several candidates together, if the first is not evaluated yet."""
+    """Evaluate the chips of several candidates together if the first is not evaluated yet."""
     on_chips = {id(choice.on_chip): choice.on_chip for choice in choices}
     unknown = [on_chip for on_chip in on_chips.values() if "on_layouts" not in vars(on_chip)]
     if unknown and unknown[0] is next(iter(on_chips.values())):
@@ -275,7 +275,7 @@ def _look_ahead(choices: Iterable[_Way]) -> None:
 
 
 def _search(base: Base, choice: _Way, below: float) -> tuple[float, Option] | None:
-    """Compute the cost and option of a candidate, if it is cheaper than the best so far."""
+    """Return the cost and option of a candidate if it is cheaper than the best so far."""
     on_layouts = choice.on_chip.on_layouts
     if on_layouts is None:
         return None
@@ -292,7 +292,7 @@ def _search(base: Base, choice: _Way, below: float) -> tuple[float, Option] | No
 
 
 def nearest(base: Base) -> tuple[float, str]:
-    """Find the highest single-user speed over all combinations, and the combination. [1/s]"""
+    """Find the highest single-user speed of any combination, and how it is reached. [1/s]"""
     highest, how = 0.0, ""
     for choice in sorted(_ways(base), key=lambda choice: -choice.fastest):
         if choice.fastest <= highest:

@@ -1,4 +1,4 @@
-"""Cost of a smaller batch from every starting batch: records, a table, and a chart of floors."""
+"""The cost of a smaller batch from every starting batch: records, a table, a chart of floors."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -30,13 +30,13 @@ _CHART = 80
 
 @dataclass(frozen=True)
 class CurveStart:
-    """A starting batch of a curve, and the smaller batch that reaches the speed-up.
+    """One starting batch of a curve, with the smaller batch that reaches the speed-up.
 
     floor_ms : latency floor of a step with one sequence [ms]
-    batch, smaller_batch : at the start and the end, or None if no end reaches the speed [1]
-    speed, faster : speed of each user at the start and the end [1/s]
-    before, after : layouts at the start and the end, if they fit
-    cost_multiple : cost per output token, end over start [1]
+    batch, smaller_batch : batch at the start and the end, or None if none is fast enough [1]
+    speed, faster : speed per user at the start and the end [1/s]
+    before, after : layout at the start and the end, if it fits
+    cost_multiple : cost per output token at the end, relative to the start [1]
     """
 
     study: Study
@@ -52,7 +52,7 @@ class CurveStart:
 
     @property
     def reaches(self) -> bool:
-        """Whether some batch reaches the speed-up."""
+        """Whether any batch reaches the speed-up."""
         return self.smaller_batch is not None
 
     @property
@@ -67,7 +67,7 @@ class CurveStart:
 
     @property
     def undetermined(self) -> list[str]:
-        """The keys of numbers that are not published."""
+        """The keys of values that are not published."""
         return list(_UNDETERMINED) if is_assumed(self.scenario.engine) else []
 
     def _usd(self, batch: int, speed: float) -> float | None:
@@ -139,7 +139,7 @@ class CurveAnswer(Answer):
     study: Study
 
     def page(self, screen: Screen) -> list[Part]:
-        """Show the cost multiples, the chart of floors, and all notes."""
+        """Build a page of cost multiples, the chart of floors, and all notes."""
         study, scenario = self.study, self.study.engines[0].space.scenario
         heading = (
             f"{scenario.model.asked_name} on {many(study.chips, 'chip')}: cost of "
@@ -153,7 +153,7 @@ class CurveAnswer(Answer):
         return [Title(scenario.hardware.id, heading), shown, "", *drawn, "", under]
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on the batches that reach the cost multiple, and on the assumptions."""
+        """Yield notes on the batches that stay within the cost multiple, and on the assumptions."""
         study, cost = self.study, self.request.cost
         machine = study.engines[0].space.site.machine
         yield from (Note(where(curve, cost)) for curve in study.engines)
@@ -173,16 +173,16 @@ class CurveAnswer(Answer):
         yield from map(Note, batching_notes(machine))
 
     def records(self) -> Iterator[Record]:
-        """Build one record per starting batch, for each engine and format and for each floor."""
+        """Build one record per starting batch, for each engine, format and floor."""
         for curve in (*self.study.engines, *self.study.floors):
             yield from (plainly(values(COLUMNS, start)) for start in _starts(self.study, curve))
 
     def table(self) -> tuple[list[TableColumn], list[int]]:
-        """Build a table of cost multiples by engine and format, one row per starting batch."""
+        """Return a table of cost multiples by engine and format, with a row per starting batch."""
         return columns(self.study, self.request.cost), rows(self.study)
 
     def premises(self) -> Record:
-        """Report the tokens, prices and engines that were assumed."""
+        """Return the tokens, prices and engines that were assumed."""
         curves = [*self.study.engines, *self.study.floors[:1]]
         scenarios = [curve.space.scenario for curve in curves]
         traffic = scenarios[0].traffic
@@ -213,7 +213,7 @@ def _starts(study: Study, curve: Curve) -> Iterator[CurveStart]:
 
 
 def name(curve: Curve) -> str:
-    """Label a curve with its engine and formats."""
+    """Return the label of a curve: its engine and formats."""
     scenario = curve.space.scenario
     return (
         f"{scenario.engine.id} in {scenario.work.weight_format}, KV cache {scenario.work.kv_format}"
@@ -221,7 +221,7 @@ def name(curve: Curve) -> str:
 
 
 def rows(study: Study) -> list[int]:
-    """Choose the batches of the table: powers of two and the largest."""
+    """Return the batches in the table: powers of two and the largest."""
     starts = study.engines[0].starts
     reached = np.flatnonzero(np.any([curve.batch > 0 for curve in study.engines], axis=0))
     first = int(reached[0]) if len(reached) else len(starts) - 1
@@ -231,7 +231,7 @@ def rows(study: Study) -> list[int]:
 
 
 def columns(study: Study, cost: float) -> list[TableColumn]:
-    """Build the columns of a table whose rows are starting batches."""
+    """Return the columns of a table whose rows are starting batches."""
     first = study.engines[0]
     user_speeds = [_marked(first, number(float(speed))) for speed in first.speed]
     shown = [
@@ -246,7 +246,7 @@ def columns(study: Study, cost: float) -> list[TableColumn]:
         shown_engines.add(engine)
     floors = [number(floor) for floor in floors_needed(study, cost)]
     shown.append(key_figure(numbers(f"floor for|{cost:g}x, ms", floors.__getitem__)))
-    # Other tables use keys as headings; here two columns may have the same heading.
+    # Other tables use keys as headings, but here two columns may share a heading.
     return [replace(column, key=f"{index}") for index, column in enumerate(shown)]
 
 
@@ -261,7 +261,7 @@ def _marked(curve: Curve, text: str) -> str:
 
 
 def floors_needed(study: Study, cost: float) -> list[float | None]:
-    """Find the largest floor at which each start stays within a cost multiple, or None. [ms]"""
+    """Return the largest floor at which each start stays within a cost multiple, or None. [ms]"""
     return [
         max(
             (1e3 * curve.floor for curve in study.floors if curve.multiple[at] <= cost),
@@ -272,7 +272,7 @@ def floors_needed(study: Study, cost: float) -> list[float | None]:
 
 
 def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]:
-    """Draw starting batches against floors, marking those within a cost multiple."""
+    """Plot starting batches against floors, marking those within a cost multiple."""
     inside: list[tuple[float, float]] = []
     above: list[tuple[float, float]] = []
     for curve in study.floors:

@@ -1,4 +1,4 @@
-"""The factors of a speed-up: records, and a table of factors with their product."""
+"""The factors of a speed-up as records, and as a table with their product."""
 
 from collections.abc import Sequence
 from math import prod
@@ -22,7 +22,7 @@ def cost_multiple_cell(record: Record) -> str:
 
 COLUMNS: tuple[TableColumn, ...] = (
     Column("trick", "text", "technique", "trick", heading=("", "factor")),
-    Column("change", "text", "to what", "change", heading=("", "to")),
+    Column("change", "text", "what it changes to", "change", heading=("", "to")),
     Column(
         "speedup",
         "ratio",
@@ -85,12 +85,12 @@ _TABLE = [column for column in COLUMNS if column.key != "source"]
 
 
 def factors_of(solution: SpeedupOptions, choice: Option | None) -> list[Factor]:
-    """Split an option's speed-up into factors. Empty if it misses the target."""
+    """Split an option's speed-up into factors. Empty if the option misses the target."""
     return waterfall(solution.today, choice.outcome) if choice and choice.outcome else []
 
 
 def factor_records(factors: Sequence[Factor]) -> list[Record]:
-    """Build one record per factor, in the order in which they are applied."""
+    """Build one record per factor, in the order of application."""
     return [plainly(values(COLUMNS, factor)) for factor in factors]
 
 
@@ -105,7 +105,7 @@ def product(factors: Sequence[Factor]) -> str:
 
 
 def _in_words(factor: Factor) -> str:
-    """Name the techniques of a factor, with the changed numbers of chips and batch."""
+    """Name the techniques of a factor, with any change in the number of chips and the batch."""
     words = [_IN_WORDS.get(trick, trick) for trick in factor.trick.split(" + ")]
     points = factor.after, factor.before
     chips, chips_before = (point.placement.layout.chips for point in points)
@@ -118,7 +118,7 @@ def _in_words(factor: Factor) -> str:
 
 
 def parts(factors: Sequence[Factor], width: int) -> list[Part]:
-    """Show the product of the factors, a table of them, and their evidence."""
+    """Return the product of the factors, a table of them, and the evidence for each."""
     sources = dict.fromkeys(f"{factor.evidence}: {factor.source}" for factor in factors)
     return [
         Title("the cheapest", product(factors)),

@@ -17,23 +17,23 @@ from fastcalc.grid.largest_batch import tokens_needed_per_pass
 from fastcalc.written import many
 
 PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
-"""Tokens per step by number of draft tokens: DeepSeek-R1 with its own multi-token-prediction layer
-on eight B200, batch 1. Other models, draft models and texts differ."""
+"""Tokens per step by number of draft tokens, for DeepSeek-R1 with its own multi-token-prediction
+layer on eight B200, batch 1. Other models, draft models and texts differ."""
 
 DRAFTED_BY = "deepseek-r1"
-"""The model that was measured in this publication."""
+"""The model measured in this publication."""
 
 PUBLISHED_BY = (
     'TensorRT-LLM, "Pushing Latency Boundaries: Optimizing DeepSeek-R1 Performance on NVIDIA B200 '
     'GPUs"'
 )
-"""The source of these numbers."""
+"""The publication of these numbers."""
 
-MOST_DRAFTS = 8  # largest number for which the needed acceptance rate is reported
+MOST_DRAFTS = 8  # largest number for which the required acceptance rate is reported
 
 
 def fewer_bits(base: Base) -> list[Option]:
-    """Try each narrower format of weights, cache or both, on today's chip type."""
+    """Try each narrower format of weights, KV cache or both on today's chip type."""
     options = base.options(
         ("fewer-bits", words, scenario) for words, scenario in narrower(base.scenario)
     )
@@ -43,7 +43,7 @@ def fewer_bits(base: Base) -> list[Option]:
 
 
 def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
-    """Yield names and scenarios of all narrower formats that the chip and the engine support."""
+    """Yield the names and scenarios of all narrower formats that chip and engine support."""
     engine, hardware = scenario.engine, scenario.hardware
     listed, today = formats_run(engine, hardware).weights, _workload(scenario).weight_bytes
     sizes = {name: _workload(replace(scenario, weights=name)).weight_bytes for name in listed}
@@ -72,7 +72,7 @@ def _workload(scenario: Scenario) -> Workload:
 
 
 def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
-    """Add draft tokens to a scenario, with the published number of tokens per step."""
+    """Add draft tokens to a scenario, with the tokens per step that were published."""
     speculation = Speculation(PUBLISHED[drafts], float(drafts))
     traffic = replace(scenario.traffic, speculation=speculation)
     drafted = replace(scenario, traffic=traffic, memory=scenario.memory.drafting(drafts))
@@ -80,14 +80,14 @@ def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
 
 
 def speculation(base: Base) -> Option:
-    """Try speculative decoding with published tokens per step, on today's chip type."""
+    """Try speculative decoding with the published tokens per step, on today's chip type."""
     drafted = (drafting(base.scenario, drafts) for drafts in PUBLISHED)
     options = base.options(("speculation", words, scenario) for words, scenario in drafted)
     return in_order(options)[0]
 
 
 def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
-    """Compute the tokens per step and acceptance rate needed by draft tokens. NaN if none."""
+    """Compute the tokens per step and acceptance rate required for each number of draft tokens."""
     drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
     tokens = tokens_needed_per_pass(base.today, drafts, base.speed)
     return drafts, tokens, acceptance_needed(yielded=tokens, drafted=drafts)

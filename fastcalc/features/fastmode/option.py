@@ -1,4 +1,4 @@
-"""An option: a serving point that reaches the target speed, or the reason why none does."""
+"""An option: a serving point that reaches the target speed, or why there is none."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from fastcalc.grid.largest_batch import Reach
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One technique for higher speed: its cheapest serving point, or the reason why none exists.
+    """One technique for higher speed: its cheapest serving point, or why there is none.
 
-    trick, change : technique, a key of `TRICKS`, and the change in words
+    trick, change : technique (a key of `TRICKS`), and the change in words
     outcome, why_not : cheapest point that reaches the speed, or why none does
-    fastest : highest expected speed if none does, or 0 if no layout fits [1/s]
-    tricks, is_ruled_out : number of techniques [1], and whether the request rules them out
+    fastest : highest expected speed if none reaches it, or 0 if no layout fits [1/s]
+    tricks, is_ruled_out : number of techniques [1], and whether the request excludes them
     """
 
     trick: str
@@ -46,11 +46,11 @@ TRICKS = {
     "three-tricks": "three techniques",
     "four-tricks": "four techniques",
 }
-"""Techniques in table order, with their names in text."""
+"""Techniques in the order of the table, with their names in text."""
 
 
 def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
-    """Build an option from a search: its serving point, or the reason why none was found."""
+    """Build an option from a search: its serving point, or why none was found."""
     if reach.outcome is not None:
         return Option(trick, change, reach.outcome)
     why_not = f"at most {reach.fastest:,.0f} tokens/s expected, at batch 1"
@@ -62,9 +62,9 @@ def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
 
 
 def in_order(options: list[Option]) -> list[Option]:
-    """Sort options by price, then number of techniques.
+    """Sort options by price, then by number of techniques.
 
-    Those without a price or a point are last.
+    Options without a price or a serving point come last.
     """
 
     def key(option: Option) -> tuple[bool, bool, float, int, float]:
@@ -75,7 +75,7 @@ def in_order(options: list[Option]) -> list[Option]:
 
 
 def best(options: list[Option]) -> Option | None:
-    """Return the first option in this order that has a serving point, if any."""
+    """Return the first option in that order with a serving point, if any."""
     return next((option for option in in_order(options) if option.outcome is not None), None)
 
 
@@ -92,9 +92,9 @@ MOST_SHOWN = {
 
 
 def shown(options: list[Option], cheapest: Option | None) -> list[Option]:
-    """Choose the options for a table: a few per technique, and the cheapest of all.
+    """Return the options for a table: a few per technique, and the cheapest of all.
 
-    If a technique never reaches the speed, its fastest option is shown.
+    For a technique that never reaches the speed, its fastest option is shown.
     """
     chosen: list[Option] = []
     for trick in TRICKS:

@@ -19,7 +19,7 @@ from fastcalc.kit.answer.point_records import Record, compare_records, plainly, 
 class Trial:
     """An option compared with today's serving point.
 
-    option, point : the option and its record, which is empty if nothing reaches the speed
+    option, point : the option and its record (empty if nothing reaches the speed)
     today : today's record
     """
 
@@ -30,18 +30,18 @@ class Trial:
 
     @property
     def reaches(self) -> bool:
-        """Whether the expected speed reaches the target."""
+        """Whether its expected speed reaches the target."""
         return self.option.outcome is not None and self.option.trick != "today"
 
     @property
     def low_end_reaches(self) -> bool | None:
-        """Whether the lower bound of the range reaches the target. None without a range."""
+        """Whether the lower end of its range reaches the target. None without a range."""
         low = self.point["tokens_per_s_per_user_low"]
         return None if low is None else bool(low >= self.solution.speed)
 
     @property
     def changes_answers(self) -> bool:
-        """Whether the option uses another model (unless named) or a lower precision than today."""
+        """Whether it uses another model (unless named) or a lower precision than today."""
         return self.reaches and self.option not in self.solution.same_answers
 
     @property
@@ -50,12 +50,12 @@ class Trial:
         return _ratio(self.today, self.point, "batch")
 
     def ratio(self, key: str) -> float | None:
-        """Divide a number by today's. Returns None if either is unknown."""
+        """Return the ratio of a value to today's. None if either is unknown."""
         return _ratio(self.point, self.today, key)
 
     @cached_property
     def _ranges(self) -> tuple[Ranged, Ranged] | None:
-        """The ratio of the option's speed to today's and its inverse, each with its range."""
+        """The option's speed relative to today's, and the inverse ratio, each with its range."""
         if not self.reaches or self.option.outcome is None:
             return None
         speed = self.option.outcome.estimate.ranged_speed
@@ -64,11 +64,11 @@ class Trial:
         return faster, independent_ratio(over=today, under=speed)
 
     def speedup_end(self, end: int) -> float | None:
-        """Return a bound of the speed-up's range: 1 for lower, 2 for upper."""
+        """Return one end of the speed-up's range: 1 for the lower, 2 for the upper."""
         return float(self._ranges[0][end][0]) if self._ranges else None
 
     def cost_multiple_end(self, end: int) -> float | None:
-        """Return a bound of the cost multiple's range. A lower speed means a higher cost."""
+        """Return one end of the cost multiple's range. Lower speed means higher cost."""
         cost = self.ratio("usd_per_mtok_output")
         if cost is None or self._ranges is None:
             return None
@@ -76,9 +76,9 @@ class Trial:
         return cost * float((slower[end] / slower.expected)[0])
 
     def unsure(self, marks: str) -> list[str]:
-        """List the numbers, and ratios to today's, that depend on a marked number.
+        """Return the values, and the ratios to today's, that depend on a marked number.
 
-        marks : record key that lists the marked numbers
+        marks : record key with the list of marked numbers
         """
         keys = {*self.point[marks], *self.today[marks]} if self.point["model"] else set()
         return [*self.point[marks], *(ratio for ratio, key in _RATIOS.items() if key in keys)]
@@ -95,11 +95,11 @@ _RATIOS = {
     "cost_multiple": "usd_per_mtok_output",
     "cost_multiple_total": "usd_per_mtok_total",
 }
-"""Ratios to today's point, with the key of the number behind each."""
+"""Ratios to today's point, with the key of the value they compare."""
 
 
 def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
-    """Describe today's point and some options as records, with ratios to today."""
+    """Build records for today's point and the given options, with ratios to today."""
     (today,) = compare_records([solution.today])
     void: Record = {**dict.fromkeys(point_records.KEYS), "warnings": []}
     void |= {"undetermined": [], "low_confidence": []}
@@ -111,14 +111,14 @@ def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
 
 
 def trick_cell(record: Record) -> str:
-    """Name a technique for users. At a lower target speed the batch is larger."""
+    """Return the user's name for a technique. At a lower target speed, the batch is larger."""
     if record["trick"] == "smaller-batch" and (record["batch_ratio"] or 1.0) < 1.0:
         return "larger batch"
     return str(TRICKS.get(record["trick"], record["trick"]))
 
 
 def _change_cell(record: Record) -> str | None:
-    """Describe the change, with a star if it changes the answers."""
+    """Format the change, with a star if it changes the answers."""
     change: str | None = record["change"]
     return f"{change} *" if record["changes_answers"] else change
 
@@ -138,7 +138,7 @@ def _how_in_short(record: Record) -> str:
 
 
 def _of_point(column: TableColumn) -> TableColumn:
-    """Adapt a column of points for options, which all reach a speed and differ in cost."""
+    """Adapt a column of points to options, which all reach a speed and differ in cost."""
     of = partial(value_at_point, column.key)
     if column.key in ("undetermined", "low_confidence"):
         of = partial(Trial.unsure, marks=column.key)
@@ -223,4 +223,4 @@ TABLE = pick(
     ],
 )
 NARROW_TABLE = [*TABLE[:-1], Column("how", heading=("", "change"), format=_how_in_short)]
-"""Columns of the first screen, which has only options that reach the speed."""
+"""Columns of the first screen, which shows only options that reach the speed."""

@@ -1,4 +1,4 @@
-"""``fastcalc fastmode``: all techniques that lead from one serving point to a target speed."""
+"""``fastcalc fastmode``: all techniques that take a serving point to a target speed."""
 
 from dataclasses import replace
 from functools import partial
@@ -25,10 +25,10 @@ from fastcalc.mentions import option
 from fastcalc.written import many, shown
 
 SPEEDUP = 2.5
-"""Default speed-up, equal to that of the first fast mode on the market."""
+"""Default speed-up: that of the first fast mode on the market."""
 
 BATCH = 32
-"""Default batch if neither batch nor speed is given."""
+"""Default batch if neither a batch nor a speed is given."""
 
 
 def run(request: Fastmode) -> Answer:
@@ -67,7 +67,7 @@ def run(request: Fastmode) -> Answer:
 def _curve(
     request: Fastmode, scenario: Scenario, catalogue: Catalogue, reading: list[str]
 ) -> Answer:
-    """Compute the cost of a smaller batch from every start. Refuses if no layout fits any batch."""
+    """Compute the cost of a smaller batch from every start. Raises InputError if nothing fits."""
     chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
     engines = [scenario.engine] if request.engine else engines_of(catalogue, scenario.hardware)
     by_id = {engine.id: engine for engine in [*engines, catalogue.engine("ideal")]}

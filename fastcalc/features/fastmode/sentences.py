@@ -1,4 +1,4 @@
-"""Sentences of `fastmode`: the headline, the cheapest options, factors, and notes."""
+"""The sentences of `fastmode`: the headline, the cheapest options, factors, and notes."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -20,17 +20,17 @@ from fastcalc.mentions import option
 from fastcalc.written import many
 
 _NAMED_BY_CHANGE = ("newer-hardware", "other-hardware", "sram-machine", "smaller-model")
-"""Techniques that the name of a chip or a model identifies well enough."""
+"""Techniques sufficiently identified by the name of the chip or model."""
 
 _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
 
 
 _TODAYS = "x today's cost (80% range "
-"""Words around a cost that a second cost leaves out."""
+"""Words before a cost that are not repeated for a second cost."""
 
 
 def headline(solution: SpeedupOptions) -> str:
-    """State the cost of the target speed and the technique, on today's chips and on other chips."""
+    """State the cost of the target speed and the technique, on today's and on other chips."""
     if not solution.reached:
         return f"{capital(no_option_reaches(solution))}."
     times = number(solution.speed / float(solution.today.estimate.speed[0]))
@@ -55,7 +55,7 @@ def headline(solution: SpeedupOptions) -> str:
 
 
 def today(solution: SpeedupOptions) -> str:
-    """Describe today's deployment and its speed, printed above the table."""
+    """Describe today's deployment and its speed, for the line above the table."""
     outcome, batch = solution.today, solution.today.scenario.batches[0]
     speed, chips = float(outcome.estimate.speed[0]), outcome.placement.layout.chips
     users = "one user" if batch == 1 else f"each of {batch:,} users"
@@ -68,7 +68,7 @@ def today(solution: SpeedupOptions) -> str:
 
 
 def _means_and_cost(solution: SpeedupOptions, best: Option) -> tuple[str, str]:
-    """Describe an option's technique (or its chip or model), and its cost with its range."""
+    """Return an option's technique (or its chip or model), and its cost with its range."""
     _, record = rows(solution, [best])
     name, change = trick_cell(record), f" ({best.change})" if best.change else ""
     technique = f"{'a ' * name.endswith('batch')}{name}{change}"
@@ -87,14 +87,14 @@ def _means_and_cost(solution: SpeedupOptions, best: Option) -> tuple[str, str]:
 
 
 def no_option_reaches(solution: SpeedupOptions) -> str:
-    """State that nothing reaches the speed, and name the fastest option."""
+    """Say that nothing reaches the speed, and name the fastest option."""
     speed, how = solution.nearest or (0.0, "")
     sentence = f"nothing in the catalogue reaches {number(solution.speed)} tokens/s"
     return f"{sentence}; a single user gets at most {number(speed)}, with {how or 'today'}"
 
 
 def first_way(solution: SpeedupOptions) -> list[str]:
-    """Explain the headline's first option: factors, step time and throughput, if any."""
+    """Explain the first option in the headline: factors, step time and throughput, if any."""
     choice = solution.leading[0] if solution.leading else None
     if choice is None or choice.outcome is None:
         return []
@@ -120,7 +120,7 @@ def first_way(solution: SpeedupOptions) -> list[str]:
 
 
 def too_fast(solution: SpeedupOptions) -> str:
-    """Explain why today's speed exceeds the given start speed: no larger batch fits in memory."""
+    """Explain why today's speed exceeds the given start speed: no larger batch fits."""
     wanted_speed, placement = solution.asked_start, solution.today.placement
     batch = solution.today.scenario.batches[0]
     speed = number(float(solution.today.estimate.speed[0]))
@@ -134,7 +134,7 @@ def too_fast(solution: SpeedupOptions) -> str:
 
 
 def tried(solution: SpeedupOptions) -> str:
-    """State the numbers of chips and the batches that were tried."""
+    """Describe the numbers of chips and the batches that were tried."""
     today = solution.today
     chips, chip = today.placement.layout.chips, today.scenario.hardware.id
     return (
@@ -145,7 +145,7 @@ def tried(solution: SpeedupOptions) -> str:
 
 
 def law_of_batches(solution: SpeedupOptions) -> str:
-    """Relate cost multiple, speed-up and batch ratio, in numbers if a smaller batch works."""
+    """Relate cost multiple, speed-up and batch ratio, with numbers if a smaller batch works."""
     law = "on the same hardware, cost multiple x speed-up = batch ratio"
     smaller = next(choice for choice in solution.options if choice.trick == "smaller-batch")
     if smaller.outcome is None:
@@ -167,7 +167,7 @@ def law_of_batches(solution: SpeedupOptions) -> str:
 
 
 def low_end(solution: SpeedupOptions, options: Sequence[Option]) -> str:
-    """Name the options that reach the speed even at the lower bound of their range."""
+    """Name the options that reach the speed even at the lower end of their range."""
     if not solution.reached:
         return no_option_reaches(solution)
     _, *records = rows(solution, options)
@@ -183,7 +183,7 @@ def low_end(solution: SpeedupOptions, options: Sequence[Option]) -> str:
 
 
 def drafts_needed(solution: SpeedupOptions) -> str:
-    """List the tokens per step that speculation needs at today's batch, by draft tokens."""
+    """List the tokens per step that speculation requires at today's batch, by draft tokens."""
     drafts, batch = solution.drafts, solution.today.scenario.batches[0]
     if np.isnan(solution.acceptance).all():
         return (
@@ -228,7 +228,7 @@ def _shape(shape: SmallerShape) -> str:
 
 
 def formats(outcome: Outcome) -> list[str]:
-    """Write a note on formats if the chip's units decide which are supported, not the engine."""
+    """Return a note on formats if the chip's units limit which are supported, not the engine."""
     scenario, model = outcome.scenario, outcome.scenario.model
     chosen_formats = {scenario.weights, scenario.kv} - {None, model.weight_format, model.kv_format}
     return format_notes(scenario.engine, scenario.hardware, *sorted(filter(None, chosen_formats)))

@@ -1,6 +1,6 @@
-"""Cost of a speed-up by a smaller batch from every starting batch, on the same chips.
+"""The cost of a speed-up by a smaller batch, from every starting batch on the same chips.
 
-The best layout is used at both ends, so that neither a starting point nor a layout is assumed.
+Both ends use the best layout, so that no starting point or layout has to be assumed.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ from fastcalc.grid.space import Space
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The cost of a speed-up from each start, with one engine and one pair of formats.
+    """The cost of a speed-up from each start, for one engine and one pair of formats.
 
-    floor : time of a step of one sequence apart from reading, computing and sending [s]
-    chips, speedup : number of chips at both ends, and the requested speed-up [1]
-    starts, speed, before : sequences at the start, tokens per second of each user, and layout
+    floor : time of a single-sequence step without reading, computing and communication [s]
+    chips, speedup : number of chips at both ends, and the speed-up requested [1]
+    starts, speed, before : batch, speed per user and layout at the start
     batch, faster, after : the same at the end; 0 and nan if no batch is fast enough [1], [1/s]
-    alone : tokens per second of a single user on the best layout for one user [1/s]
+    alone : tokens/s of a single user in the best layout for one user [1/s]
     """
 
     space: Space
@@ -47,16 +47,16 @@ class Curve:
 
     @property
     def multiple(self) -> Floats:
-        """The cost per output token at the end divided by that at the start.
+        """The cost per output token at the end relative to the start.
 
-        NaN if never reached.
+        NaN if the speed is never reached.
         """
         return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
 
     def ends(self, cost: float = np.inf) -> tuple[int, int] | None:
-        """Find the smallest and largest starting batch whose cost multiple is within a limit.
+        """Return the smallest and largest starting batch with a cost multiple within a limit.
 
-        Batches between neighboring starts are searched too. Returns None if there are none. [1]
+        Batches between neighboring starts are searched as well. Returns None if there are none. [1]
         """
         paid = np.flatnonzero(self.multiple <= cost)
         if not len(paid):
@@ -87,7 +87,7 @@ class Curve:
 def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
     """Compute the cost of a speed-up from each start. Returns None if no batch fits the chips.
 
-    The scenario's own batches and chips are ignored. Raises InputError as `Space.site` does.
+    The scenario's own batches and chips are ignored. Raises the InputErrors of `Space.site`.
     """
     space = Space(scenario)
     layouts = space.cuts(chips)
@@ -99,7 +99,7 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     user_speeds = np.where(starts <= max_batch, user_speeds, 0.0)
     now, rows = user_speeds.max(axis=0), user_speeds.argmax(axis=0)
     goals = now * speedup * (1.0 - 1e-12)
-    # Speed falls with batch, so that each end lies between two neighbouring starts.
+    # Speed falls with the batch, so each end lies between two neighboring starts.
     reaching = np.sum(user_speeds[:, np.newaxis, :] >= goals[:, np.newaxis], axis=2) * (now > 0.0)
     low, high = (np.append([0, *starts], starts[-1] + 1)[reaching + offset] for offset in (0, 1))
     batches = largest_reaching(
@@ -127,7 +127,7 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     )
 
 
-FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3  # latency floors of a textbook step [s]
+FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3  # latency floors of a simplified step [s]
 _STARTS = 4  # starting batches per octave
 _TRIED = 18  # starts per round of the search for an end, including both limits
 MEASURED = ("vllm", "tensorrt-llm")  # shown if fitted on the chip, as is the lowest floor
@@ -137,7 +137,7 @@ MEASURED = ("vllm", "tensorrt-llm")  # shown if fitted on the chip, as is the lo
 class Study:
     """The cost of a speed-up by a smaller batch on one chip type.
 
-    engines, floors : curves in native and narrowest formats, and of a textbook step with each of
+    engines, floors : curves in native and narrowest formats, and of a simplified step with each of
         `FLOORS`
     """
 
@@ -148,9 +148,9 @@ class Study:
 
 
 def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | None:
-    """Compute the curves of scenarios that differ in engines and formats. Returns None without any.
+    """Compute the curves of scenarios that differ in engine or formats. None if there are none.
 
-    The first scenario is in native formats; the floors are tried on it.
+    The first scenario must be in native formats. The floors are applied to it.
     """
     spaces = [Space(scenario) for scenario in scenarios]
     holding = [(space, layouts) for space in spaces if (layouts := space.cuts(chips))]
@@ -168,7 +168,7 @@ def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | 
 
 
 def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
-    """List a chip's measured engines, including the one with the lowest layer floor."""
+    """Return the engines measured on a chip, including the one with the lowest layer floor."""
     default, _ = engine_for(catalogue, hardware)
     floors = {}
     for engine in readable(catalogue.engine, catalogue.names("engines")):
@@ -182,7 +182,7 @@ def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
 
 
 def textbook(scenario: Scenario, floor: float) -> Scenario:
-    """Change a scenario's software to reach all peaks, with a latency floor per step. [s]"""
+    """Replace a scenario's software by one that reaches all peaks, with a latency floor. [s]"""
     parameters = {"decode_layer_floor": f"{floor / scenario.work.depth * 1e6!r} us"}
     engine = Engine(
         id="textbook",

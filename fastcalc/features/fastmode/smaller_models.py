@@ -1,4 +1,4 @@
-"""Smaller models, from the catalogue or hypothetical: the technique that changes the answers."""
+"""Smaller models, from the catalogue or hypothetical. This technique changes the answers."""
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from fastcalc.features.fastmode.start import Base, family_of, with_model
 
 
 def smaller_models(base: Base) -> list[Option]:
-    """List options with smaller models that may replace today's, the largest first."""
+    """Build options with smaller models that may replace today's, the largest first."""
     if not base.smaller:
         none = f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
         reason = none if base.models is None else "none is given"
@@ -27,7 +27,7 @@ def smaller_models(base: Base) -> list[Option]:
 
 @dataclass(frozen=True)
 class SmallerShape:
-    """A hypothetical smaller shape that reaches a speed at today's batch and chips."""
+    """A hypothetical smaller model that reaches the speed at today's batch and chips."""
 
     active_parameters: float
     total_parameters: float
@@ -35,7 +35,7 @@ class SmallerShape:
 
 
 def fewer_layers(base: Base) -> SmallerShape | None:
-    """Find the most layers of today's shape that still reach the speed, if any number does."""
+    """Find the most layers with which today's shape still reaches the speed, if possible."""
     model, layers = base.scenario.model, int(base.today.placement.work.layers)
     return _largest(base, [_with_fewer_layers(model, count / layers) for count in range(1, layers)])
 
@@ -48,7 +48,7 @@ def thinner_layers(base: Base) -> SmallerShape | None:
 
 
 def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
-    """Find the largest of some shapes, in ascending order, that reaches the speed."""
+    """Find the largest shape that reaches the speed. They must be in ascending order."""
     served = replace(base.scenario, batches=(base.batch,), sharding=Sharding.of(base.layout))
 
     def speed(model: Model) -> float:
@@ -66,7 +66,7 @@ def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
 
 
 def _with_fewer_layers(model: Model, fraction: float) -> Model:
-    """Reduce a model to a fraction of its layers, or of its totals if only these are known."""
+    """Reduce a model to a fraction of its layers, or of its totals if only those are known."""
     update: dict[str, Any] = {"hypothetical": True}
     if model.is_minimal:  # only totals are known
         for key in ("total_parameters", "active_parameters", "kv_bytes_per_token"):

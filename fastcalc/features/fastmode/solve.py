@@ -1,4 +1,4 @@
-"""Solve all techniques that lead from one serving point to a target speed."""
+"""Evaluate all techniques that take a serving point to a target speed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,14 +31,14 @@ MOST_CHIPS = 1024  # largest deployment in the search for today's starting point
 class SpeedupOptions:
     """The options of all techniques, from a serving point with one batch. [1/s]
 
-    options : in the order of `fastcalc.features.fastmode.option.TRICKS`, the cheapest first
-    drafts, tokens, acceptance : numbers of draft tokens, and the tokens per step and acceptance
-        rate that they need at today's batch [1]
+    options : in the order of `fastcalc.features.fastmode.option.TRICKS`, cheapest first
+    drafts, tokens, acceptance : numbers of draft tokens, with the tokens per step and acceptance
+        rate that each requires at today's batch [1]
     fewer_layers, thinner_layers : hypothetical smaller shapes that reach the speed at today's batch
         and chips
-    same_answers : options that keep today's model (or use a named one) and its formats
+    same_answers : options that keep today's formats and model (or use a named one)
     nearest : if nothing reaches the speed, the highest single-user speed [1/s] and its option
-    asked_start : requested speed of today's users, if given [1/s]
+    asked_start : requested speed of today's users, if any [1/s]
     """
 
     today: Outcome
@@ -55,7 +55,7 @@ class SpeedupOptions:
 
     @property
     def cheapest(self) -> Option | None:
-        """The cheapest option that reaches the speed and keeps the answers unchanged."""
+        """The cheapest option that reaches the speed without changing the answers."""
         return best(self.same_answers)
 
     @property
@@ -91,10 +91,10 @@ class SpeedupOptions:
 def fastmode(
     today: Scenario, speed: float, catalogue: Catalogue, smaller: Sequence[str] | None = None
 ) -> SpeedupOptions:
-    """List the options of every technique for a given speed per user. [1/s]
+    """Evaluate every technique for a target speed per user. [1/s]
 
-    Today's scenario has one batch and keeps its chips, in the layout that serves the batch fastest
-    unless ranks are given. Other models come from the same family, or are named in the request.
+    Today's scenario has one batch and keeps its chips, in the fastest layout for that batch unless
+    ranks are given. Other models are from the same family, or named in the request.
     """
     outcome = solve(today)
     if outcome.refused:
@@ -128,9 +128,9 @@ def fastmode(
 
 
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
-    """Find the smallest deployment that gives each user a speed [1/s], at the largest such batch.
+    """Find the smallest deployment with a given speed per user [1/s], at its largest such batch.
 
-    The scenario's number of chips is kept if given. None if no common layout reaches the speed.
+    Keeps the scenario's number of chips if given. None if no common layout reaches the speed.
     """
     space = Space(scenario)
     location, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips

@@ -1,4 +1,4 @@
-"""The starting point of the search: today's serving point, target speed, and chips to try."""
+"""The start of the search: today's serving point, the target speed, and chips to try."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,8 +22,8 @@ from fastcalc.grid.largest_batch import cheapest_of_each
 from fastcalc.grid.space import Space
 
 DATACENTER = ("datacenter", "tpu", "npu")  # classes that may replace today's chips
-MORE = 8  # largest multiple of today's number of chips that is tried
-WAFERS = 64  # largest multiple of the fewest SRAM chips that fit
+MORE = 8  # largest multiple of today's number of chips to try
+WAFERS = 64  # largest multiple of the smallest number of SRAM chips that fits
 Entry = TypeVar("Entry")
 
 
@@ -31,7 +31,7 @@ Entry = TypeVar("Entry")
 class Base:
     """Today's serving point with one batch, and the target speed per user. [1/s]
 
-    The named smaller models may replace its model, or by default smaller models of its family.
+    The model may be replaced by the named models, or by default by smaller ones of its family.
     """
 
     today: Outcome
@@ -48,17 +48,17 @@ class Base:
 
     @property
     def keeps_model(self) -> bool:
-        """Whether the request allows no other model."""
+        """Whether the request excludes other models."""
         return self.models is not None and not self.models
 
     def may_take(self, model: Model) -> bool:
-        """Check whether a model is today's or a named alternative."""
+        """Return whether a model is today's or a named alternative."""
         return model is self.scenario.model or bool(self.models)
 
     def keeps_answers(self, option: Option) -> bool:
-        """Check whether an option has today's formats, and today's model or a named one.
+        """Return whether an option has today's formats, and today's model or a named one.
 
-        Weights may be in another format published by the maker of the model.
+        Weights may be in another format published by the model's maker.
         """
         if option.outcome is None:
             return False
@@ -83,14 +83,14 @@ class Base:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """Today's scenario, with named formats and an open number of chips."""
+        """Today's scenario with explicit formats and an open number of chips."""
         work = self.today.placement.work
         scenario = replace(self.today.scenario, sharding=Sharding(), kv=work.kv_format)
         return replace(scenario, batches=(1,))
 
     @cached_property
     def chips(self) -> list[Hardware]:
-        """The chips with a price or on-chip memory, by id. Invalid files are omitted."""
+        """The chips with a price or on-chip memory, by id. Invalid files are skipped."""
         pricing = self.scenario.pricing
         words = {"cloud": ("cloud:", "offers:"), "tco": ("purchase:",)}
         marks = [*words[pricing.basis], *(f"kind: {chip_type}" for chip_type in SRAM_CLASSES)]
@@ -99,7 +99,7 @@ class Base:
 
     @cached_property
     def rivals(self) -> list[Hardware]:
-        """Other rentable datacenter chips that run layers one after another."""
+        """The other rentable datacenter chips that run layers in sequence."""
         today = self.scenario.hardware.id
         quotes = ((chip, self.scenario.pricing.quote(chip)) for chip in self.chips)
         priced = (
@@ -110,7 +110,7 @@ class Base:
         return [chip for chip in priced if chip.id != today and class_of(chip) in DATACENTER]
 
     def on(self, hardware: Hardware) -> Scenario:
-        """Move the service to another chip, with the chosen engine if it supports the chip."""
+        """Move the service to another chip, keeping the chosen engine if it supports the chip."""
         scenario, engine, borrowed = self.scenario, self.scenario.engine, False
         if class_of(hardware) != class_of(scenario.hardware) and not engine.is_bound:
             name, borrowed = engine_of_class(hardware)
@@ -119,9 +119,9 @@ class Base:
         return replace(scenario, hardware=hardware, engine=engine, engine_is_borrowed=borrowed)
 
     def options(self, changes: Iterable[tuple[str, str, Scenario]]) -> list[Option]:
-        """Build options for other machines or models, or the reasons why they are impossible.
+        """Build options for other machines or models, each with the reason if it is impossible.
 
-        changes : technique, description of the change, and scenario of each option
+        changes : technique, description of the change, and scenario for each option
         """
         options: list[Option | None] = []
         searches: list[tuple[str, str, Space, list[Layout]]] = []
@@ -141,7 +141,7 @@ class Base:
 
     @cached_property
     def sram_machines(self) -> list[Hardware]:
-        """The machines designed for fast on-chip memory, except today's."""
+        """The machines designed for fast on-chip memory, apart from today's."""
         today = self.scenario.hardware.id
         return [chip for chip in self.chips if chip.kind in SRAM_CLASSES and chip.id != today]
 
@@ -149,8 +149,8 @@ class Base:
     def smaller(self) -> list[Model]:
         """The models with fewer active parameters that may replace today's, the largest first.
 
-        Models of the family must be at least as new and have at most as many total parameters.
-        Named models are not restricted.
+        Models of the same family must be at least as new and have no more total parameters. Named
+        models are not restricted.
         """
         model, work = self.scenario.model, self.today.placement.work
         if self.models is None:
@@ -175,7 +175,7 @@ class Base:
         return [candidate for _, candidate in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
-        """List the layouts for a machine, model and formats, up to a reasonable chip count.
+        """Return the layouts for a machine, model and formats, up to a reasonable number of chips.
 
         On today's chip type they include today's layout, if the model supports it, and layouts
         with more chips.
@@ -186,7 +186,7 @@ class Base:
         return self._deployments[site]
 
     def _layouts_of(self, space: Space) -> list[Layout]:
-        """List the layouts of a machine, a model and formats, which several searches use."""
+        """Return the layouts for a machine, model and formats, which several searches use."""
         fewest = space.fewest_chips
         if fewest is None:
             return []
@@ -202,13 +202,13 @@ class Base:
         return layouts
 
     def up_to_today(self) -> list[Layout]:
-        """List other layouts on today's chips, replicated ones included, and on fewer chips."""
+        """Return other layouts on today's chips, including replicas, and layouts on fewer chips."""
         chips = self.layout.chips
         layouts = dict.fromkeys([*self.space.up_to(chips), *self.space.cuts(chips)])
         return [layout for layout in layouts if layout != self.layout]
 
     def beyond_today(self, space: Space) -> list[Layout]:
-        """List the layouts of more chips than today, up to eight times as many or a link domain."""
+        """Return the layouts on more chips than today: up to eight times, or a link domain."""
         today = self.layout.chips
         max_chips = most_chips(self.today)
         return [layout for layout in space.up_to(max_chips) if layout.chips > today]
@@ -232,7 +232,7 @@ class Base:
         return options
 
     def on_other_machines(self) -> list[Option]:
-        """Build the options on other datacenter chips and SRAM machines, at the cheapest points."""
+        """Build the options on other datacenter chips and SRAM machines, cheapest point each."""
         today = (self.scenario.hardware.released or "")[:4]
         chips = [("sram-machine", chip) for chip in self.sram_machines]
         for chip in self.rivals:
@@ -242,17 +242,17 @@ class Base:
 
 
 def most_chips(today: Outcome) -> int:
-    """Find the largest number of today's chips that is tried. [1]"""
+    """Return the largest number of today's chips to try. [1]"""
     return max(MORE * today.placement.layout.chips, link_domain(today.scenario.hardware))
 
 
 def with_model(scenario: Scenario, model: Model) -> Scenario:
-    """Replace the model of a scenario, in the new model's own formats."""
+    """Replace the model of a scenario, using the new model's own formats."""
     return replace(scenario, model=model, weights=None, kv=None)
 
 
 def family_of(name: str) -> str:
-    """Extract the leading letters that the names of a model family share.
+    """Return the leading letters that the names of a model family share.
 
     >>> family_of("glm-4.7"), family_of("qwen3-235b-a22b"), family_of("deepseek-r1")
     ('glm', 'qwen', 'deepseek')
@@ -262,7 +262,7 @@ def family_of(name: str) -> str:
 
 
 def readable(load: Callable[[str], Entry], names: list[str]) -> Iterator[Entry]:
-    """Yield the entries of some names, omitting invalid files."""
+    """Yield the entries with the given names, skipping invalid files."""
     for name in names:
         try:
             yield load(name)

@@ -1,7 +1,7 @@
 """Split a speed-up into factors: machine, model, precision, speculation, layout and batch.
 
-Each factor is a step from one serving point to the next, so that the product is exact. A step
-without a point of its own is merged with the next.
+Each factor is a step from one serving point to the next, so their product is exact. A step that has
+no point of its own is merged with the next one.
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ from fastcalc.features.fastmode.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A step from one serving point to the next. Several changes are joined by ``+``.
+    """A step from one serving point to the next. If it combines changes, ``+`` joins their names.
 
-    evidence, source : weakest evidence (``fitted`` on measurements of such chips, ``published`` or
-        ``assumed``) and its source
+    evidence, source : weakest evidence (``fitted`` on measurements of similar chips, ``published``
+        or ``assumed``) and its source
     """
 
     trick: str
@@ -33,7 +33,7 @@ class Factor:
 
     @property
     def changes_anything(self) -> bool:
-        """Whether the step changes anything. False if layout or batch stay the same."""
+        """Whether the step changes anything. False if the layout or batch stays the same."""
         if self.trick not in ("layout", "batch"):
             return True
         positions = [
@@ -43,12 +43,12 @@ class Factor:
 
     @property
     def speedup(self) -> float:
-        """The speed per user after the step divided by that before. [1]"""
+        """The speed per user after the step relative to before. [1]"""
         return float(self.after.estimate.speed[0] / self.before.estimate.speed[0])
 
     @property
     def cost_multiple(self) -> float | None:
-        """The cost per output token, after the step over before. None without a price. [1]"""
+        """The cost per output token after the step relative to before. None without a price. [1]"""
         if self.before.usd is None or self.after.usd is None:
             return None
         return float(self.after.usd[1][0] / self.before.usd[1][0])
@@ -66,7 +66,7 @@ class _Step(NamedTuple):
 
 
 def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
-    """List the factors from today's point to another. Their product is the total speed-up."""
+    """Return the factors from today's point to another. Their product is the total speed-up."""
     factors: list[Factor] = []
     before, joined = today, list[_Step]()
     for step in _steps(today, end):
@@ -82,7 +82,7 @@ def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
 
 
 def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
-    """Yield the changes one after another. The batch is last, even if it stays the same."""
+    """Yield the changes in order. The batch comes last, even if it stays the same."""
     last, software = end.scenario, _evidence_of_engine(end)
     scenario = replace(today.scenario, kv=today.placement.work.kv_format, sharding=Sharding())
     if last.hardware.id != scenario.hardware.id:
@@ -122,17 +122,17 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
 
 
 def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
-    """Evaluate a step at today's batch. Returns None if no layout fits it.
+    """Evaluate a step at today's batch. Returns None if no layout fits.
 
-    Today's chips keep their layout; other chips use the best layout on today's number of chips, or
-    on the final number.
+    Today's chips keep their layout. Other chips use the best layout on today's number of chips, or
+    else on the final number.
     """
     counts = [today.placement.layout.chips, end.placement.layout.chips, None]
     layouts = [Sharding(chips=count) for count in counts]
     if scenario.hardware is today.scenario.hardware:
         layouts.insert(0, Sharding.of(today.placement.layout))
     for layout in [scenario.sharding] if scenario.sharding.names_ranks else layouts:
-        with suppress(InputError):  # a layout that this model or chip cannot have
+        with suppress(InputError):  # a layout that is impossible for this model or chip
             outcome = solve(replace(scenario, sharding=layout))
             if outcome.fits:
                 return outcome

@@ -1,1 +1,1 @@
-"""`sensitivity`: the effect of each parameter of a chip, its engine and a model."""
+"""`sensitivity`: how much each parameter of a chip, its engine and a model matters."""

@@ -48,7 +48,7 @@ _TARGET_KEY = (
 _MARKS = {"*": "not in the file: a median is assumed"}
 
 _IMPROVE = {"speed": "raise the speed", "ttft": "shorten TTFT", "usd": "lower the price"}
-"""Verbs for approaching a target, by figure."""
+"""Verbs for approaching a target, by metric."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +62,7 @@ class SensitivityAnswer(Answer):
 
     @property
     def goals(self) -> list[Goal]:
-        """The ways to reach the target at each batch. Empty without a target."""
+        """The ways to reach the target at each batch. Empty if there is no target."""
         return [batch.goal for batch in self.batches if batch.goal]
 
     @property
@@ -76,7 +76,7 @@ class SensitivityAnswer(Answer):
         return int(bool(self.goals) and not any(goal.is_reached for goal in self.goals))
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Show sentences on the main effects and a table, for each batch."""
+        """Yield sentences on the main effects and a table, for each batch."""
         columns, _ = self.table()
         for index, batch in enumerate(self.batches):
             yield batch.headline()
@@ -88,7 +88,7 @@ class SensitivityAnswer(Answer):
             yield record_tables.table([*columns, *_WIDE * screen.wide], shown, screen.width)
 
     def key(self) -> str:
-        """Explain the columns."""
+        """Return the key to the columns."""
         return _TARGET_KEY if self.goals else _KEY
 
     def notes(self) -> Iterator[Note]:
@@ -124,15 +124,15 @@ class SensitivityAnswer(Answer):
         yield from (plainly(values(COLUMNS, row)) for row in self.rows)
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[MovedNumber]]:
-        """Build a table of the parameters that change a figure."""
+        """Return a table of the parameters that change a metric."""
         return _TARGETS if self.goals else TABLE, [row for row in self.rows if row.moves]
 
     def premises(self) -> Record:
-        """Report the traffic, prices and engines that were assumed."""
+        """Return the traffic, prices and engines that were assumed."""
         return assumptions(self.outcomes)
 
     def details(self) -> Record:
-        """Report the two parameters that reach the target with the smallest change, by batch."""
+        """Return the two parameters that reach the target with the smallest change, per batch."""
         return {"targets": [goal_record(goal) for goal in self.goals]} if self.goals else {}
 
     def warnings(self) -> Iterator[str]:
@@ -141,7 +141,7 @@ class SensitivityAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """A chart of how 10% less and more of each parameter changes speed."""
+        """A chart of how 10% less and more of each parameter changes the speed."""
         from fastcalc.features.sensitivity.chart import tornado
 
         return {"tornado": partial(tornado, self.batches)}

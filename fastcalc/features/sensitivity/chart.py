@@ -1,4 +1,4 @@
-"""Tornado chart of the effects of single parameters."""
+"""A tornado chart of the effects of single parameters."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -10,16 +10,16 @@ from fastcalc.kit.charts.drawing import Chart, Swing
 from fastcalc.kit.charts.grounds import grounds
 
 _MOST = 14
-"""Maximum number of parameters in a picture."""
+"""Maximum number of parameters in the chart."""
 
 _LEAST = 5e-4
-"""Change below which a parameter is not drawn. [1]"""
+"""Relative change below which a parameter is not drawn. [1]"""
 
 
 def tornado(batches: Sequence[MovedBatch]) -> Chart:
     """Draw how 10% less and more of each parameter changes the speed per user.
 
-    batches : batches, of which the first is drawn
+    batches : batches, of which the first one is drawn
     """
     first = batches[0]
     all_swings = [

@@ -1,25 +1,24 @@
-"""Root search for the parameter value, between two values, at which a figure reaches a target."""
+"""Find the parameter value, between two given values, at which a metric reaches a target."""
 
 from collections.abc import Callable
 from math import ceil, exp, floor, isfinite, log
 
 _SMALLEST = 1e-12
 _WITHIN = 1e-6
-"""Tolerance of a value, as a logarithm. [1]"""
+"""Tolerance of the value, as a logarithm. [1]"""
 _CHORDS = 3
-"""Successive secant steps that may leave more than half of the interval. [1]"""
+"""Maximum number of consecutive secant steps that leave more than half of the interval. [1]"""
 
 
 def nearest(
     surplus: Callable[[float], float], good: float, bad: float, *, is_whole: bool = False
 ) -> float:
-    """Find the value nearest to one that misses a target, on a log scale, that still reaches it.
+    """Find the value that still reaches a target, closest (in log) to one that misses it.
 
-    Below the smallest positive value, the value is 0. Times fall with a rate and rise with a
-    latency, so secants are taken over 1 / value or over the value; if they gain little, the
-    interval is halved.
+    Values below the smallest positive one become 0. Times fall with a rate and rise with a latency,
+    so secants use 1 / value or the value; if they make little progress, the interval is halved.
 
-    surplus : fraction of time or money left over; at least 0 if the target is reached [1]
+    surplus : fraction of time or money to spare; at least 0 if the target is reached [1]
 
     Examples
     --------
@@ -56,7 +55,7 @@ def nearest(
 
 
 def _chord(low: float, high: float, below: float, above: float) -> float:
-    """Find the zero of the secant between two bounds, kept slightly away from the bounds."""
+    """Return the zero of the secant between two bounds, kept slightly away from both."""
     sign = -1.0 if high > low else 1.0
     fraction = above / (above - below) if above > below else 0.5
     at_low, at_high = exp(sign * (low - high)), 1.0  # relative to the bound that reaches the target

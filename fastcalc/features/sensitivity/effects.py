@@ -1,4 +1,4 @@
-"""The effects of parameters: local effect, saturation value, and largest possible gain."""
+"""The effects of parameters: local effect, saturation value, and maximum gain."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ MORE = 1.1
 """Factor for 10% more. [1]"""
 
 NEARLY = 0.99
-"""Fraction of the largest gain at which a parameter counts as saturated. [1]"""
+"""Fraction of the maximum gain at which a parameter counts as saturated. [1]"""
 
 _STEP = 1e-4
 """Half-width of the interval for slopes, as a logarithm. [1]"""
 _FURTHEST = 2.0
-"""Largest distance of the search for the next valid value. [1]"""
+"""Maximum distance to search for the next valid value. [1]"""
 _LEAST = 1e-9
-"""Change of a figure below which a parameter has no effect: rounding of floats. [1]"""
+"""Change of a metric below which a parameter has no effect, to ignore float rounding. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class OtherValue:
-    """Another value of a parameter.
+    """A changed value of a parameter.
 
-    value : value that differs by 10%, or the next valid one; None beyond the limit
-    change : ratio of each figure to its present value, or NaN if the batch does not fit [1]
+    value : value 10% higher or lower, or the next valid one; None beyond the limit
+    change : ratio of each metric to its present value, or NaN if the batch does not fit [1]
     """
 
     value: float | None
@@ -47,13 +47,13 @@ class OtherValue:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """The effect of a parameter on each figure, with one element per batch.
+    """The effect of a parameter on each metric, with one element per batch.
 
-    elasticity : relative change of each figure per relative change of the parameter; integers, and
-        the largest batch, use the change for 10% more [1]
+    elasticity : relative change of each metric per relative change of the parameter; for integers
+        and the largest batch, from the change at 10% more [1]
     raised, lowered : values 10% higher and lower
-    reach : ratio of the speed at the best valid value to the present speed [1]
-    enough : value above which less than a hundredth of the gain is left; nan if no other value has
+    reach : speed at the best valid value relative to the present speed [1]
+    enough : value above which less than a hundredth of the gain remains; nan if no other value has
         that effect
     """
 
@@ -66,7 +66,7 @@ class Effect:
 
     @property
     def moves(self) -> bool:
-        """Whether more or less of it changes any figure at any batch."""
+        """Whether more or less of it changes any metric at any batch."""
         is_moved = any(np.any(np.abs(slope) > 1e-6) for slope in self.elasticity)
         return is_moved or bool(np.isfinite(self.enough).any())
 
@@ -74,10 +74,10 @@ class Effect:
 def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effect]:
     """Compute the effects of all parameters in an outcome's files, with its layout fixed.
 
-    Parameters without another valid value are omitted. All parameters are varied in parallel, so
-    that their scenarios are evaluated together.
+    Parameters that have no other valid value are skipped. All parameters vary in parallel, so that
+    their scenarios are evaluated together.
 
-    figures : figures of that layout, to share with other searches
+    figures : metrics of that layout, shared with other searches
     """
     figures = figures or MovedFigures(outcome.on_its_layout)
     scenario, in_step = figures.scenario, figures.answered.in_step
@@ -97,7 +97,7 @@ def _effect(figures: MovedFigures, base: Answers, lever: Lever) -> Effect | None
     scenario, each = figures.scenario, figures.answered.each
     steps = [partial(_step, figures, base, lever, factor) for factor in (MORE, 1.0 / MORE)]
     slope_and_ends = partial(_local_slope, figures, base, lever), partial(_ends, figures, lever)
-    # Their figures are evaluated in one round.
+    # Their metrics are evaluated in one round.
     each([*steps, *(() if lever.file == "model" else slope_and_ends)])
     raised, lowered = (step() for step in steps)
     over_step, void = _nothing(scenario), np.full(base.speed.shape, nan)
@@ -106,7 +106,7 @@ def _effect(figures: MovedFigures, base: Answers, lever: Lever) -> Effect | None
     if lever.file == "model":
         effect = Effect(lever, over_step, raised, lowered, void, void.copy())
         return None if raised.value is None else effect
-    slope = over_step  # less than a whole chip of a domain is none, which would be a jump
+    slope = over_step  # less than a whole chip of a domain counts as none, which would be a jump
     if raised.value is None or not lever.number.limit.is_whole:
         local = _local_slope(figures, base, lever)
         slope = local._replace(largest_batch=over_step.largest_batch)
@@ -120,7 +120,7 @@ def _nothing(scenario: Scenario) -> Answers:
 
 
 def _step(figures: MovedFigures, base: Answers, lever: Lever, factor: float) -> OtherValue:
-    """Multiply a parameter by a factor, or take the next valid value beyond."""
+    """Multiply a parameter by a factor, or take the next valid value beyond that."""
     value, limit = lever.number.value, lever.number.limit
     values: Iterable[float] = [min(max(value * factor, limit.minimum), limit.maximum)]
     if limit.is_whole:
@@ -137,14 +137,14 @@ def _step(figures: MovedFigures, base: Answers, lever: Lever, factor: float) -> 
 
 
 def _local_slope(figures: MovedFigures, base: Answers, lever: Lever) -> Answers:
-    """Compute the elasticity of each figure by a central difference."""
+    """Compute the elasticity of each metric by a central difference."""
     value, limit = lever.number.value, lever.number.limit
     low = max(value * exp(-_STEP), min(limit.minimum, value))
     high = min(value * exp(_STEP), max(limit.maximum, value))
     before, after = figures.answered.each(
         [partial(figures.answers, lever, end) for end in (low, high)]
     )
-    if before is None:  # a layout may need the full value, for example the chips of a link domain
+    if before is None:  # a layout may need the full value, such as the chips of a link domain
         before, low = base, value
     if after is None:
         after, high = base, value
@@ -152,7 +152,7 @@ def _local_slope(figures: MovedFigures, base: Answers, lever: Lever) -> Answers:
 
 
 def _slope(ratio: Answers, distance: float) -> Answers:
-    """Compute the slopes of logarithms. 0 if the difference is only rounding."""
+    """Compute logarithmic slopes. 0 if the difference is only rounding."""
 
     def slope(figure: Floats) -> Floats:
         change = np.log(figure)
@@ -162,13 +162,13 @@ def _slope(ratio: Answers, distance: float) -> Answers:
 
 
 def ends_of(lever: Lever) -> tuple[float, float]:
-    """Find the smallest and largest valid value."""
+    """Return the smallest and largest valid value."""
     limit = lever.number.limit
     return (0.0 if limit.zero else limit.minimum), limit.maximum
 
 
 def _ends(figures: MovedFigures, lever: Lever) -> tuple[Floats, Floats]:
-    """Compute the speeds at the smallest and the largest valid value.
+    """Return the speeds at the smallest and largest valid value.
 
     0 if a value is impossible.
     """
@@ -204,6 +204,6 @@ def _enough_at(
 
 
 def _surplus(figures: MovedFigures, lever: Lever, index: int, speed: float, value: float) -> float:
-    """Compute the fraction of the time per token left over, relative to a target speed. [1]"""
+    """Compute the fraction of the time per token to spare, relative to a target speed. [1]"""
     at_value = figures.at("speed", {lever: value})[index]
     return float(1.0 - speed / at_value) if at_value > 0.0 else -inf

@@ -1,4 +1,4 @@
-"""The figures of a scenario that parameters may change, at every batch."""
+"""The metrics of a scenario that parameters may change, at every batch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from fastcalc.formulas.types import Floats
 
 
 class Answers(NamedTuple):
-    """The figures of each batch. NaN if the batch does not fit or has no price.
+    """The metrics at each batch. NaN if the batch does not fit or has no price.
 
     speed : output tokens/s per user, decode only [1/s]
     total : output tokens/s of the deployment, including time for prefill [1/s]
@@ -32,7 +32,7 @@ class Answers(NamedTuple):
     largest_batch: Floats
 
     def over(self, base: "Answers") -> "Answers":
-        """Divide each figure by the base. [1]"""
+        """Divide each metric by its value in a baseline. [1]"""
         return Answers(*(figure / other for figure, other in zip(self, base, strict=True)))
 
 
@@ -40,12 +40,12 @@ FIGURES = Answers._fields
 
 
 def answers_of(outcome: Outcome) -> Answers:
-    """List all figures of an outcome."""
+    """Return all metrics of an outcome."""
     return Answers(*(figure_of(outcome, figure) for figure in FIGURES))
 
 
 def figure_of(outcome: Outcome, figure: str) -> Floats:
-    """Compute one figure of an outcome at every batch, without computing the others."""
+    """Compute one metric of an outcome at every batch, without computing the others."""
     estimate = outcome.estimate
     if figure == "largest_batch":
         return np.full(estimate.fits.shape, float(outcome.max_batch) or np.nan)
@@ -68,9 +68,9 @@ Moves = frozenset[tuple[Lever, float]]
 
 
 class MovedFigures:
-    """The figures of a scenario when its parameters change, each computed once.
+    """The metrics of a scenario as its parameters change, each computed once.
 
-    answered : figures by moved parameters, or None if the values are invalid
+    answered : metrics by changed parameters, or None if the values are invalid
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -81,12 +81,12 @@ class MovedFigures:
         self._located: dict[Moves, Location | None] = {}
 
     def answers(self, lever: Lever, value: float) -> Answers | None:
-        """Compute all figures with another value of a parameter. None if the value is invalid."""
+        """Return all metrics for another value of a parameter. None if the value is invalid."""
         figures = self._figures(frozenset({(lever, value)}), FIGURES)
         return None if figures is None else Answers(**figures)
 
     def at(self, figure: str, moves: Mapping[Lever, float]) -> Floats:
-        """Compute one figure at every batch. NaN if the values are invalid."""
+        """Return one metric at every batch. NaN if the values are invalid."""
         moved = frozenset(
             (lever, value) for lever, value in moves.items() if value != lever.number.value
         )
@@ -94,7 +94,7 @@ class MovedFigures:
         return np.full(len(self.scenario.batches), np.nan) if figures is None else figures[figure]
 
     def _figures(self, moves: Moves, figures: tuple[str, ...]) -> dict[str, Floats] | None:
-        """Compute figures with changed parameters. None if the values are invalid or do not fit."""
+        """Return metrics for changed parameters. None if the values are invalid or do not fit."""
         if moves not in self._located:
             self._located[moves] = self._placed(moves)
         return None if self._located[moves] is None else self.answered.ask((moves, figures))
@@ -111,7 +111,7 @@ class MovedFigures:
     def _computed(
         self, questions: Sequence[tuple[Moves, tuple[str, ...]]]
     ) -> list[dict[str, Floats] | None]:
-        """Compute the requested figures of all changed scenarios, evaluated together."""
+        """Compute the requested metrics of all changed scenarios, evaluated together."""
         located = (self._located[moves] for moves, _ in questions)
         outcomes = evaluate_located(location for location in located if location is not None)
         pairs = zip(outcomes, questions, strict=True)
@@ -127,7 +127,7 @@ def _figures_of(outcome: Outcome, figures: Sequence[str]) -> dict[str, Floats] |
 
 @dataclass(frozen=True, eq=False)
 class BatchFigure:
-    """A figure of a scenario at one batch."""
+    """A metric of a scenario at one batch."""
 
     of_all: MovedFigures
     figure: str
@@ -135,10 +135,10 @@ class BatchFigure:
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario with only this batch."""
+        """The scenario reduced to this batch."""
         base_scenario = self.of_all.scenario
         return replace(base_scenario, batches=(base_scenario.batches[self.place],))
 
     def at(self, moves: Mapping[Lever, float]) -> float:
-        """Compute the figure at this batch. NaN if the values are invalid."""
+        """Return the metric at this batch. NaN if the values are invalid."""
         return float(self.of_all.at(self.figure, moves)[self.place])

@@ -1,4 +1,4 @@
-"""The parameters in a scenario's files, and the scenario with a changed parameter."""
+"""The parameters in a scenario's files, and how a scenario changes with a parameter."""
 
 from dataclasses import dataclass, replace
 
@@ -8,14 +8,14 @@ from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.scenario import Scenario
 
 _UNMOVED = ("ranks",)
-"""Numbers that belong to the layout, which is fixed."""
+"""Parameters that belong to the layout, which is fixed."""
 
 
 @dataclass(frozen=True)
 class Lever:
     """A parameter in one of a scenario's files.
 
-    file : kind of file: ``hardware``, ``engine``, ``model`` or ``host``
+    file : type of file: ``hardware``, ``engine``, ``model`` or ``host``
     entry : id of the entry
     """
 
@@ -34,7 +34,7 @@ class Lever:
         return self.file == "model" or (is_parameter and PARAMETERS[name].raised is None)
 
     def moved(self, scenario: Scenario, value: float) -> Scenario:
-        """Change this parameter of a scenario to another value."""
+        """Return the scenario with another value of this parameter."""
         location = self.number.place
         if self.file == "engine":
             return replace(scenario, engine=with_value(scenario.engine, location, value))
@@ -47,10 +47,10 @@ class Lever:
 
 
 def levers(scenario: Scenario) -> list[Lever]:
-    """List the parameters and defaults in a scenario's files that apply to its chip."""
+    """Return the parameters in a scenario's files, including defaults, that apply to its chip."""
     chip, model, host = scenario.hardware, scenario.model, scenario.memory.host
-    # Of a chip's offers, only the one that sets the price counts: the median, as a rent of its own,
-    # because moving it could make another offer the median.
+    # Of a chip's offers, only the one that sets the price (the median) counts. It changes as a
+    # price of its own, because otherwise another offer could become the median.
     offer, pricing = scenario.quote.offer, scenario.pricing
     is_replaced = offer is not None and offer in chip.price.offers and pricing.offer is None
     numbers = [

@@ -1,4 +1,4 @@
-"""Effects of all parameters at one batch, as sentences."""
+"""Describe the effects of all parameters at one batch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class MovedBatch:
     """All parameters at one batch.
 
     rows : parameters, ordered by effect on speed
-    goal : ways to reach the target at this batch, if a target is given
+    goal : ways to reach the target at this batch, if there is a target
     """
 
     outcome: Outcome
@@ -38,7 +38,7 @@ class MovedBatch:
 
     @property
     def shown(self) -> list[MovedNumber]:
-        """The parameters that change a figure, by printed effect or by the change needed."""
+        """The parameters that change a metric, by printed effect or by the change required."""
         moving = [row for row in self.rows if row.moves]
         return sorted(moving, key=_distance if self.goal else _printed_effect)
 
@@ -47,7 +47,7 @@ class MovedBatch:
         return " ".join([self._today(), *self.buys()[:most]])
 
     def headline(self) -> str:
-        """State the largest effects and the saturation, or how to reach the target."""
+        """State the largest effects and where they saturate, or how to reach the target."""
         if self.goal is None:
             return self.opening(1)
         return f"{self._today()} {self._reaching(self.goal)}"
@@ -61,7 +61,7 @@ class MovedBatch:
         return TableRow(self.rows[0].point, self.outcome)
 
     def prices(self) -> list[Remark]:
-        """State the price per chip-hour, and the cost to which the changes of cost refer."""
+        """Return the price per chip-hour, and the cost to which changes in cost refer."""
         if self.goal:
             is_of_cost = self.goal.target.figure == "usd"
             return price_line([self.outcome.scenario]) if is_of_cost else []
@@ -69,7 +69,7 @@ class MovedBatch:
         return price_line([self.outcome.scenario], cost)
 
     def buys(self) -> list[str]:
-        """Name the parameters of chip and engine with the largest effects."""
+        """Describe the chip and engine parameters with the largest effects."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
             f"{start} {row.name} (now {row.text(row.value)}): "
@@ -79,7 +79,7 @@ class MovedBatch:
         ]
 
     def buys_nothing(self) -> list[str]:
-        """Name a chip's parameters with the value above which they gain neither speed nor batch."""
+        """Name a chip's parameters with the value above which neither speed nor batch increases."""
         spare = [row for row in self._designed() if row.is_spare]
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
@@ -106,7 +106,7 @@ class MovedBatch:
         return f"No single number of chip or engine reaches {wanted}."
 
     def pair(self) -> str:
-        """Describe the smallest change of two numbers that reaches the target, if any."""
+        """Describe the smallest two-parameter change that reaches the target, if any."""
         is_reached = all(row.factor == 1.0 for row in self.rows)
         if self.goal is None or self.goal.pair is None or is_reached:
             return ""
@@ -125,9 +125,9 @@ class MovedBatch:
 def batches_of(
     outcome: Outcome, effects: Sequence[Effect], goals: Mapping[int, Goal]
 ) -> Iterator[MovedBatch]:
-    """Yield all batches that fit, with the effects of all parameters.
+    """Yield every batch that fits, with the effects of all parameters.
 
-    goals : ways to reach the target by index of the batch, if a target is given
+    goals : ways to reach the target by index of the batch, if there is a target
     """
     for index, point in enumerate(compare_records([outcome])):
         if point["fits"]:
@@ -141,13 +141,13 @@ def batches_of(
 
 
 def _distance(row: MovedNumber) -> tuple[bool, float]:
-    """Return the sort key: distance to the value that reaches a target, or how close it comes."""
+    """Return a sort key: distance to the value that reaches a target, or how close it gets."""
     factor = row.factor
     return factor is None, max(factor, 1.0 / factor) if factor else rank(row)[0]
 
 
 def _printed_effect(row: MovedNumber) -> tuple[float, ...]:
-    """Return the sort key: change of speed with 10% more, as in the table."""
+    """Return a sort key: change of speed for 10% more, as printed in the table."""
     change = row.change("speed")
     change = 0.1 * row.elasticity if isnan(change) else change
     return (-abs(change) if isfinite(change) else 0.0, *rank(row))

@@ -1,4 +1,4 @@
-"""Rows and records of the effects of parameters."""
+"""Rows and records for the effects of parameters."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -21,16 +21,16 @@ KEYS = {
     "usd": "usd_per_mtok_output",
     "largest_batch": "max_batch",
 }
-"""Record keys of the figures."""
+"""The record key of each metric."""
 
 
 @dataclass(frozen=True, eq=False)
 class MovedNumber:
-    """The row of a parameter at one batch.
+    """The table row of a parameter at one batch.
 
     place : index of the batch in the outcome
     point : record of `compare` at that batch
-    alone : value that reaches the target alone, if a target is given
+    alone : value with which it reaches the target alone, if there is a target
     """
 
     outcome: Outcome
@@ -56,7 +56,7 @@ class MovedNumber:
 
     @property
     def reach(self) -> float:
-        """The highest possible speed divided by the present speed. [1]"""
+        """The highest possible speed relative to the present speed. [1]"""
         return float(self.effect.reach[self.place])
 
     @property
@@ -71,7 +71,7 @@ class MovedNumber:
 
     @property
     def is_spare(self) -> bool:
-        """Whether raising it gains neither speed nor batch, although lowering it would hurt."""
+        """Whether raising it improves neither speed nor batch, although lowering it would hurt."""
         buys_batch = abs(self.slope("largest_batch")) > 0.0
         return self.reach < 1.0 / NEARLY and isfinite(self.enough) and not buys_batch
 
@@ -82,22 +82,22 @@ class MovedNumber:
 
     @property
     def factor(self) -> float | None:
-        """The needed value divided by the present one. None if there is none. [1]"""
+        """The value needed relative to the present one. None if there is none. [1]"""
         return self.alone.factor if self.alone else None
 
     @property
     def moves(self) -> bool:
-        """Whether it changes the target's figure at this batch or, without a target, any figure."""
+        """Whether it changes the target's metric at this batch or, without a target, any metric."""
         if self.alone is None:
             return self.effect.moves
         return self.alone.moves or abs(self.slope(self.alone.figure)) > 0.0
 
     def change(self, figure: str) -> float:
-        """Return the relative change of a figure for 10% more. [1]"""
+        """Return the relative change of a metric for 10% more. [1]"""
         return float(getattr(self.effect.raised.change, figure)[self.place]) - 1.0
 
     def slope(self, figure: str) -> float:
-        """Return the elasticity of a figure. [1]"""
+        """Return the elasticity of a metric. [1]"""
         return float(getattr(self.effect.elasticity, figure)[self.place])
 
     def text(self, value: float | None) -> str:
@@ -110,7 +110,7 @@ class MovedNumber:
 
     @property
     def name(self) -> str:
-        """The name of the parameter in the usual terms."""
+        """The readable name of the parameter."""
         return in_words(self.path)
 
     def name_cell(self) -> str:
@@ -125,7 +125,7 @@ class MovedNumber:
         return self.text(self.value)
 
     def change_cell(self, figure: str) -> str:
-        """Format the change of a figure in percent, or the reason why there is none."""
+        """Format the change of a metric in percent, or why there is none."""
         change = self.change(figure)
         if self.effect.raised.value is None:
             return "at limit"
@@ -134,7 +134,7 @@ class MovedNumber:
         return "0" if abs(change) < 5e-5 else f"{100.0 * change:+.2g}%"
 
     def reach_cell(self) -> str:
-        """Format the ratio of the highest possible speed to the present speed."""
+        """Format the highest possible speed relative to the present speed."""
         return "-" if not isfinite(self.reach) else f"{number(self.reach, 3)}x"
 
     def enough_cell(self) -> str:
@@ -146,13 +146,13 @@ class MovedNumber:
         return self.text(self.needed)
 
     def factor_cell(self) -> str:
-        """Format the ratio of the needed value to the present one."""
+        """Format the value needed relative to the present one."""
         if self.factor is None:
             return "-"
         return f"{number(self.factor)}x" if self.factor else "0"
 
     def best_cell(self) -> str:
-        """Format the target figure at the best value, if no value reaches the target."""
+        """Format the target metric at the best value, if no value reaches the target."""
         if self.alone is None or self.needed is not None:
             return ""
         if not isfinite(self.alone.extreme):
@@ -180,19 +180,19 @@ def _change(figure: str, heading: tuple[str, str], drop_priority: int = 0) -> Co
 COLUMNS: tuple[Column[MovedNumber], ...] = (
     *(_of_point(column, column.meaning) for column in pick("hardware model engine chips")),
     *(_of_point(column, column.meaning) for column in pick("tp pp ep dp batch")),
-    *(_of_point(column, "at the values of the files") for column in pick(" ".join(KEYS.values()))),
+    *(_of_point(column, "at the values in the files") for column in pick(" ".join(KEYS.values()))),
     *(_of_point(column, "largest component of a decode step") for column in pick("limiter")),
     Column(
         "file",
         "text",
-        "file that holds the number: hardware, engine, model or host",
+        "file with the parameter: hardware, engine, model or host",
         "effect.lever.file",
     ),
     Column("entry", "text", "id of that file", "effect.lever.entry"),
     Column(
         "path",
         "text",
-        "path of the number, as used with set",
+        "path of the parameter, as used with set",
         "path",
         ("", "path for what-ifs"),
         0,
@@ -201,7 +201,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "quantity",
         "text",
-        "dimension of the number, such as bandwidth; values are in SI units",
+        "dimension of the parameter, such as bandwidth; values are in SI units",
         "effect.lever.number.kind",
     ),
     Column("value", "SI", "value now", "value", ("", "now"), 0, MovedNumber.value_cell),
@@ -226,7 +226,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         Column(
             f"{key}_elasticity",
             "ratio",
-            "elasticity: percent per percent of the number; for whole numbers, at that value",
+            "elasticity: percent per percent of the parameter; for whole numbers, at that value",
             partial(MovedNumber.slope, figure=figure),
         )
         for figure, key in KEYS.items()
@@ -266,7 +266,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     ),
 )
 NAME = Column[MovedNumber]("name", "text", heading=("", "parameter"), format=MovedNumber.name_cell)
-"""Column of tables only: the name of the parameter in the usual terms."""
+"""A column for tables only: the readable name of the parameter."""
 
 BEST = Column[MovedNumber](
     "best",
@@ -274,11 +274,11 @@ BEST = Column[MovedNumber](
     heading=("best", "possible"),
     format=MovedNumber.best_cell,
 )
-"""Column of tables only: the target figure if no value reaches the target."""
+"""A column for tables only: the best value of the target metric if nothing reaches it."""
 
 
 def rank(row: MovedNumber) -> tuple[float, ...]:
-    """Sort rows by effect on speed, then kind of file, then other effects."""
+    """Sort rows by effect on speed, then type of file, then other effects."""
     slopes = [abs(row.slope(figure)) for figure in FIGURES]
     speed, *further = (-slope if isfinite(slope) else 0.0 for slope in slopes)
     return round(speed, 3), _FILES.index(row.effect.lever.file), *further

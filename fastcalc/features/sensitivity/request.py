@@ -23,10 +23,10 @@ class Sensitivity(
 ):
     """Rank chip, engine and model parameters by their effect on speed and price.
 
-    Shows how speed, throughput, TTFT, price and the largest batch change if a number is 10% higher
-    in the same layout, and where the gain saturates. With a target, finds the value at which each
-    number alone would reach it, and the smallest two-parameter change. Exits with 1 if nothing
-    reaches it.
+    Shows how speed, throughput, TTFT, price and the largest batch change if a parameter is 10%
+    higher in the same layout, and where the gain saturates. With a target, finds the value at which
+    each parameter alone would reach it, and the smallest two-parameter change. Exits with 1 if
+    nothing reaches it.
     """
 
     examples = (

@@ -33,7 +33,7 @@ _DOLLARS = ("$/Mtok", "USD/Mtok", "/Mtok")
 
 
 def target(text: "NumberGiven") -> Target:
-    """Parse a target figure and its value, identified by the unit.
+    """Parse a target. Its unit determines the metric.
 
     >>> target("0.5$/Mtok"), target("200 ms")
     (Target(figure='usd', value=0.5), Target(figure='ttft', value=0.2))
@@ -95,7 +95,7 @@ def run(request: Sensitivity) -> Answer:
 
 
 def _too_large(outcome: Outcome) -> list[str]:
-    """Name the batches that do not fit, and the numbers of chips that they need."""
+    """Name the batches that do not fit, and the number of chips each would need."""
     if outcome.refused:
         return [outcome.refused]
     batches = zip(outcome.scenario.batches, outcome.estimate.fits, outcome.min_chips, strict=True)
@@ -109,7 +109,7 @@ def _too_large(outcome: Outcome) -> list[str]:
 
 
 def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:
-    """List the outcomes of the models on the single requested chip."""
+    """Return the outcomes of the models on the single requested chip."""
     chips = readers.names(request.on, option("on"))
     if len(chips) > 1 or chips == ["all"]:
         raise InputError(

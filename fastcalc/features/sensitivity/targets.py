@@ -1,4 +1,4 @@
-"""Inverse search: values of one or two parameters at which a figure reaches a target."""
+"""Inverse search: the values of one or two parameters at which a metric reaches a target."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ from fastcalc.features.sensitivity.levers import Lever, levers
 
 @dataclass(frozen=True)
 class Target:
-    """A figure with its minimum or, for times and prices, its maximum. [SI]"""
+    """A metric with its minimum or, for times and prices, its maximum. [SI]"""
 
     figure: str
     value: float
 
     def reached(self, value: float) -> bool:
-        """Check whether a figure reaches the target. NaN does not."""
+        """Return whether a value reaches the target. NaN does not."""
         return value >= self.value if self.figure == "speed" else value <= self.value
 
     def surplus(self, value: float) -> float:
-        """Compute the fraction of time or money left over. Negative if the target is missed. [1]"""
+        """Return the fraction of time or money to spare. Negative if the target is missed. [1]"""
         if np.isnan(value) or (self.figure == "speed" and value <= 0.0):
             return -inf
         left = 1.0 - (self.value / value if self.figure == "speed" else value / self.value)
         return max(left, 0.0) if self.reached(value) else min(left, -_LEAST)
 
     def better(self, first: float, second: float) -> bool:
-        """Check whether one figure is better than another. NaN is worse than any."""
+        """Return whether one value is better than another. NaN is worse than any."""
         if np.isnan(second):
             return not np.isnan(first)
         return first > second if self.figure == "speed" else first < second
@@ -43,11 +43,11 @@ class Target:
 
 @dataclass(frozen=True)
 class NeededValue:
-    """The value of one parameter that reaches the target.
+    """The value of a single parameter that reaches the target.
 
-    figure : figure of the target
+    figure : metric of the target
     value : value nearest to the present one that reaches the target, or None if none does
-    extreme, today : figure at the best valid value, and at the present value [SI]
+    extreme, today : metric at the best valid value, and at the present value [SI]
     """
 
     lever: Lever
@@ -58,13 +58,13 @@ class NeededValue:
 
     @property
     def moves(self) -> bool:
-        """Whether the figure with the best value differs from today's by more than rounding."""
+        """Whether the metric at the best value differs from today's by more than rounding."""
         is_same = isclose(self.extreme, self.today, rel_tol=_ROUNDING)
         return isfinite(self.extreme) and not is_same
 
     @property
     def factor(self) -> float | None:
-        """The needed value divided by the present one. 0 if the needed value is 0. [1]"""
+        """The value needed relative to the present one. 0 if 0 is needed. [1]"""
         return None if self.value is None else self.value / self.lever.number.value
 
 
@@ -73,7 +73,7 @@ class Pair:
     """The two parameters that reach a target with the smallest change, by the same factor.
 
     values : values that reach the target
-    factor : improvement of each, or less if it reaches its limit first [1]
+    factor : improvement of each parameter, or less if it reaches its limit first [1]
     """
 
     levers: tuple[Lever, Lever]
@@ -85,7 +85,7 @@ class Pair:
 class Goal:
     """The ways to reach a target at one batch.
 
-    scenario : scenario of this batch with its layout fixed
+    scenario : scenario reduced to this batch, with its layout fixed
     """
 
     scenario: Scenario
@@ -100,11 +100,11 @@ class Goal:
 
 
 def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None) -> dict[int, Goal]:
-    """List the values of each parameter that reach a target, for each batch that fits.
+    """Find the values of each parameter that reach a target, for each batch that fits.
 
     The searches for single parameters run in parallel, so that scenarios are evaluated together.
 
-    figures : figures of the outcome's layout, to share with other searches
+    figures : metrics of the outcome's layout, shared with other searches
     """
     figures = figures or MovedFigures(outcome.on_its_layout)
     of_batches = {
@@ -129,7 +129,7 @@ def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None)
 def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) -> Goal:
     """Find the ways to reach a target at a batch: single parameters, and the best pair.
 
-    answers : needed value of each parameter alone
+    answers : the value needed for each parameter alone
     """
     factors = [answer.factor for answer in answers if not answer.lever.is_choice]
     furthest = min((max(f, 1.0 / f) for f in factors if f), default=_FURTHEST)
@@ -139,7 +139,7 @@ def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) 
 
 
 def _with_value(figures: BatchFigure, lever: Lever, value: float) -> float:
-    """Compute a batch's figure with another value of a parameter."""
+    """Return the metric at this batch with another value of a parameter."""
     return figures.at({lever: value})
 
 
@@ -163,8 +163,8 @@ def _alone(figure: Callable[[float], float], lever: Lever, target: Target) -> Ne
 def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> NeededValue:
     """Find the nearest value that reaches a target if the better direction is unknown.
 
-    The value is doubled and halved until the target is reached or the figure keeps getting worse.
-    Then the nearest value within the last interval is searched.
+    The value is doubled and halved until it reaches the target or the metric keeps getting worse.
+    Then the last interval is searched for the nearest value.
     """
     now, limit = lever.number.value, lever.number.limit
     today = extreme = figure(now)
@@ -190,9 +190,9 @@ def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> N
 def _between(
     lever: Lever, target: Target, figure: Callable[[float], float], ends: tuple[float, float]
 ) -> float:
-    """Find the value nearest to the second bound that reaches a target, as the first does.
+    """Find the value nearest to the second bound that reaches the target, as the first does.
 
-    If there are few integers, all are tried, since only some may be valid.
+    If there are few integers, all of them are tried, since not all may be valid.
     """
 
     def surplus(value: float) -> float:
@@ -210,7 +210,7 @@ def _between(
 
 _DOUBLINGS = 10
 _FALLS = 3
-"""Successive worse or impossible doublings after which the search stops. [1]"""
+"""Number of consecutive doublings that are worse or impossible after which the search stops. [1]"""
 _FEW = 64
 
 
@@ -222,10 +222,10 @@ def _least_pair(
 ) -> Pair | None:
     """Find the pair of parameters that reaches a target with the smallest change.
 
-    Both improve by the same factor, the smallest of all pairs, or None if a single parameter needs
-    no larger factor.
+    Both improve by the same factor, which is the smallest of all pairs. None if a single parameter
+    needs no larger factor.
 
-    furthest : factor needed by a single parameter [1]
+    furthest : factor required by a single parameter [1]
     """
     each = figures.of_all.answered.each
     good_ends = each([partial(_good_end, figures, lever, target) for lever in listed])
@@ -245,7 +245,7 @@ def _least_pair(
         groups = waiting.pop()
         limit = (furthest if nearest_pair is None else nearest_pair.factor) * (1.0 - _NEARER)
         together = list(dict.fromkeys([*groups[0], *groups[1]]))
-        # Better values never make a figure worse, so no pair reaches a target that all miss.
+        # Better values never worsen a metric, so no pair reaches a target that all of them miss.
         if limit <= 1.0 or len(together) < 2 or surplus(together, limit) < 0.0:
             continue
         if len(together) == 2:
@@ -272,15 +272,15 @@ def _smaller(first: Group, second: Group) -> list[tuple[Group, Group]]:
 _NEARER = 1e-6
 """Fraction by which the factor of another pair must be smaller. [1]"""
 _FURTHEST = exp(30.0)
-"""Largest factor in the search. [1]"""
+"""Largest factor that is searched. [1]"""
 _ROUNDING = 1e-9
-"""Relative change of a figure below which a parameter has no effect: rounding of floats. [1]"""
+"""Change of a metric below which a parameter has no effect, to ignore float rounding. [1]"""
 _LEAST = 1e-15
-"""Relative miss of a target that is only rounding of floats. [1]"""
+"""Relative miss of a target that counts as float rounding. [1]"""
 
 
 def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | None:
-    """Return the bound of a parameter with the better figure. None if both are equal."""
+    """Return the bound of a parameter with the better metric. None if both are equal."""
     low, high = ends_of(lever)
     each = figures.of_all.answered.each
     at_low, at_high = each([partial(figures.at, {lever: end}) for end in (low, high)])
