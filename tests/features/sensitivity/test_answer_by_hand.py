@@ -123,11 +123,10 @@ def test_a_target_is_reached_by_one_number_or_by_the_least_change_of_two(reached
     assert "80.0 tokens/s is reached with peak bf16 of 3.6 TFLOP/s (now 100 GFLOP/s)." in text
     notes = [as_flags(note) for note in reached.notes]
     for batch, peak, floor, factor in (("1,000", "160 GFLOP/s", "625 us", "1.60"), ("9,000", "800 GFLOP/s", "125 us", "8.00")):  # fmt: skip
-        assert (
-            f"At batch {batch}, the smallest change of two numbers that reaches 80.0 tokens/s is "
-            f"peak bf16 of {peak} and decode latency floor per layer of {floor}, each {factor} "
-            "times better."
-        ) in notes
+        (pair,) = (note for note in notes if note.startswith(f"At batch {batch}, "))
+        for words in ("80.0 tokens/s", f"peak bf16 to {peak}", f"floor per layer to {floor}"):
+            assert words in pair
+        assert pair.endswith(f"each {factor} times better.")
     first, second = reached.details["targets"]
     assert (first["batch"], first["figure"], first["target"]) == (1000, "tokens_per_s_per_user", 80)
     for found, factor in ((first, 1.6), (second, 8.0)):
@@ -176,9 +175,9 @@ def test_a_batch_that_fits_nowhere_has_no_effects():
 def test_a_price_is_no_target_without_one():
     with pytest.raises(fc.InputError) as error:
         ask(batch=1, on=made_up.clocked(price={}), target="0.5$/Mtok")
-    assert as_flags(error.value.args[0]) == (
-        "--target 0.5$/Mtok: made-up-chip has no cloud price; give one with --price made-up-chip=USD"
-    )
+    said = as_flags(error.value.args[0])
+    assert said.startswith("--target 0.5$/Mtok: made-up-chip has no cloud price; ")
+    assert said.endswith(" --price made-up-chip=USD")
 
 
 @every(
