@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from math import exp, inf, log
 
 from fastcalc.catalogue.limits import LIMITS
@@ -9,7 +10,7 @@ from fastcalc.errors import InputError
 from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.percentile_checks import with_percentiles
-from fastcalc.features.plan.random_load import held_limits, random_load
+from fastcalc.features.plan.random_load import held_limits, request_seconds
 from fastcalc.features.plan.request import Askers
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import ReplicaPool
@@ -277,11 +278,7 @@ def _pool_rate(allocation: Allocation, pool: ReplicaPool) -> float:
 
 
 def _pool_request_s(pool: ReplicaPool, rate: float) -> float:
-    service = replace(pool.decision.service, rate=rate, is_fleet=False)
-    load = random_load(pool.plan, service)
-    if load is None:
-        return pool.plan.request_seconds(service.output)
-    return load.times().request_mean
+    return request_seconds(pool.plan, replace(pool.decision.service, rate=rate, is_fleet=False))
 
 
 def at_rate(fleet: Fleet, rate: float) -> Fleet:
@@ -311,19 +308,21 @@ def at_rate(fleet: Fleet, rate: float) -> Fleet:
 
 
 def _at(pool: ReplicaPool, rate: float, scale: float) -> ReplicaPool:
-    """Copy a pool at a scaled rate.
+    """Copy a pool at a scaled rate, without other plans that would precede its own there.
 
     rate : present rate [1/s]
     """
     if scale == 1.0:
         return pool
-    decision = pool.decision
+    decision, own = pool.decision, pool.plan
     service = replace(decision.service, rate=rate * scale, is_fleet=False)
-    plans = {
-        variant: _plan_at(plan, scale, service)
-        for variant, plan in decision.best_by_variant.items()
-    }
-    return replace(pool, decision=replace(decision, service=service, best_by_variant=plans))
+    present = decision.best_by_variant
+    plans = {variant: _plan_at(plan, scale, service) for variant, plan in present.items()}
+    kept = next(plans[variant] for variant, plan in present.items() if plan is own)
+    scaled = replace(decision, service=service, best_by_variant=plans)
+    ahead = {id(plan) for plan in takewhile(lambda plan: plan is not kept, scaled.plans)}
+    plans = {variant: plan for variant, plan in plans.items() if id(plan) not in ahead}
+    return replace(pool, decision=replace(scaled, best_by_variant=plans))
 
 
 def _plan_at(plan: Plan, scale: float, service: Service) -> Plan:

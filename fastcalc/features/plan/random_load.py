@@ -50,6 +50,15 @@ def percentile_record(percentiles: Percentiles) -> Record:
     }
 
 
+def request_seconds(plan: Plan, service: Service) -> float:
+    """Compute the mean end-to-end latency of a request, without queueing if it has no closed form.
+
+    Closed-loop users, who wait for it, have this many requests in flight per request and second.
+    """
+    load = random_load(plan, service)
+    return load.times().request_mean if load else plan.request_seconds(service.output)
+
+
 def percentiles_of(load: RandomLoad | None) -> Record | None:
     """Compute the latency percentiles of a load. Returns None without a closed form."""
     return percentile_record(load.percentiles()) if load and load.is_known else None

@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.core.estimate import site_power
 from fastcalc.core.outcome import solve
 from fastcalc.features.plan.decision import Plan
-from fastcalc.features.plan.random_load import most_requests, random_load
+from fastcalc.features.plan.random_load import most_requests, request_seconds
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
 from fastcalc.grid.columns import uncertain_amounts, undetermined_keys
@@ -61,8 +61,8 @@ class RankedPlan:
         Otherwise it is the batch at which the replicas serve the arrival rate, if their batches are
         not full, plus the requests in disaggregated prefill.
         """
-        if self.service.users < inf and (load := random_load(self.plan, self.service)):
-            return self.requests * load.times().request_mean
+        if self.service.users < inf:
+            return self.requests * request_seconds(self.plan, self.service)
         plan, is_disaggregated = self.plan, self.plan.prefill_layout is not None
         batches = np.unique(np.rint(np.geomspace(1.0, plan.batch, _BATCHES)))
         scenario = replace(plan.scenario, batches=tuple(batches.astype(int).tolist()))

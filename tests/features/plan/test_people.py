@@ -61,6 +61,14 @@ def test_rate_and_response_time_are_one_fixed_point(words, capsys, monkeypatch):
     assert float(said[2]) == pytest.approx(seconds, rel=0.02)
 
 
+def test_the_first_plan_is_that_of_the_rate_although_another_costs_the_same():
+    """N = r (Z + R). Of two plans for $11,622, one leads at the rate of the search only."""
+    asked = {"on": "mi300x", "users": 500, "think": "20s", "tpot": "20ms"}
+    first, *_ = fc.plan("gpt-oss-120b", **asked)
+    thinking = 20.0 * first["service_requests_per_s"]
+    assert first["requests_in_flight"] + thinking == pytest.approx(500.0, rel=0.01)
+
+
 def check_little(own, users, think, model="llama-3.1-8b", **options):
     """Check that the rates of owned and rented chips add up to N / (Z + R)."""
     fleets = []

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from fastcalc.features.plan import people as closed_loop
+from fastcalc.features.plan import random_load as queues
 from fastcalc.features.plan.people import (  # fmt: skip
     People,
     _falling,
@@ -353,7 +354,7 @@ def test_a_request_of_a_pool(monkeypatch, is_known, seconds):
         times = SimpleNamespace(request_mean=3.0)
         return SimpleNamespace(times=lambda: times) if is_known else None
 
-    monkeypatch.setattr(closed_loop, "random_load", random_load)
+    monkeypatch.setattr(queues, "random_load", random_load)
     service = Service(1000.0, 500.0, is_fleet=True)
     plan = SimpleNamespace(request_seconds=lambda output: output)
     asked_of = SimpleNamespace(decision=SimpleNamespace(service=service), plan=plan)
@@ -386,11 +387,19 @@ class Decided:
     service: Service
     best_by_variant: dict
 
+    @property
+    def plans(self):
+        return [*self.best_by_variant.values()]
+
 
 @dataclass(frozen=True)
 class Pool:
     decision: Decided
     classes: tuple = (SimpleNamespace(share=1.0),)
+
+    @property
+    def plan(self):
+        return self.decision.plans[0]
 
 
 @dataclass(frozen=True)
@@ -437,6 +446,26 @@ def test_a_fleet_at_another_rate_has_the_same_replicas(monkeypatch):
     assert owned.requests == 1.0
     assert at_half.decision.service == Service(1.0, 1.0, rate=1.0)
     assert at_half.decision.best_by_variant == {"v": ("plan", 0.5)}
+
+
+def test_a_plan_that_leads_at_another_rate_only_is_left_out(monkeypatch):
+    """Users make the rate on the pool's own plan, which b, second at 4 requests/s, precedes at 2."""
+    orders = {1.0: {"a": 1, "b": 2, "c": 3}, 0.5: {"b": 1, "a": 2, "c": 3}}
+
+    @dataclass(frozen=True)
+    class Ordered(Decided):
+        @property
+        def plans(self):
+            plans = self.best_by_variant.values()
+            return sorted(plans, key=lambda plan: orders[plan[1]][plan[0]])
+
+    monkeypatch.setattr(closed_loop, "_plan_at", lambda plan, scale, _: (plan[0], scale))
+    plans = {name: (name, 1.0) for name in "abc"}
+    own = Pool(Ordered(Service(1.0, 1.0, rate=4.0), plans))
+    assert own.plan == ("a", 1.0)
+    halved = closed_loop._at(own, 4.0, 0.5)
+    assert halved.plan == ("a", 0.5)
+    assert [*halved.decision.best_by_variant] == ["a", "c"]
 
 
 def test_owned_chips_are_filled_in_their_order():
