@@ -3,10 +3,10 @@
     import fastcalc as fc
     table = fc.compare("glm-4.7", on=["gb200", "wse-3"], batch=[1, 64], prompt=8000)
 
-Each command is a function with the same name and arguments; ``help(fc.compare)`` lists them. A
-function returns a `Table`, which holds the answer as records and as numpy arrays, and converts it
-to data frames and files. ``fc.plot`` returns a matplotlib figure. An invalid request raises
-`InputError` with the message of the command line.
+Each command is a function with the same name and arguments, which ``help(fc.compare)`` lists. It
+returns a `Table`, which provides the answer as records, numpy arrays, data frames and files.
+``fc.plot`` returns a matplotlib figure. Invalid requests raise `InputError` with the same message
+as on the command line.
 """
 
 __version__ = "0.2.0"
@@ -43,7 +43,7 @@ __all__ = ["__version__", *_FUNCTIONS, *_OTHERS]
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name on first access: most programs need few, and the command line none."""
+    """Import a public name on first access: programs need only a few, the command line none."""
     from importlib import import_module
 
     if name in _FUNCTIONS:

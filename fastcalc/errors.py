@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from fastcalc.mentions import as_arguments
 
 _ENDLESS = re.compile(r"(\S{120})\S{80,}(\S{120})")
-"""Length from which a word is shortened in the middle, as a path is recognized by its ends."""
+"""Words longer than this are shortened in the middle, since paths are recognized by their ends."""
 
 
 class InputError(Exception):
-    """Invalid request or file.
+    """Raised for an invalid request or file.
 
-    The message says what is wrong, where, and what to write instead. Several faults in a file are
-    several arguments, one line each. ``str(error)`` names arguments of Python functions;
-    `sentence` keeps placeholders for options, for use in another message.
+    The message says what is wrong, where, and what to write instead. Several problems in a file are
+    passed as several arguments, one line each. In ``str(error)``, options are written as Python
+    arguments; `sentence` keeps them as placeholders, for use in another message.
     """
 
     def __init__(self, *sentences: str) -> None:
@@ -23,7 +23,7 @@ class InputError(Exception):
 
     @property
     def sentence(self) -> str:
-        """Message with options as `mentions`, which are not yet replaced."""
+        """The message with options as `mentions` that are not yet replaced."""
         return "\n".join(map(str, self.args))
 
     def __str__(self) -> str:
@@ -35,9 +35,9 @@ class InputError(Exception):
 
 @contextmanager
 def placed(place: Callable[..., str], *steps: str | int) -> Iterator[None]:
-    """Prefix errors raised inside with their location, which is computed only on error.
+    """Prefix errors raised inside with their location, which is computed only if an error occurs.
 
-    place : function of the steps that returns ``file:line:column``
+    place : function that returns ``file:line:column`` for the steps
     *steps : keys and indices that lead to a value in the file
     """
     try:

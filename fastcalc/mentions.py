@@ -1,7 +1,7 @@
-"""Placeholders for options and commands in messages, which a shell and Python write differently.
+"""Placeholders in messages for options and commands, which shells and Python write differently.
 
-Below the command line, no message names a flag. It mentions the option by its field, between
-control characters, and the code that prints or raises the message replaces the mention.
+Code below the command line never names a flag in a message. It mentions the option by its field,
+between control characters, and the code that prints or raises the message replaces the mention.
 """
 
 import re
@@ -15,7 +15,7 @@ _OPTION, _COMMAND, _GIVEN, _END = "\ue000\ue001\ue002\ue003"
 _MENTION = re.compile(f"([{_OPTION}{_COMMAND}])([^{_GIVEN}{_END}]*){_GIVEN}?([^{_END}]*){_END}")
 
 _FLAGS = {"out": "-o", "everything": "--all", "models": "MODEL", "with_": "--with"}
-"""Flags of fields with a different name; models have no flag."""
+"""Flags whose name differs from the field; models have no flag."""
 
 _OF_TABLES = {
     "wide": "table.records",
@@ -24,21 +24,21 @@ _OF_TABLES = {
     "notes": "table.notes",
     "out": "table.save",
 }
-"""Attributes of a Python table that correspond to these fields of the command line."""
+"""The attributes of a Python table that correspond to command-line fields."""
 
 
 def option(field: str, value: object = "") -> str:
-    """Mention of an option by its field, with an optional value."""
+    """Return a mention of an option by its field, optionally with a value."""
     return f"{_OPTION}{field}{_GIVEN}{value}{_END}"
 
 
 def command(line: str) -> str:
-    """Mention of a command, in command-line syntax."""
+    """Return a mention of a command, in command-line syntax."""
     return f"{_COMMAND}{line}{_END}"
 
 
 def flag(field: str) -> str:
-    """Flag of a field.
+    """Return the flag for a field.
 
     >>> flag("prefix_hit")
     '--prefix-hit'
@@ -47,20 +47,20 @@ def flag(field: str) -> str:
 
 
 def as_flags(text: str) -> str:
-    """A message with its mentions in command-line syntax.
+    """Return a message with its mentions in command-line syntax.
 
     >>> as_flags(f"give one with {option('price', 'a10=USD')}")
     'give one with --price a10=USD'
     >>> as_flags(f"Quantized, it would: {option('weights', 'fp8')} {option('kv', 'fp8')}.")
     'Quantized, it would: --weights fp8 --kv fp8'
     """
-    if text.endswith(f"{_END}."):  # a full stop would be copied with the command
+    if text.endswith(f"{_END}."):  # a full stop would be copied along with the command
         text = text[:-1]
     return _written(text, lambda field, value: f"{flag(field)} {value}".rstrip(), str)
 
 
 def as_arguments(text: str) -> str:
-    """A message with its mentions in Python syntax.
+    """Return a message with its mentions in Python syntax.
 
     >>> as_arguments(f"give one with {option('price', 'a10=USD')}")
     "give one with price='a10=USD'"
@@ -73,9 +73,9 @@ def as_arguments(text: str) -> str:
 
 
 def as_prose(text: str) -> str:
-    """A message for a reader without a command line: without advice on what to type.
+    """Return a message for a reader without a command line, without advice on what to type.
 
-    A value that would change the answer is kept as information. A message that only says where to
+    Values that would change the answer are kept as information. A message that only says where to
     look becomes empty.
 
     >>> as_prose(f"tried: up to 8 chips ({option('notes')}); {option('wide')} says why")
@@ -97,7 +97,7 @@ def as_prose(text: str) -> str:
 
 
 def _without_advice(clause: str) -> str:
-    """A clause up to its advice on what to type; empty if it contains nothing else."""
+    """Return a clause up to its advice on what to type; empty if that is all it contains."""
     if _END not in clause:
         return clause
     head = clause[: next(_MENTION.finditer(clause)).start()]
@@ -109,7 +109,7 @@ def _without_advice(clause: str) -> str:
 
 
 def written(value: Any, wording: Callable[[str], str]) -> Any:
-    """A JSON value with the mentions in each of its messages replaced."""
+    """Return a JSON value with the mentions in all its texts replaced."""
     if isinstance(value, str):
         return wording(value)
     if isinstance(value, dict):
@@ -145,10 +145,10 @@ def _literal(text: str) -> str:
 
 
 def _call(line: str) -> str:
-    """A command as a function call, or unchanged if Python has no such function."""
+    """Return a command as a function call, or unchanged if Python has no such function."""
     try:
         _, name, *words = shell_words(line)
-    except ValueError:  # text that a page has escaped
+    except ValueError:  # text that has been escaped for a web page
         return line
     first = next((index for index, word in enumerate(words) if word[:1] == "-"), len(words))
     names, settings, ending = words[:first], _settings(words[first:]), ""
@@ -166,7 +166,7 @@ def _call(line: str) -> str:
 
 
 def _settings(words: list[str]) -> dict[str, list[str]]:
-    """Values given to each field; empty for a flag without a value."""
+    """Return the values given for each field; empty for a flag without a value."""
     fields = {flag_: field for field, flag_ in _FLAGS.items()}
     settings: dict[str, list[str]] = {}
     for word in words:

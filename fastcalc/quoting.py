@@ -1,7 +1,7 @@
-"""Quoting of words so that a shell or a YAML reader restores them exactly and executes none.
+"""Quoting of words so that a shell or YAML reader restores them exactly and executes nothing.
 
-Command lines and scripts hold each command on one line, because a shell reads the text after a
-line end as the next command, even behind a ``#``.
+Command lines and scripts keep each command on one line, because a shell runs the text after a line
+end as the next command, even after a ``#``.
 """
 
 import re
@@ -17,7 +17,7 @@ _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 
 
 class ShellText(str):
-    """A word of a script that the shell expands, such as a variable of the script."""
+    """A word in a script that the shell should expand, such as a variable."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ def _shell_letter(letter: str) -> str:
     if letter in "'\\":
         return f"\\{letter}"
     code = ord(letter)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file name that is not UTF-8
+    if 0xDC80 <= code <= 0xDCFF:  # a byte in a file name that is not UTF-8
         return f"\\x{code - 0xDC00:02x}"
     if visible(letter) == letter and letter not in "\n\t":
         return letter
@@ -51,12 +51,12 @@ def _escape(code: int) -> str:
 
 
 def shell_line(words: Iterable[str]) -> str:
-    """Join words to a command on one line, each quoted by `shell_word`."""
+    """Join words into a command on one line, quoting each with `shell_word`."""
     return " ".join(map(shell_word, words))
 
 
 def shell_words(text: str) -> list[str]:
-    r"""Split a command that `shell_line` wrote into its words.
+    r"""Split a command written by `shell_line` into its words.
 
     >>> shell_words("fastcalc fit 'a b' $'c\\x0ad'")
     ['fastcalc', 'fit', 'a b', 'c\nd']
@@ -85,7 +85,7 @@ def _letter(escape: re.Match[str]) -> str:
 
 
 def comment(text: str) -> str:
-    r"""Comment of a script or a YAML file, on one line.
+    r"""Return a comment for a script or YAML file, on one line.
 
     >>> comment("for a\nrm b")
     '# for a rm b'

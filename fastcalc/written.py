@@ -1,7 +1,7 @@
-"""Output text in which no name can act on a terminal, a spreadsheet or a table.
+"""Output text in which no name can affect a terminal, a spreadsheet or a table.
 
-Names come from files and flags. JSON and YAML read the escapes written here back as the original
-characters, so one form serves every kind of output.
+Names come from files and flags. JSON and YAML readers convert the escapes written here back to the
+original characters, so one form serves every type of output.
 """
 
 import re
@@ -17,21 +17,21 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode categories of control, format, surrogate and line-separator characters."""
 _NO_LETTER = 0xFFFE
-"""Code points ending in FFFE or FFFF are not characters, and XML and YAML refuse them."""
+"""Code points that end in FFFE or FFFF are not characters and are invalid in XML and YAML."""
 
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-"""Value of a YAML or JSON file, parsed and not yet validated."""
+"""A value in a YAML or JSON file, parsed but not yet validated."""
 
 
 class Clean(str):
-    """Text whose names are already escaped; the remaining escape sequences are our own styles."""
+    """Text whose names are already escaped; any remaining escape sequences are our own styles."""
 
     __slots__ = ()
 
 
 def visible(text: str) -> str:
-    r"""Text with every non-printing character written as an escape.
+    r"""Return text with every non-printing character written as an escape.
 
     Line ends and tabs are kept.
 
@@ -42,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    import json  # imported late, as few names need escapes
+    import json  # imported late, since few names need escapes
     from unicodedata import category
 
     letter = match[0]
@@ -51,7 +51,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def line(text: str) -> str:
-    r"""Text as one visible line, with a space for each line end or tab.
+    r"""Return text as one visible line, with a space for each line end or tab.
 
     >>> line("a\n  b\r")
     'a b\\r'
@@ -60,7 +60,7 @@ def line(text: str) -> str:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    r"""A value as text to quote in a message: every character is visible, including line ends.
+    r"""Return a value as quotable text in which every character is visible, including line ends.
 
     >>> shown("a\nb"), shown("a" * 50, 8)
     ('a\\nb', 'aaaaa...')
@@ -70,11 +70,11 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 A_NAME = "a name is on one line, without tabs and other controls"
-"""Message on an invalid name."""
+"""The message about an invalid name."""
 
 
 def control_in(text: str) -> str | None:
-    r"""First character of a text that names must not have: a line end, a tab or another control.
+    r"""Return the first character that names must not contain: a line end, tab or other control.
 
     >>> control_in("a\tb"), control_in("a b")
     ('U+0009', None)
@@ -84,7 +84,7 @@ def control_in(text: str) -> str | None:
 
 
 def without_controls(text: str) -> str:
-    r"""Replace each run of line ends, tabs and other controls by a space, as in names.
+    r"""Replace each run of line ends, tabs and other controls by a space, as for names.
 
     >>> without_controls("a\r\nb")
     'a b'
@@ -93,7 +93,7 @@ def without_controls(text: str) -> str:
 
 
 def many(count: float, noun: str) -> str:
-    """Count in digits with a noun, singular for one.
+    """Return a count in digits followed by a noun, singular if the count is 1.
 
     >>> many(1, "chip"), many(2000, "chip")
     ('1 chip', '2,000 chips')
@@ -102,13 +102,13 @@ def many(count: float, noun: str) -> str:
 
 
 class ReadingNote(str):
-    """Note on how a file was read, shown on the first screen of every command."""
+    """A note on how a file was read, shown on the first screen of every command."""
 
     __slots__ = ()
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:
-    """Names as a list in a sentence.
+    """Return names as a list in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")
     ('a', 'a, b and c', 'a or b')
@@ -117,7 +117,7 @@ def listed(names: Sequence[str], last: str = "and") -> str:
 
 
 def first_few(texts: Sequence[str], maximum: int, rest: str = "more") -> list[str]:
-    """First few of some texts, then the number of the others.
+    """Return the first few texts, followed by the number of the others.
 
     >>> first_few(["a", "b", "c"], 2), first_few(["a", "b", "c"], 1, "other chips")
     (['a', 'b', '1 more'], ['a', '2 other chips'])
@@ -127,7 +127,7 @@ def first_few(texts: Sequence[str], maximum: int, rest: str = "more") -> list[st
 
 
 def instead_of(near: Sequence[str], otherwise: str) -> str:
-    """Hint for an unknown name: similar names, or other advice.
+    """Return a hint for an unknown name: similar names, or other advice.
 
     >>> instead_of(["h100-sxm", "h100-pcie"], ""), instead_of([], "'fastcalc list' names all")
     ('did you mean h100-sxm or h100-pcie?', "'fastcalc list' names all")
@@ -138,11 +138,11 @@ def instead_of(near: Sequence[str], otherwise: str) -> str:
 def did_you_mean(
     word: str, known: Iterable[str] | Mapping[str, str], otherwise: str, cutoff: float = 0.5
 ) -> str:
-    """Hint for an unknown word: the most similar known word, or other advice.
+    """Return a hint for an unknown word: the most similar known word, or other advice.
 
-    known : the words, or what to write for each
+    known : the words, or a mapping from each word to what should be written
     """
-    from difflib import get_close_matches  # imported late, as only errors need it
+    from difflib import get_close_matches  # imported late, since only errors need it
 
     near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
     meant = known[near[0]] if near and isinstance(known, Mapping) else "".join(near)
@@ -150,7 +150,7 @@ def did_you_mean(
 
 
 def csv_cell(value: Any) -> str:
-    """A value as a CSV cell; text that a spreadsheet would evaluate gets an apostrophe.
+    """Return a value as a CSV cell; text that a spreadsheet would evaluate gets an apostrophe.
 
     >>> csv_cell("=1+1"), csv_cell(-1.5), csv_cell("-1.5"), csv_cell(["a", "b, c"]), csv_cell(None)
     ("'=1+1", '-1.5', '-1.5', '"a; b, c"', '')
@@ -160,7 +160,7 @@ def csv_cell(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
-        if value - value != 0.0:  # NaN or infinity; `math` refuses integers of 400 digits
+        if value - value != 0.0:  # NaN or infinity; `math` rejects integers of 400 digits
             raise ArithmeticError(f"{value} in the place of a number")
         return str(value)
     items = value if isinstance(value, list) else [value]
@@ -171,14 +171,14 @@ def csv_cell(value: Any) -> str:
 
 
 def csv_line(values: Iterable[Any]) -> str:
-    """Values as a line of CSV."""
+    """Return values as a line of CSV."""
     return ",".join(map(csv_cell, values)) + "\n"
 
 
 def to_csv(records: Iterable[dict[str, Any]], keys: Iterable[str] = ()) -> Iterator[str]:
-    """Yield a header, and a line for each record of the same keys; missing values are empty.
+    """Yield a header, then a line for each record with the same keys; missing values are empty.
 
-    keys : keys of the header if there is no record
+    keys : keys in the header if there are no records
     """
     header: list[str] | None = None
     for record in records:
@@ -191,7 +191,7 @@ def to_csv(records: Iterable[dict[str, Any]], keys: Iterable[str] = ()) -> Itera
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """A value as JSON.
+    """Return a value as JSON.
 
     Raises ArithmeticError for NaN and infinity, which JSON cannot represent.
     """
@@ -204,13 +204,13 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def json_text(document: dict[str, Any]) -> str:
-    """One JSON document as text, written by `to_json`."""
+    """Return a JSON document as text, written by `to_json`."""
     return to_json(document, indent=2) + "\n"
 
 
 def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown table with padded columns, readable as plain text."""
-    # A bar inside a cell must not end it, even after a backslash.
+    """Return a Markdown table with padded columns, which is readable as plain text."""
+    # A bar within a cell must not end the cell, even after a backslash.
     table = [
         [re.sub(r"(\\*)\|", r"\1\1\\|", line(cell)) for cell in row] for row in (header, *rows)
     ]

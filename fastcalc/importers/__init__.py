@@ -1,1 +1,1 @@
-"""Readers for files of other programs: Hugging Face configurations, benchmark results, traces."""
+"""Readers for other programs' files: Hugging Face configurations, benchmark results, traces."""

@@ -1,11 +1,11 @@
-"""Runs of AIPerf, ``profile_export_aiperf.json``, and GenAI-Perf, ``..._genai_perf.json``.
+"""Results of AIPerf, ``profile_export_aiperf.json``, and of GenAI-Perf, ``..._genai_perf.json``.
 
 The keys are those of AIPerf's ``docs/tutorials/working-with-profile-exports.md`` (read at 13992db)
 and of a file written by 0.10. Those of GenAI-Perf, its predecessor, are from ``genai_perf/
 export_data/json_exporter.py`` in github.com/triton-inference-server/perf_analyzer (read at 263c5f6)
-and from a file of 2025. Each statistic names its unit. Files with one line per request, such as
-AIPerf's ``profile_export.jsonl``, do not state the load: the mean number of concurrent requests
-follows from Little's law.
+and from a file of 2025. Each statistic has a unit. Files with one line per request, such as
+AIPerf's ``profile_export.jsonl``, do not contain the load, so the mean number of concurrent
+requests is computed by Little's law.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,19 +20,19 @@ _UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "ns": 1e-9}
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record is the summary of a run of AIPerf or GenAI-Perf."""
+    """Return whether a record is the summary of an AIPerf or GenAI-Perf run."""
     keys = record.data.keys()
     is_counted = "request_count" in keys or {"request_throughput", "input_config"} <= keys
     return is_counted and {"request_latency", "output_sequence_length"} <= keys
 
 
 def is_request(record: Record) -> bool:
-    """Check whether a record is a single request of AIPerf."""
+    """Return whether a record is a single AIPerf request."""
     return "request_start_ns" in record.within("metadata").data and "metrics" in record.data
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the single run of a summary, or raise NoRunError."""
+    """Yield the only run in a summary, or raise NoRunError."""
     config = record.within("input_config")
     ttft, tpot, request = (_times(record.within(name)) for name in _LATENCIES)
     is_streamed = False not in (
@@ -71,7 +71,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def _unit(statistics: Record, unstated: str) -> float:
-    """Read the unit of a statistic. Raises NoNumberError if it is not a unit of time. [s]"""
+    """Return the unit of a statistic; raises NoNumberError if it is not a unit of time. [s]"""
     unit = _UNITS.get(statistics.text("unit").lower() or unstated)
     if unit is None:
         words = f"unit is '{shown(statistics.text('unit'))}'; times are in {', '.join(_UNITS)}"
@@ -86,8 +86,8 @@ def _times(statistics: Record) -> Times:
 def _arrivals(config: Record) -> Arrivals:
     """Read the requested load.
 
-    It is in AIPerf's ``loadgen`` before 0.10 and in its phases from then on. In GenAI-Perf it is in
-    ``perf_analyzer``, and in older files in the options themselves.
+    AIPerf stores it in ``loadgen`` before 0.10 and in phases since then. GenAI-Perf stores it in
+    ``perf_analyzer``, and older versions in the options themselves.
     """
     phases = [
         phase
@@ -113,7 +113,7 @@ def _arrivals(config: Record) -> Arrivals:
 
 
 def run_of_requests(requests: Sequence[Record]) -> ServedRun:
-    """Read the run of a file with one line per request, or raise NoRunError."""
+    """Read the run in a file with one line per request, or raise NoRunError."""
     answered = [
         request
         for request in requests
@@ -153,6 +153,6 @@ def _values(requests: Sequence[Record], metric: str) -> list[float]:
 
 
 def _nanoseconds(requests: Sequence[Record], key: str) -> list[float]:
-    """Read timestamps that count from 1970, which exceed the limits of other numbers."""
+    """Parse Unix timestamps, which are too large for the usual range check."""
     times = (request.within("metadata").data.get(key) for request in requests)
     return [float(time) for time in times if isinstance(time, (int, float)) and abs(time) < inf]

@@ -1,4 +1,4 @@
-"""Read measurements from a file or a folder in any supported format."""
+"""Reader of measurements from a file or folder in any supported format."""
 
 from collections.abc import Mapping
 from io import BufferedReader
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_foreign(path: Path) -> bool:
-    """Check whether a file contains results of another program, which may omit settings."""
+    """Return whether a file contains results of another program, which may omit settings."""
     with opened(path, is_kept=True) as stream:
         return _is_foreign(_head(stream), path)
 
@@ -38,12 +38,12 @@ def read(
     options: Mapping[str, str] | None = None,
     fills_gaps: bool = False,
 ) -> Points:
-    """Read a CSV of measurements, or another program's JSON, detected by content or name.
+    """Read a CSV of measurements or another program's JSON, recognized by content or name.
 
-    All such files in a folder are read. Settings that the results omit come from ``options``. An
-    option that contradicts a file is refused, or ignored if options only fill gaps, as in a folder.
-    Raises InputError if a file cannot be read, or if an option is set for a CSV, whose rows are
-    complete.
+    In a folder, all such files are read. Settings missing from the results are taken from
+    ``options``. An option that contradicts a file is an error, or is ignored if options only fill
+    gaps, as in a folder. Raises InputError if a file cannot be read, or if an option is given for a
+    CSV, whose rows are complete.
     """
     if path.is_dir():
         from fastcalc.importers.folder import points_in_folder

@@ -1,7 +1,7 @@
-"""Runs of ``evalscope perf``: ``benchmark_summary.json`` and the files next to it.
+"""Results of ``evalscope perf``: ``benchmark_summary.json`` and the files next to it.
 
 The keys are those of ``evalscope/perf/utils/perf_constants.py`` in github.com/modelscope/evalscope
-(read at fde259d, 2026) and of the releases of 2025; keys contain their units. The model is in
+(read at fde259d, 2026) and of the releases of 2025; keys include their units. The model is in
 ``benchmark_args.json``; medians and upper percentiles are in ``benchmark_percentile.json``.
 """
 
@@ -18,7 +18,7 @@ _NAMES = {
     "tpot": ("Average time per output token", "Avg TPOT"),
     "itl": ("Average inter-token latency", "Avg ITL"),
     "request": ("Average latency", "Avg Latency"),
-}  # keys of 2025 and of 2026, without their units
+}  # keys of 2025 and of 2026, without units
 _COUNTS = {
     "clients": ("Number of concurrency", "Concurrency"),
     "sent": ("Total requests", "Total Requests"),
@@ -33,13 +33,13 @@ _COUNTS = {
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record is a summary of ``evalscope perf``."""
+    """Return whether a record is a summary from ``evalscope perf``."""
     keys = record.data.keys()
     return any({_COUNTS["clients"][year], _COUNTS["completed"][year]} <= keys for year in (0, 1))
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the single run of a summary, or raise NoRunError."""
+    """Yield the only run in a summary, or raise NoRunError."""
     clients, sent, completed, failed = (
         _number(record, name) for name in ("clients", "sent", "completed", "failed")
     )
@@ -75,7 +75,7 @@ def _number(record: Record, name: str) -> float | None:
 
 
 def _seconds(record: Record, name: str) -> float | None:
-    """Read a time in the unit named by its key. [s]"""
+    """Read a time in the unit given in its key. [s]"""
     for key in _NAMES[name]:
         for unit, seconds in _UNITS.items():
             if (value := record.number(f"{key} {unit}")) is not None:
@@ -84,14 +84,14 @@ def _seconds(record: Record, name: str) -> float | None:
 
 
 def _times(record: Record, name: str, percentiles: list[Record], column: str) -> Times:
-    """Read the mean, and the median and upper percentiles from the table in the next file."""
+    """Read the mean, with the median and upper percentiles from the table in the other file."""
     stated: dict[int, float] = {}
     for row in percentiles:
         for unit, seconds in _UNITS.items():
             try:
                 value = row.number(f"{column} {unit}")
             except NoNumberError:
-                continue  # the cell of another table
+                continue  # a cell of another table
             if value is not None and (percentile := _share(row)):
                 stated[percentile] = value * seconds
     upper = {percentile: stated[percentile] for percentile in UPPER if percentile in stated}
@@ -99,6 +99,6 @@ def _times(record: Record, name: str, percentiles: list[Record], column: str) ->
 
 
 def _share(row: Record) -> int:
-    """Read the percentile of a row in the table. 0 if it has none."""
+    """Return the percentile of a row in the table, or 0 if it has none."""
     text = row.text("Percentiles").removesuffix("%")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 3 else 0

@@ -1,4 +1,4 @@
-"""Read measurements from all files of a folder, as one table."""
+"""Reader of measurements from all files in a folder, as one table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,9 +21,9 @@ MOST_FILES = 10_000
 def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str, str]) -> Points:
     """Read measurements from all files below a folder: other programs' results, and CSVs.
 
-    ``options`` fill in omitted settings, except in CSVs. Other files are skipped; hidden files and
-    files without one of `SUFFIXES` are not read. Raises InputError if a file cannot be read, or if
-    there are no files or too many.
+    Settings missing from the results are taken from ``options``, except for CSVs. Other files are
+    skipped; hidden files and files without one of the `SUFFIXES` are not read. Raises InputError if
+    a file cannot be read, or if there are no files or too many.
     """
     below = files_below(folder, "name a folder of results in it")
     files = sorted(path for path in below if path.suffix in SUFFIXES and path.is_file())

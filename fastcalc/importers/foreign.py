@@ -1,4 +1,4 @@
-"""Read measurements from the output of other programs, recognized by its content."""
+"""Reader of measurements from other programs' output, recognized by its content."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -44,7 +44,7 @@ SERVED = (
     evalscope,
     llama_benchy,
 )
-"""Modules for server benchmarks. If keys are shared, the more specific format comes first."""
+"""Modules for server benchmarks. If formats share keys, the more specific one comes first."""
 
 PROGRAMS = (
     "vllm bench serve, SGLang's bench_serving, trtllm-bench, GuideLLM, AIPerf, GenAI-Perf, "
@@ -55,11 +55,11 @@ PROGRAMS = (
 def foreign_in(
     content: Text, *, catalogue: Catalogue, options: Mapping[str, str], fills_gaps: bool = False
 ) -> Points:
-    """Read results of other programs, `PROGRAMS`, as measurements with ids from the file name.
+    """Read results of other programs, `PROGRAMS`, as measurements with ids based on the file name.
 
-    Settings that the file omits are in ``options``, by the names in `setup.OPTIONS`. A missing
-    option that is needed is a fault, and so is an option that only contradicts the file, unless
-    options only fill gaps. Raises InputError if a count is not a number.
+    Settings missing from the file are taken from ``options``, by the names in `setup.OPTIONS`. A
+    missing option that is needed is reported as a problem, as is an option that merely contradicts
+    the file, unless options only fill gaps. Raises InputError if a count is not a number.
     """
     results = Results(Options(checked(options), NameLookup(catalogue)), fills_gaps=fills_gaps)
     results.take(content)
@@ -68,14 +68,14 @@ def foreign_in(
 
 @dataclass
 class Results:
-    """The collected results of other programs, file by file.
+    """Results of other programs, collected file by file.
 
     options : settings given by the user for all files
     odd : values that are not numbers; each invalidates only its own record
     measured : file, line, and the measurement or the reason why there is none
-    unsaid : settings that the user has to give, with the records that need them
-    contradicting : by option, the first record that contradicts it
-    fills_gaps : whether options that are contradicted and not needed are accepted
+    unsaid : settings that the user still has to give, with the records that need them
+    contradicting : the first record that contradicts each option
+    fills_gaps : whether to accept options that are contradicted but not needed
     """
 
     options: Options
@@ -87,9 +87,9 @@ class Results:
     fills_gaps: bool = False
 
     def take(self, content: Text, *, is_alone: bool = True) -> None:
-        """Add the results of a file.
+        """Add the results in a file.
 
-        is_alone : whether the file was named; in a folder, files without results are skipped
+        is_alone : whether the file was named; files without results are skipped in a folder
         """
         mappings, faults = ([], [content.fault]) if content.fault else records(content)
         is_known = any(
@@ -115,10 +115,10 @@ class Results:
             self._take(requests[0], lambda: [aiperf.run_of_requests(requests)])
 
     def points(self, file: str, folder: PurePath, *, leaves_out: bool = False) -> Points:
-        """Build measurements, faults and skipped results, with ids from the names of their files.
+        """Build measurements, problems and skipped results, with ids based on file names.
 
-        folder : folder that file names are relative to
-        leaves_out : whether incomplete files are skipped because other files are complete
+        folder : folder to which file names are relative
+        leaves_out : whether incomplete files are skipped if other files are complete
         """
         points, skipped, numbers = [], [], dict[str, int]()
         for source, line, point in self.measured:

@@ -1,8 +1,8 @@
-"""Runs of genai-bench: one JSON file per concurrency of an experiment.
+"""Results of genai-bench: one JSON file per concurrency level of an experiment.
 
-The keys are those of ``genai_bench/metrics/metrics.py`` in github.com/sgl-project/genai-bench
-(read at 7fd04d8). The unit of times is `_time_unit`, seconds in files without it. Model, engine and
-GPUs are in ``experiment_metadata.json`` next to it.
+The keys are those of ``genai_bench/metrics/metrics.py`` in github.com/sgl-project/genai-bench (read
+at 7fd04d8). Times are in the unit `_time_unit`, or in seconds without it. Model, engine and GPUs
+are in ``experiment_metadata.json`` in the same folder.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3}
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record is a run of genai-bench."""
+    """Return whether a record is a genai-bench run."""
     return "stats" in record.within("aggregated_metrics").data
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the single run of a file, or raise NoRunError."""
+    """Yield the only run in a file, or raise NoRunError."""
     unit = _UNITS.get(record.text("_time_unit"))
     if unit is None:
         raise NoRunError(f"times are in {record.text('_time_unit')}, which is neither s nor ms")
@@ -53,7 +53,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def _seconds(run: Record, completed: int | None) -> float | None:
-    """Read the duration of a run. Older files state requests per minute instead. [s]"""
+    """Return the duration of a run; older files give requests per minute instead. [s]"""
     if (duration := run.number("run_duration")) is not None:
         return duration
     rate = (run.number("requests_per_minute") or 0.0) / 60.0

@@ -1,4 +1,4 @@
-"""Read the header of a GGUF file: properties of the model, and the format of each tensor.
+"""Reader for the header of a GGUF file: model properties, and the format of each tensor.
 
 Only the header is read: key-value pairs and the list of tensors (gguf.md of ggml, versions 2
 and 3). Every length is checked before it is used.
@@ -18,7 +18,7 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.written import Json, shown
 
-_MOST_BYTES = 256_000_000  # maximum size of a header, which is mostly the vocabulary
+_MOST_BYTES = 256_000_000  # maximum header size; most of a header is the vocabulary
 _MOST_PAIRS, _MOST_TENSORS, _LONGEST, _KEPT = 10_000, 200_000, 4_000_000, 4096
 _NUMBERS = {
     0: "B",
@@ -41,7 +41,7 @@ _TYPES = {
     22: "gguf-iq2_s", 23: "gguf-iq4_xs", 29: "gguf-iq1_m", 30: "bf16", 34: "tq1_0", 35: "tq2_0",
     39: "mxfp4", 40: "nvfp4",
 }  # fmt: skip
-"""Tensor formats by ggml's type numbers. Its other types describe whole files."""
+"""Tensor formats by ggml type number. The other types describe entire files."""
 
 _GROUPS = (
     ("shared_experts", r"ffn_(gate|up|down)_shexp|ffn_latent"),
@@ -57,14 +57,14 @@ _PART = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.gguf$")
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """The properties of a model from a GGUF file.
+    """The model properties in a GGUF file.
 
     pairs : short values by key
-    stored : format of each group of matrices, without small tensors
-    sizes : parameters of each group [1]
-    parameters : parameters of all tensors [1]
+    stored : format of each group of matrices, excluding small tensors
+    sizes : parameters in each group [1]
+    parameters : parameters in all tensors [1]
     names : names of all tensors
-    vocabulary : rows of the embedding, or None without an embedding [1]
+    vocabulary : rows of the embedding, or None if there is none [1]
     """
 
     pairs: dict[str, Json]
@@ -76,7 +76,7 @@ class GgufHeader:
 
 
 class _Stream:
-    """The bytes of a header, read within bounds."""
+    """The bytes of a header, with bounds checks."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream, self._path, self._read = stream, path, 0
@@ -193,5 +193,5 @@ def _tensor(stream: _Stream) -> tuple[str, list[int], int]:
         raise stream.fault(f"a tensor of {dimensions} dimensions")
     shape = [stream.number("Q") for _ in range(dimensions)]
     type_id = stream.number("I")
-    stream.number("Q")  # offset of its data
+    stream.number("Q")  # offset of the tensor's data
     return name, shape, type_id

@@ -1,4 +1,4 @@
-"""Runs of a GuideLLM report: ``benchmarks.json``, with one run per rate or number of streams.
+"""Results in a GuideLLM report: ``benchmarks.json``, with one run per rate or stream count.
 
 The keys are those of ``src/guidellm/schemas`` at 31c74ea (version 2 of the metadata) and 0.5.0
 (version 1). Its time per output token includes the first token, so inter-token latency is used.
@@ -14,12 +14,12 @@ _CLOSED = {"synchronous": None, "concurrent": "streams", "throughput": "max_conc
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record is a report of GuideLLM."""
+    """Return whether a record is a GuideLLM report."""
     return "guidellm_version" in record.within("metadata").data and "benchmarks" in record.data
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield a run for each benchmark of a report, or the reason why there is none."""
+    """Yield a run for each benchmark in a report, or the reason why there is none."""
     called = (
         record.within("config", "spec", "backend").text("model"),
         record.within("config", "backend").text("model"),
@@ -54,7 +54,7 @@ def _run(benchmark: Record) -> ServedRun:
 
 
 def _times(statistics: Record, unit: float) -> Times:
-    """Convert times from a unit. [s]"""
+    """Convert times from another unit. [s]"""
     return times_in(statistics.within("percentiles"), unit=unit, mean=statistics.number("mean"))
 
 

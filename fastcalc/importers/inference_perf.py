@@ -1,8 +1,8 @@
-"""Stages of inference-perf: ``stage_N_lifecycle_metrics.json``, and the ``config.yaml`` of the run.
+"""Results of inference-perf: ``stage_N_lifecycle_metrics.json``, and the run's ``config.yaml``.
 
 The keys are those of ``summarize_requests`` in ``inference_perf/reportgen/base.py`` (read at
-7de5ef2). The model and the requested lengths are in the configuration, which lies next to the
-stages or a folder above them.
+7de5ef2). The model and the requested lengths are in the configuration, which is in the folder of
+the stages or in its parent folder.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _LENGTHS = (
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record is a stage, or the summary of all stages, of inference-perf."""
+    """Return whether a record is a stage of inference-perf, or the summary of all stages."""
     return {"load_summary", "successes", "failures"} <= record.data.keys()
 
 
@@ -52,7 +52,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         seconds=completed / requests_per_s if requests_per_s > 0 else 0.0,
         prompt=successes.within("prompt_len").number("mean") or 0.0,
         output=output,
-        # The number of busy clients or, if it is not stated, the request rate.
+        # The number of busy clients or, if it is not given, the request rate.
         arrivals=Arrivals(limit=clients)
         if clients > 0
         else Arrivals(load.number("requested_rate") or inf),
@@ -70,7 +70,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 def _configuration(folder: Path) -> tuple[tuple[str, ...], str, float | None]:
     """Read the model's names and the engine from the configuration in or above a stage's folder.
 
-    The third value is the requested mean output length, if the server must not stop earlier [token]
+    The third value is the requested mean output length, if the server must not stop early. [token]
     """
     for path in (folder / "config.yaml", folder.parent / "config.yaml"):
         try:

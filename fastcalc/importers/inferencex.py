@@ -1,8 +1,8 @@
-"""Runs of the public InferenceX (InferenceMAX) database: ``agg_*.json``, or rows of its API.
+"""Results in the public InferenceX (InferenceMAX) database: ``agg_*.json``, or rows of its API.
 
 The keys are those of ``utils/process_result.py`` in github.com/SemiAnalysisAI/InferenceX (read at
-843c625): latencies in seconds, throughput per GPU, and requested `isl` and `osl`. An API row has
-its metrics in a nested mapping and states `hardware` and `spec_method`.
+843c625): latencies in seconds, throughput per GPU, and requested `isl` and `osl`. API rows have
+their metrics in a nested mapping, and contain `hardware` and `spec_method`.
 """
 
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ _BITS = {"fp4": 4, "int4": 4, "fp8": 8, "int8": 8, "bf16": 16, "fp16": 16}
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record is a row of InferenceX."""
+    """Return whether a record is a row of InferenceX."""
     return {"conc", "isl", "osl", "framework", "precision"} <= record.data.keys() or (
         "scenario_type" in record.data and "infmax_model_prefix" in record.data
     )
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the single run of a row, or the reason why there is none."""
+    """Yield the only run in a row, or the reason why there is none."""
     prompt, output = record.number("isl"), record.number("osl")
     if prompt is None or output is None:
         why = "an agentic run: the record states neither its prompts nor their cached share"
@@ -72,12 +72,12 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def shown_image(record: Record) -> str:
-    """Return the container image, which names the release."""
+    """Return the container image, from which the release can be told."""
     return f"image {image}" if (image := record.text("image")) else ""
 
 
 def _layout(record: Record) -> tuple[int | None, dict[str, int | None]]:
-    """Count the GPUs for the rate per GPU, and the layout of the decode GPUs."""
+    """Return the number of GPUs behind the rate per GPU, and the layout of the decode GPUs."""
     is_multinode = record.data.get("is_multinode") is True
     is_row = "decode_tp" in record.data
     prefix = "decode_" if is_multinode or is_row else ""

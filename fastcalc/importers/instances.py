@@ -1,4 +1,4 @@
-"""Find chips by cloud instance type, and by name with a count in front."""
+"""Lookup of chips by cloud instance type, and by a name preceded by a count."""
 
 import re
 
@@ -57,7 +57,7 @@ _COUNTED = re.compile(r"(\d{1,4})\s*[xX*]\s*(.+)|(.+?)(?:\s+[xX]|\s*[*:])\s*(\d{
 
 
 def stated_count(text: str) -> int | None:
-    """Count the chips of an instance type or a counted name. None if not stated. [1]
+    """Return the number of chips in an instance type or counted name, or None. [1]
 
     >>> stated_count("8xh100"), stated_count("a3-highgpu-8g"), stated_count("mi300x")
     (8, 8, None)
@@ -74,7 +74,7 @@ def _parsed(text: str) -> tuple[str, int | None]:
 
 
 def printed_chip(text: str, entries: Catalogue) -> str | None:
-    """Find the chip named by an instance type, a counted name or a driver, if any.
+    """Return the chip named by an instance type, a counted name or a driver, if any.
 
     >>> printed_chip("8xh100", Catalogue()), printed_chip("p5.48xlarge", Catalogue())
     ('h100', 'h100-sxm')
@@ -82,6 +82,6 @@ def printed_chip(text: str, entries: Catalogue) -> str | None:
     ('rtx-3090', 'NVIDIA H200')
     """
     name, _ = _parsed(text)
-    if card := _CARD.fullmatch(name.strip()):  # a GeForce card by its number only
+    if card := _CARD.fullmatch(name.strip()):  # a GeForce card given only by its number
         name = f"rtx-{card[1]}-ti" if card[2] else f"rtx-{card[1]}"
     return name if entries.knows(name, "hardware") else chip_id(name, entries)

@@ -1,4 +1,4 @@
-"""Locate values in a JSON text, only if there is an error."""
+"""Locations of values in a JSON text, computed only if there is an error."""
 
 import json
 import re
@@ -8,7 +8,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
 
 
 def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[int, int]]:
-    """Locate every value by line and column (from 1), by the keys and indices that lead to it.
+    """Map every value's path of keys and indices to its line and column, counted from 1.
 
     >>> json_marks('{"a": [1, {"b": 2}]}')[("a", 1, "b")]
     (1, 17)
@@ -38,5 +38,5 @@ def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[i
 
 
 def short_whole(digits: str) -> int | float:
-    """Parse a whole number. An absurdly long one becomes a float."""
+    """Parse an integer; an absurdly long one becomes a float."""
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)

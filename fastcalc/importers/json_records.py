@@ -15,7 +15,7 @@ from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import shown
 
 Stated: TypeAlias = Mapping[str, str | int | None]
-"""Settings stated by a record, by name. Empty means not stated."""
+"""The settings given by a record, by name; empty if not given."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MOST_TEXT = 10_000
 
@@ -36,14 +36,14 @@ class Record:
     steps: tuple[str | int, ...] = ()
 
     def mark(self, *steps: str | int) -> tuple[int, int]:
-        """Locate a value, or the innermost existing mapping on its path, by line and column."""
+        """Return the line and column of a value, or of the innermost existing mapping around it."""
         marks, path = json_marks(self.source, self.start), (*self.steps, *steps)
         while path not in marks:
             path = path[:-1]
         return marks[path]
 
     def within(self, *steps: str) -> "Record":
-        """Return the nested mapping at some keys, or an empty one if there is none."""
+        """Return the nested mapping at a path of keys, or an empty one if it does not exist."""
         data: Any = self.data
         for step in steps:
             data = data.get(step) if isinstance(data, dict) else None
@@ -51,21 +51,21 @@ class Record:
         return replace(self, data=data, steps=(*self.steps, *steps))
 
     def mappings(self, key: str) -> Iterator["Record"]:
-        """Yield the mappings in the list at a key, or none if there is no list."""
+        """Yield the mappings in the list at a key; none if there is no list."""
         values = self.data.get(key)
         for index, value in enumerate(values if isinstance(values, list) else []):
             data = value if isinstance(value, dict) else {}
             yield replace(self, data=data, steps=(*self.steps, key, index))
 
     def text(self, key: str) -> str:
-        """Return the text at a key. Empty if there is none."""
+        """Return the text at a key, or an empty text."""
         value = self.data.get(key)
         return shown(value.strip(), _MOST_TEXT) if isinstance(value, str) else ""
 
     def number(self, key: str) -> float | None:
-        """Return the number at a key. None if there is none.
+        """Return the number at a key, or None.
 
-        Raises NoNumberError if it is not a number, not finite or out of range.
+        Raises NoNumberError if the value is not a number, not finite or out of range.
         """
         value = self.data.get(key)
         if value is None:
@@ -82,7 +82,7 @@ class Record:
         return float(value)
 
     def numbers(self, key: str) -> list[float]:
-        """Return the finite numbers in the list at a key. A nested list counts as its sum."""
+        """Return the finite numbers in the list at a key; a nested list counts as its sum."""
         values = self.data.get(key)
         sums = [
             sum(value) if isinstance(value, list) and _are_numbers(value) else value
@@ -91,7 +91,7 @@ class Record:
         return [float(value) for value in sums] if _are_numbers(sums) else []
 
     def count(self, key: str) -> int | None:
-        """Return the whole number at a key, if there is one."""
+        """Return the integer at a key, if there is one."""
         value = self.number(key)
         return int(value) if value is not None and value.is_integer() else None
 
@@ -104,7 +104,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 class NoNumberError(ValueError):
-    """A value of a record is not a number or is out of range. Its path is attached."""
+    """Raised if a value is not a number or is out of range; its path is attached."""
 
     def __init__(self, path: tuple[str | int, ...], sentence: str) -> None:
         super().__init__(sentence)
@@ -112,11 +112,11 @@ class NoNumberError(ValueError):
 
 
 class NoRunError(Exception):
-    """A record has no usable run. The message gives the reason."""
+    """Raised if a record has no usable run; the message gives the reason."""
 
 
 def records(content: Text) -> tuple[list[Record], list[FileFault]]:
-    """Parse the mappings of a file, including those before a truncation, and its faults."""
+    """Parse the mappings in a file, including those before a truncation, and its problems."""
     text, results = content.text, list[Record]()
 
     def broken(index: int, message: str) -> tuple[list[Record], list[FileFault]]:
@@ -155,7 +155,7 @@ def records(content: Text) -> tuple[list[Record], list[FileFault]]:
 
 
 def alongside(file: str, name: str) -> list[Record]:
-    """Read the records of a file in the folder of another. Empty if it cannot be read."""
+    """Read the records of a file in the same folder; empty if it cannot be read."""
     path = Path(file).with_name(name)
     try:
         if not path.is_file():

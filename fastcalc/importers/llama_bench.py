@@ -1,8 +1,8 @@
-"""Measurements of ``llama-bench -o json`` and ``-o jsonl``.
+"""Measurements from ``llama-bench -o json`` and ``-o jsonl``.
 
-The fields are those of llama.cpp's ``tools/llama-bench/README.md`` (section JSON; read at
-5a32f10) and of ``test::get_fields`` in its ``llama-bench.cpp`` (read at 0104b15), which joins
-the names of all GPUs with a comma and counts one speed over prompt and generated tokens.
+The fields are those of llama.cpp's ``tools/llama-bench/README.md`` (section JSON; read at 5a32f10)
+and of ``test::get_fields`` in its ``llama-bench.cpp`` (read at 0104b15), which separates the names
+of GPUs by commas and reports one speed over prompt and generated tokens.
 """
 
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ from fastcalc.importers.setup import LAYOUT, asked, columns, layout, no_model
 from fastcalc.mentions import option
 from fastcalc.written import shown
 
-_BITS_OFF = 1.35  # tolerated ratio, as files keep some tensors wider than their type
+_BITS_OFF = 1.35  # tolerated ratio, since files store some tensors in more bits than their type
 _NO_GPU = {"BLAS", "CPU", "RPC"}
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record was printed by ``llama-bench``."""
+    """Return whether a record was printed by ``llama-bench``."""
     return {"avg_ts", "n_prompt", "n_gen"} <= record.data.keys()
 
 
 def measurements(record: Record, options: Options) -> list[Point | str]:
-    """Read the measurement of one test, or why there is none. May raise `Unsaid`."""
+    """Read the measurement of one test, or the reason why there is none; may raise `Unsaid`."""
     prompt, output = record.count("n_prompt") or 0, record.count("n_gen") or 0
     depth, speed = record.count("n_depth") or 0, record.number("avg_ts") or 0.0
     reason = _no_point(record, prompt=prompt, output=output, depth=depth, speed=speed)
@@ -124,7 +124,7 @@ def _setup(record: Record, user_options: Options) -> dict[str, Any]:
         no_chip = f"the file names no GPU (gpu_info): {give}"
         if gpus:
             no_chip = f"the file names several types of GPU: {give} if only one was used"
-    # GPUs are assigned layers in order, or rows or tensors of each layer.
+    # GPUs get layers in order, or rows or tensors of each layer.
     stated = {name: options[name] for name in LAYOUT if name in options}
     chips = stated.get("chips") or str(len(gpus) or "")
     if chips and not {"tp", "pp", "dp"} & stated.keys():

@@ -1,8 +1,8 @@
-"""Runs of llama-benchy: prefill and decode of an OpenAI endpoint at several context depths.
+"""Results of llama-benchy: prefill and decode on an OpenAI endpoint at several context depths.
 
 The keys are those of ``schemas/benchmark_report_schema.json`` in github.com/eugr/llama-benchy (read
-at ae09cab): speeds in tokens/s, times in ms. A run at a depth computes context and prompt. With
-prefix caching, one run loads the context, and the next reads it from the cache.
+at ae09cab): speeds in tokens/s, times in ms. A run at a given depth processes context and prompt.
+With prefix caching, one run loads the context, and the next one reads it from the cache.
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record is a report of llama-benchy."""
+    """Return whether a record is a llama-benchy report."""
     return {"latency_mode", "prefix_caching_enabled", "benchmarks"} <= record.data.keys()
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield a run for each benchmark of a report, or the reason why there is none."""
+    """Yield a run for each benchmark in a report, or the reason why there is none."""
     is_cached = record.data.get("prefix_caching_enabled") is True
     for _, run in each_run(record, partial(_run, is_cached=is_cached)):
         if isinstance(run, ServedRun):
@@ -51,7 +51,7 @@ def _run(benchmark: Record, *, is_cached: bool) -> ServedRun:
 
 
 def _speeds(benchmark: Record) -> list[float]:
-    """Read decode speeds of requests, or the total if they ran one at a time. [token/s]"""
+    """Read the decode speeds of requests, or the total if they ran one at a time. [token/s]"""
     for key in ("tg_req_throughput", "tg_throughput"):
         metric = benchmark.within(key)
         values = metric.numbers("values") or [mean for mean in (metric.number("mean"),) if mean]

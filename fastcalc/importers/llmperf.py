@@ -1,9 +1,9 @@
-"""Runs of llmperf: ``*_summary.json``.
+"""Results of llmperf: ``*_summary.json``.
 
 The keys are those of ``token_benchmark_ray.py`` in github.com/ray-project/llmperf (read at f1d6bed)
-and of github.com/ray-project/llmperf-leaderboard. Its inter-token latency averages over all tokens
-including the first, so TPOT is computed from end-to-end latency and TTFT. Tokens are counted with
-the tokenizer of Llama 2 for every model.
+and of github.com/ray-project/llmperf-leaderboard. Its inter-token latency is averaged over all
+tokens including the first, so TPOT is computed from end-to-end latency and TTFT instead. For every
+model, tokens are counted with the Llama 2 tokenizer.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record is a summary of llmperf, or one of its requests."""
+    """Return whether a record is an llmperf summary, or one of its requests."""
     keys = record.data.keys()
     return {"results_ttft_s_mean", "num_concurrent_requests"} <= keys or _is_request(record)
 
@@ -23,7 +23,7 @@ def _is_request(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the single run of a summary, or raise NoRunError."""
+    """Yield the only run in a summary, or raise NoRunError."""
     if _is_request(record):
         raise NoRunError("one request of llmperf: its *_summary.json states the concurrency")
     completed = record.count("results_num_completed_requests")

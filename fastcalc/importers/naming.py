@@ -1,6 +1,6 @@
-"""Map the names that other programs use for chips, models and formats to catalogue ids.
+"""Conversion of other programs' names for chips, models and formats into catalogue ids.
 
-A name is accepted only if it is unambiguous. llama.cpp prints the type of a file in words
+Names are accepted only if they are unambiguous. llama.cpp prints the type of a file in words
 (``llama_model_ftype_name`` in its ``src/llama-model-loader.cpp``).
 """
 
@@ -33,10 +33,10 @@ class NameLookup:
 
 @dataclass
 class Options:
-    """Settings given by the user, which complete those stated by records.
+    """Settings given by the user, which complete those found in records.
 
     used : options that a record needed
-    contradicted : values stated by a record that contradict options
+    contradicted : values in a record that contradict options
     """
 
     texts: Mapping[str, str]
@@ -45,9 +45,9 @@ class Options:
     contradicted: dict[str, str] = field(default_factory=dict)
 
     def left_by(self, stated: Mapping[str, str | None]) -> dict[str, str]:
-        """Select options that complete the stated machine and model of a record.
+        """Return the options needed to complete the machine and model given by a record.
 
-        The user's own catalogue entry replaces a name.
+        An option that is not a catalogue name, such as a file, replaces the record's value.
         """
         left = dict[str, str]()
         is_laid_out = any(stated.get(name) for name in LAYOUT)
@@ -79,11 +79,11 @@ _VARIANT = re.compile(r"\d+(?:gb)?|cores?|gcd|die|dies|one|both|of|a|pair")
 
 
 def chip_id(text: str, catalogue: Catalogue) -> str | None:
-    """Find the id of the only chip that matches a driver's name, if there is one.
+    """Return the id of the only chip that matches a driver's name, or None.
 
-    The name contains all words of the chip's id, name or one alias, and no others. Drivers do not
-    distinguish chips that differ only in cores, memory or dies, so such names match no chip. Cards
-    with memory added by a workshop match only if the name states the memory size.
+    The name must contain all words of the chip's id, name or an alias, and no others. Drivers do
+    not distinguish chips that differ only in cores, memory or dies, so such names match no chip.
+    Cards with memory added by a workshop match only if the name includes the memory size.
 
     >>> chip_id("NVIDIA H100 80GB HBM3", Catalogue())
     'h100-sxm'
@@ -120,7 +120,7 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Split a name into words that distinguish products.
+    """Split a name into the words that distinguish products.
 
     >>> sorted(_words("NVIDIA A100-SXM4-80GB")), sorted(_words("NVIDIA A100 SXM 80 GB"))
     (['80gb', 'a100', 'sxm'], ['80gb', 'a100', 'sxm'])
@@ -152,9 +152,9 @@ _CACHED = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
 
 
 def repository(text: str) -> str:
-    """Read a repository (owner/name) from a model name, or from a Hugging Face cache path.
+    """Extract a repository (owner/name) from a model name, or from a Hugging Face cache path.
 
-    A format after a colon, as llama.cpp accepts, is removed.
+    A format after a colon, which llama.cpp accepts, is removed.
 
     >>> repository("/data/models--openai--gpt-oss-120b/snapshots/b5c939d/")
     'openai/gpt-oss-120b'
@@ -168,7 +168,7 @@ def repository(text: str) -> str:
 
 
 def tagged_format(text: str) -> str | None:
-    """Read the weight format after the colon of a repository name, as in llama.cpp, if any.
+    """Return the weight format after the colon of a repository name, as in llama.cpp, if any.
 
     >>> tagged_format("unsloth/Qwen3-32B-GGUF:UD-Q4_K_XL"), tagged_format("org/name:latest")
     ('ud-q4_k_xl', None)
@@ -181,7 +181,7 @@ def tagged_format(text: str) -> str | None:
 
 
 def model_id(text: str, catalogue: Catalogue) -> str | None:
-    """Find the id of the model that a repository, a folder or a GGUF file is named after.
+    """Return the id of the model after which a repository, a folder or a GGUF file is named.
 
     >>> model_id("meta-llama/Llama-3.1-8B-Instruct", Catalogue())
     'llama-3.1-8b'
@@ -201,7 +201,7 @@ def model_id(text: str, catalogue: Catalogue) -> str | None:
 
 
 def _without_format(text: str) -> list[str]:
-    """List a name, and versions of it with fewer and fewer words on the weight format."""
+    """List a name, followed by versions with fewer and fewer words about the weight format."""
     last = PurePosixPath(repository(text)).name.lower()
     last = _GGUF.sub("", _GGUF.sub("", last))
     last = last.removeprefix("meta-") if last.startswith("meta-llama-3.") else last
@@ -212,7 +212,7 @@ def _without_format(text: str) -> list[str]:
 
 
 def is_quantized_copy(text: str, repositories: Iterable[str]) -> bool:
-    """Check whether a name differs from one of some repositories only in the weight format.
+    """Return whether a name differs from any of the repositories only in the weight format.
 
     >>> is_quantized_copy("Qwen/Qwen3-32B-FP8", ["Qwen/Qwen3-32B"])
     True
@@ -238,8 +238,8 @@ _SAID_TOGETHER = (
     ({"w8a16"}, "int8"),
     ({"mxfp4", "fp8"}, "mxfp4"),  # weights and activations
 )
-"""Words in names and their weight formats, by the defaults of llm-compressor, AutoGPTQ, AutoRound
-and bitsandbytes."""
+"""Words in names and the weight formats they imply, by the defaults of llm-compressor, AutoGPTQ,
+AutoRound and bitsandbytes."""
 _USUAL = (
     ({"nvfp4", "fp8"}, "nvfp4+attention=fp8"),
     ({"gptq"}, "gptq-int4-g128"),
@@ -248,9 +248,9 @@ _USUAL = (
     ({"int8"}, "int8"),
     ({"8bit"}, "int8"),
 )
-"""Ambiguous words, with the format of most checkpoints."""
+"""Ambiguous words, with the format used by most checkpoints."""
 _ALL_BUT_QKV = "nvfp4+attention=62.77%nvfp4/37.23%bf16+mtp=bf16"
-"""Format of checkpoints whose output projection of latent attention is nvfp4."""
+"""The format of checkpoints in which only the output projection of latent attention is nvfp4."""
 _CHECKPOINTS = {
     # From their configurations.
     "nvidia/gemma-4-31b-it-nvfp4": "nvfp4+attention=bf16",
@@ -264,8 +264,8 @@ _CHECKPOINTS = {
         for release in ("", "-0528")
         for name in ("fp4", "nvfp4")
     },
-    # Attention, and all of the first and last of 126 layers, stay wide (arXiv:2407.21783, section
-    # 6.2); a start of vLLM 0.5.3 loaded 57.75 GiB on each of eight cards (vllm-project/vllm#6746).
+    # Attention and all of the first and last of 126 layers are not quantized (arXiv:2407.21783,
+    # section 6.2); vLLM 0.5.3 loaded 57.75 GiB on each of eight (vllm-project/vllm#6746).
     **{
         f"meta-llama/{name}llama-3.1-405b{tuned}-fp8": "fp8+attention=bf16+ffn=98.41%fp8/1.59%bf16"
         for name in ("", "meta-")
@@ -283,16 +283,16 @@ _CHECKPOINTS = {
     # github.com/noonghunna/club-3090, BENCHMARKS.md: "NVFP4 FFN + FP8 attention" of the first.
     "nvidia/qwen3.6-27b-nvfp4": "nvfp4+attention=fp8",
     "nvidia/qwen3.6-35b-a3b-nvfp4": "nvfp4+attention=bf16",
-    # vLLM recipes, pull request 831: a start loaded 24.04 GiB.
+    # vLLM recipes, pull request 831: vLLM loaded 24.04 GiB.
     "inferact/qwen3.8-27b-nvfp4": "nvfp4+attention=59%bf16/41%nvfp4",
 }
-"""Checkpoints stored in more formats than their names state."""
+"""Checkpoints stored in more formats than their names say."""
 _BPW = re.compile(r"-(exl[23])[-_](\d(?:\.\d+)?bpw)")
 _UNCLEAR = re.compile(r"exl[23]|gptq|int[48]|w\da\d+|autoround|quantized|bnb|[2-8]bit|\d\.?\d*bpw")
 
 
 def checkpoint_format(text: str) -> str | None:
-    """Read the weight format stated in a repository's name. None if it is ambiguous.
+    """Return the weight format in a repository's name, or None if it is ambiguous.
 
     >>> checkpoint_format("Qwen/Qwen3-32B-FP8"), checkpoint_format("Qwen/Qwen3-32B")
     ('fp8', '')
@@ -337,7 +337,7 @@ _FP8_CACHE = re.compile(r"^nvidia/.*-(?:(?:nv)?fp4|fp8)(?:-v\d)?$|-fp8-kv$")
 
 
 def checkpoint_cache(text: str) -> str | None:
-    """Return the cache format that a checkpoint of this name declares, if any.
+    """Return the cache format declared by a checkpoint with this name, if any.
 
     NVIDIA's 4-bit and 8-bit checkpoints declare ``"kv_cache_quant_algo": "FP8"`` in their
     hf_quant_config.json, which vLLM (since its pull request 29980), SGLang and TensorRT-LLM use;
@@ -361,14 +361,14 @@ _FILE_TYPES = {
     "f32": "fp32",
     "f16": "fp16",
     "q2_k_m": "q2_k",
-    # Files of gpt-oss have routed experts in mxfp4 and all other weights in q8_0.
+    # gpt-oss files have routed experts in mxfp4 and all other weights in q8_0.
     "mxfp4": "mxfp4-experts-q8_0",
     "mxfp4 moe": "mxfp4-experts-q8_0",
 }
 
 
 def gguf_format(text: str) -> str | None:
-    """Read the number format at the end of a model type, or of a cache type, of llama.cpp.
+    """Return the number format at the end of a model type, or of a cache type, in llama.cpp.
 
     >>> gguf_format("qwen2 7B Q4_K - Medium"), gguf_format("llama 8B F16"), gguf_format("q8_0")
     ('q4_k_m', 'fp16', 'q8_0')

@@ -1,6 +1,6 @@
-"""One run of a server benchmark of any program, and its measurements.
+"""A run of any program's server benchmark, and the measurements derived from it.
 
-The module of each program converts its fields to a `ServedRun`; this module derives the
+The module for each program converts its fields to a `ServedRun`; this module derives the
 measurements.
 """
 
@@ -21,18 +21,18 @@ from fastcalc.importers.setup import asked, columns, layout, no_model, unclear_f
 from fastcalc.mentions import option
 from fastcalc.written import instead_of, shown
 
-UPPER = (90, 95, 99)  # percentiles that are kept in notes
-_ROUNDED_WELL = 10  # concurrency from which rounding changes throughput by at most 5%
+UPPER = (90, 95, 99)  # percentiles kept in notes
+_ROUNDED_WELL = 10  # concurrency above which rounding changes throughput by at most 5%
 _BITS_BESIDE = 1.0  # bits per weight for the scales of groups
-_SPECULATED = 1.3  # tokens per chunk from which a chunk has more than one token per step
+_SPECULATED = 1.3  # tokens per chunk above which chunks contain several tokens per step
 _DISAGREES = sqrt(2.0)  # ratio that is closer to two tokens per chunk than to one
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The statistics of a time over the requests of a run. [s]
+    """Statistics of a time over the requests in a run. [s]
 
-    upper : values of some percentiles in `UPPER`
+    upper : the available percentiles among `UPPER`
     """
 
     mean: float | None = None
@@ -41,7 +41,7 @@ class Times:
 
     @property
     def typical(self) -> float | None:
-        """The median, or the mean if there is no median. [s]"""
+        """The median, or the mean if the median is missing. [s]"""
         return self.mean if self.median is None else self.median
 
 
@@ -65,7 +65,7 @@ def times_in(
     """Read times whose percentiles have the keys ``p90``, ``p95`` and ``p99``.
 
     unit : unit of all numbers in the file [s]
-    mean : mean in that unit, by default that of the key ``mean``
+    mean : mean in that unit; by default, the value of the key ``mean``
     median : key of the median
     prefix : prefix of all these keys
     """
@@ -83,11 +83,11 @@ def times_in(
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """How the requests arrive.
+    """How requests arrive.
 
-    rate : request rate, infinite if requests were sent without delay [1/s]
-    limit : maximum number of concurrent requests, None without a limit [1]
-    in_flight : measured mean number of concurrent requests, or None if not stated [1]
+    rate : request rate, or infinity if requests were sent without delay [1/s]
+    limit : maximum number of concurrent requests, or None without a limit [1]
+    in_flight : measured mean number of concurrent requests, or None if unknown [1]
     """
 
     rate: float = inf
@@ -97,22 +97,22 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class ServedRun:
-    """The results of one run of a server benchmark, as reported by its program.
+    """The results of one server benchmark run, as reported by its program.
 
     program : benchmark program
-    completed, failed : number of requests, or None if not stated [1]
-    seconds : time from the first request to the last answer, or None if not stated
+    completed, failed : number of requests, or None if unknown [1]
+    seconds : time from the first request to the last answer, or None if unknown
     prompt, output : mean lengths [token]
     ttft, tpot, request : TTFT, time per output token after the first, and end-to-end latency
-    between_chunks : time between the streamed chunks of an answer, with any number of tokens
+    between_chunks : time between streamed chunks of an answer, with any number of tokens
     rate : output throughput [token/s]
-    tokens_per_pass : tokens per step, 1 without speculation, or None if not stated
-    is_speculated : whether the server uses speculative decoding, or None if not stated
+    tokens_per_pass : tokens per step: 1 without speculation, None if unknown
+    is_speculated : whether the server uses speculative decoding, or None if unknown
     is_decode_only : whether other chips computed the prompts
-    weight_bits : bits per weight, if the file states nothing else on their format [bit]
-    names : possible names of the model, the likeliest first
-    stated : settings of the machine in the file, by the names in `setup.OPTIONS`
-    remarks : further remarks for readers of the measurement
+    weight_bits : bits per weight, if this is all that the file says about their format [bit]
+    names : possible names of the model, most likely first
+    stated : settings of the machine given in the file, by the names in `setup.OPTIONS`
+    remarks : additional remarks for readers of the measurement
     """
 
     program: str
@@ -145,12 +145,12 @@ class ServedRun:
 
     @property
     def called(self) -> str:
-        """The likeliest name of the model. Empty if the file has none."""
+        """The most likely name of the model, empty if the file has none."""
         return self.names[0] if self.names else ""
 
 
 def clients_in(record: Record, key: str) -> int:
-    """Read the number of concurrent requests. Raises NoRunError if it is missing. [1]"""
+    """Read the number of concurrent requests; raises NoRunError if it is missing. [1]"""
     clients = record.count(key)
     if not clients or clients < 1:
         raise NoRunError(f"the file does not state the number of concurrent requests: {key}")
@@ -159,7 +159,7 @@ def clients_in(record: Record, key: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The number of concurrent requests. None if the engine chose the batch."""
+    """The number of concurrent requests; None if the engine chose the batch."""
 
     concurrency: int | None
     is_open: bool
@@ -184,7 +184,7 @@ def each_run(
 
 
 def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
-    """Derive the measurements of a run, or why there are none. May raise `Unsaid`."""
+    """Derive the measurements of a run, or the reasons why there are none; may raise `Unsaid`."""
     if 0 in (run.completed, run.seconds) or min(run.completed or 1, run.seconds or 1.0) < 0:
         return ["no request was completed"]
     if run.prompt < 0 or run.output <= 0:
@@ -216,10 +216,10 @@ def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
 
 
 def _speculation(run: ServedRun) -> tuple[float | None, str]:
-    """Derive tokens per step, with a remark if the server uses speculative decoding.
+    """Derive the tokens per step, with a remark if the server uses speculative decoding.
 
-    Each chunk of an answer has the tokens of one step, unless the server sends several steps at a
-    time. That is assumed to be speculative decoding unless the file denies it.
+    Each chunk of an answer contains the tokens of one step, unless the server sends several steps
+    at a time. More tokens are attributed to speculative decoding unless the file rules it out.
     """
     stated = run.tokens_per_pass
     if stated is not None:
@@ -272,10 +272,10 @@ def _upper_words(times: Times) -> str:
 
 
 def _with_true_token_time(run: ServedRun) -> ServedRun:
-    """Correct the time per output token to agree with end-to-end latency and TTFT.
+    """Correct the time per output token so that it agrees with end-to-end latency and TTFT.
 
-    That time is (end-to-end latency - TTFT) / (output - 1) of the means, else of the medians.
-    Clients that count chunks of text instead of tokens are wrong by the tokens per chunk.
+    The correct time is (end-to-end latency - TTFT) / (output - 1), from means or else medians.
+    Clients that count chunks of text instead of tokens are off by the number of tokens per chunk.
     """
     pairs = [(run.request.mean, run.ttft.mean)]
     # Medians can replace means if requests do not queue and all answers have the same length.
@@ -307,7 +307,7 @@ def _load(run: ServedRun) -> Load | str:
     if in_flight is None:
         seconds = run.request.mean or 0.0
         if seconds <= 0 and (run.ttft.mean or 0.0) > 0 and run.tpot.mean is not None:
-            # The first token and then the others: exact if all answers have the same length.
+            # The first token and then the others; exact if all answers have the same length.
             seconds = (run.ttft.mean or 0.0) + run.tpot.mean * max(run.output - 1, 0)
         if seconds <= 0:
             return (
@@ -325,7 +325,7 @@ def _load(run: ServedRun) -> Load | str:
 
 
 def _unlike(run: ServedRun, stored: str, model: str, catalogue: Catalogue) -> str | None:
-    """Ask for the weight format if the stated bits per weight contradict the assumed format."""
+    """Ask for the weight format if the reported bits per weight contradict the assumed format."""
     if run.weight_bits is None or not catalogue.knows(model, "models"):
         return None
     published = catalogue.model(model)
@@ -340,13 +340,13 @@ def _unlike(run: ServedRun, stored: str, model: str, catalogue: Catalogue) -> st
 
 
 def accepted_tokens(record: Record, key: str) -> float | None:
-    """Read the mean tokens per step that a record states, if 1 or more. [1]"""
+    """Return the mean tokens per step given by a record, if at least 1. [1]"""
     accepted = record.number(key)
     return accepted if accepted is not None and accepted >= 1 else None
 
 
 def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
-    """List the columns of machine and model: stated by the file, completed by the user."""
+    """Return the columns for machine and model: from the file, completed by the user."""
     names, called = options.names, run.called
     texts = {name: str(value) for name, value in run.stated.items()}
     chip, known_as = texts.get("hardware", ""), (texts.get("model", ""), *run.names)

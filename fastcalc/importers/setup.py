@@ -1,4 +1,4 @@
-"""Settings that other programs' files omit: the machine and the model of measurements."""
+"""Settings missing from other programs' files: the machine and the model of measurements."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")
-OPTIONS = (*WORDS, *LAYOUT)  # settings that the user may give for a file
+OPTIONS = (*WORDS, *LAYOUT)  # settings that the user can give for a file
 _LONGEST = 250  # file systems have no longer names
 _ENGINES = {
     "vllm": "vllm",
@@ -28,7 +28,7 @@ _ENGINES = {
 
 
 def engine_named(server: str) -> str:
-    """Name the engine behind a benchmark program's name of a server. "" if it names none.
+    """Return the engine behind a benchmark program's name for a server, or "" if it has none.
 
     >>> engine_named("dynamo-trtllm"), engine_named("openai-chat")
     ('tensorrt-llm', '')
@@ -38,16 +38,16 @@ def engine_named(server: str) -> str:
 
 
 def columns(layout: Mapping[str, int | None], **words: str) -> dict[str, Any]:
-    """List the columns of a `Point` for model and machine."""
+    """Return the columns of a `Point` for model and machine."""
     return {**words, **layout, "id": "", "url": "", "measured_by": ""}
 
 
 class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
-    """The user has to give settings before a record can be used."""
+    """Raised if the user has to give settings before a record can be used."""
 
 
 def checked(options: Mapping[str, str]) -> dict[str, str]:
-    """Check the user's settings. Raises InputError for an invalid count or name."""
+    """Validate the user's settings; an invalid count or name raises InputError."""
     stripped = {name: options[name].strip() for name in OPTIONS if options.get(name, "").strip()}
     for name in WORDS:
         if len(stripped.get(name, "")) > _LONGEST:
@@ -65,12 +65,12 @@ def _count(text: str) -> int | None:
 
 
 def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
-    """Complete the stated layout if only one is possible. Empty if none is stated.
+    """Complete the given layout if only one is possible; empty if none is given.
 
-    Chips that are not a multiple of the stated ranks are refused.
+    A number of chips that is not a multiple of the given ranks is rejected.
 
     options : settings given by the user, by name
-    ranks : ranks per chip: one, or one for each of its cores [1]
+    ranks : ranks per chip: one, or one for each core [1]
 
     >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"})["pp"]
     ({'tp': 4, 'pp': 1, 'dp': 1, 'chips': 4, 'ep': None}, None)
@@ -96,7 +96,7 @@ def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
 
 
 def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
-    """Create a function that returns a chip's ranks by its name, if there is such a chip. [1]"""
+    """Return a function that gives a chip's ranks by name, or None if there is no such chip. [1]"""
 
     @cache
     def ranks_of(name: str) -> int | None:
@@ -109,20 +109,20 @@ def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
 
 
 def unclear_format(called: str) -> str:
-    """Write the message for a model whose name does not determine its number format."""
+    """Return the message for a model whose name does not determine its number format."""
     return f"the number format of '{shown(called)}' is not clear from its name: give " + option(
         "weights"
     )
 
 
 def no_model(called: str) -> str:
-    """Write the message for a model that a file does not name, or that is unknown."""
+    """Return the message for a model that a file does not name, or that is unknown."""
     if called:
         return f"no model of the catalogue is '{shown(called)}': give {option('model')}"
     return f"the file does not name the model: give {option('model')}"
 
 
 def asked(*problems: str | None) -> None:
-    """Raise all problems in one `Unsaid`, if there are any."""
+    """Raise all problems in a single `Unsaid`, if there are any."""
     if problem_text := "; ".join(filter(None, problems)):
         raise Unsaid(problem_text)

@@ -1,8 +1,8 @@
-"""Runs of SGLang's ``python -m sglang.bench_serving``, which appends one line per run.
+"""Results of SGLang's ``python -m sglang.bench_serving``, which appends one line per run.
 
 The keys are those that ``python/sglang/bench_serving.py`` writes at the end of ``benchmark``. They
-have the same names as vLLM's, except for end-to-end latency. A line names neither model nor chip;
-newer lines contain the server's information.
+are named like vLLM's, except for end-to-end latency. Lines name neither model nor chip; newer ones
+include information about the server.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ _LAYOUT = {"tp": "tp_size", "pp": "pp_size", "ep": "ep_size"}
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record is a line of ``sglang.bench_serving``."""
+    """Return whether a record is a line from ``sglang.bench_serving``."""
     return vllm.is_result(record) and bool(_OWN & record.data.keys())
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the single run of a line, or raise NoRunError."""
+    """Yield the only run in a line, or raise NoRunError."""
     run = vllm.run_of(record, _arrivals(record))
     server = record.within("server_info")
     counts = {name: server.count(key) for name, key in _LAYOUT.items()}

@@ -1,4 +1,4 @@
-"""Start-up logs of servers: settings, memory, cache capacity in tokens, and errors.
+"""Reader for server startup logs: settings, memory, cache capacity in tokens, and errors.
 
 vLLM: ``vllm/v1/worker/gpu_worker.py``, ``vllm/v1/core/kv_cache_utils.py``, ``vllm/worker`` and
 ``vllm/config`` of versions 0.6 to 0.33; SGLang: ``python/sglang/srt/server_args.py``,
@@ -26,7 +26,7 @@ from fastcalc.evidence.start_log import (
 from fastcalc.evidence.text_files import MAX_BYTES, opened
 from fastcalc.written import shown
 
-_BLOCK = 16  # tokens per block of vLLM by default
+_BLOCK = 16  # vLLM's default number of tokens per block
 _MOST_LINE = 1_000_000  # maximum number of bytes searched as one line
 
 _LISTS = (
@@ -41,11 +41,11 @@ _LISTS = (
     "llama_kv_cache",
     "max_num_requests=",
 )
-"""Texts in lines that list settings."""
+"""Texts found in lines that list settings."""
 
 _HEADERS = ("vLLM API server version", "LLM engine (v", "server_args=ServerArgs(")
 _RESTARTS = (*_HEADERS, "non-default args: ", "llama_model_loader: loaded meta data")
-"""Texts in the first lines of a start. After a failed start, they mark the next one."""
+"""Texts found in the first lines of a start; after a failed start, they mark the next one."""
 _STOPS = {
     VLLM: (
         "To serve at least one request with the model",
@@ -67,20 +67,20 @@ _STOPS = {
     ),
     TENSORRT_LLM: ("Failed to allocate KV cache",),
 }
-"""Texts of the error that ends a start for lack of memory, by program."""
+"""Texts of errors that end a start for lack of memory, by program."""
 _OUT_OF_MEMORY = (
     "CUDA out of memory. Tried to allocate",
     "HIP out of memory. Tried to allocate",
     "cudaErrorMemoryAllocation",
 )
-"""Texts of such errors in the libraries that the programs use."""
+"""Texts of such errors in libraries used by the programs."""
 _LIMITED_BY = (
     ("max_num_seqs", "cache blocks ("),
     ("max_model_len", "estimated maximum model length is "),
     ("max_model_len", "stored in KV cache ("),
     ("gpu_memory_utilization", "Raise --mem-fraction-static above "),
 )
-"""Settings whose largest possible value an error states, with the preceding words."""
+"""Settings whose largest possible value is given in an error, with the preceding words."""
 _SIGNS = {
     VLLM: (
         *("vLLM", "non-default args: ", "LLM engine (v", " KV cache size: "),
@@ -165,7 +165,7 @@ _ON = {
 }
 """Settings that are logged as enabled on a separate line."""
 _BUFFERS = {"model buffer size": "weights", "KV buffer size": "available"}
-"""Buffers that llama.cpp lists per device, and their contents."""
+"""Buffers that llama.cpp lists per device, and what they contain."""
 _BUFFER = re.compile(r"(\w+) (model buffer size|KV buffer size) *= *([\d.]+) MiB")
 _VALUE = r"\b{}['\"]?\s*[:=]\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s,)}}\]]+))"
 _WORDS = tuple(
@@ -175,7 +175,7 @@ _WORDS = tuple(
         + [*_RESTARTS, *_OUT_OF_MEMORY, *_BUFFERS]
     )
 )
-"""Texts in relevant lines. Most lines of a log have none of them."""
+"""Texts found in relevant lines; most lines of a log contain none of them."""
 
 
 def read_start(path: Path) -> StartLog:
@@ -223,7 +223,7 @@ def _has(line: str, any_of: Iterable[str]) -> bool:
 
 
 class _StartReader:
-    """One pass over the lines of a log, and the last start in them."""
+    """A pass over the lines of a log, which keeps the last start."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -267,7 +267,7 @@ class _StartReader:
                 setattr(start, field, int(value) if field == "tokens" else value)
 
     def _read_stop(self, start: StartLog, line: str) -> None:
-        """Read the error that ends a start: the first one, which causes the others."""
+        """Read the error that ends a start; the first error causes the others."""
         if start.stopped or not _has(line, (*_STOPS[start.program], *_OUT_OF_MEMORY)):
             return
         message = line.strip()
@@ -285,7 +285,7 @@ class _StartReader:
             start.limits["gpu_memory_utilization"] = fraction
 
     def _read_buffer(self, start: StartLog, line: str) -> None:
-        """Add a buffer of llama.cpp. Host buffers are added separately."""
+        """Add a buffer of llama.cpp; host buffers are ignored."""
         match = _BUFFER.search(line) if start.program == LLAMA_CPP else None
         if match is None or match[1].startswith("CPU"):
             return
@@ -294,7 +294,7 @@ class _StartReader:
         setattr(start, name, (buffer_bytes or 0.0) + float(match[3]) * 2.0**20)
 
     def check_settings(self, start: StartLog) -> None:
-        """Refuse a number that no server accepts. A word or a sign counts as not stated."""
+        """Reject a number that no server accepts; a word or a sign counts as missing."""
         for setting, limit in _LIMITS.items():
             text, value = start.settings.get(setting, ""), start.number(setting)
             if text[:1].isdigit() and (value is None or value not in limit):

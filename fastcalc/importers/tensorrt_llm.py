@@ -1,7 +1,7 @@
-"""Runs of ``trtllm-bench --report_json``, the only format that names its chip.
+"""Results of ``trtllm-bench --report_json``, the only format that names its chip.
 
 The keys are those of ``get_statistics_dict`` in TensorRT-LLM's ``tensorrt_llm/bench/dataclasses/
-reporting.py``. A report states the mean number of concurrent requests, not how they were sent.
+reporting.py``. Reports contain the mean number of concurrent requests, but not how they were sent.
 """
 
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ _LAYOUT = {"tp": "tp_size", "pp": "pp_size", "ep": "ep_size", "chips": "world_si
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record is a report of ``trtllm-bench``."""
+    """Return whether a record is a ``trtllm-bench`` report."""
     return {"engine", "world_info", "request_info", "performance"} <= record.data.keys()
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the single run of a report, or raise NoRunError."""
+    """Yield the only run in a report, or raise NoRunError."""
     requests, speed = record.within("request_info"), record.within("performance")
     world, streamed = record.within("world_info"), record.within("streaming_metrics")
     in_flight = requests.number("avg_num_concurrent_requests")

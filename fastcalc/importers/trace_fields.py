@@ -1,4 +1,4 @@
-"""The field names and time units of published request traces.
+"""Field names and time units of published request traces.
 
 | trace | arrival | unit | prompt, output |
 |---|---|---|---|
@@ -24,17 +24,17 @@ _SPANS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0))
 UNIT_WORDS = {1.0: "seconds", 1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
 
 _BUSIEST = 100.0
-"""Request rate above which a trace is read as milliseconds only if it states so: the busiest
+"""The request rate above which a trace counts as milliseconds only if it says so: the busiest
 published trace in milliseconds has 7 requests/s. [1/s]"""
 
 
 @dataclass(frozen=True)
 class TraceFields:
-    """The field names of one trace format.
+    """The field names of a trace format.
 
     seconds : unit of a numeric arrival time, or None if the format does not define it [s]
-    marks : further fields, any of which distinguishes the format from others with the same names
-    zero_output_failed : whether a request without output tokens failed
+    marks : additional fields, any of which distinguishes the format from others with the same names
+    zero_output_failed : whether a request without output tokens counts as failed
     """
 
     format: str
@@ -63,7 +63,7 @@ FORMATS = (
 
 
 def fields_of(names: Collection[str]) -> TraceFields | None:
-    """Find the trace format whose token counts are among some field names, if any."""
+    """Return the trace format whose token counts are among the given field names, if any."""
     found_names = set(names)
     alike = (fields for fields in FORMATS if {fields.prompt, fields.output} <= found_names)
     return next(
@@ -81,7 +81,7 @@ def known_fields() -> str:
 
 
 def arrival_field(fields: TraceFields, names: Collection[str]) -> tuple[str, float | None]:
-    """Find the field of the arrival times and its unit, if its name or the format states one. [s]
+    """Return the field with arrival times, and its unit if the name or format defines one. [s]
 
     >>> arrival_field(MOONCAKE, ["timestamp_ms", "input_length", "output_length"])
     ('timestamp_ms', 0.001)
@@ -93,10 +93,10 @@ def arrival_field(fields: TraceFields, names: Collection[str]) -> tuple[str, flo
 
 
 def unit_of(stamps: Floats) -> float | None:
-    """Infer the unit of arrival times from their digits. None if it is ambiguous. [s]
+    """Infer the unit of arrival times from their digits, or return None if it is ambiguous. [s]
 
-    Published traces have whole milliseconds, or seconds with millisecond resolution. Whole numbers
-    are milliseconds up to the rate of any such trace; three decimals are seconds above it.
+    Published traces have whole milliseconds, or seconds with millisecond resolution. Integers are
+    milliseconds up to the highest rate of any such trace; above it, three decimals are seconds.
 
     >>> unit_of(np.array([0.0, 250.0, 900.0])), unit_of(np.array([0.072, 0.135, 1.5]))
     (0.001, 1.0)
@@ -115,7 +115,7 @@ def unit_of(stamps: Floats) -> float | None:
 
 
 def ask_for_unit(field: str, rate: float) -> str:
-    """Write the message for an ambiguous unit of arrival times.
+    """Return the message for an ambiguous unit of arrival times.
 
     rate : request rate if the times are in seconds [1/s]
     """

@@ -1,7 +1,7 @@
-"""Recorded request traces in CSV or JSON lines, optionally gzip: tokens and arrival times.
+"""Recorded request traces in CSV or JSON lines, optionally gzipped: tokens and arrival times.
 
-`trace_fields` names the fields and units of each format. Unreadable rows are skipped and counted; a
-file with at least half of them is refused.
+`trace_fields` defines the fields and units of each format. Unreadable rows are skipped and counted;
+a file in which at least half of the rows are unreadable is rejected.
 """
 
 import json
@@ -41,14 +41,14 @@ _EXAMPLES = {
     "": '{"timestamp": 0, "input_length": 1000, "output_length": 200}',
 }
 _BLOCKS = (512, 16, 32, 64, 128, 256, 1024)
-"""Prompt tokens per hash: Mooncake's block size, then those of servers. [1]"""
+"""The numbers of prompt tokens per hash: Mooncake's block size, then those of servers. [1]"""
 
 _MOST_TOKENS = LIMITS["tokens"].maximum
 _LATEST = 1e19  # limit on timestamps, above nanoseconds since 1970
 _MOST_LINE = 20_000_000
-"""Maximum length of a JSON line, which names a block for every 16 prompt tokens. [byte]"""
+"""The maximum length of a JSON line, which contains one hash for every 16 prompt tokens. [byte]"""
 _MOST_ODD = 1000
-"""Maximum number of odd rows before the first request, so that reading a device ends. [1]"""
+"""The maximum number of invalid rows before the first request, so that reading devices ends. [1]"""
 
 
 def _none() -> Ints:
@@ -57,10 +57,10 @@ def _none() -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The requests in the order of their arrival.
+    """The requests in order of arrival.
 
     prompt, output : tokens of each request [1]
-    arrival : arrival of each request after the first, empty if not stated [s]
+    arrival : arrival of each request after the first, empty if unknown [s]
     blocks : hashes of prompt blocks, request by request, if the file has them
     ends : number of blocks up to the end of each request, empty if there are none [1]
     reading : notes on request count, time span, rate, unit and skipped rows
@@ -75,7 +75,7 @@ class Trace:
 
     @property
     def rate(self) -> float | None:
-        """The mean request rate. None if not stated. [1/s]"""
+        """The mean request rate, or None if unknown. [1/s]"""
         if len(self.arrival) < 2 or self.arrival[-1] <= self.arrival[0]:
             return None
         return float((len(self.arrival) - 1) / (self.arrival[-1] - self.arrival[0]))
@@ -112,11 +112,11 @@ class _Requests:
     """The requests read so far, in the units of the file.
 
     stamps : arrival times; fewer than requests if some have none
-    unit : unit of the stamps, if the file states it [s]
+    unit : unit of the arrival times, if the file defines it [s]
     is_dated : whether the file has dates, which are stored as seconds
     odd_rows : number of rows that are not requests [1]
     first_odd : reason for the first such row, with its location
-    failed : requests without an answer [1]
+    failed : number of requests without an answer [1]
     """
 
     file: str
@@ -134,14 +134,14 @@ class _Requests:
     failed: int = 0
 
     def refuse_row(self, error: InputError) -> None:
-        """Skip a row, or raise InputError if a file begins with many rows that are no requests."""
+        """Skip a row, or raise InputError if a file begins with too many rows without a request."""
         self.first_odd = self.first_odd or str(error)
         self.odd_rows += 1
         if self.odd_rows >= _MOST_ODD and not self.prompt:
             raise InputError(self.first_odd)
 
     def add(self, prompt: float, output: float, stamp: float | None) -> bool:
-        """Add a request, and return whether it counts. Failed requests do not count."""
+        """Add a request, and return whether it counts; failed requests do not."""
         if output == 0.0 and self.fields.zero_output_failed:
             self.failed += 1
             return False
@@ -152,7 +152,7 @@ class _Requests:
         return True
 
     def trace(self) -> Trace:
-        """Build the trace: requests in the order of their arrival, in seconds."""
+        """Build the trace: requests in order of arrival, in seconds."""
         stamps, unit = np.array(self.stamps), self.unit
         if len(stamps) < len(self.prompt):
             stamps, unit = np.zeros(0), 1.0
@@ -227,11 +227,11 @@ def _json_requests(file: str, stream: BufferedReader) -> _Requests:
 
 
 def _record(location: "_Place") -> dict[str, Json] | None:
-    """Parse the mapping in a line. Returns None for a blank line."""
+    """Parse the mapping in a line, or return None for a blank line."""
     file, number, line = location
     try:
         record = from_json(line, allow_inf_nan=True)
-    except ValueError:  # a fault to locate, a byte order mark, or a blank line
+    except ValueError:  # an error to locate, a byte order mark, or a blank line
         try:
             text = decoded(file, line.removeprefix(b"\xef\xbb\xbf"), number)
             record = json.loads(text, parse_int=short_whole) if text.strip() else None
@@ -250,7 +250,7 @@ def _record(location: "_Place") -> dict[str, Json] | None:
 
 
 class _Arrivals:
-    """Compute arrivals from a timestamp or the delay after the previous turn of a session.
+    """Computes arrivals from a timestamp, or from the delay after the previous turn in a session.
 
     is_timed : whether the first request has a time, so that all others must have one
     """
@@ -260,7 +260,7 @@ class _Arrivals:
         self.is_timed: bool | None = None
 
     def of(self, record: dict[str, Json], field: str, place: "_Place") -> float | None:
-        """Return the arrival time of a request, in the unit of the file. None if not stated."""
+        """Return the arrival time of a request in the unit of the file, or None if unknown."""
         stamp, delay, session = record.get(field), record.get("delay"), record.get("session_id")
         session = session if isinstance(session, (str, int)) else None
         if self.is_timed is None:
@@ -341,7 +341,7 @@ def _csv_requests(file: str, stream: BufferedReader) -> _Requests:
 
 
 def _cell(row: list[str], column: int) -> float:
-    """Parse a whole number of tokens in a cell. Raises ValueError if it is invalid. [1]"""
+    """Parse a whole number of tokens in a cell; raises ValueError if it is invalid. [1]"""
     tokens = parse_number(row[column])
     if tokens is None or tokens % 1.0 or not 0.0 <= tokens <= _MOST_TOKENS:
         raise ValueError
@@ -349,9 +349,9 @@ def _cell(row: list[str], column: int) -> float:
 
 
 class _Clock:
-    """Arrival times in a column: numbers, or dates as seconds after the first date.
+    """Arrival times in a column: numbers, or dates as seconds since the first date.
 
-    first : first date; None before it is read
+    first : first date, or None before it is read
     """
 
     def __init__(self) -> None:
@@ -359,7 +359,7 @@ class _Clock:
         self.is_numeric = False
 
     def read(self, cell: str) -> float:
-        """Parse the time in a cell. Raises ValueError if it is invalid or its notation changes."""
+        """Parse the time in a cell; raises ValueError if it is invalid or the notation changes."""
         number = parse_number(cell)
         if number is not None and self.first is None and abs(number) < _LATEST:
             self.is_numeric = True
@@ -367,7 +367,7 @@ class _Clock:
         if number is not None or self.is_numeric:
             raise ValueError
         date = datetime.fromisoformat(cell.strip())
-        # Azure's first traces state no time zone; later ones state UTC.
+        # Azure's first traces have no time zone; later ones use UTC.
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
         self.first = self.first or date
         return (date - self.first).total_seconds()

@@ -1,8 +1,8 @@
-"""Runs of ``vllm bench serve --save-result``.
+"""Results of ``vllm bench serve --save-result``.
 
 The keys are those that vLLM's ``vllm/benchmarks/serve.py`` writes at the end of ``main_async``
-(read at 009e6d4), the options those of https://docs.vllm.ai/en/latest/cli/bench/serve.html. A
-result does not name the chips; ``--metadata hardware=h100-sxm tp=2`` adds them to the file.
+(read at 009e6d4); the options are those of https://docs.vllm.ai/en/latest/cli/bench/serve.html.
+Results do not name the chips; ``--metadata hardware=h100-sxm tp=2`` adds them to the file.
 """
 
 import re
@@ -22,12 +22,12 @@ from fastcalc.importers.setup import OPTIONS, engine_named
 
 
 def is_result(record: Record) -> bool:
-    """Check whether a record was saved by ``vllm bench serve``."""
+    """Return whether a record was saved by ``vllm bench serve``."""
     return {"duration", "completed", "total_input_tokens"} <= record.data.keys()
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the single run of a record, or raise NoRunError."""
+    """Yield the only run in a record, or raise NoRunError."""
     yield run_of(record, arrivals_of(record))
 
 
@@ -60,7 +60,7 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
         between_chunks=times(record, "itl"),
         rate=record.number("output_throughput"),
         failed=record.count("failed") or 0,
-        # A missing mean acceptance length does not mean that it is 1.
+        # If the mean acceptance length is missing, it is not necessarily 1.
         tokens_per_pass=accepted_tokens(record, "spec_decode_acceptance_length"),
         date="-".join(date.groups()) if date else "",
         names=(record.text("model_id"), record.text("tokenizer_id")),
@@ -71,7 +71,7 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
 def times(record: Record, name: str) -> Times:
     """Read the mean, median and percentiles from keys such as ``p99_ttft_ms``.
 
-    A key without a unit, such as ``p99_ttft`` in converted records, is in seconds.
+    Keys without a unit, such as ``p99_ttft`` in converted records, are in seconds.
     """
 
     def seconds(statistic: str) -> float | None:
@@ -86,7 +86,7 @@ def times(record: Record, name: str) -> Times:
 
 
 def arrivals_of(record: Record) -> Arrivals:
-    """Read ``request_rate`` and ``max_concurrency``. Raises NoRunError if both are missing."""
+    """Read ``request_rate`` and ``max_concurrency``; raises NoRunError if both are missing."""
     if record.data.get("ramp_up_strategy"):
         raise NoRunError("the request rate rose during the run (ramp_up_strategy)")
     counts = (record.count("max_concurrency"), record.count("num_prompts"))

@@ -1,4 +1,4 @@
-"""Workload files and traces as request classes with their request rate."""
+"""Reader of workload files and traces as request classes with a request rate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,17 +22,17 @@ from fastcalc.importers.traces import Trace, read_trace
 from fastcalc.mentions import option
 
 PART_EDGES = (*(part / 8 for part in range(8)), 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
-"""Quantiles that divide a distribution: eight equal intervals, and finer ones in its tail. [1]"""
+"""The quantiles that divide a distribution: eight equal intervals, finer ones in the tail. [1]"""
 
-_FINE = 100  # quantiles averaged in each part
+_FINE = 100  # quantiles averaged in each interval
 
 
 def typical_lengths(quantile: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Divide requests from short to long, and compute the fraction and mean length of each. [1]
+    """Divide requests by length, and compute the fraction and mean length of each group. [1]
 
-    The overall mean equals the mean of the distribution for any tail.
+    The overall mean equals the mean of the distribution, however long its tail.
 
-    quantile : function for the lengths that given shares of requests do not exceed
+    quantile : function that gives the lengths not exceeded by the given shares of requests
 
     >>> shares, lengths = typical_lengths(lambda share: 100.0 * share)
     >>> round(float(shares @ lengths), 9)
@@ -54,10 +54,10 @@ _EXAMPLE = (
 
 @dataclass(frozen=True, eq=False)
 class AskedTraffic:
-    """The request classes, and their request rate if the file states it.
+    """The request classes, and the request rate if the file gives it.
 
-    models : model of each class that uses another model than the requested one, by class name
-    reuse : prefix reuse, if a trace states identical blocks or classes state shared prefixes
+    models : model of each class that uses a different model than requested, by class name
+    reuse : prefix reuse, if a trace has block hashes or classes have shared prefixes
     reading : notes on how traces were read
     """
 
@@ -68,7 +68,7 @@ class AskedTraffic:
     reading: tuple[str, ...] = ()
 
     def with_found(self, fraction: float) -> "AskedTraffic":
-        """Copy the traffic, with a fraction of each prompt in the prefix cache."""
+        """Return the traffic with the given fraction of each prompt in the prefix cache."""
         classes = tuple(
             replace(request_class, prefix_hit=fraction) for request_class in self.classes
         )
@@ -76,9 +76,9 @@ class AskedTraffic:
 
 
 def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedTraffic:
-    """Read a workload, or a trace as one class.
+    """Read a workload, or a trace as a single class.
 
-    ttft, tpot : limits for classes that state none [s]
+    ttft, tpot : limits for classes without their own [s]
     """
     if path.suffix.lower() not in (".yaml", ".yml"):
         trace = read_trace(path)
@@ -116,7 +116,7 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
 def _shared(
     document: Document, workload: TrafficFile, classes: Sequence[RequestClass]
 ) -> SharedPrefixes | None:
-    """Read the prefixes that requests share. None if no class has any."""
+    """Return the prefixes that requests share, or None if no class has any."""
     rates, sizes = [], []
     for index, (client, request_class) in enumerate(zip(workload.clients, classes, strict=True)):
         if client.prefix_length is None:
@@ -201,7 +201,7 @@ def _typical(distribution: Distribution) -> tuple[Floats, Floats]:
 def lengths_of(trace: Trace) -> Lengths:
     """Compute representative lengths of a trace, grouped by prompt and then by output.
 
-    The mean prompt and output lengths are those of the trace.
+    The mean prompt and output lengths are preserved.
     """
     order = np.argsort(trace.prompt, kind="stable")
     groups = [
@@ -215,6 +215,6 @@ def lengths_of(trace: Trace) -> Lengths:
 
 
 def _parts(order: Ints) -> list[Ints]:
-    """Cut a sorted list at `PART_EDGES`, without empty intervals."""
+    """Divide a sorted list at `PART_EDGES`, omitting empty intervals."""
     ends = np.unique(np.round(np.array(PART_EDGES) * len(order)).astype(int))
     return [order[low:high] for low, high in pairwise(ends.tolist())]

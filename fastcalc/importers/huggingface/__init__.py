@@ -1,9 +1,9 @@
-"""Import of Hugging Face configurations: convert a ``config.json`` to a model file.
+"""Import of Hugging Face configurations: converts a ``config.json`` into a model file.
 
-`json_file` reads the file. `model` finds the reader in the table of `families` and assembles the
-entry. Readers (`dense`, `mixture`, `hybrid`, `compressed`, and `unknown` for the rest) return
-layers made of `parts`, with layer types from `patterns`. `config` checks every value that is read
-and records assumptions. `quantization` finds the number formats, and `yaml_text` writes YAML.
+`json_file` reads the file. `model` looks up the reader in the table of `families` and assembles the
+entry. Readers (`dense`, `mixture`, `hybrid`, `compressed`, and `unknown` for all others) return
+layers built from `parts`, with layer types from `patterns`. `config` validates every value and
+records assumptions. `quantization` determines the number formats, and `yaml_text` writes YAML.
 """
 
 from fastcalc.importers.huggingface.json_file import missing_file

@@ -1,4 +1,4 @@
-"""DeepSeek V4: one vector is the key and value of all heads, and old tokens are compressed."""
+"""DeepSeek V4: all heads share one vector as key and value, and old tokens are compressed."""
 
 from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
@@ -43,12 +43,12 @@ def deepseek_v4(fields: Fields) -> list[Layer]:
 
 
 def streams(fields: Fields) -> dict[str, int]:
-    """Read the residual streams of hyper-connections. [1]"""
+    """Return the number of residual streams of hyper-connections. [1]"""
     return {"residual_streams": fields.count("hc_mult", default=4)}
 
 
 def merged_streams(fields: Fields) -> dict[str, int]:
-    """Read the residual streams, and the parameters that merge them before the head. [1]"""
+    """Count the residual streams, and the parameters that merge them before the head. [1]"""
     block = streams(fields)
     number, hidden = block["residual_streams"], fields.count("hidden_size")
     fields.remark("other_parameters merges the residual streams before the head.")

@@ -1,4 +1,4 @@
-"""The fields of a configuration, with type checks and notes on every assumption."""
+"""The fields of a configuration, with type checks and a note on every assumption."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 @dataclass
 class Fields:
-    """The fields of one configuration, with remarks on how they were read.
+    """The fields of a configuration, with remarks on how they were interpreted.
 
-    ``null`` counts as absent; of several names, the first one present is used. The data are in the
-    mappings ``roots`` of the file, of which the first has priority.
+    ``null`` counts as absent; of several alternative names, the first one present is used. The data
+    come from the mappings ``roots`` in the file, of which the first has priority.
     """
 
     data: dict[str, Json]
@@ -31,22 +31,22 @@ class Fields:
     assumed: dict[str, str] = field(default_factory=dict)
 
     def remark(self, sentence: str) -> None:
-        """Add a remark once."""
+        """Add a remark unless it is already there."""
         if sentence not in self.remarks:
             self.remarks.append(sentence)
 
     def refuse(self, sentence: str) -> InputError:
-        """Build an error for this file, located at the first field that the message names."""
+        """Build an error for this file, located at the first field named in the message."""
         words = re.findall(r"\w+", sentence)
         paths = [(*root, word) for word in words for root in self.roots]
         return InputError(f"{self.file.place(*paths, *self.roots)}: {sentence}")
 
     def has(self, *names: str) -> bool:
-        """Check whether any of the names has a value."""
+        """Return whether any of the names has a value."""
         return any(self.data.get(name) is not None for name in names)
 
     def require(self, *fields: str | tuple[str, ...]) -> None:
-        """Raise one error for all missing fields. A tuple holds alternative names of one field."""
+        """Raise one error for all missing fields; a tuple has alternative names of one field."""
         missing = []
         for required in fields:
             names = (required,) if isinstance(required, str) else required
@@ -57,7 +57,7 @@ class Fields:
             raise self.refuse(f"too little information to count the model: {missing_fields}")
 
     def count(self, *names: str, default: int | None = None, minimum: int = 1) -> int:
-        """Read a required whole number, or use the family's default, which is noted."""
+        """Read a required integer, or use the family's default and record it."""
         number = self.maybe(*names, minimum=minimum)
         if number is not None:
             return number
@@ -69,7 +69,7 @@ class Fields:
         return default
 
     def maybe(self, *names: str, minimum: int = 1, maximum: int = MOST) -> int | None:
-        """Read a whole number. Returns None if the field is absent."""
+        """Read an integer, or return None if the field is absent."""
         for name in names:
             value = self.data.get(name)
             if value is not None:
@@ -77,14 +77,14 @@ class Fields:
         return None
 
     def layers(self) -> int:
-        """Count the layers."""
+        """Return the number of layers."""
         count = self.count("num_hidden_layers", "num_layers", "n_layer")
         if count > MOST_LAYERS:
             raise self.refuse(f"num_hidden_layers {count} is out of range: at most {MOST_LAYERS}")
         return count
 
     def flag(self, name: str, default: bool, *, noted: bool = True) -> bool:
-        """Read a boolean. The default is noted unless `noted` is false."""
+        """Read a boolean; a default is recorded unless ``noted`` is false."""
         value = self._typed(name, bool, "true or false")
         if value is not None:
             return value
@@ -94,26 +94,26 @@ class Fields:
         return default
 
     def word(self, name: str) -> str | None:
-        """Read a text. Returns None if the field is absent."""
+        """Read a text, or return None if the field is absent."""
         return self._typed(name, str, "text")
 
     def mapping(self, name: str) -> dict[str, Json] | None:
-        """Read a nested mapping. Returns None if the field is absent."""
+        """Read a nested mapping, or return None if the field is absent."""
         return self._typed(name, dict, "a mapping")
 
     def nested(self, name: str) -> "Fields":
-        """Read the fields of a nested mapping, empty if it is absent. Remarks are shared."""
+        """Read the fields of a nested mapping, empty if it is absent; remarks are shared."""
         return replace(self, data=self.mapping(name) or {}, defaults={}, roots=self._below(name))
 
     def inside(self, data: dict[str, Json], *steps: str | int) -> "Fields":
-        """Read the fields of a mapping at some steps, with separate remarks."""
+        """Read the fields of a mapping at a path, with separate remarks."""
         return Fields(data, self.file, roots=self._below(*steps))
 
     def _below(self, *steps: str | int) -> tuple[Path_, ...]:
         return tuple((*root, *steps) for root in self.roots)
 
     def blocks(self, name: str) -> list["Fields"]:
-        """Read layers that a list describes one by one, each on top of these fields."""
+        """Read layers described one by one in a list, each on top of these fields."""
         layers = []
         for n, layer in enumerate(self._list(name, self.layers()) or []):
             if not isinstance(layer, dict):
@@ -123,7 +123,7 @@ class Fields:
         return layers
 
     def number(self, name: str) -> float:
-        """Read a required positive number, whole or not."""
+        """Read a required positive number, not necessarily an integer."""
         self.require(name)
         value = self.data[name]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -133,12 +133,12 @@ class Fields:
         return number
 
     def numbers(self, name: str, layers: int) -> list[int] | None:
-        """Read whole numbers, one per layer. A longer list includes prediction layers."""
+        """Read one integer per layer; a longer list includes prediction layers."""
         listed = self._list(name, layers)
         return None if listed is None else [self._whole(name, number, 0, MOST) for number in listed]
 
     def words(self, name: str, layers: int, *, is_complete: bool = False) -> list[str] | None:
-        """Read texts, one per layer. ``is_complete`` keeps those of prediction layers."""
+        """Read one text per layer; ``is_complete`` keeps those of prediction layers."""
         listed = self._list(name, layers, is_complete=is_complete)
         if listed is None:
             return None
@@ -149,7 +149,7 @@ class Fields:
         return words
 
     def switches(self, name: str, layers: int) -> list[bool] | None:
-        """Read 0 or 1 per layer. A longer list includes prediction layers."""
+        """Read one 0 or 1 per layer; a longer list includes prediction layers."""
         listed = self._list(name, layers)
         for value in listed or ():
             if value not in (0, 1) or isinstance(value, float):
@@ -166,7 +166,7 @@ class Fields:
         self.assumed.setdefault(name, str(value))
 
     def notes(self) -> list[str]:
-        """List all remarks, starting with one sentence on the assumptions."""
+        """Return all remarks, starting with a sentence on the assumptions."""
         if not self.assumed:
             return list(self.remarks)
         values = ", ".join(f"{name} {value}" for name, value in self.assumed.items())

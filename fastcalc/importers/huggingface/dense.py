@@ -1,4 +1,4 @@
-"""Families with softmax attention and one feed-forward network per layer."""
+"""Families with softmax attention and a feed-forward network in every layer."""
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
@@ -6,18 +6,18 @@ from fastcalc.importers.huggingface.parts import Layer, Part, choose, mixed, uni
 
 
 def llama(fields: Fields) -> list[Layer]:
-    """Llama 2 and 3, and the many families with the same code."""
+    """Read Llama 2 and 3, and the many families that share their code."""
     attention = parts.grouped(fields, bias=fields.flag("attention_bias", False))
     return uniform(fields, attention, parts.dense(fields, bias=parts.flagged(fields, "mlp_bias")))
 
 
 def mistral(fields: Fields) -> list[Layer]:
-    """Read Mistral, Phi 3 and 4: no biases. The window, if any, is in every layer."""
+    """Read Mistral, Phi 3 and 4: no biases; the window, if any, applies to every layer."""
     return uniform(fields, parts.grouped(fields, window=parts.window(fields)), parts.dense(fields))
 
 
 def qwen3(fields: Fields) -> list[Layer]:
-    """Read Qwen 3: no biases by default, a norm on queries and keys."""
+    """Read Qwen 3: no biases by default, norms on queries and keys."""
     return qwen(fields, qk_norm=True, bias=fields.flag("attention_bias", False))
 
 
@@ -27,7 +27,7 @@ def mimo(fields: Fields) -> list[Layer]:
 
 
 def qwen(fields: Fields, **habits: bool) -> list[Layer]:
-    """Read the layers of Qwen: sliding windows from some layer on, and experts if any."""
+    """Read the layers of Qwen: sliding windows from a certain layer on, and experts if any."""
     late = patterns.late_windows(fields, fields.layers())
     full = parts.grouped(fields, **habits)
     short = parts.grouped(fields, window=parts.window(fields), **habits) if any(late) else full
@@ -51,7 +51,7 @@ def glm(fields: Fields) -> list[Layer]:
 
 
 def glm4(fields: Fields) -> list[Layer]:
-    """Read GLM-4 of 2025: as in 2024, with further norms after attention and network."""
+    """Read GLM-4 of 2025: as in 2024, with additional norms after attention and network."""
     return [{**layer, "norms": 4} for layer in glm(fields)]
 
 
@@ -63,23 +63,23 @@ def seed_oss(fields: Fields) -> list[Layer]:
 
 
 def ernie(fields: Fields) -> list[Layer]:
-    """Read Ernie 4.5: one flag for every bias."""
+    """Read Ernie 4.5: a single flag for all biases."""
     bias = fields.flag("use_bias", False)
     return uniform(fields, parts.grouped(fields, bias=bias), parts.dense(fields, bias=bias))
 
 
 def head_norms(fields: Fields) -> list[Layer]:
-    """Read Hunyuan dense and EXAONE 4: a norm on every query and key head, and windows if any."""
+    """Read Hunyuan dense and EXAONE 4: norms on every query and key head, and windows if any."""
     return windowed(fields, 4, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
 
 
 def olmo(fields: Fields) -> list[Layer]:
-    """Read OLMo 2 and 3: one norm over all query heads, one over all key heads."""
+    """Read OLMo 2 and 3: one norm over all query heads, and one over all key heads."""
     return windowed(fields, 4, qk_norm="full", bias=parts.flagged(fields, "attention_bias"))
 
 
 def cohere(fields: Fields) -> list[Layer]:
-    """Read Command R: attention and network in parallel after one norm."""
+    """Read Command R: attention and network in parallel after a single norm."""
     bias = parts.flagged(fields, "attention_bias")
     is_normed = "full" if parts.flagged(fields, "use_qk_norm") else False
     return windowed(fields, 4, norms=1, qk_norm=is_normed, bias=bias)
@@ -88,7 +88,7 @@ def cohere(fields: Fields) -> list[Layer]:
 def windowed(
     fields: Fields, every: int, norms: int = 0, *, qk_norm: bool | str = False, bias: bool = False
 ) -> list[Layer]:
-    """Build layers with windows except one in ``every``, and ``norms`` per layer if not 0. [1]"""
+    """Build windowed layers except for one in ``every``, with ``norms`` per layer if not 0. [1]"""
     count, window = fields.layers(), parts.window(fields)
     full = parts.grouped(fields, qk_norm=qk_norm, bias=bias)
     short = parts.grouped(fields, window=window, qk_norm=qk_norm, bias=bias)
@@ -99,7 +99,7 @@ def windowed(
 def falcon(fields: Fields) -> list[Layer]:
     """Read Falcon: two matrices per network.
 
-    KV heads are one, eight or all, depending on the generation.
+    There are one, eight or all KV heads, depending on the generation.
     """
     heads = fields.count("num_attention_heads")
     is_new = fields.flag("new_decoder_architecture", False)
@@ -125,14 +125,14 @@ def nemotron(fields: Fields) -> list[Layer]:
 
 
 def starcoder2(fields: Fields) -> list[Layer]:
-    """Read StarCoder 2: two matrices per network, biases everywhere, windows everywhere if any."""
+    """Read StarCoder 2: two matrices per network, all biases, and windows in every layer if any."""
     bias = fields.flag("use_bias", True)
     attention = parts.grouped(fields, window=parts.window(fields), bias=bias)
     return uniform(fields, attention, parts.dense(fields, matrices=2, bias=bias))
 
 
 def bitnet(fields: Fields) -> list[Layer]:
-    """Read BitNet: ternary weights, and norms before the output of attention and network."""
+    """Read BitNet: ternary weights, and norms before the outputs of attention and network."""
     inner = fields.count("hidden_size") + fields.count("intermediate_size")
     return [{**layer, "other_parameters": inner} for layer in llama(fields)]
 
@@ -144,7 +144,7 @@ def muse_glimmer(fields: Fields) -> list[Layer]:
 
 
 def gated(fields: Fields) -> list[Part]:
-    """Build the attention of Muse: full layers are counted from the last, the output is gated."""
+    """Build Muse's attention: gated outputs, and full layers counted from the last layer."""
     count = fields.layers()
     full = parts.grouped(fields, output_gate=True)
     short = parts.grouped(fields, window=parts.window(fields), output_gate=True)

@@ -1,6 +1,6 @@
 """The reader and the default values for each ``model_type``.
 
-Defaults are those of the configuration classes of transformers 5.24.0.
+Defaults are taken from the configuration classes of transformers 5.24.0.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from fastcalc.importers.huggingface.usual import usual
 
 @dataclass(frozen=True)
 class ModelFamily:
-    """The reader of a family's configurations: its layers, and further keys of the model file.
+    """The reader for a family's configurations: its layers, and additional keys of the model file.
 
-    ``tied`` says whether head and embedding are tied by default. ``mtp`` has the extra parameters
-    of prediction layers, or None if these differ from the last layer or are not stored.
+    ``tied`` is whether head and embedding are tied by default. ``mtp`` contains additional keys of
+    prediction layers, or None if these differ from the last layer or are not stored.
     """
 
     read: Reader

@@ -1,4 +1,4 @@
-"""Convert a GGUF header to a Hugging Face configuration, for the readers of families."""
+"""Conversion of a GGUF header to a Hugging Face configuration that family readers can read."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ _TYPES = {
     "afmoe": "afmoe", "qwen3next": "qwen3_next", "qwen35": "qwen3_5_text",
     "qwen35moe": "qwen3_5_text",
 }  # fmt: skip
-"""Families by llama.cpp's name of their architecture."""
+"""Families by llama.cpp's name for their architecture."""
 
 _NAMES = {
     "block_count": "num_hidden_layers",
@@ -53,7 +53,7 @@ _EXPERTS_AS_WIDE = ("mixtral", "granitemoe", "gpt_oss", "minimax_m2")
 
 
 def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
-    """Build the configuration of a header. Raises InputError for an unsupported architecture."""
+    """Convert a header to a configuration; an unsupported architecture raises InputError."""
     pairs = header.pairs
     architecture = pairs.get("general.architecture")
     model_type = _TYPES.get(str(architecture))
@@ -68,7 +68,7 @@ def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
         value = pairs.get(f"{architecture}.{key}")
         if value is not None:
             data[name] = value
-        if isinstance(value, list):  # stated per layer, and read if it is the same in all
+        if isinstance(value, list):  # given per layer; read if it is the same in all layers
             distinct = sorted({number for number in value if isinstance(number, int) and number})
             if len(distinct) != 1:
                 raise InputError(
@@ -92,7 +92,7 @@ def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
 def _of_kind(
     model_type: str, data: Mapping[str, Json], pairs: Mapping[str, Json], architecture: str
 ) -> dict[str, Json]:
-    """Read fields with another name or another unit in a family."""
+    """Read fields that have another name or unit in some families."""
     width, size = data.get("moe_intermediate_size"), data.get("head_dim")
     if model_type in _EXPERTS_AS_WIDE and width:
         return {"intermediate_size": width}

@@ -10,7 +10,7 @@ _SYNONYMS = {"linear_attention": "mamba", "full_attention": "attention"}
 
 
 def qwen_next(fields: Fields) -> list[Layer]:
-    """Read Qwen3-Next and Qwen 3.5: three gated delta nets for each gated attention layer."""
+    """Read Qwen3-Next and Qwen 3.5: three gated DeltaNet layers per gated attention layer."""
     bias = fields.flag("attention_bias", False)
     gate = fields.flag("attn_output_gate", True, noted=False)
     habits = {"qkv_bias": bias, "output_bias": bias, "output_gate": gate}
@@ -35,7 +35,7 @@ def kimi_linear(fields: Fields) -> list[Layer]:
 
 
 def kimi_extras(fields: Fields) -> dict[str, int]:
-    """Count K3's norms of the experts' projection, and the vectors that scale residuals. [1]"""
+    """Count K3's norms for the experts' projection, and the vectors that scale residuals. [1]"""
     count, extra = fields.layers(), 0
     latent_size = fields.maybe("routed_expert_hidden_size")
     if latent_size and parts.flagged(fields, "latent_moe_use_norm"):
@@ -49,7 +49,7 @@ def kimi_extras(fields: Fields) -> dict[str, int]:
 
 
 def glm5_next(fields: Fields) -> list[Layer]:
-    """Read GLM-5.3-Flash: Kimi delta attention, and latent attention indexed over pooled keys."""
+    """Read GLM-5.3-Flash: Kimi delta attention, and latent attention indexed by pooled keys."""
     switched = patterns.linear(fields, fields.layers())
     indexer = {**parts.indexer(fields), "pool": fields.count("index_kpool", default=16)}
     delta = _kda(fields, fields.nested("linear_attn_config"))
@@ -123,7 +123,7 @@ def _single(fields: Fields, layer_type: str) -> Layer:
 
 
 def nemotron_nas(fields: Fields) -> list[Layer]:
-    """Read Nemotron Super 49B and related models: a search has chosen the size of every layer."""
+    """Read Nemotron Super 49B and related models, whose layers were sized by a search."""
     layers = []
     for block in fields.blocks("block_configs"):
         attention, ffn = block.nested("attention"), block.nested("ffn")
@@ -138,10 +138,10 @@ def nemotron_nas(fields: Fields) -> list[Layer]:
             layer["attention"] = parts.grouped(block, kv_heads=heads // group)
         if not parts.flagged(ffn, "no_op"):
             wide = ffn.maybe("intermediate_size")
-            if wide is None:  # stated as a multiplier: 2/3 of it, rounded up to a multiple of 256
+            if wide is None:  # given as a multiplier: 2/3 of it, rounded up to a multiple of 256
                 multiple = ffn.number("ffn_mult")
                 wide = -int(-2 * multiple * block.count("hidden_size") / 3 // 256) * 256
             layer["ffn"] = parts.dense_of(wide)
-        if layer:  # one without attention and network passes its input on
+        if layer:  # a layer without attention and network passes its input through
             layers.append(layer)
     return layers

@@ -1,4 +1,4 @@
-"""Read a config.json as a plain mapping, with an error message if that fails."""
+"""Reader of a config.json as a plain mapping, with an error message on failure."""
 
 import json
 import re
@@ -12,12 +12,12 @@ from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import Json, shown
 
 CONFIG = "config.json"
-MAX_BYTES = 16_000_000  # files that name every quantized matrix have 3 MB
+MAX_BYTES = 16_000_000  # files that list every quantized matrix have 3 MB
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def config_path(name: str | Path) -> Path:
-    """Find the configuration for a file or folder name. Raises InputError if there is none."""
+    """Return the configuration for a file or folder name; raises InputError if there is none."""
     path = Path(name)
     try:
         if path.is_dir():
@@ -32,7 +32,7 @@ def config_path(name: str | Path) -> Path:
 
 
 def missing_file(name: str) -> str:
-    """Write the message for a missing file. For a hub name, it says how to download the file.
+    """Return the message for a missing file; for a hub name, it says how to download the file.
 
     >>> missing_file("nowhere.json")
     'nowhere.json: there is no such file'
@@ -64,7 +64,7 @@ class JsonFile:
     sidecar: "JsonFile | None" = None
 
     def place(self, *paths: Path_) -> str:
-        """Locate the first of some paths that exists in the file, as ``file:line:column``."""
+        """Return the location of the first existing path in the file, as ``file:line:column``."""
         if self.sidecar and "quantization_config" in paths[0]:
             ends = [path[-1] for path in paths]
             return self.sidecar.place(*(("quantization", end) for end in ends), *zip(ends))
@@ -74,7 +74,7 @@ class JsonFile:
 
 
 def read_json(path: Path) -> JsonFile:
-    """Read a JSON file whose top level is a mapping. Raises InputError otherwise."""
+    """Read a JSON file whose top level is a mapping; anything else raises InputError."""
     try:
         raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
@@ -88,7 +88,7 @@ def read_json(path: Path) -> JsonFile:
         line = raw.count(b"\n", 0, error.start) + 1
         raise InputError(f"{path}:{line}:1: not UTF-8 text, so not a configuration") from error
     try:
-        data = json.loads(text, parse_int=short_whole)  # readers refuse floats
+        data = json.loads(text, parse_int=short_whole)  # readers reject floats
     except json.JSONDecodeError as error:
         location = f"{path}:{error.lineno}:{error.colno}"
         problem = error.msg[:1].lower() + error.msg[1:] if text.strip() else "the file is empty"

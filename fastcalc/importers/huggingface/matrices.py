@@ -1,4 +1,4 @@
-"""The matrices of a checkpoint, with the names used in quantization settings."""
+"""The matrices of a checkpoint, by the names used in quantization settings."""
 
 import fnmatch
 import re
@@ -40,18 +40,18 @@ _OTHER_NAMES = {
     "out_proj": ("o_proj", "wo"),
 }
 EXPERT = "0"
-"""The expert whose name represents all experts of a layer."""
+"""The expert whose name represents all experts in a layer."""
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """One matrix of a layer, or the matrices of all experts with that name.
+    """A matrix of a layer, or the matrices of all experts with this name.
 
-    group : group that determines its number format
-    layer : layer of the model, from 0; None outside all layers
+    group : group that determines the number format
+    layer : layer of the model, counted from 0; None outside of layers
     names : names after ``layers.N.``, which depend on the code that wrote the checkpoint
-    parameters : parameters in all of its experts [1]
-    experts : number of experts whose names differ only in a number, or 0 for other matrices [1]
+    parameters : parameters, summed over all experts [1]
+    experts : number of experts whose names differ only by a number, or 0 for other matrices [1]
     """
 
     group: str
@@ -71,7 +71,7 @@ def matrices_of(
 ) -> Iterator[Matrix]:
     """Yield the matrices of consecutive layers, and of prediction layers like the last one.
 
-    is_mentioned : whether quantization settings use a word, so that other names can be skipped
+    is_mentioned : whether quantization settings mention a word; other names are skipped
     predicting : layers for multi-token prediction [1]
     are_experts_beside : whether experts are next to ``mlp``, which is then the shared network
     """
@@ -181,11 +181,11 @@ _MOST_PATTERNS = 400
 
 
 class ModulePatterns:
-    """A matcher for the matrices named in a list.
+    """Matches matrices against the names in a list.
 
-    A name without wildcards matches all modules in it: ``self_attn``, ``mlp.gate`` or
+    A name without wildcards matches all modules within it: ``self_attn``, ``mlp.gate`` or
     ``model.layers.0.self_attn.q_proj``. ``re:`` marks a regular expression, ``*`` a wildcard.
-    ``unread`` has expressions that are too complex to evaluate.
+    ``unread`` contains expressions that are too complex to evaluate.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
@@ -232,11 +232,11 @@ class ModulePatterns:
             self.unread.append(pattern)
 
     def names(self, *modules: str) -> bool:
-        """Check whether the list names a module outside all layers."""
+        """Return whether the list names a module outside of layers."""
         return any(self._covers(module) for module in modules)
 
     def share(self, matrix: Matrix) -> float:
-        """Compute the fraction of a matrix in the list. Below 1 if some experts are not. [1]"""
+        """Compute the listed fraction of a matrix; below 1 if some experts are not listed. [1]"""
         best = 0.0
         layers = () if matrix.layer is None else (f"layers.{matrix.layer}.",)
         if matrix.group == "mtp":
@@ -259,7 +259,7 @@ class ModulePatterns:
 
 
 def _runs(name: str) -> Iterable[tuple[str, ...]]:
-    """List all contiguous runs of components of a dotted name."""
+    """List all contiguous runs of components in a dotted name."""
     pieces = tuple(name.split("."))
     for start in range(len(pieces)):
         yield from (pieces[start:end] for end in range(start + 1, len(pieces) + 1))

@@ -11,7 +11,7 @@ _INTERMEDIATE = ("intermediate_size",)
 
 
 def mixtral(fields: Fields) -> list[Layer]:
-    """Read Mixtral, Phi-3.5-MoE, Granite MoE: Mistral with experts in every layer."""
+    """Read Mixtral, Phi-3.5-MoE and Granite MoE: Mistral with experts in every layer."""
     bias = parts.flagged(fields, "attention_bias")
     attention = parts.grouped(fields, window=parts.window(fields), bias=bias)
     return uniform(fields, attention, parts.experts(fields, width=_INTERMEDIATE))
@@ -32,7 +32,7 @@ def olmoe(fields: Fields) -> list[Layer]:
 
 
 def gpt_oss(fields: Fields) -> list[Layer]:
-    """gpt-oss: windows in every second layer, sinks, and biases everywhere."""
+    """Read gpt-oss: windows in every second layer, sinks, and biases everywhere."""
     bias = fields.flag("attention_bias", True)
     habits = {"qkv_bias": bias, "output_bias": bias, "sinks": True}
     full = parts.grouped(fields, **habits)
@@ -43,7 +43,7 @@ def gpt_oss(fields: Fields) -> list[Layer]:
 
 
 def latent(fields: Fields, *, output_gate: bool = False) -> list[Layer]:
-    """DeepSeek V2 to V3.2, Kimi K2, GLM-4.7-Flash and 5, Mistral Small 4."""
+    """Read DeepSeek V2 to V3.2, Kimi K2, GLM-4.7-Flash and 5, and Mistral Small 4."""
     count = fields.layers()
     plain = parts.latent(fields, output_gate=output_gate)
     attentions = [plain] * count
@@ -69,7 +69,7 @@ def hunyuan4(fields: Fields) -> list[Layer]:
 
 
 def axk2(fields: Fields) -> list[Layer]:
-    """A.X K2: queries and their gate are projected from the two halves of a doubled rank."""
+    """Read A.X K2: queries and their gate are projected from two halves of a doubled rank."""
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     rank, value = fields.count("q_lora_rank"), fields.count("v_head_dim")
     key = fields.count("qk_nope_head_dim") + fields.count("qk_rope_head_dim")
@@ -87,14 +87,14 @@ def grouped(fields: Fields) -> list[Layer]:
 
 
 def head_norms(fields: Fields, *, router_bias: bool = True) -> list[Layer]:
-    """Read Hunyuan, Hy3 and dots: as GLM, but always with a norm on queries and keys."""
+    """Read Hunyuan, Hy3 and dots: like GLM, but always with norms on queries and keys."""
     attention = parts.grouped(fields, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
     networks = patterns.shared_networks(fields, router_bias=router_bias)
     return mixed([attention] * fields.layers(), networks)
 
 
 def ernie(fields: Fields) -> list[Layer]:
-    """Read Ernie 4.5 MoE: experts in a range of layers, at an interval."""
+    """Read Ernie 4.5 MoE: experts at regular intervals within a range of layers."""
     count, bias = fields.layers(), fields.flag("use_bias", False)
     attention = parts.grouped(fields, bias=bias)
     number = fields.maybe("moe_num_shared_experts", minimum=0) or 0
@@ -109,9 +109,9 @@ def ernie(fields: Fields) -> list[Layer]:
 
 
 def llama4(fields: Fields) -> list[Layer]:
-    """Read Llama 4: three chunked layers per full layer.
+    """Read Llama 4: three chunked layers for each full layer.
 
-    Experts are in every or every second layer.
+    Experts are in all or in every second layer.
     """
     count, bias = fields.layers(), parts.flagged(fields, "attention_bias")
     full = parts.grouped(fields, bias=bias)
@@ -135,7 +135,7 @@ def minimax_m2(fields: Fields) -> list[Layer]:
 
 
 def minimax_m3(fields: Fields) -> list[Layer]:
-    """Read MiniMax M3: three full layers, then attention to the top blocks of tokens."""
+    """Read MiniMax M3: three full layers, then attention to the highest-scoring token blocks."""
     count = fields.layers()
     plain = parts.grouped(fields, qk_norm=_minimax_norm(fields, "per_head"))
     shared = fields.maybe("shared_intermediate_size", minimum=0) or 0
@@ -156,7 +156,7 @@ def _minimax_norm(fields: Fields, usual: str) -> bool | str:
 
 
 def mimo_v2(fields: Fields) -> list[Layer]:
-    """Read MiMo V2: windowed layers with sinks and separate head counts.
+    """Read MiMo V2: windowed layers with sinks and a different number of heads.
 
     Values are narrower than keys.
     """
@@ -182,7 +182,7 @@ def mimo_v2(fields: Fields) -> list[Layer]:
 
 
 def step(fields: Fields) -> list[Layer]:
-    """Read Step 3.5 and 3.7: more query heads in windowed layers, a gate for each head."""
+    """Read Step 3.5 and 3.7: more query heads in windowed layers, and one gate per head."""
     count = fields.layers()
     gate = "per-head" if fields.flag("use_head_wise_attn_gate", True) else False
     sliding = fields.nested("attention_other_setting")
@@ -212,7 +212,7 @@ def step(fields: Fields) -> list[Layer]:
 
 
 def muse_spark(fields: Fields) -> list[Layer]:
-    """Read Muse Spark: experts that work on a projection of the hidden state, in every layer."""
+    """Read Muse Spark: experts that operate on a projection of the hidden state, in every layer."""
     attentions, latent_size = gated(fields), fields.maybe("moe_hidden_size")
     experts = parts.experts(fields, latent_size=latent_size, router_bias=True)
     return mixed(attentions, patterns.networks(fields, experts), norms=5)
@@ -227,7 +227,7 @@ def latent_norms(fields: Fields) -> dict[str, int]:
 def gemma4(fields: Fields) -> list[Layer]:
     """Read Gemma 4: full layers with wider heads and no value projection.
 
-    Experts are next to a network.
+    Experts run in parallel with a network.
     """
     count = fields.layers()
     short = parts.grouped(fields, window=parts.window(fields), qk_norm=True)
@@ -256,14 +256,14 @@ def gemma4(fields: Fields) -> list[Layer]:
 
 
 def layer_scales(fields: Fields) -> dict[str, int]:
-    """Scale of each layer of Gemma 4. [1]"""
+    """Return the parameters that scale each layer of Gemma 4. [1]"""
     fields.remark("other_parameters is a scale for each layer.")
     found = tables.lookups(fields)
     return {**found, "other_parameters": fields.layers() + found.get("other_parameters", 0)}
 
 
 def laguna(fields: Fields) -> list[Layer]:
-    """Read Poolside Laguna: head counts per layer, a gate for each head, windows."""
+    """Read Poolside Laguna: per-layer head counts, one gate per head, and windows."""
     count, window = fields.layers(), parts.window(fields)
     interval = fields.numbers("num_attention_heads_per_layer", count)
     heads = interval or [fields.count("num_attention_heads")] * count
@@ -312,7 +312,7 @@ def afmoe(fields: Fields) -> list[Layer]:
 
 
 def aria(fields: Fields) -> list[Layer]:
-    """Read Aria: experts in every layer, including shared experts of the same width."""
+    """Read Aria: experts in every layer, with shared experts of the same width."""
     shared = fields.count("moe_num_shared_experts", default=2, minimum=0)
     experts = parts.experts(
         fields, width=_INTERMEDIATE, shared=shared * fields.count("intermediate_size")

@@ -1,4 +1,4 @@
-"""Convert a configuration to the mapping of a model file, with remarks."""
+"""Conversion of a configuration to the mapping of a model file, with remarks."""
 
 import re
 from collections import Counter
@@ -33,7 +33,7 @@ _SIDECARS = {
     "quantize_config.json": "gptq",
     "quant_config.json": "awq",
 }
-"""Files that quantizers write next to a configuration, with their methods."""
+"""Files that quantizers write next to a configuration, and the methods that write them."""
 
 _QUANTIZED_NAME = re.compile(
     r"nvfp4|mxfp4|fp8|awq|gptq|int[48]|w[48]a(?:4|8|16)|[0-9]-?bit|bnb|quantized|exl[23]", re.I
@@ -80,9 +80,9 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
 
 
 def _with_sidecar(path: Path, file: JsonFile) -> str:
-    """Add the quantization from a file next to a configuration, or return a warning without one.
+    """Add the quantization from a file next to a configuration; return a warning if it is missing.
 
-    ModelOpt, AutoGPTQ and AutoAWQ write it to separate files, and MLX under another key.
+    ModelOpt, AutoGPTQ and AutoAWQ write it to a separate file, and MLX under another key.
     """
     of_mlx = file.data.get("quantization")
     if isinstance(of_mlx, dict) and not file.data.get("quantization_config"):
@@ -112,7 +112,7 @@ def _with_sidecar(path: Path, file: JsonFile) -> str:
 
 
 _MOST_OFF = 0.005
-"""Tolerated relative difference between counted and stored parameters. [1]"""
+"""The tolerated relative difference between counted and stored parameters. [1]"""
 
 
 def _loaded(
@@ -123,7 +123,7 @@ def _loaded(
     remarks: list[str],
 ) -> Imported:
     entry = {"id": id or slug(name), "name": name, **entry}
-    # Violations of the schema are faults of the configuration.
+    # Violations of the schema are problems in the configuration.
     locations = dict.fromkeys(_paths(entry), (1, 1))
     model, faults = validate(Document(file.file, entry, locations, dict(locations)), Model)
     if model is None:
@@ -132,9 +132,9 @@ def _loaded(
 
 
 def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Json], list[str]]:
-    """Build the mapping of a model file without id and name, and the remarks."""
+    """Build the mapping of a model file, without id and name, and the remarks."""
     thinker = file.data.get("thinker_config")
-    if isinstance(thinker, dict):  # of an omni model: the text model without the one that speaks
+    if isinstance(thinker, dict):  # of an omni model: the text model, not the speech model
         file.data |= thinker
     fields, family = _fields(file)
     fields.require("hidden_size", "vocab_size", *family.needs)
@@ -176,7 +176,7 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
 
 
 def _is_tied(file: JsonFile, fields: Fields, *, is_usual: bool) -> bool:
-    """Check whether embedding and head are one matrix. Warns if the file is contradictory."""
+    """Return whether embedding and head are one matrix; a contradictory file adds a warning."""
     tied = fields.flag("tie_word_embeddings", is_usual)
     if file.data.get("tie_word_embeddings") not in (None, tied):
         fields.remark(
@@ -187,7 +187,7 @@ def _is_tied(file: JsonFile, fields: Fields, *, is_usual: bool) -> bool:
 
 
 def _title(file: JsonFile, *, is_stated: bool) -> str:
-    """Write the title of the source: type and name of the file, and its model type."""
+    """Return the title of the source: type and name of the file, and its model type."""
     writer = "Hugging Face configuration" if is_stated else "header of GGUF file"
     model_type = file.data.get("model_type")
     of_type = (
@@ -197,7 +197,7 @@ def _title(file: JsonFile, *, is_stated: bool) -> str:
 
 
 def _towers(file: JsonFile, fields: Fields) -> dict[str, Json]:
-    """Count the parameters of a vision tower, if its configuration states the shape."""
+    """Count the parameters of a vision tower if its configuration gives the dimensions."""
     if not any(file.data.get(tower) for tower in _TOWERS):
         return {}
     seen = vision_parameters(file.data.get("vision_config"), fields.count("hidden_size"))
@@ -231,7 +231,7 @@ def blocks(layers: list[Layer]) -> list[Json]:
 
 
 def label(path: Path, data: dict[str, Json]) -> str:
-    """Name a model after the file, its folder or the configuration.
+    """Return a name for a model from the file, its folder or the configuration.
 
     >>> label(Path("Llama-3.1-8B/config.json"), {})
     'Llama-3.1-8B'
@@ -251,7 +251,7 @@ def label(path: Path, data: dict[str, Json]) -> str:
 
 
 def slug(text: str) -> str:
-    """Convert a text to an id: lower-case letters, digits, dots, dashes and underscores.
+    """Convert a text to an id: lowercase letters, digits, dots, dashes and underscores.
 
     >>> slug("Llama 3.1 (8B)")
     'llama-3.1-8b'

@@ -1,4 +1,4 @@
-"""Parts of a layer with the keys of a model file, and layers made of parts."""
+"""Components of a layer, with the keys of a model file, and layers built from them."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from fastcalc.importers.huggingface.config import Fields
 from fastcalc.written import Json
 
 Part = dict[str, Json]
-Layer = dict[str, Json]  # ``attention``, ``ffn``, ``norms`` of a block
+Layer = dict[str, Json]  # ``attention``, ``ffn`` and ``norms`` of a block
 Reader = Callable[[Fields], list[Layer]]
 
 EXPERTS = ("n_routed_experts", "num_experts", "moe_num_experts", "num_local_experts")
@@ -26,10 +26,10 @@ def grouped(
     head_dim: int | None = None,
     **keys: Json,
 ) -> Part:
-    """Build multi-head or grouped-query attention, with a window if given. [1]
+    """Build multi-head or grouped-query attention, optionally with a window. [1]
 
-    ``heads``, ``kv_heads`` and ``head_dim`` replace the values in the file. ``keys`` are those of
-    the part, such as ``qk_norm``; ``bias`` sets both ``qkv_bias`` and ``output_bias``.
+    ``heads``, ``kv_heads`` and ``head_dim`` override those in the file. ``keys`` are additional
+    keys of the component, such as ``qk_norm``; ``bias`` sets both ``qkv_bias`` and ``output_bias``.
     """
     if "bias" in keys:
         keys["qkv_bias"] = keys["output_bias"] = keys.pop("bias")
@@ -61,12 +61,12 @@ def grouped(
 
 
 def given(keys: Part) -> Part:
-    """Remove keys whose value equals their default."""
+    """Remove keys whose value is the default."""
     return {key: value for key, value in keys.items() if value not in (None, False, 0)}
 
 
 def latent(fields: Fields, **keys: Json) -> Part:
-    """Build multi-head latent attention. ``head_dim`` does not apply and is not read."""
+    """Build multi-head latent attention; ``head_dim`` does not apply and is not read."""
     fields.require("num_attention_heads", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim")
     return {
         "kind": "mla",
@@ -81,7 +81,7 @@ def latent(fields: Fields, **keys: Json) -> Part:
 
 
 def delta(fields: Fields) -> Part:
-    """Build a gated delta net."""
+    """Build a gated DeltaNet layer."""
     return {
         "kind": "gated-deltanet",
         "key_heads": fields.count("linear_num_key_heads"),
@@ -93,12 +93,12 @@ def delta(fields: Fields) -> Part:
 
 
 def kernel(size: int | None) -> Part:
-    """Read the width of a convolution, if it is not the usual 4. [1]"""
+    """Return the width of a convolution if it is not the usual 4. [1]"""
     return {} if size in (None, 4) else {"conv_kernel": size}
 
 
 def indexer(fields: Fields) -> Part:
-    """Build the indexer of sparse attention, empty if there is none."""
+    """Build the indexer for sparse attention, empty if there is none."""
     if not fields.has("index_topk") and "index_topk" not in fields.defaults:
         return {}
     return {
@@ -109,7 +109,7 @@ def indexer(fields: Fields) -> Part:
 
 
 def block_indexer(fields: Fields, layers: int) -> tuple[list[bool], Part | None]:
-    """Find the layers that only read the top blocks of tokens, and build their indexer."""
+    """Return which layers read only the highest-scoring token blocks, and build their indexer."""
     nested = fields.nested("sparse_attention_config")
     if nested.data and nested.flag("use_sparse_attention", True, noted=False):
         switched = nested.switches("sparse_attention_freq", layers) or [True] * layers
@@ -128,7 +128,7 @@ def block_indexer(fields: Fields, layers: int) -> tuple[list[bool], Part | None]
 
 
 def window(fields: Fields) -> int | None:
-    """Read the window of a windowed layer in tokens. None if the field states none. [1]"""
+    """Return the window of a windowed layer in tokens, or None if there is none. [1]"""
     if "sliding_window" in fields.data:
         return fields.maybe("sliding_window")
     return fields.count("sliding_window") if "sliding_window" in fields.defaults else None
@@ -145,7 +145,7 @@ def dense(fields: Fields, *names: str, matrices: int = 3, bias: bool = False) ->
 
 
 def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
-    """Build a dense feed-forward network with a given width. [1]"""
+    """Build a dense feed-forward network of the given width. [1]"""
     keys = given({"matrices": matrices if matrices != 3 else None, "bias": bias})
     return {"kind": "dense", "width": width, **keys}
 
@@ -153,7 +153,7 @@ def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
 def experts(
     fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **keys: Json
 ) -> Part:
-    """Build routed experts with a field's width, and shared experts with a total width. [1]"""
+    """Build routed experts whose width is in a field, and shared experts of a total width. [1]"""
     fields.require(EXPERTS, PICKED, width)
     count, active, size = fields.count(*EXPERTS), fields.count(*PICKED), fields.count(*width)
     if active > count:
@@ -171,7 +171,7 @@ def shared_width(fields: Fields) -> int:
 
 
 def uniform(fields: Fields, attention: Part, ffn: Part, norms: int = 0) -> list[Layer]:
-    """Build identical layers, as many as the configuration states."""
+    """Build as many identical layers as the configuration specifies."""
     count = fields.layers()
     return mixed([attention] * count, [ffn] * count, norms)
 
@@ -183,5 +183,5 @@ def mixed(attentions: list[Part], networks: list[Part], norms: int = 0) -> list[
 
 
 def choose(switched: list[bool], on: Part, off: Part) -> list[Part]:
-    """Choose one of two parts for each layer."""
+    """Choose one of two components for each layer."""
     return [on if is_on else off for is_on in switched]

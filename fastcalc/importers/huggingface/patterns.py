@@ -1,4 +1,4 @@
-"""Read the type of each layer, from the various notations of configurations."""
+"""Reader for the type of each layer, in the various notations of configurations."""
 
 from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
@@ -8,15 +8,15 @@ _KNOWN_LAYERS = {
     *("attention", "full_attention", "global", "sliding_attention"),
     *("chunked_attention", "linear_attention"),
 }
-"""Supported values in ``layer_types``. Unknown ones are refused, not guessed."""
+"""The supported values in ``layer_types``; unknown values are rejected rather than guessed."""
 
 _SPARSE = {"sparse", "moe"}
 
 
 def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[bool]:
-    """Read which layers have sliding-window attention.
+    """Return which layers have sliding-window attention.
 
-    By default the last layer of each group of ``every`` has full attention.
+    By default, the last layer of each group of ``every`` layers has full attention.
     """
     layer_types = fields.words("layer_types", layers)
     if layer_types is not None:
@@ -44,7 +44,7 @@ def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[b
 
 
 def late_windows(fields: Fields, layers: int) -> list[bool]:
-    """Read which layers are windowed, if ``use_sliding_window`` enables them from a layer on."""
+    """Return which layers are windowed if ``use_sliding_window`` enables windows."""
     if not fields.flag("use_sliding_window", False, noted=False):
         return [False] * layers
     if fields.has("layer_types"):
@@ -54,7 +54,7 @@ def late_windows(fields: Fields, layers: int) -> list[bool]:
 
 
 def linear(fields: Fields, layers: int) -> list[bool]:
-    """Read which layers keep a state instead of a cache."""
+    """Return which layers keep a state instead of a cache."""
     layer_types = fields.words("layer_types", layers)
     if layer_types is not None:
         return [layer_type == "linear_attention" for layer_type in layer_types]
@@ -63,7 +63,7 @@ def linear(fields: Fields, layers: int) -> list[bool]:
 
 
 def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> list[bool]:
-    """Read which layers route tokens to experts. By default, all of them do."""
+    """Return which layers route tokens to experts; by default, all of them."""
     layer_types = fields.words("mlp_layer_types", layers)
     if layer_types is not None:
         return [layer_type in _SPARSE for layer_type in layer_types]
@@ -95,7 +95,7 @@ def shared_networks(
     router_bias: bool = True,
     latent_size: int | None = None,
 ) -> list[Part]:
-    """Choose experts with shared experts and a router bias, or a dense network, by layer."""
+    """For each layer, choose a dense network, or experts with shared experts and a router bias."""
     shared = parts.shared_width(fields)
     experts = parts.experts(fields, shared=shared, latent_size=latent_size, router_bias=router_bias)
     if first_dense is None:
@@ -104,7 +104,7 @@ def shared_networks(
 
 
 def shared_indexers(fields: Fields, layers: int) -> list[bool]:
-    """Read which layers reuse the selection of an earlier layer's indexer."""
+    """Return which layers reuse the selection made by an earlier layer's indexer."""
     layer_types = fields.words("indexer_types", layers)
     if layer_types is not None:
         return [layer_type == "shared" for layer_type in layer_types]

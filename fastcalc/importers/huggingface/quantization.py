@@ -1,7 +1,7 @@
-"""Weight formats: number formats by group from ``quantization_config`` and ``torch_dtype``.
+"""Number formats of weight groups, from ``quantization_config`` and ``torch_dtype``.
 
-`rules` of a quantization name modules and their format. Each matrix of the model has the format of
-the first rule that names it, and a group of matrices in several formats has a mix.
+The `rules` of a quantization name modules and their format. Each matrix of the model gets the
+format of the first rule that names it; a group with matrices in several formats gets a mix.
 """
 
 from collections import defaultdict
@@ -60,7 +60,7 @@ _EMBEDDING = ("model.embed_tokens", "embed_tokens", "model.language_model.embed_
 
 @dataclass(frozen=True)
 class FormatRule:
-    """Modules that share a number format. None means unquantized."""
+    """Modules that share a number format; None means unquantized."""
 
     modules: ModulePatterns
     stored: str | None
@@ -70,8 +70,8 @@ class FormatRule:
 class Formats:
     """The formats of a checkpoint: of most matrices, routed experts, caches and other groups.
 
-    experts : format of routed experts, or None if it is that of most matrices
-    block_side : rows and columns of square fp8 blocks with one scale each, or 0 without blocks [1]
+    experts : format of routed experts, or None if it is the format of most matrices
+    block_side : side of square fp8 blocks that share a scale, or 0 without blocks [1]
     """
 
     weights: str
@@ -85,9 +85,9 @@ class Formats:
 class Scheme:
     """The quantization of a checkpoint.
 
-    rules : rules by module; the first that names a module applies
-    others : format of modules that no rule names, or None for unquantized
-    experts : format of routed experts that no rule names, if it differs
+    rules : rules by module, of which the first that names a module applies
+    others : format of modules that no rule names, or None if unquantized
+    experts : format of routed experts that no rule names, if it is different
     takes_head : whether the output head is quantized like other modules
     """
 
@@ -108,7 +108,7 @@ class Scheme:
 
 
 def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> Formats:
-    """Read the formats stated in a configuration and its ``quantization_config``.
+    """Read the formats in a configuration and its ``quantization_config``.
 
     predicting : layers for multi-token prediction [1]
     """
@@ -141,7 +141,7 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
 
 
 def _of_mlx(config: Fields) -> str | None:
-    """Read the format of MLX, which quantizes embedding and head too, and names no method."""
+    """Read the format used by MLX, which also quantizes embedding and head and names no method."""
     bits, group = config.data.get("bits"), config.data.get("group_size")
     is_named = config.data.keys() & {"quant_method", "quant_algo", "config_groups", "version"}
     if is_named or bits not in range(2, 9) or group not in (32, 64, 128):
@@ -186,7 +186,7 @@ def _counted(
 def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Formats:
     """Express the formats of groups of matrices with as few exceptions as possible.
 
-    sizes : parameters of each group [1]
+    sizes : parameters in each group [1]
     """
     dense = {group: sizes.get(group, 0.0) for group in QUANTIZED if group not in ("experts", "mtp")}
     by_format: dict[NumberFormat, float] = defaultdict(float)
@@ -197,14 +197,14 @@ def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Form
     def exceptions(base: NumberFormat) -> dict[str, NumberFormat]:
         usual = WeightFormats(base)
         groups = usual.with_groups(stored.items()).groups
-        # The two 16-bit formats count as one here.
+        # The two 16-bit formats count as the same here.
         return {
             name: stored_format
             for name, stored_format in groups
             if (stored_format.bits, usual.of(name).bits) != (16, 16)
         }
 
-    # The format with the fewest exceptions and, among equals, with the most parameters.
+    # The format with the fewest exceptions; in a tie, the one with the most parameters.
     base = min(
         by_format,
         key=lambda stored_format: (len(exceptions(stored_format)), -by_format[stored_format]),
@@ -221,7 +221,7 @@ def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Form
 
 
 def quoted(data: dict[str, Json], stored: Formats) -> dict[str, Json]:
-    """Quote the text in a configuration for each format that does not have 16 bits.
+    """Quote the text in a configuration behind each format other than 16 bits.
 
     >>> quoted({"quantization_config": {"quant_method": "fp8"}}, Formats("fp8"))
     {'weight_format': 'quant_method: fp8'}
@@ -243,7 +243,7 @@ _TELLING = {
 
 
 def _scalars(data: Json) -> Iterator[str]:
-    """Yield 'key: value' of all entries in a mapping that describe number formats."""
+    """Yield 'key: value' for all entries in a mapping that describe number formats."""
     for key, value in data.items() if isinstance(data, dict) else ():
         is_scalar = isinstance(value, (str, int)) and value is not False
         if key in _TELLING and is_scalar:
@@ -322,7 +322,7 @@ def _of_group(weights: Fields, rule: dict[str, Json], config: Fields) -> str | N
 
 
 def _from_bits(config: Fields, zeros: str = "-zp") -> str | None:
-    """Choose the integer format by bits and group size. Groups share a scale and maybe a zero."""
+    """Choose an integer format by bits and group size; groups share a scale and maybe a zero."""
     bits = config.maybe("bits", "w_bit", "num_bits", "nbits", "weight_bits")
     group = config.data.get("group_size", config.data.get("q_group_size", 128))
     is_whole = isinstance(group, int) and not isinstance(group, bool) and 8 <= group <= 4096
@@ -358,7 +358,7 @@ def _quark_weight(weight: Json) -> str | None:
 
 
 def _of_torchao(config: Fields) -> str | None:
-    """Read the format of torchao, which names a class such as Int4WeightOnlyConfig."""
+    """Read the format used by torchao, which names a class such as Int4WeightOnlyConfig."""
     quant_type = config.data.get("quant_type")
     chosen = quant_type.get("default", quant_type) if isinstance(quant_type, dict) else quant_type
     word = str(chosen.get("_type") if isinstance(chosen, dict) else chosen).lower()
@@ -396,7 +396,7 @@ _READERS: dict[str, Callable[[Fields], str | None]] = {
 
 
 def _exceptions(config: Fields, method: str) -> Iterator[FormatRule]:
-    """Yield modules in other formats than most, from the settings of each method."""
+    """Yield modules in formats other than most, from the settings of each method."""
     if method in ("exl2", "exl3"):
         bits = config.maybe("head_bits", maximum=16)
         head = f"{method}-{bits}bpw" if bits and bits <= 8 else None

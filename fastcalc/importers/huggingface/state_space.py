@@ -9,7 +9,7 @@ _ATTENTION = {"attention", "full_attention", "hybrid"}
 
 
 def mamba2(fields: Fields) -> Part:
-    """Build a Mamba-2 mixer, from any of the field names in use."""
+    """Build a Mamba-2 mixer, using whichever field names are present."""
     heads = fields.count("mamba_n_heads", "mamba_num_heads", "num_heads")
     size = fields.data.get("mamba_d_head")
     if size in (None, "auto") and not fields.has("mamba_head_dim", "head_dim"):
@@ -29,7 +29,7 @@ def mamba2(fields: Fields) -> Part:
 
 
 def mamba(fields: Fields) -> Part:
-    """Build a Mamba mixer of the first generation, with a state per channel."""
+    """Build a first-generation Mamba mixer, which has a state per channel."""
     hidden = fields.count("hidden_size")
     width = fields.count("mamba_expand", "expand", default=2) * hidden
     if fields.has("state_size"):
@@ -60,7 +60,7 @@ def mamba2_alone(fields: Fields) -> list[Layer]:
 
 
 def jamba(fields: Fields) -> list[Layer]:
-    """Read Jamba: one attention layer in eight, experts in every second layer."""
+    """Read Jamba: one attention layer in eight, and experts in every second layer."""
     count = fields.layers()
     mixer, attention = mamba(fields), parts.grouped(fields)
     period, offset = fields.count("attn_layer_period", default=8), fields.count(
@@ -101,7 +101,7 @@ def granite_hybrid(fields: Fields) -> list[Layer]:
 
 
 def bamba(fields: Fields) -> list[Layer]:
-    """Read Bamba: Mamba-2 with attention in a few layers that the file lists."""
+    """Read Bamba: Mamba-2, with attention in a few layers listed in the file."""
     count, listed = fields.layers(), fields.indices("attn_layer_indices")
     attention = parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))
     switched = [n in listed for n in range(count)]
@@ -118,7 +118,7 @@ def falcon_h1(fields: Fields) -> list[Layer]:
 
 
 def lfm(fields: Fields) -> list[Layer]:
-    """Read LFM2, 2.5 and 3: gated short convolutions between attention layers, maybe experts."""
+    """Read LFM2, 2.5 and 3: gated short convolutions between attention layers; may have experts."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     gate = "per-head" if parts.flagged(fields, "use_attention_gate") else False
     full = parts.grouped(fields, qk_norm=True, output_gate=gate)
@@ -166,7 +166,7 @@ def lightning(fields: Fields) -> list[Layer]:
 
 
 def olmo_hybrid(fields: Fields) -> list[Layer]:
-    """Read OLMo Hybrid: gated delta nets, and attention with one norm over all heads of a kind."""
+    """Read OLMo Hybrid: gated DeltaNet, and attention with one norm each for queries and keys."""
     count = fields.layers()
     attention = parts.grouped(fields, qk_norm="full", bias=parts.flagged(fields, "attention_bias"))
     switched = patterns.linear(fields, count)
@@ -174,7 +174,7 @@ def olmo_hybrid(fields: Fields) -> list[Layer]:
 
 
 def lara(fields: Fields) -> list[Layer]:
-    """Read Lara: gated delta nets between windowed and full attention without gates."""
+    """Read Lara: gated DeltaNet between ungated windowed and full attention layers."""
     count = fields.layers()
     fields.require("layer_types")
     layer_types = fields.words("layer_types", count) or []

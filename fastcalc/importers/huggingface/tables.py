@@ -1,4 +1,4 @@
-"""Weights beyond attention and feed-forward: Gemma 3n and 4, LongCat, Inkling, Qwen 4."""
+"""Weights outside attention and feed-forward: Gemma 3n and 4, LongCat, Inkling, Qwen 4."""
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
@@ -13,7 +13,7 @@ def layer_embedding(fields: Fields) -> int:
 
 
 def lookups(fields: Fields) -> dict[str, int]:
-    """Count tables in which each layer looks up a row, and the norm after their projection. [1]"""
+    """Count the lookup tables of all layers, and the norm after their projection. [1]"""
     width = layer_embedding(fields)
     if not width:
         return {}
@@ -32,7 +32,7 @@ def with_layer_embedding(fields: Fields, layers: list[Layer]) -> list[Layer]:
 
 
 def sharing(fields: Fields, attentions: list[Part]) -> list[Part]:
-    """Build attention in which the last layers use the cache of earlier layers."""
+    """Build attention in which the last layers reuse the cache of earlier layers."""
     shared = fields.maybe("num_kv_shared_layers", minimum=0) or 0
     first = max(len(attentions) - shared, 0)
     return attentions[:first] + [{**block, "shared_cache": True} for block in attentions[first:]]
@@ -102,7 +102,7 @@ def longcat(fields: Fields) -> list[Layer]:
 
 
 def inkling(fields: Fields) -> list[Layer]:
-    """Read Inkling: relative positions from a projection, short convolutions around all parts."""
+    """Read Inkling: projected relative positions, and short convolutions around all components."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     window, relative = fields.count("sliding_window_size"), fields.count("d_rel", default=16)
     layer_types = fields.words("layer_types", count)
@@ -126,9 +126,9 @@ def inkling(fields: Fields) -> list[Layer]:
 
 
 def _inkling_networks(fields: Fields, count: int) -> list[Part]:
-    """Build networks.
+    """Build the networks of Inkling.
 
-    With ``dense_intermediate_size``, ``intermediate_size`` is the experts' width.
+    If ``dense_intermediate_size`` is present, ``intermediate_size`` is the width of the experts.
     """
     width = ("moe_intermediate_size", "intermediate_size")
     shared = (fields.maybe("n_shared_experts", minimum=0) or 0) * fields.count(*width)
@@ -151,7 +151,7 @@ def _with_positions(layer: Layer, hidden: int, relative: int, kernel: int) -> La
 
 
 def qwen4(fields: Fields) -> list[Layer]:
-    """Read Qwen 4 (3.8 Flash Next): delta nets, indexed attention, gated residuals, n-grams."""
+    """Read Qwen 4 (3.8 Flash Next): DeltaNet, indexed attention, gated residuals, n-grams."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     indexer: Part = {
         "heads": fields.count("indexer_n_heads"),
@@ -174,12 +174,12 @@ def qwen4(fields: Fields) -> list[Layer]:
 
 
 def _ngram_width(fields: Fields) -> int:
-    """Count the elements of all rows of hashed n-grams that a token looks up. [1]"""
+    """Count the elements in all hashed n-gram rows that a token looks up. [1]"""
     return fields.count("ple_embed_dim", "hidden_size")
 
 
 def qwen4_extras(fields: Fields) -> dict[str, int]:
-    """Count n-gram tables, each with a prime number of rows, and the mixer of the streams. [1]"""
+    """Count n-gram tables, each with a prime number of rows, and the stream mixer. [1]"""
     hidden, streams = fields.count("hidden_size"), fields.count("hc_count", default=4)
     rank, tables = fields.count("hc_lowrank", default=320), len(fields.indices("ple_layer_ids"))
     rows = fields.count("ngram_vocab_size_base", default=20_000_000)

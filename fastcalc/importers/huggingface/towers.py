@@ -1,4 +1,4 @@
-"""Vision towers, counted from ``vision_config``: a transformer over patches, and its projection."""
+"""Vision towers, counted from ``vision_config``: a transformer over patches, and a projection."""
 
 from collections.abc import Mapping
 
@@ -12,10 +12,10 @@ _GATED = ("gemma4", "qwen2_5_vl", "pixtral")
 
 
 def vision_parameters(config: Json, text_hidden: int) -> int | None:
-    """Count a vision tower and its projection. Returns None where the shape is not stated. [1]
+    """Count a vision tower and its projection, or return None if dimensions are missing. [1]
 
-    Exact for the towers of Qwen3-VL and Qwen 3.5, and within a few percent for others, because the
-    projection to the text model differs by family.
+    The count is exact for Qwen3-VL and Qwen 3.5, and within a few percent for other towers, because
+    the projection to the text model differs between families.
 
     text_hidden : width of the text model's hidden states [1]
     """
@@ -37,14 +37,14 @@ def vision_parameters(config: Json, text_hidden: int) -> int | None:
 
 
 def _joining(config: Mapping[str, Json], hidden: int, out: int) -> int:
-    """Count the mergers of neighbouring patches, or one projection without them. [1]"""
+    """Count the mergers of neighboring patches, or a single projection if there are none. [1]"""
     merged = _count(config, ("spatial_merge_size",))
     if not merged:
         return hidden * out
     wide = hidden * merged**2
     projection = wide * wide + wide + wide * out + out
     tapped = config.get("deepstack_visual_indexes")
-    deep = len(tapped) if isinstance(tapped, list) else 0  # layers with a merger of their own
+    deep = len(tapped) if isinstance(tapped, list) else 0  # layers with their own merger
     return projection + 2 * hidden + deep * (projection + 2 * wide)
 
 

@@ -1,4 +1,4 @@
-"""Configurations of unknown families, read with the usual fields if these suffice."""
+"""Configurations of unknown families, read from the usual fields if these suffice."""
 
 from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
@@ -49,7 +49,7 @@ _KINDS = ("full_attention", "sliding_attention")
 
 
 def family(fields: Fields, model_type: str | None) -> ModelFamily:
-    """Read an unknown ``model_type`` plainly. It is refused if it would be miscounted."""
+    """Read an unknown ``model_type`` plainly, or reject it if it would be miscounted."""
     kind_text = (
         f"model_type '{shown(model_type, 60)}'" if model_type else "a file without model_type"
     )

@@ -1,4 +1,4 @@
-"""Write a model file's mapping as YAML, in the layout of the shipped files."""
+"""Writer of a model file's mapping as YAML, in the layout of the shipped files."""
 
 import re
 
@@ -11,7 +11,7 @@ _GROUPS = ("sources", "weight_format", "blocks", "mtp", "published", "notes")
 
 
 def yaml_text(entry: dict[str, Json]) -> str:
-    """Write an entry with texts, numbers, booleans, lists and mappings as YAML.
+    """Return an entry of texts, numbers, booleans, lists and mappings as YAML.
 
     >>> print(yaml_text({"id": "a", "blocks": [{"count": 2, "ffn": {"kind": "dense"}}]}), end="")
     id: a
