@@ -1,5 +1,5 @@
-"""`compare` and `report`: speed, latency and price of models on chips, batch by batch.
+"""`compare` and `report`: speed, latency and price of models on chips, for each batch.
 
-`request` has the requests, `run` the entry point, `answer` the printed tables, `notes` the notes
-below them, and `page` the HTML report.
+`request` defines the requests, `run` the entry point, `answer` the printed tables, `notes` the
+notes below them, and `page` the HTML report.
 """

@@ -69,18 +69,18 @@ _MEANINGS = {
     "needs": "needs N: the batch needs N chips",
     "fits on": "fits on N: the batch fits on N chips in another layout",
 }
-"""Explanations of cells in the limiter column, by how the cell begins."""
+"""Explanations of cells in the limiter column, by the first words of the cell."""
 
 _NOT_SEARCHED = ("speculate", "draft_model", "n_gpu_layers", "n_cpu_moe")
-"""Settings that `frontier` neither has nor varies."""
+"""Settings that `frontier` does not support."""
 
 _MOST_CHIPS = 4
-"""Maximum number of chips in the suggested next command, if all chips were compared."""
+"""Maximum number of chips in the suggested next command if all chips were compared."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CompareAnswer(Answer):
-    """The speed, latency and price of each model on each chip, at each batch."""
+    """The speed, latency and price of each model on each chip for each batch."""
 
     request: Compare
     outcomes: Sequence[Outcome]
@@ -91,7 +91,7 @@ class CompareAnswer(Answer):
     def by_model(self) -> list[tuple[Headline, list[Outcome]]]:
         """The outcomes of each model with its headline.
 
-        A model is listed once per storage format.
+        A model appears once per storage format.
         """
         models = groupby(self.outcomes, lambda outcome: id(outcome.scenario.model))
         groups = [list(group) for _, group in models]
@@ -99,12 +99,12 @@ class CompareAnswer(Answer):
 
     @property
     def is_held(self) -> bool:
-        """Whether any of the chips holds any of the batches."""
+        """Whether any batch fits on any of the chips."""
         return any(outcome.estimate.fits.any() for outcome in self.outcomes)
 
     @property
     def phrases_in_full(self) -> list[str]:
-        """The settings that differ from their defaults, except those in the full heading."""
+        """Phrases for the settings that differ from their defaults, unless the heading has them."""
         return phrases(self.settings, without=IN_HEADING)
 
     @cached_property
@@ -113,7 +113,7 @@ class CompareAnswer(Answer):
         return [[row for outcome in group for row in _cells(outcome)] for _, group in self.by_model]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Show corrections from the user's measurements, then each model's headline and table."""
+        """Yield corrections from the user's measurements, then each model's headline and table."""
         if self.request.like:
             from fastcalc.kit.answer import own_rows  # most comparisons have none
 
@@ -136,7 +136,7 @@ class CompareAnswer(Answer):
             yield table
 
     def key(self) -> str:
-        """Explain the columns of the first screen."""
+        """Return the key to the columns of the first screen."""
         tied = any(
             statement is not None and statement.is_level
             for stated, _ in self.by_model
@@ -149,7 +149,7 @@ class CompareAnswer(Answer):
         return "; ".join(words)
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on prices, on reading the numbers, and on their assumptions."""
+        """Yield notes on prices, on how to read the numbers, and on their assumptions."""
         hinted = [hint for stated, _ in self.by_model for hint in hints(stated)]
         yield from map(Note, dict.fromkeys(hinted))
         yield Note(prices(self.outcomes), weight=0)
@@ -189,9 +189,9 @@ class CompareAnswer(Answer):
         return [*page, Notes(lines, self.next_command())]
 
     def next_command(self) -> str:
-        """Suggest `frontier`, or a report if a price is missing or a setting is not searched.
+        """Suggest `frontier`, or a report if a price is missing or `frontier` lacks a setting.
 
-        If nothing fits, suggest `fit`, which tells what would fit.
+        If nothing fits, suggest `fit`, which says what would.
         """
         request, outcomes = self.request, self.outcomes
         if all(outcome.refused for outcome in outcomes):
@@ -237,15 +237,15 @@ class CompareAnswer(Answer):
         return point_records.compare_column(self.outcomes, key)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """Build a table of the records with the columns of a wide page."""
+        """Return the records with the columns of a wide page."""
         return _MARKDOWN, self.records()
 
     def premises(self) -> Record:
-        """Report the traffic, prices and engines that were assumed."""
+        """Return the traffic, prices and engines that were assumed."""
         return point_records.assumptions(self.outcomes)
 
     def details(self) -> Record:
-        """Report the explanation of each step, if JSON output includes it."""
+        """Return the explanation of each step if the JSON output includes it."""
         if not (self.request.explain and self.request.written_as == "json"):
             return {}
         from fastcalc.features.compare.explain import answer as explain
@@ -256,7 +256,7 @@ class CompareAnswer(Answer):
         }
 
     def warnings(self) -> Iterable[str]:
-        """List the warnings of the outcomes."""
+        """Return the warnings of the outcomes."""
         return each_warning(self.outcomes)
 
     @property
@@ -275,7 +275,7 @@ class CompareAnswer(Answer):
         return {chart_name: partial(make, self.outcomes) for chart_name, make in makers.items()}
 
     def html(self, file: Path | None) -> str:
-        """Write the HTML page with a sortable table, charts, explained steps and sources."""
+        """Build the HTML page with a sortable table, charts, explained steps and sources."""
         from fastcalc.features.compare import page  # records need no page
 
         command = report_on(self.request, request_of("report"), self.request.on, file)
@@ -289,7 +289,7 @@ def _opening(stated: Headline, outcomes: Sequence[Outcome]) -> list[Part]:
 
 
 def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
-    """Explain the limiter cells that appear in the table."""
+    """Explain the limiter cells that the table contains."""
     cells = [row["limiter"] for group in rows for row in group]
     return [
         meaning

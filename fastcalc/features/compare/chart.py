@@ -1,4 +1,4 @@
-"""Charts of compared chips: speed, roofline, and the time of a decode step."""
+"""Charts of the compared chips: speed, roofline, and the time of a decode step."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ from fastcalc.written import first_few, listed
 
 
 def speed(outcomes: Sequence[Outcome]) -> Chart:
-    """Draw the speed per user against the batch, with its range and its hardware bound."""
+    """Plot speed per user against batch, with its range and hardware bound."""
     by_panel: dict[str, list[Series]] = {}
     for title, index, name, outcome in drawn_of(outcomes):
         fits, batch = outcome.estimate.fits, outcome.estimate.batch
@@ -54,7 +54,7 @@ def _counted(outcome: Outcome, name: str) -> str:
 
 
 def _joined(by_panel: Mapping[str, Sequence[Series]]) -> dict[str, list[Series]]:
-    """Merge series of equal name and style, although chips and layout may differ by batch."""
+    """Merge series of the same name and style, even if chips and layout differ between batches."""
     merged: dict[str, list[Series]] = {title: [] for title in by_panel}
     for title, lines in by_panel.items():
         for alike in grouped(lines, lambda line: (line.name, line.style)).values():
@@ -72,7 +72,7 @@ def _joined(by_panel: Mapping[str, Sequence[Series]]) -> dict[str, list[Series]]
 
 
 def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
-    """Name the fastest or the cheapest chips for each model, abbreviated for several models."""
+    """Name the fastest or cheapest chips for each model, abbreviated for several models."""
     models = model_names(outcomes)
     by_model = grouped(outcomes, lambda outcome: models[outcome.scenario.model.checkpoint])
     if len(by_model) == 1:
@@ -85,7 +85,7 @@ def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
 
 
 def price(outcomes: Sequence[Outcome]) -> Chart:
-    """Draw the speed per user against the price per output token, batch by batch."""
+    """Plot speed per user against the price per output token, one point per batch."""
     by_panel: dict[str, list[Series]] = {}
     for title, index, name, outcome in drawn_of(outcomes):
         if outcome.usd is None:
@@ -111,9 +111,9 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
 
 
 class _Roof(NamedTuple):
-    """The roofline of one chip: its memory bandwidth and peak arithmetic rate.
+    """The roofline of a chip: its memory bandwidth and peak compute rate.
 
-    panel, place, name : title of its panel, index in the palette, name of the chip
+    panel, place, name : title of its panel, palette index, name of the chip
     bandwidth, peak : rates used in the hardware bound [byte/s, FLOP/s]
     """
 
@@ -130,19 +130,19 @@ class _Roof(NamedTuple):
 
     @property
     def rates(self) -> str:
-        """The name of the chip and both rates as text. They come from its data sheet."""
+        """The name of the chip with both rates, which come from its data sheet."""
         bandwidth, peak = prefixed(self.bandwidth, "B/s"), prefixed(self.peak, "FLOP/s")
         return f"{unmarked(self.name)} {bandwidth} and {peak}"
 
     def line(self, across: ChartAxis) -> Series:
-        """Draw the roofline in FLOP/s over the whole axis."""
+        """Return the roofline in FLOP/s over the whole axis."""
         x = np.unique([across.low, min(max(self.ridge, across.low), across.high), across.high])
         y = np.minimum(self.bandwidth * x, self.peak) / 1e12
         return Series(f"bound of {unmarked(self.name)}", x, y, self.place, "bound")
 
 
 def roofline(outcomes: Sequence[Outcome]) -> Chart:
-    """Draw the rooflines of chips with their decode steps and prefills: FLOP/s by FLOP per byte."""
+    """Plot the rooflines of chips with their decode steps and prefills: FLOP/s by FLOP per byte."""
     by_panel: dict[str, list[Series]] = {}
     for title, index, name, outcome in drawn_of(outcomes):
         by_panel.setdefault(title, []).extend(_passes(index, name, outcome))

@@ -1,8 +1,8 @@
-"""Headline of a comparison as data: table rows, and ratios between them.
+"""The headline of a comparison as data: table rows, and ratios between them.
 
-A ratio compares two rows at the same batch. A ratio of speeds is stated only if the faster row has
-no more chips than the other. If the 80% interval of a ratio contains 1, the rows are tied.
-`headline_words` turns the data into sentences.
+A ratio compares two rows at the same batch. Speeds are compared only if the faster row has no more
+chips than the other. If the 80% range of a ratio contains 1, the rows are tied. `headline_words`
+turns the data into sentences.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,12 +18,12 @@ from fastcalc.kit.answer.point_records import point_records
 from fastcalc.kit.answer.row_words import Figure, TableRow
 
 _MOST_PRICED = 2
-"""Maximum number of chips whose prices are listed below a headline."""
+"""Maximum number of chips whose prices appear below a headline."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of one figure between two rows at the same batch."""
+    """A comparison of two rows at the same batch, by speed or by cost."""
 
     figure: Figure
     over: TableRow
@@ -35,23 +35,23 @@ class Comparison:
 
     @property
     def ratio(self) -> Ranged:
-        """The ratio with its 80% interval, assuming that both ranges are independent. [1]"""
+        """The ratio with its 80% range, assuming that the two ranges are independent. [1]"""
         return independent_ratio(
             over=self.over.figure(self.figure), under=self.under.figure(self.figure)
         )
 
     @property
     def is_level(self) -> bool:
-        """Whether the interval contains 1."""
+        """Whether the range contains 1."""
         return bool(is_level(self.ratio))
 
 
 @dataclass(frozen=True)
 class Statement:
-    """The best row by one figure, or the rows tied for it, and other rows that are named with it.
+    """The best row by speed or cost, or the rows tied for it, with other rows to mention.
 
-    leaders : the best row of the best chip, and the best rows of chips that are tied with it
-    others : the best rows of further chips, each at its own batch
+    leaders : the best row of the best chip, and the best rows of chips tied with it
+    others : the best rows of other chips, each at its own batch
     comparison : comparison of two rows at the same batch, if possible
     """
 
@@ -62,20 +62,20 @@ class Statement:
 
     @property
     def is_level(self) -> bool:
-        """Whether several rows are tied for the best."""
+        """Whether several rows tie for the best."""
         return len(self.leaders) > 1
 
 
 @dataclass(frozen=True)
 class Headline:
-    """The content of one model's headline.
+    """The content of a model's headline.
 
     model, smallest_batch, tried : model, batch and chips to name if nothing fits
     fastest : fastest of all rows that fit, or None if none fits
-    cheapest : None without a price, and for a single chip if no row is clearly cheaper
-    left_out : batches of each chip that need more chips than its rows have, and the number needed
-    has_rivals : whether several chips hold the model
-    is_sized : whether the user gave the number of chips, or ranks
+    cheapest : None without a price, or if a single chip has no row that is clearly cheaper
+    left_out : for each chip, batches that need more chips than its rows have, and how many
+    has_rivals : whether the model fits on several chips
+    is_sized : whether the user set the number of chips, or ranks
     """
 
     model: str
@@ -89,7 +89,7 @@ class Headline:
 
     @property
     def has_ratio(self) -> bool:
-        """Whether the headline states a ratio of two rows."""
+        """Whether the headline contains a ratio of two rows."""
         return any(
             stated is not None and stated.comparison for stated in (self.fastest, self.cheapest)
         )
@@ -105,7 +105,7 @@ class Headline:
 
 
 def headline(outcomes: Sequence[Outcome]) -> Headline:
-    """Build the headline of one model."""
+    """Build the headline for one model."""
     rows = [
         TableRow(record, outcome) for outcome in outcomes for record in point_records([outcome])
     ]
@@ -149,8 +149,8 @@ def _are_level(leader: TableRow, row: TableRow, figure: Figure) -> bool:
 def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
     """Find the fastest row, and the fastest of the other chips, at the same batch if possible.
 
-    Of rows that print the same speed, it is the row with the highest lower bound, and then the row
-    whose batch is the best for the next chip.
+    Among rows that print the same speed, it is the one with the highest lower end, then the one
+    whose batch suits the next chip best.
     """
     first, *rivals = sorted(by_chip, key=lambda rows: -_fastest_rows(rows)[0].speed.expected)
     batches = [row.batch for rows in rivals[:1] for row in reversed(_fastest_rows(rows))]
@@ -169,9 +169,9 @@ def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
 
 
 def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
-    """List all rows that print the highest speed, ordered by batch.
+    """Return all rows that print the highest speed, ordered by batch.
 
-    If a publication determines the speed of some of them, only these are listed.
+    If the speed of some of them is published, only these are returned.
     """
     top_speed = number(max(float(row.speed.expected) for row in rows))
     same = [row for row in rows if number(float(row.speed.expected)) == top_speed]
@@ -180,7 +180,7 @@ def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
 
 
 def _surest(rows: Sequence[TableRow]) -> list[TableRow]:
-    """List the rows with the highest lower bound of speed, to two digits, or all rows."""
+    """Return the rows whose speed has the highest lower end, to two digits, or all rows."""
     lows = [float(row.speed.low) for row in rows]
     if any(map(isnan, lows)):
         return [*rows]
@@ -192,7 +192,7 @@ def _cheapest_row(rows: Iterable[TableRow]) -> TableRow:
 
 
 def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | None:
-    """Find the cheapest row of a single chip, if it is clearly cheaper than the fastest row."""
+    """Return the cheapest row of a single chip if it is clearly cheaper than the fastest row."""
     if fastest.price is None:
         return None
     cheapest = _cheapest_row(rows)
@@ -202,7 +202,7 @@ def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | 
 def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> Statement | None:
     """Find the cheapest row of each chip, and a ratio of two chips at the same batch.
 
-    The cheapest chip is compared with the fastest, or else with the next cheapest.
+    The cheapest chip is compared with the fastest one, or else with the next cheapest.
     """
     priced = [rows for rows in by_chip if rows[0].price is not None]
     if not priced:

@@ -1,4 +1,4 @@
-"""Headlines in sentences: the fastest and the cheapest chips, with batch and number of chips."""
+"""Write headlines: the fastest and the cheapest chips, with batch and number of chips."""
 
 from collections.abc import Sequence
 from math import lcm
@@ -26,18 +26,18 @@ _LINE = 100
 
 
 def sentences(stated: Headline) -> list[str]:
-    """Write a model's headline: speed and price, on two lines for several chips."""
+    """Return a model's headline: speed and price, on two lines if there are several chips."""
     stated_sentences = [*filter(None, (speed(stated), cost(stated)))]
     return stated_sentences if stated.has_rivals else [" ".join(stated_sentences)]
 
 
 def hints(stated: Headline) -> list[str]:
-    """Suggest how to use more chips: batches without a row, or equal chip counts."""
+    """Return hints on using more chips: for batches without a row, or for equal chip counts."""
     return [*filter(None, (_left_out(stated), _equal_numbers(stated)))]
 
 
 def speed(stated: Headline) -> str:
-    """Name the fastest chips, or state the speed per user of a single chip."""
+    """Name the fastest chips, or give the speed per user of a single chip."""
     fastest = stated.fastest
     if fastest is None:
         chips = listed(first_few(stated.tried, _MOST_NAMED), "or")
@@ -53,7 +53,7 @@ def speed(stated: Headline) -> str:
 
 
 def _equal_numbers(stated: Headline) -> str:
-    """Explain how to compare equal numbers of chips, if the headline compares unequal numbers."""
+    """Explain how to compare equal numbers of chips if the headline compares different numbers."""
     fastest = stated.fastest
     if fastest is None or not stated.has_rivals or stated.is_sized:
         return ""
@@ -83,7 +83,7 @@ def cost(stated: Headline) -> str:
 
 
 def _left_out(stated: Headline) -> str:
-    """Name the batches that need more chips than the rows of the table have."""
+    """Name the batches that need more chips than the table's rows have."""
     chips = [
         f"{listed([f'{batch:,}' for batch in needed])} on {chip}"
         for chip, needed in stated.left_out
@@ -141,7 +141,7 @@ def _fastest(statement: Statement) -> str:
 
 
 def _others(statement: Statement) -> list[TableRow]:
-    """List the rows that a sentence names after the fastest: up to the first used in a ratio."""
+    """Return the rows to name after the fastest: up to the first one used in a ratio."""
     if statement.is_level:
         return []
     comparison = statement.comparison
@@ -174,7 +174,7 @@ def _costs(row: TableRow) -> str:
 
 
 def _compared(comparison: Comparison, cheapest: TableRow) -> str:
-    """Compare the price of a row with the cheapest, at its batch or at another shared batch."""
+    """Compare the price of a row with the cheapest, at its batch or another batch they share."""
     over, under = comparison.over, comparison.under
     if under == cheapest:
         return f"{_costs(over)} {output_price(over.record)}, {times(comparison.ratio)} as much"
@@ -185,7 +185,7 @@ def _compared(comparison: Comparison, cheapest: TableRow) -> str:
 
 
 def _in_a_line(clauses: Sequence[str]) -> str:
-    """Join the first clauses that fit on a line, with a full stop."""
+    """Join as many clauses as fit on a line, and add a full stop."""
     sentence, *more = clauses
     for clause in more:
         if len(f"{sentence}; {clause}.") > _LINE:
@@ -195,7 +195,7 @@ def _in_a_line(clauses: Sequence[str]) -> str:
 
 
 def _level(statement: Statement) -> str:
-    """Name the tied rows, each with its batch, or with the batch that they share."""
+    """Name the tied rows, each with its batch, or with the batch they all share."""
     rows = statement.leaders
     leader, shared = rows[0], len({row.batch for row in rows}) == 1
     at = f" at batch {leader.batch:,}" if shared else ""

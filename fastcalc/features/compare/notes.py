@@ -1,4 +1,4 @@
-"""Notes of a comparison: batches that do not fit, uncertain numbers, and assumptions."""
+"""The notes of a comparison: batches that do not fit, uncertain numbers, and assumptions."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
-    """Yield all notes except prices, starting with those that affect how to read the numbers."""
+    """Yield all notes except prices, starting with those needed to read the numbers correctly."""
     # Weights or caches on a host change how a table is read.
     hosted = (outcome for outcome in outcomes if outcome.scenario.memory.host is not None)
     for outcome in hosted:
@@ -56,7 +56,7 @@ _NAMED = 3
 
 
 def _too_large(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield why no number of chips holds the smallest batch, once for chips with one reason."""
+    """Yield why the smallest batch fits on no number of chips, grouping chips by reason."""
     chips_of = dict[str, list[str]]()
     for outcome in outcomes:
         if (text := no_place(outcome)) is not None:
@@ -68,7 +68,7 @@ def _too_large(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """State the engine and the weights used on each chip, if the comparison has several."""
+    """Yield the engine and weights used on each chip, if the comparison has several."""
     formats = {outcome.placement.work.weight_format for outcome in outcomes}
     has_formats = len(models_of(outcomes)) == 1 and len(formats) > 1
     chips_of = dict[str, dict[str, None]]()
@@ -103,7 +103,7 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
-    """State a published speed, its date, and the tokens per step that would explain it."""
+    """Describe a published speed, its date, and the tokens per step that would explain it."""
     text, estimate = f"{number(speed.tokens_per_s)} tokens/s ({speed.date[:7]}", outcome.estimate
     if speed.tokens_per_pass == 1.0:
         return f"{text})"
@@ -122,7 +122,7 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
 
 
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """State which phases speeds, prices and joules cover."""
+    """Yield which phases the speeds, prices and joules cover."""
     yield (
         "speeds and output prices cover decode only; input prices cover the additional prefill "
         "time. Served tokens and joules include prefill. Joules include the chip's share of host "
@@ -133,7 +133,7 @@ def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _ranges(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """State the data on which engines and 80% ranges were fitted, and for which chips."""
+    """Yield the data to which engines and 80% ranges were fitted, and for which chips."""
     scenarios = [outcome.scenario for outcome in outcomes]
     for name, engine in {scenario.engine.id: scenario.engine for scenario in scenarios}.items():
         users = [scenario.hardware.id for scenario in scenarios if scenario.engine.id == name]
@@ -147,7 +147,7 @@ def _ranges(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _memories(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """State the contents of each memory of a chip, and the engine's reserve."""
+    """Yield the contents of each memory of a chip, and the engine's reserve."""
     for outcome in outcomes:
         chip, near = outcome.scenario.hardware.id, outcome.scenario.memory.host is None
         sentences = (*(lives(outcome) if near else ()), *_prefix(outcome))
@@ -156,7 +156,7 @@ def _memories(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _prefix(outcome: Outcome) -> Iterator[str]:
-    """Yield the time to load the cached part of a prompt and the time to recompute it."""
+    """Yield the time to load the cached part of a prompt, and the time to recompute it."""
     scenario = outcome.scenario
     if scenario.memory.prefix_tier is None or not scenario.traffic.prefix_hit:
         return
@@ -178,7 +178,7 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
 
 
 def _serial_bounds(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """State the bound for one token and for all regions, for chips with a region per layer."""
+    """Yield the bounds for one token and for all regions, on chips with a region per layer."""
     for outcome in outcomes:
         estimate = outcome.estimate
         if estimate.bound_serial is None or not estimate.fits[0]:

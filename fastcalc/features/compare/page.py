@@ -1,4 +1,4 @@
-"""HTML page of a comparison: headline, table, charts, and assumptions."""
+"""The HTML page of a comparison: headline, table, charts, and assumptions."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -38,15 +38,15 @@ _FIRST = pick(
     "hardware chips batch tokens_per_s_per_user tokens_per_s_per_user_low "
     "tokens_per_s_per_user_bound tokens_per_s_total ttft_ms usd_per_mtok_output limiter placement"
 )
-"""Columns that are visible at first. The reader can add the others."""
+"""Columns that are visible at first. Readers can show the others."""
 
 _KINDS = {
     "tokens_per_s_per_user": "key-figure",
     "tokens_per_s_per_user_low": "range",
     "usd_per_mtok_output": "price",
 }
-"""CSS classes of highlighted columns. Prices stay visible on a narrow screen, which shows the range
-below its number."""
+"""CSS classes of highlighted columns. On narrow screens, prices stay visible and ranges move below
+their numbers."""
 (_RANGE,) = pick("tokens_per_s_per_user_low")
 
 _READING = (
@@ -57,11 +57,11 @@ _READING = (
 
 
 def document(answer: CompareAnswer, command: str) -> str:
-    """Write the HTML page of a comparison. It loads nothing from elsewhere.
+    """Build the HTML page of a comparison. It loads nothing from the network.
 
-    command : command that writes the page again
+    command : command that recreates the page
 
-    Raises InputError if the comparison has more rows than a page may have.
+    Raises InputError if the comparison has too many rows for a page.
     """
     outcomes, records, phrases = answer.outcomes, answer.records(), answer.phrases_in_full
     if len(records) > MOST_ROWS:
@@ -152,7 +152,7 @@ def _class_of(column: TableColumn) -> str:
 
 
 def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterator[str]:
-    """Yield the cells of a row, each with its full value. Cells after the first few are hidden."""
+    """Yield the cells of a row, each with its full value, hiding all but the first few."""
     for index, column in enumerate(columns):
         value, away = record[column.key], "" if index < shown else " hidden"
         words = value if isinstance(value, list) else [value]

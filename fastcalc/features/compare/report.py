@@ -1,4 +1,4 @@
-"""``fastcalc report``: a comparison as one HTML file."""
+"""``fastcalc report``: write a comparison to one HTML file."""
 
 from fastcalc.errors import InputError
 from fastcalc.features.compare import run as compare
@@ -9,7 +9,7 @@ from fastcalc.mentions import option
 
 
 def run(request: WriteReport) -> int:
-    """Write the page of a comparison to a file, or to a pipe."""
+    """Write the page of a comparison to a file or pipe."""
     if request.out is None and is_terminal():
         raise InputError(f"a report needs a file: give {option('out', 'report.html')}")
     if request.out is not None and request.out.suffix.lower() not in (".html", ".htm", ""):

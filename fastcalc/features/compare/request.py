@@ -31,8 +31,8 @@ class Compare(Evaluated, groups.Written):
 class WriteReport(Evaluated, groups.OutputFile, groups.OwnFolders):
     """Write a comparison into one HTML file, like compare -o FILE.html.
 
-    The file has the headline, a table to sort and filter, charts, each step explained, assumptions
-    and sources. It loads no other files, so you can send and print it.
+    The file contains the headline, a table to sort and filter, charts, each step explained,
+    assumptions and sources. It loads no other files, so you can send and print it.
     """
 
     examples = (

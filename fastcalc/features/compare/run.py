@@ -1,4 +1,4 @@
-"""``fastcalc compare``: solve the scenarios and build the answer."""
+"""``fastcalc compare``: evaluate the scenarios and build the answer."""
 
 from fastcalc.core.outcome import solve_all
 from fastcalc.errors import InputError
@@ -9,7 +9,7 @@ from fastcalc.mentions import option
 
 
 def run(request: Compare) -> CompareAnswer:
-    """Solve each model on each chip at each batch."""
+    """Evaluate each model on each chip for each batch."""
     if request.explain and request.written_as not in ("table", "json", "html"):
         raise InputError(
             f"{option('explain')} gives nested data: {option('format')} {request.written_as} "

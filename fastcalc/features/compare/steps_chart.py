@@ -1,4 +1,4 @@
-"""Chart of decode step time by component, with a plot for each chip."""
+"""A chart of decode step time by component, with a plot for each chip."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -25,7 +25,7 @@ _SMALL = 0.02
 
 
 def step(outcomes: Sequence[Outcome]) -> Chart:
-    """Draw the decode step time by component against the batch, with a plot for each chip."""
+    """Plot decode step time by component against the batch, with a plot for each chip."""
     outcomes = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
     count, outcomes = len(outcomes), outcomes[:_MOST_PLOTS]
     labelled = [
@@ -70,7 +70,7 @@ def _areas(
 ) -> Iterator[Series]:
     """Yield the stacked components of a step in the given order, with small ones as "others".
 
-    batch : sequences [1]
+    batch : number of sequences [1]
     components, total : times of the components and of the step [ms]
     """
     drawn = {
@@ -100,7 +100,7 @@ def _batches(outcome: Outcome) -> Floats:
 
 
 def _largest(labelled: Sequence[tuple[str, Outcome, Mapping[str, Floats]]]) -> str:
-    """Name the component that takes most of a step at the smallest batch, by chip."""
+    """Name the component that takes up most of a step at the smallest batch, for each chip."""
     by_part: dict[str, list[tuple[str, float]]] = {}
     for name, _, components in labelled:
         first = {component: float(spent[0]) for component, spent in components.items()}
@@ -121,11 +121,11 @@ _MOST_PLOTS = 12
 
 _OTHERS = "all others"
 _ALIKE = 8.0
-"""Factor within which the steps of several chips are drawn on one scale. [1]"""
+"""Ratio of step times up to which chips share one scale. [1]"""
 
 
 def _components(outcome: Outcome) -> dict[str, Floats]:
-    """Compute the time of each component at the batches that fit. [ms]"""
+    """Return the time of each component at the batches that fit. [ms]"""
     fits = outcome.estimate.fits
     seconds_by_name: dict[str, Floats] = {}
     for component in outcome.estimate.step.components:

@@ -1,4 +1,4 @@
-"""A chart of predictions against measurements, with a plot for each class."""
+"""A chart of predictions against measurements, with a plot for each machine class."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,10 +11,10 @@ from fastcalc.written import listed, many
 
 
 def accuracy(components: Mapping[str, Sequence[Prediction]]) -> Chart:
-    """Draw predicted against measured rates and times, with separate axes for each machine class.
+    """Plot predicted against measured rates and times, with separate axes for each machine class.
 
-    components : predictions by method, for example from fits without their source; the name is
-        empty if there is only one method
+    components : predictions by method, such as from fits without their source; a single method has
+        an empty name
     """
     classes: dict[tuple[str, bool], dict[str, list[Prediction]]] = {}
     for component, predictions in components.items():
@@ -77,7 +77,7 @@ def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequen
 
 
 def _coverage(predictions: Sequence[Prediction]) -> float:
-    """Compute the fraction of measurements within their ranges. [%]"""
+    """Return the fraction of measurements within their ranges. [%]"""
     return 100.0 * float(np.mean([prediction.is_covered for prediction in predictions]))
 
 
@@ -90,7 +90,7 @@ def _tip(prediction: Prediction) -> str:
 
 
 def _score(name: str, predictions: Sequence[Prediction]) -> str:
-    """State the median error and the fraction of measurements within their ranges."""
+    """Describe the median error and the fraction of measurements within their ranges."""
     middle = float(np.median([prediction.factor for prediction in predictions]))
     heading = f"{name[:1].upper()}{name[1:]}: " if name else ""
     return (

@@ -1,4 +1,4 @@
-"""``fastcalc calibrate``: fit engines on shipped measurements or on the user's."""
+"""``fastcalc calibrate``: fit engines to the shipped measurements or the user's."""
 
 import os
 import re
@@ -38,7 +38,7 @@ _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
 
 def run(request: Calibrate) -> None:
-    """Fit the shipped engines into a folder, or one engine on a file of measurements."""
+    """Fit the shipped engines into a folder, or one engine to a file of measurements."""
     if request.path is None:
         _fit_shipped(request)
     else:
@@ -88,7 +88,7 @@ class RowsAnswer(Answer):
 
 
 def drawn(request: Calibrate) -> RowsAnswer:
-    """Draw a file's rows, predicted by the unchanged engine and with the other rows."""
+    """Return a file's rows, predicted by the unchanged engine and with the other rows."""
     if request.path is None:
         raise InputError("give a file of measurements: fastcalc plot calibrate my-runs.csv")
     catalogue, base, measured = _measured(request, request.path)

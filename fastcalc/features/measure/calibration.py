@@ -1,4 +1,4 @@
-"""Text output of a fit."""
+"""The text output of a fit."""
 
 from math import expm1
 
@@ -26,7 +26,7 @@ _VALUES = (
 
 
 def shipped_parts(calibration: Calibration, left_out: Validation, width: int) -> list[Part]:
-    """Show fitted values next to those in the files, and the error on held-out sources."""
+    """Return fitted values next to those in the files, and the error on held-out sources."""
     values = zip(calibration.family.nodes, map(float, calibration.values), strict=True)
     table = record_tables.table(_VALUES, values, width)
     scores = validation.scores(left_out, width)
@@ -35,7 +35,7 @@ def shipped_parts(calibration: Calibration, left_out: Validation, width: int) ->
 
 
 def values_page(calibration: Calibration) -> str:
-    """Write the page of all fitted values, with band, uncertainty, and the part set by the data."""
+    """Build the page of all fitted values: band, uncertainty, and how much the data decide."""
     count, single = len(calibration.family.nodes), list(calibration.publishers).count(1)
     lines = [
         "# Fitted values",
@@ -72,7 +72,7 @@ def values_page(calibration: Calibration) -> str:
 def own_parts(
     rows: OwnRows, fit: OwnFit | None, name: str, next_command: str | None, width: int
 ) -> list[Part]:
-    """Show what a user's measurements changed: engine values, and corrections of deployments."""
+    """Return what a user's measurements changed: engine values, and corrections of deployments."""
     deployments = rows.engine.own_deployments
     engine = f"the fitted {rows.engine.id}" if fit and fit.nodes else rows.engine.id
     page = [*own_rows.parts(deployments, engine, width), ""]
@@ -90,7 +90,7 @@ _UNFITTED = (
 
 
 def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
-    """Write sentences on the fit of an engine's values."""
+    """Return sentences on the fit of an engine's values."""
     tested = "all measurements are from one source, so no other source tests the fit; trust it less"
     if fit.left_out is not None:
         tested = f"held-out sources: {_scored(fit.left_out)}"

@@ -111,7 +111,7 @@ def _of_points(
 def _start_of_points(
     log: StartLog, points: Sequence[Point], catalogue: Catalogue, request: Diagnose
 ) -> Start:
-    """Build the start-up of the measured deployment. Raises InputError for another one's log."""
+    """Build the start of the measured deployment. Raises InputError for the log of another."""
     model = model_id(log.settings.get("model", ""), catalogue)
     logged = [point for point in points if model in (None, catalogue.model(point.model).id)]
     if not logged:
@@ -127,7 +127,7 @@ def _start_of_points(
             f"the measurements are for tp {stated.tp}, but {request.log} is for tp {tp:.0f}: give "
             "the log of the server that was measured"
         )
-    # Measurements name the engine; a log also names its release.
+    # Measurements name the engine, and a log also gives its release.
     engine = deployment.engine
     scenario = Scenario(
         hardware=deployment.hardware,
@@ -142,9 +142,9 @@ def _start_of_points(
 
 
 def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
-    """Describe contradictions between the measurements and the start-up log.
+    """Describe where the measurements contradict the start-up log.
 
-    The measurements are used as stated.
+    The measurements are used as they are.
     """
     log, drafted = start.log, int(start.log.number("drafted") or 0)
     logged = {
@@ -204,7 +204,7 @@ def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> 
 
 
 def _quantized(log: StartLog) -> str | None:
-    """Return the weight format that a server states, if the checkpoint does not state one."""
+    """Return the weight format in a server's log, in case the checkpoint does not specify one."""
     return {"fp8": "fp8"}.get(log.settings.get("quantization", ""))
 
 
@@ -214,7 +214,7 @@ def _traffic(prompt: float | None, output: float | None) -> Traffic:
 
 
 def _logged(log: StartLog, scenario: Scenario) -> Start:
-    """Build a start with the ranks, the maximum length and the caches from its log."""
+    """Build a start with the ranks, maximum length and caches in its log."""
     chip, sharding = scenario.hardware, scenario.sharding
     if chip.kind == "host" or chip.execution == "spatial":
         raise InputError(f"{log.program} does not run on {chip.id}")
@@ -254,7 +254,7 @@ def _started(log: StartLog, scenario: Scenario) -> Start:
 def _ranks(log: StartLog) -> dict[str, int]:
     """Read the ranks of a start.
 
-    Unstated ones are 1, and SGLang's tp includes attention replicas.
+    Ranks not in the log are 1, and SGLang's tp includes attention replicas.
     """
     ranks = {name: int(log.number(name) or 1) for name in RANKS}
     if log.is_on("dp_attention"):

@@ -41,9 +41,9 @@ from fastcalc.written import listed, many
 if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
-_MOST_LINES = 6  # most measurements in the picture, so that all fits on one screen
+_MOST_LINES = 6  # most measurements in the plot, so that all fits on one screen
 _AXIS = "0.5x 1x   2x   4x   8x"  # five characters per factor of two
-_WIDTH = 21  # width of the picture in characters, up to the last axis mark
+_WIDTH = 21  # width of the plot in characters, up to the last axis mark
 _NUMBERS = 37  # width of the columns before it, without names
 _FURTHEST = 8.0  # largest slowdown on the axis
 
@@ -53,7 +53,7 @@ class DiagnosisAnswer(Answer):
     """The diagnosis of a deployment from measurements, its start-up log, or both.
 
     left_aside : sentences on measurements that are not used
-    ranks : ranks of the deployment, if only the log states them
+    ranks : ranks of the deployment, if only the log contains them
     """
 
     request: Diagnose
@@ -73,7 +73,7 @@ class DiagnosisAnswer(Answer):
 
     @cached_property
     def terms(self) -> list[TermRow]:
-        """The rows of all terms, the named ones first."""
+        """The rows of all terms, named ones first."""
         by_term = {finding.term: finding for finding in self._findings}
         terms = [
             TermRow(term, by_term.get(term), [cause for cause in self.causes if cause.term is term])
@@ -83,12 +83,12 @@ class DiagnosisAnswer(Answer):
 
     @property
     def changes(self) -> list[str]:
-        """The changes recommended from the log."""
+        """The changes recommended by the log."""
         return list(dict.fromkeys(cause.setting for cause in self.causes))
 
     @cached_property
     def suspects(self) -> list[str]:
-        """The known causes of the terms named from measurements, except those the log rules out."""
+        """The known causes of the terms that measurements name, except those the log rules out."""
         excluded = set[str]()
         if self.start and self.start.log.settings:
             excluded.add(EAGER)
@@ -119,7 +119,7 @@ class DiagnosisAnswer(Answer):
         return f"{by_log}. With the logged settings, {by_points[0].lower()}{by_points[1:]}"
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """Show inputs, verdict, times before and after, and as much advice as fits."""
+        """Build the page: inputs, verdict, times before and after, and as much advice as fits."""
         return on_one_screen(partial(self._laid_out, screen), screen)
 
     def _laid_out(self, screen: Screen, count: int) -> list[Part]:
@@ -145,7 +145,7 @@ class DiagnosisAnswer(Answer):
         return [*page, Notes([*lines, *self.left_aside], self.next_command())]
 
     def _key(self) -> str:
-        """Explain the times and marks in the picture."""
+        """Return the key to the times and marks in the plot."""
         named = ["the causes named above"] * any(finding.is_named for finding in self._findings)
         explained = ["the logged settings"] * bool(self.start) + named
         meaning = f"with {listed(explained)}" if explained else "the same, as no cause is named"
@@ -168,7 +168,7 @@ class DiagnosisAnswer(Answer):
             yield Remark(f"{self.request.log.name}: {logged(self.start)}")
 
     def next_command(self) -> str:
-        """Suggest a comparison that uses the file, or runs to measure if there is only a log."""
+        """Suggest a comparison that uses the file, or what to measure if there is only a log."""
         request = self.request
         if self.diagnosis:
             point = self.diagnosis.predictions[0].point
@@ -183,7 +183,7 @@ class DiagnosisAnswer(Answer):
         return follow_up(request, request_of("measure"), *begun, *settings)
 
     def warnings(self) -> Sequence[str]:
-        """List the skipped points and lines."""
+        """Return the skipped points and lines."""
         return self.left_aside
 
     def records(self) -> list[Record]:
@@ -191,11 +191,11 @@ class DiagnosisAnswer(Answer):
         return [values(COLUMNS, term) for term in self.terms]
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """Build a table of terms with the probability and the size of their slowdown."""
+        """Return a table of terms with the probability and size of their slowdown."""
         return pick("term probability slower slower_low named", COLUMNS), self.terms
 
     def details(self) -> Record:
-        """Report the verdict, measurements, next measurement, and log."""
+        """Return the verdict, measurements, next measurement, and log."""
         diagnosis, start = self.diagnosis, self.start
         by_points = diagnosis.verdict if diagnosis else "nothing"
         return {
@@ -208,11 +208,11 @@ class DiagnosisAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """Charts of the measurements before and after the diagnosis."""
+        """A chart of the measurements before and after the diagnosis."""
         return {"diagnose": self.slowdown_chart} if self.diagnosis else {}
 
     def slowdown_chart(self) -> "Chart":
-        """Draw predicted / measured speeds."""
+        """Plot predicted / measured speeds."""
         from fastcalc.features.measure.diagnosis_chart import slowdowns
 
         assert self.diagnosis
@@ -284,7 +284,7 @@ def _of_start(start: Start) -> Record:
 
 
 def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
-    """Draw one line per measurement: measured, predicted, and ratio before and after.
+    """Draw a line per measurement: measured, predicted, and their ratio before and after.
 
     If there are many measurements, those with the largest errors are shown.
     """

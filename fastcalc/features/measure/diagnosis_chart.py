@@ -12,7 +12,7 @@ from fastcalc.written import listed
 
 
 def slowdowns(diagnosis: Diagnosis) -> Chart:
-    """Draw predicted / measured speeds, before and with the named causes."""
+    """Plot predicted / measured speeds, before and with the named causes."""
     points = [prediction.point for prediction in diagnosis.predictions]
     phases = [prediction.phase for prediction in diagnosis.predictions]
     batches = diagnosis.belief.slowdowns.batches

@@ -1,4 +1,4 @@
-"""Sentences of a diagnosis: verdict, contents of the log, and next measurement."""
+"""The sentences of a diagnosis: verdict, contents of the log, and next measurement."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _FASTER = 0.9  # median of measured / predicted time below which a remark is add
 
 
 def verdict_by_log(start: Start, causes: Sequence[Cause]) -> str:
-    """State the causes found in the log, and whether the cache is larger than expected."""
+    """Describe the causes found in the log, and whether the cache is larger than expected."""
     sentences = "; ".join(cause.sentence for cause in causes)
     by_log = (
         f"From the log: {sentences}"
@@ -31,7 +31,7 @@ def verdict_by_log(start: Start, causes: Sequence[Cause]) -> str:
 
 
 def verdict(diagnosis: Diagnosis) -> str:
-    """Name the slow terms with probabilities, or state that none is slower or data are too few."""
+    """Name the slow terms with probabilities, or say that none is slower or data are too few."""
     slowdown = float(np.median(np.exp(diagnosis.belief.slowdowns.residuals)))
     if diagnosis.verdict == "differs":
         named_findings = (finding for finding in diagnosis.findings if finding.is_named)
@@ -59,7 +59,7 @@ def _surely(probability: float) -> str:
 
 
 def logged(start: Start) -> str:
-    """State the started deployment and the capacity of its caches."""
+    """Describe the started deployment and the capacity of its caches."""
     log, scenario = start.log, start.scenario
     name = f"{log.program} {log.version}".strip()
     layout = f"{scenario.model.id} on {start.placement.layout.chips} {scenario.hardware.id}"
@@ -78,7 +78,7 @@ def logged(start: Start) -> str:
 
 
 def unnamed(diagnosis: Diagnosis) -> str:
-    """State the probability of terms that are not named, and list untested terms."""
+    """Give the probability of terms that are not named, and list untested terms."""
     within = diagnosis.terms_within_named
     not_named = [finding for finding in diagnosis.findings if not finding.is_named]
     likely = [
@@ -103,7 +103,7 @@ _METRICS = {"ttft_s": "TTFT", "tokens_per_s_total": "tokens/s"}
 
 
 def measure_next(further: NextPoint) -> str:
-    """State the most informative next measurement, with the slowdown expected by cause."""
+    """Describe the most informative next measurement, with the slowdown expected for each cause."""
     point = further.point
     causes = ", ".join(f"{name} {number(slower, 2)}x" for name, slower in further.slower.items())
     return (

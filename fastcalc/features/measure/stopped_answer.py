@@ -1,4 +1,4 @@
-"""The answer for a server that did not start: the error, and changes that would start it."""
+"""The answer for a server that did not start: the error, and changes that would fix it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from fastcalc.mentions import flag, option
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoppedAnswer(Answer):
-    """The error that ended a server start, from its log, and changes that would start it.
+    """The error in the log of a failed server start, and changes that would start the server.
 
     location : intended placement, or None if the log does not name the chip
-    as_logged : the placement with the logged cache memory
+    as_logged : the same placement with the logged cache memory
     """
 
     request: Diagnose
@@ -39,7 +39,7 @@ class StoppedAnswer(Answer):
 
     @property
     def remedies(self) -> list[StartRemedy]:
-        """The changes that each start it alone: those named by the error, then computed ones."""
+        """The changes that each start the server: those named by the error, then computed ones."""
         log_remedies = [
             StartRemedy(setting, f"{value:.3f}" if value < 1.0 else f"{value:.0f}")
             for setting, value in self.log.limits.items()
@@ -54,11 +54,11 @@ class StoppedAnswer(Answer):
 
     @property
     def sentence(self) -> str:
-        """A sentence with the reason why the server did not start."""
+        """A sentence on why the server did not start."""
         return f"{self.log.program} did not start: {self.log.stopped}"
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """Show the error, and a line for each change that would start the server."""
+        """Yield the error, and a line for each change that would start the server."""
         yield self.sentence
         if changes := [self._line(remedy) for remedy in self.remedies]:
             yield ""
@@ -88,7 +88,7 @@ class StoppedAnswer(Answer):
         return f"--{name} {remedy.value} ({by})"
 
     def next_command(self) -> str | None:
-        """Suggest the start with the first change."""
+        """Suggest starting with the first change."""
         if self.location is None:
             return None
         scenario = self.location.scenario
@@ -110,7 +110,7 @@ class StoppedAnswer(Answer):
         return pick("term probability slower slower_low named", COLUMNS), []
 
     def details(self) -> Record:
-        """Report the verdict, the error, and the settings that would start the server."""
+        """Return the verdict, the error, and the settings that would start the server."""
         return {
             "verdict": "did not start",
             "sentence": self.sentence,
@@ -125,5 +125,5 @@ class StoppedAnswer(Answer):
 
 
 def typed_setting(name: str, value: str) -> list[str]:
-    """Format a setting as typed: a flag, with its value unless the flag is a switch."""
+    """Format a setting as the user would type it: a flag, with its value unless it is a switch."""
     return [flag(name)] if value == "True" else [flag(name), value]

@@ -1,4 +1,4 @@
-"""``fastcalc validate``: compare predictions with shipped or own measurements."""
+"""``fastcalc validate``: compare predictions with the shipped or the user's measurements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ def run(request: Validate) -> ValidationAnswer:
         raise InputError(
             f"{option('max_median_factor')} {limit:g} is below 1, which nothing can reach"
         )
-    earlier = _earlier(request)  # read before predicting, because it may be invalid
+    earlier = _earlier(request)  # read before predicting, since it may be invalid
     catalogue, file_options = loading.catalogue(request), request.file_options()
     if request.path is not None:
         drafts = request.speculate, request.draft_model
@@ -60,7 +60,7 @@ def run(request: Validate) -> ValidationAnswer:
 
 
 def _earlier(request: Validate) -> Mapping[str, float] | None:
-    """Read the error factors of earlier predictions, if a file of them is named."""
+    """Read the error factors of earlier predictions, if the request names a file of them."""
     if request.baseline is not None:
         readers.share(request.max_worse or 0.0, option("max_worse"), zero=True)
         return factors_in(request.baseline)
@@ -88,7 +88,7 @@ def _changes(
 
 
 def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -> Points:
-    """Read a file of measurements, for one engine if named. Raises InputError with all faults."""
+    """Read a file of measurements, for one engine if named. Raises InputError with all errors."""
     details = {key: value for key, value in file_options.items() if value and key != "engine"}
     measured = read(path, catalogue=catalogue, options=details)
     measured.demand()
@@ -96,7 +96,7 @@ def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any])
 
 
 def drafted(points: Sequence[Point], drafts: Speculation) -> Sequence[Point]:
-    """Add the server's draft tokens to measurements, and tokens per step where they are missing."""
+    """Add the server's draft tokens to measurements, and the tokens per step where missing."""
     if not drafts.drafted:
         return points
     notes, tokens = f"draft tokens {drafts.drafted:.0f}", float(drafts.tokens_per_pass)

@@ -36,7 +36,7 @@ FEW_SOURCES = 4
 """Number of independent sources below which a score is not representative."""
 
 MOST_BEATEN = 20
-"""Maximum number of measurements above their bound in a table. The scores count all of them."""
+"""Maximum number of measurements above their bound in a table. Scores count all of them."""
 
 SCORES = (
     words("", lambda group: group.name.removeprefix("part:")),
@@ -73,7 +73,7 @@ _KEY = (
 
 
 def point_record(prediction: Prediction) -> Record:
-    """Describe a predicted measurement as a record, in its metric's unit."""
+    """Convert a predicted measurement to a record, in the unit of its metric."""
     point = prediction.point
     return plainly(
         {
@@ -100,7 +100,7 @@ class ValidationAnswer(Answer):
     """The errors of predictions against measurements, with weak classes.
 
     aside : groups of the shipped evidence, if no file was given
-    changes : changes of chips since the baseline, or None without one
+    changes : changes of chips since the baseline, or None without a baseline
     """
 
     request: Validate
@@ -109,7 +109,7 @@ class ValidationAnswer(Answer):
     changes: Sequence[ChipChange] | None
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Show the median error and scores and, with all columns, the worst predictions."""
+        """Yield the median error and scores and, with all columns, the worst predictions."""
         aside = self.aside
         total = next(group for group in self.validation.groups if group.name == "all")
         points, sources = many(total.count, "measurement"), many(total.sources, "source")
@@ -144,11 +144,11 @@ class ValidationAnswer(Answer):
         )
 
     def key(self) -> str:
-        """Explain the error factor and the bias."""
+        """Return the key to the error factor and the bias."""
         return _KEY
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on changes, assumptions, held-out and unpredicted measurements."""
+        """Yield notes on changes, assumptions, and held-out and unpredicted measurements."""
         skipped = len(self.validation.skipped)
         if weak := _weak(self.validation, FEW_SOURCES if self.aside else 0):
             yield Note(weak, 4)
@@ -165,7 +165,7 @@ class ValidationAnswer(Answer):
             yield Note(sentence, 2 if index < _LEADING else 0)
 
     def next_command(self) -> str | None:
-        """Suggest a chart, unless the request has a model name, which charts do not accept."""
+        """Suggest a chart, unless the request names a model, which charts do not accept."""
         request = self.request
         if request.model:
             return None
@@ -174,7 +174,7 @@ class ValidationAnswer(Answer):
         return follow_up(request, request_of("plot"), *words)
 
     def document(self) -> Iterator[str]:
-        """Format a JSON document as the contract describes, with one line per measurement."""
+        """Yield the documented JSON document, with one line per measurement."""
         yield to_json(envelope("fastcalc-validate/1")).removesuffix("}")
         for name, records in {"points": self.records(), **self.details()}.items():
             between = f',\n"{name}": [\n'
@@ -189,11 +189,11 @@ class ValidationAnswer(Answer):
         return map(point_record, self.validation.predictions)
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[Group]]:
-        """Build a table of scores by class of machine, and in total."""
+        """Return a table of scores by machine class, and in total."""
         return SCORES, shown(self.validation.groups)
 
     def details(self) -> Record:
-        """Report the measurements that are not predicted, and scores by group."""
+        """Return the measurements that are not predicted, and the scores by group."""
         return {
             "skipped": [
                 {"id": point.id, "reason": point.reason} for point in self.validation.skipped
@@ -221,7 +221,7 @@ class ValidationAnswer(Answer):
         return {"validate": self.accuracy_chart}
 
     def accuracy_chart(self) -> "Chart":
-        """Draw a chart grouped by whether the engine fits used the measurements."""
+        """Plot predicted against measured values, by whether the fits used the measurements."""
         from fastcalc.features.measure.accuracy_chart import accuracy
 
         if self.aside is None:
@@ -238,7 +238,7 @@ class ValidationAnswer(Answer):
 
 
 _LEADING = 3
-"""Maximum number of notes on the first screen, not counting the hint."""
+"""Maximum number of notes on the first screen, apart from the hint."""
 
 _CHANGES_SHOWN = 3
 """Maximum number of chips with changed errors on the first screen."""
@@ -259,7 +259,7 @@ def _changes(changes: Sequence[ChipChange] | None, *, is_whole: bool) -> list[st
 
 
 def changed(change: ChipChange) -> str:
-    """State how much the error of a chip has changed."""
+    """Say how much the error of a chip has changed."""
     word = "worse" if change.worse > 0 else "better"
     factors = f"median error {change.before:.2f}x to {change.after:.2f}x"
     return (
@@ -269,7 +269,7 @@ def changed(change: ChipChange) -> str:
 
 
 def _furthest(validation: Validation) -> str:
-    """State the prediction with the largest error."""
+    """Describe the prediction with the largest error."""
     prediction = max(validation.predictions, key=_factor)
     point = prediction.point
     return (
@@ -306,7 +306,7 @@ _MOST_ASSUMED = 3
 
 
 def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
-    """Yield assumptions on measurements: unstated layouts, and waves of requests in memory."""
+    """Yield assumptions about measurements: layouts not given, and waves of requests in memory."""
     counts = Counter(prediction.assumed for prediction in predictions if prediction.assumed)
     if counts:
         assumptions = [
@@ -342,12 +342,12 @@ def _weak(validation: Validation, fewest_sources: int) -> str:
 
 
 def shown(groups: Sequence[Group]) -> list[Group]:
-    """Select the groups for a table: classes of machines, and the total."""
+    """Return the groups for a table: machine classes, and the total."""
     return [group for group in groups if group.name == "all" or group.name.startswith("part:")]
 
 
 def scores(validation: Validation, width: int) -> Iterator[Part]:
-    """Yield scores, the largest errors, and measurements above their bound."""
+    """Yield the scores, the largest errors, and measurements above their bound."""
     yield record_tables.table(SCORES, shown(validation.groups), width)
     furthest_off = nlargest(WORST, validation.predictions, key=_factor)
     beating = (prediction for prediction in validation.predictions if prediction.beats_bound)

@@ -1,4 +1,4 @@
-"""Explained comparison rows, as formulas to check with a calculator and as records."""
+"""Explain rows of a comparison, as formulas to check with a calculator and as records."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from fastcalc.written import listed
 
 _DIGITS = 4
 _MOST = 8
-"""Maximum number of batches per chip that a page explains. Each takes a screen or two."""
+"""Maximum number of batches explained per chip on a page. Each takes a screen or two."""
 
 _HEADINGS = [
     ("", "component"),
@@ -41,7 +41,7 @@ _HOW_TO_READ = (
 
 
 def explanation_parts(outcomes: Sequence[Outcome]) -> list[Part]:
-    """Build the part of a page that explains at most `_MOST` rows of each outcome."""
+    """Build the elements of a page that explain at most `_MOST` rows of each outcome."""
     blocks: list[Part] = [Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
     for outcome in outcomes:
         memory = memory_equations(outcome.placement)
@@ -69,7 +69,7 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[Part]:
 
 
 def spread(batches: Sequence[int]) -> list[int]:
-    """Choose the batches to explain: all if there are few, else a sample from smallest to largest.
+    """Return the batches to explain: all if there are few, else a sample from smallest to largest.
 
     >>> spread(range(1, 129))
     [1, 2, 4, 8, 16, 32, 64, 128]
@@ -105,7 +105,7 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[Part]:
         yield f"{component.component.name}: {component.meaning}"
         yield Listing([_line(equation) for equation in component.equations])
     yield f"together, and the {_ANSWERS[forward_pass.answer.name]}"
-    # In milliseconds, with as many digits as the comparison prints.
+    # In milliseconds, with as many digits as in the comparison.
     answer, machine = forward_pass.answer, row.outcome.placement.machine
     is_unsure = answer.name.lower() + "_ms" in undetermined_keys(machine)
     compared = marked(number(answer.result.value * 1e3), is_unsure=is_unsure) + " ms"
@@ -129,7 +129,7 @@ def _table_row(forward_pass: Explained, component: ExplainedPart) -> list[str]:
 
 
 def _line(equation: Equation, result: str = "") -> str:
-    """Format ``name = expression = result``, with four digits in each number."""
+    """Format ``name = expression = result`` with four digits per number."""
     result_text = result or _quantity(equation.result)
     if equation.is_bare:
         return f"{equation.name} = {result_text}"
@@ -141,7 +141,7 @@ def _expression(equation: Equation) -> str:
 
 
 def _quantity(quantity: Number) -> str:
-    """Format a number with its unit, ready for a calculator. Large counts use powers of 1,000.
+    """Format a number and its unit for a calculator. Large counts use powers of 1,000.
 
     >>> _quantity(Number(3.35e12, "B/s")), _quantity(Number(0.00245, "s")), _quantity(Number(64.0))
     ('3.35 TB/s', '2.45 ms', '64')
@@ -196,7 +196,7 @@ _WORK = {
     "count": "count",
     "seconds_each": "seconds_each",
 }
-"""Keys of the numbers of a component."""
+"""Record keys for the numbers of a component."""
 
 
 def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
@@ -210,7 +210,7 @@ def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
 
 
 def memory_records(outcomes: Sequence[Outcome]) -> list[Record]:
-    """Build one record per outcome: the chip memory that the engine leaves for caches, in bytes."""
+    """Build one record per outcome with the chip memory left for KV caches, in bytes."""
     return [
         {
             "hardware": outcome.scenario.hardware.id,

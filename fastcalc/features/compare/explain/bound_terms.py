@@ -1,4 +1,4 @@
-"""Terms of the hardware bound, and of wafers, hosts and slower memories."""
+"""Formulas for the hardware bound, and for wafers, hosts and slower memories."""
 
 import numpy as np
 
@@ -101,7 +101,7 @@ def _elsewhere(_: PassContext, part: Component) -> list[Equation]:
 
 
 class BoundContext:
-    """A forward pass at the hardware bound: sequences decoded and prompt tokens. [1]"""
+    """A forward pass at the hardware bound: counts of decoded sequences and prompt tokens. [1]"""
 
     def __init__(self, schedule: Schedule, *, decoded: float, prompt: float) -> None:
         placement = schedule.placement
@@ -113,18 +113,18 @@ class BoundContext:
         self.picked = number(self.work.active_experts) / (self.work.experts or 1.0)
 
     def memories(self, tier: Tier) -> Term:
-        """Count a deployment's memories in a tier. Chips may share one. [1]"""
+        """Return a deployment's number of memories in a tier. Chips may share a memory. [1]"""
         chips = self.layout.chips
         return number(np.round(chips * tier.share(chips)))
 
     def bandwidth(self, tier: Tier) -> Term:
-        """Compute the combined read bandwidth of a tier, local or over all links. [byte/s]"""
+        """Return the combined read bandwidth of a tier, local or over all links. [byte/s]"""
         in_place = self.memories(tier) * self.numbers.bandwidth(tier)
         is_linked = not tier.flop_rates and self.layout.chips * tier.link < in_place.value
         return self.chips * self.numbers.way_to(tier) if is_linked else in_place
 
     def peak(self, group: str) -> Term:
-        """Look up the peak FLOP rate for a weight category, including the host's cores. [FLOP/s]"""
+        """Return the peak FLOP rate for a weight category, including the host's cores. [FLOP/s]"""
         chip_peak = self.numbers.peak(self.machine.peaks.of(group))
         cores = (
             self.numbers.peak(tier.flop_rates.of(group), tier) * tier.share(self.layout.chips)
@@ -135,7 +135,7 @@ class BoundContext:
 
 
 def components(bound: Bound) -> list[Component]:
-    """List the memory, compute and link terms of a bound as plain floats."""
+    """Return the memory, compute and link terms of a bound as plain floats."""
     work = bound.work
     return [
         Component("memory", bytes=scalar(work.bytes), bandwidth=scalar(work.bandwidth)),
@@ -153,7 +153,7 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
     cache = named("cache", "B", cache_read(numbers, context.traffic, 1.0))
     caches = number(context.decoded) * cache.answer
     moved = equation("bytes", part.bytes, "B", stored.answer + caches)
-    # Memories are read in parallel; the one that takes the shortest time to read fills first.
+    # Memories are read in parallel; the one with the shortest read time fills first.
     memories = [
         (context.memories(tier) * numbers.capacity(tier), context.bandwidth(tier)) for tier in tiers
     ]
@@ -163,7 +163,7 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
         times.append(left / total(bandwidth for _, bandwidth in memories[index:]))
         left = left - capacity
     read = weights | {"kv": caches}
-    for at, tier in enumerate(tiers):  # bytes that the user placed in a tier are read from it
+    for at, tier in enumerate(tiers):  # bytes that the user placed in a tier are read from there
         placed_bytes = total(
             read[group] if fractions[at] == 1.0 else read[group] * fractions[at]
             for group, fractions in places.items()

@@ -1,4 +1,4 @@
-"""Context that the formulas of one pass share: its work, its machine and its effective rates."""
+"""What the formulas of a pass share: its work, its machine and its effective rates."""
 
 from fastcalc.core.chip.machine import FED_BITS, read_first
 from fastcalc.core.placement.legal import topology_of
@@ -21,7 +21,7 @@ from fastcalc.formulas.types import ArrayLike
 
 
 class PassContext:
-    """One pass of a placement, with the times of the components explained so far. [s]"""
+    """A forward pass of a placement, with the times of the components explained so far. [s]"""
 
     def __init__(self, schedule: Schedule, pass_work: PassWork) -> None:
         placement = schedule.placement
@@ -50,7 +50,7 @@ class PassContext:
         self.everywhere = number(pass_work.pipeline.stages if self.machine.is_spatial else 1.0)
 
     def rates(self) -> tuple[Equation, ...]:
-        """Compute the effective bandwidth of each memory, and the rate at which cores are fed."""
+        """Return the effective bandwidth of each memory, and the rate at which cores are fed."""
         numbers = self.numbers
         bandwidth = numbers.setting("bandwidth_fraction") * numbers.bandwidth()
         by_cores = numbers.over_cores("bandwidth_per_core")
@@ -71,22 +71,22 @@ class PassContext:
         return tuple(reached)
 
     def part(self, weights: Term, copied: Term) -> Term:
-        """Compute the weights on a chip, part of which every rank may hold unsharded."""
+        """Return the weights on a chip, some of which every rank may hold unsharded."""
         beyond = self.on_chip - 1.0 / self.tp
         if not (topology_of(self.machine).has_copies and beyond.value and copied.value):
             return weights / self.tp
         return weights / self.tp + copied * beyond
 
     def near(self, kind: str) -> Term:
-        """Compute the fraction of a category that the chip reads from its first memory. [1]"""
+        """Return the fraction of a data category that the chip reads from its first memory. [1]"""
         return number(scalar(self.offloaded.near.of(kind)) if self.offloaded else 1.0)
 
     def here(self, group: str) -> Term:
-        """Compute the fraction of a category that the chip, not the host, computes with. [1]"""
+        """Return the fraction of a weight category that the chip, not the host, multiplies. [1]"""
         return number(scalar(self.offloaded.multiplied.of(group)) if self.offloaded else 1.0)
 
     def in_region(self, group: str) -> Term:
-        """Compute the fraction of a category that a spatial machine holds in its regions. [1]"""
+        """Return the fraction of a weight category that a spatial machine has in regions. [1]"""
         split = self.pass_work.split
         if split is None:
             return number(1.0)
@@ -94,12 +94,12 @@ class PassContext:
         return number(sum(scalar(fraction) for tier, fraction in tiers if tier.where == "chip"))
 
     def message(self) -> Term:
-        """Count the activation bytes that all tokens of a replica send. [byte]"""
+        """Return the activation bytes sent for all tokens of a replica. [byte]"""
         tokens = self.decoded + self.pass_work.prompt
         return tokens * self.hidden * number(ACTIVATION_BYTES, "B")
 
     def reached(self, group: str) -> Term:
-        """Compute the achieved rate of matrix products with a category. [FLOP/s]"""
+        """Return the achieved rate of matrix products with a weight category. [FLOP/s]"""
         product = self.chip.products.of(group)
         peak = self.numbers.peak(product.peak, kernel=self.numbers.kernel(group))
         fraction = self.numbers.setting("compute_fraction") * peak
@@ -110,7 +110,7 @@ class PassContext:
         return 1.0 / (1.0 / fraction + 1.0 / fed)
 
     def rate(self, component: Component, group: str, *losses: Term) -> Equation:
-        """Compute the effective rate of matrix products, after further losses."""
+        """Return the effective rate of matrix products after additional losses."""
         term = self.reached(group)
         for loss in (*losses, self.everywhere):
             term = term * loss
@@ -119,7 +119,7 @@ class PassContext:
     def linked(
         self, component: Component, *, is_inside: bool, fraction: ArrayLike = 1.0
     ) -> Equation:
-        """Compute the rate of a rank's links inside or beyond the link domain."""
+        """Return the rate of a rank's links inside or beyond the link domain."""
         link = self.numbers.link(is_inside=is_inside) * self.numbers.setting("link_fraction")
         if scalar(fraction) != 1.0:
             link = link * self.numbers.counted(fraction, "fraction of a link used at once")

@@ -1,4 +1,4 @@
-"""Explained components, passes and rows, with the terms of each component's time."""
+"""Explained components, passes and rows, with the formulas for each component's time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -24,10 +24,10 @@ _FORMULAS: dict[str, Callable[..., list[Equation]]] = {}
 
 
 def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
-    """Register a description of a component and the formulas for its work and its rates.
+    """Register the description of a component, and the formulas for its work and its rates.
 
-    The formulas take the pass and the component. Its time is derived from them, unless the last
-    one is called ``time``.
+    The formulas receive the pass and the component. Its time is derived from them unless the last
+    formula is named ``time``.
     """
 
     def register(formula: Formula) -> Formula:
@@ -39,9 +39,9 @@ def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
 
 @dataclass(frozen=True)
 class ExplainedPart:
-    """A component of a pass. It is hidden if it overlaps a longer one.
+    """A component of a pass. It is hidden if a longer one overlaps it.
 
-    Its last equation is the time.
+    Its last equation gives the time.
     """
 
     component: Component
@@ -50,7 +50,7 @@ class ExplainedPart:
 
     @property
     def meaning(self) -> str:
-        """A description of the component, or a default if it has only work and rates."""
+        """The description of the component, or a default if it has only work and rates."""
         return _MEANINGS.get(self.component.name, "not explained: its work over its rates")
 
     @property
@@ -63,11 +63,10 @@ class ExplainedPart:
 class Explained:
     """The explanation of one forward pass.
 
-    sequences, verified, prompt : sequences decoded, tokens of each, and prompt tokens [1]
-    rates : rates shared by its parts: effective bandwidth, and the rate at which cores are fed
-    parts, idle : components that take time, and the names of components that take none
-    total, answer : time of all parts, and the resulting time per output token or time to first
-        token
+    sequences, verified, prompt : sequences decoded, tokens in each, and prompt tokens [1]
+    rates : rates its components share: effective bandwidth, and the rate at which cores are fed
+    parts, idle : components that take time, and names of components that take none
+    total, answer : time of all components, and the time per output token or to first token it gives
     """
 
     name: str
@@ -86,19 +85,19 @@ class Explained:
         return self.total.result.value
 
     def share(self, term: ExplainedPart) -> float:
-        """Compute the fraction of the pass that a component takes. [1]"""
+        """Return the fraction of the pass that a component takes. [1]"""
         return term.seconds / self.seconds
 
     @property
     def origins(self) -> list[Origin]:
-        """The catalogue numbers that the pass uses, each once."""
+        """The catalogue numbers that the pass uses, without duplicates."""
         of_parts = (equation for term in self.parts for equation in term.equations)
         return origins_of([*self.rates, *of_parts, self.answer])
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The explanation of one comparison row: a decode step and the prefill of a prompt."""
+    """The explanation of one row of a comparison: a decode step and the prefill of a prompt."""
 
     outcome: Outcome
     batch: int
@@ -115,7 +114,7 @@ def plain(component: Component) -> Component:
 
 
 def explained(context: object, term: Component, *, is_hidden: bool = False) -> ExplainedPart:
-    """Explain a component of a pass with the formulas whose work and rate are not zero."""
+    """Explain a component of a pass with the formulas whose work and rate are nonzero."""
     formula = _FORMULAS.get(term.name)
     equations = [
         candidate
@@ -123,7 +122,7 @@ def explained(context: object, term: Component, *, is_hidden: bool = False) -> E
         if candidate.result.value != 0.0 and isfinite(candidate.result.value)
     ]
     if not equations or equations[-1].name != "time":
-        # The time is the sum of terms of work over rate.
+        # The time is the sum of work / rate terms.
         rate = number(term.flop_rate, "FLOP/s")
         pieces = [
             ("memory", term.memory_time, number(term.bytes, "B") / number(term.bandwidth, "B/s")),

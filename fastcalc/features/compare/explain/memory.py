@@ -1,4 +1,4 @@
-"""Equations for the chip memory that an engine leaves for caches."""
+"""Equations for the chip memory that an engine leaves for KV caches."""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,9 +28,9 @@ from fastcalc.formulas.reserve import LOGIT_BYTES, largest_capture
 
 
 def memory_equations(placement: Placement) -> tuple[Equation, ...]:
-    """Write the use of a chip's memory: contents, engine reserve term by term, and free space.
+    """Return the use of a chip's memory: contents, engine reserve term by term, and free space.
 
-    placement : a workload on a layout, whose fullest chip the numbers describe
+    placement : workload in a layout, whose fullest chip the numbers describe
     """
     machine, numbers = placement.machine, Numbers(placement)
     filled = named(
@@ -98,7 +98,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
 
 
 def _joined(placement: Placement, numbers: Numbers) -> Term:
-    """Compute the memory for communication, and for attention replicas that share experts. [B]"""
+    """Return the memory for communication, and for attention replicas that share experts. [B]"""
     joined, replica = numbers.setting("joined_memory"), numbers.setting("replica_memory")
     layout = placement.layout
     if layout.chips > 1:
@@ -109,7 +109,7 @@ def _joined(placement: Placement, numbers: Numbers) -> Term:
 
 
 def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
-    """Compute the sampler's logits and last-layer hidden states during engine start-up. [B]"""
+    """Return the sampler's logits and last-layer hidden states during engine start-up. [B]"""
     sequences, tokens = number(rows.sequences), number(rows.tokens)
     vocabulary = numbers.counted(work.vocabulary, "vocabulary")
     hidden = numbers.counted(work.sent_width, "hidden width")
@@ -121,9 +121,9 @@ def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
 
 
 def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
-    """Compute the memory of CUDA graphs: per graph, layer split and row of states. [B]
+    """Return the memory of CUDA graphs: per graph, layer split and row of states. [B]
 
-    rows : largest number of tokens in a decode-only step [1]
+    rows : maximum number of tokens in a decode-only step [1]
     """
     largest = float(placement.machine.software.largest_graph)
     graphs = number(graph_count(rows, largest))
@@ -138,7 +138,7 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
 
 
 def _largest(placement: Placement, pairs: Sequence[tuple[float, float]]) -> Term:
-    """Find the largest of some buffers, each with a sharded and an unsharded part. [B]"""
+    """Return the largest of several buffers, each with a sharded and an unsharded part. [B]"""
     tp = number(placement.layout.tp)
     buffers = [number(divided, "B") / tp + number(undivided, "B") for divided, undivided in pairs]
     return max(buffers, key=lambda term: term.value, default=number(0.0))

@@ -1,4 +1,4 @@
-"""Catalogue numbers as terms that record their source."""
+"""Catalogue numbers as terms that record where they come from."""
 
 from math import inf, isfinite
 
@@ -19,14 +19,14 @@ _WEIGHTS = {
     "experts": "routed experts",
     "expert_biases": "their biases",
 }
-"""Names of the groups of weights."""
+"""Names of the weight groups."""
 
 _PARTS = {"dense": ("dense",), "head": ("small", "head"), "experts": ("experts", "expert_biases")}
-"""Weight groups that are read as one category of bytes."""
+"""Weight groups that are read as one data category."""
 
 
 class Numbers:
-    """The numbers that a placement takes from its engine, its hardware and its model."""
+    """The numbers that a placement takes from its engine, hardware and model."""
 
     def __init__(self, placement: AnyPlacement) -> None:
         self.work, self.machine = placement.work, placement.machine
@@ -34,25 +34,25 @@ class Numbers:
         self._settings = self.machine.engine.on(*hardware.groups)
 
     def setting(self, name: str) -> Term:
-        """Look up an engine parameter, or its default if the file omits it."""
+        """Return an engine parameter, or its default if the file omits it."""
         unit = _UNITS.get(PARAMETERS[name].reader.dimension, "")
         quantity: Quantity | None = self._settings.given.get(name)
         origin = _origin(name, "engine", self.machine.engine, quantity) if quantity else None
         return number(self.machine.software.value(name), unit, origin)
 
     def bandwidth(self, tier: Tier | None = None) -> Term:
-        """Look up a memory's data-sheet bandwidth, by default the fastest one's. [byte/s]"""
+        """Return a memory's data-sheet bandwidth, by default that of the fastest one. [byte/s]"""
         tier = tier or read_first(self.machine.tiers)
         quantity = tier.entry.bandwidth
         return self._printed(f"bandwidth of {tier.name}", quantity, "B/s", self._owner(tier))
 
     def capacity(self, tier: Tier) -> Term:
-        """Look up the data-sheet capacity of a memory. [byte]"""
+        """Return the data-sheet capacity of a memory. [byte]"""
         quantity = tier.entry.capacity
         return self._printed(f"capacity of {tier.name}", quantity, "B", self._owner(tier))
 
     def way_to(self, tier: Tier) -> Term:
-        """Look up the bandwidth of one chip's link to a memory, shared or its own. [byte/s]"""
+        """Return the bandwidth of a chip's link to a memory, shared or its own. [byte/s]"""
         link, up = tier.entry.link, self.machine.hardware.links.scale_up
         if link is not None and link.si == tier.link:
             return self._printed(f"link to {tier.name}", link, "B/s", self._owner(tier))
@@ -61,7 +61,7 @@ class Numbers:
     def over_cores(self, name: str) -> Term | None:
         """Multiply a per-core parameter by the number of cores.
 
-        Returns None if it limits nothing.
+        Returns None if the parameter limits nothing.
         """
         cores, per_core = self.machine.hardware.cores, self.setting(name)
         if cores is None or not isfinite(per_core.value):
@@ -69,19 +69,19 @@ class Numbers:
         return self._printed("cores", cores, "") * per_core
 
     def vector(self) -> Term:
-        """Look up the rate of the vector units. [FLOP/s]"""
+        """Return the rate of the vector units. [FLOP/s]"""
         rate = self.machine.hardware.vector
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
     def kernel(self, group: str) -> str | None:
-        """Name the kernel that multiplies a weight category at the 16-bit rate, if there is one."""
+        """Return the kernel that multiplies a weight category at the 16-bit rate, if any."""
         kernels = widened_by(self.machine.engine, self.machine.hardware).of(group)
         return kernels.get(self.work.formats.of(group).id)
 
     def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
-        """Find the data-sheet peak of the given value, on the chip or a host. [FLOP/s]
+        """Return the data-sheet peak with the given value, of the chip or its host. [FLOP/s]
 
-        kernel : kernel that computes at this rate although the stored format has a higher one
+        kernel : kernel that computes at this rate although the stored format would allow more
         """
         owner, why = self._owner(tier), f" (the rate of {kernel})" if kernel else ""
         for name, quantity in owner.peak.items():
@@ -90,7 +90,7 @@ class Numbers:
         return number(rate, "FLOP/s")
 
     def link(self, *, is_inside: bool) -> Term:
-        """Look up the data-sheet one-way bandwidth inside or beyond the link domain. [byte/s]"""
+        """Return the data-sheet one-way bandwidth inside or beyond the link domain. [byte/s]"""
         up, out = self.machine.hardware.links.scale_up, self.machine.hardware.links.scale_out
         link, name = (out, "link beyond") if out and not (up and is_inside) else (up, "link inside")
         if link is None:
@@ -98,7 +98,7 @@ class Numbers:
         return self._printed(f"{name} the domain", link.bandwidth, "B/s")
 
     def hop(self, value: ArrayLike) -> Term:
-        """Look up the data-sheet latency per hop, if a link has this latency. [s]"""
+        """Return the data-sheet latency per hop, if a link has that latency. [s]"""
         links = self.machine.hardware.links
         for link in (links.scale_out, links.scale_up):
             if link and link.latency and link.latency.si == scalar(value):
@@ -106,7 +106,7 @@ class Numbers:
         return number(value, "s")
 
     def parameters(self, *components: str) -> Term:
-        """Count the parameters in some weight groups. [1]"""
+        """Return the number of parameters in the given weight groups. [1]"""
         return total(
             self.counted(
                 self.work.weights.of(component).parameters, f"parameters: {_WEIGHTS[component]}"
@@ -115,14 +115,14 @@ class Numbers:
         )
 
     def stored(self, kind: str) -> Term:
-        """Compute the bytes of a weight category from its groups' bytes per parameter. [byte]"""
+        """Return the bytes of a weight category, from its groups' bytes per parameter. [byte]"""
         return total(
             self.parameters(component) * number(self.work.weights.of(component).format.bytes, "B")
             for component in _PARTS[kind]
         )
 
     def counted(self, value: ArrayLike, name: str, unit: str = "") -> Term:
-        """Build a term for a number computed from the model's shape."""
+        """Return a term for a number computed from the model's shape."""
         model = self.work.model
         source = model.sources.get(model.shape_source or "")
         title = source.title if source else "its own entry"

@@ -1,4 +1,4 @@
-"""Explanations of comparison rows: the decode step and the prefill of a prompt."""
+"""Explain rows of a comparison: the decode step and the prefill of a prompt."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ from fastcalc.features.compare.explain.terms import (
 
 
 def explain(outcome: Outcome, batches: Sequence[int] | None = None) -> list[Explanation]:
-    """Explain every row of an outcome that fits, or only the rows of some batches."""
+    """Explain every row of an outcome that fits, or only the rows of the given batches."""
     rows = []
     for batch in fitting(outcome) if batches is None else batches:
         streams = np.array([batch], dtype=np.float64)
@@ -42,7 +42,7 @@ def explain(outcome: Outcome, batches: Sequence[int] | None = None) -> list[Expl
 
 
 def fitting(outcome: Outcome) -> list[int]:
-    """List the batches of an outcome that fit."""
+    """Return the batches of an outcome that fit."""
     pairs = zip(outcome.scenario.batches, outcome.estimate.fits, strict=True)
     return [batch for batch, fits in pairs if fits]
 

@@ -139,7 +139,7 @@ def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
 
 
 def _slowest_stage(context: PassContext) -> Equation:
-    """Compute the time of the slowest stage: the fullest, or the last with the output head."""
+    """Return the time of the slowest stage: the fullest, or the last with the output head."""
     pass_work, chip, software = context.pass_work, context.chip, context.machine.software
     seconds = slowest_stage(pass_work, chip, software, KnownParts.of(pass_work, chip, software))
     if pass_work.layer_passes is not None or pass_work.split is not None:

@@ -1,7 +1,7 @@
-"""Formulas with their numbers: terms that have both a value and a written form.
+"""Expressions that have both a value and a written form with numbers.
 
 A `Term` is a template with a placeholder for each number. Factors of one and summands of zero are
-omitted, so that the printed formula can be entered into a calculator.
+omitted, so that the printed formula can be typed into a calculator.
 """
 
 from collections.abc import Iterable
@@ -41,9 +41,9 @@ class Number:
 
 @dataclass(frozen=True)
 class Term:
-    """An expression: its value in SI, a template with ``{}`` for each number, and the numbers.
+    """An expression: its SI value, a template with a ``{}`` for each number, and the numbers.
 
-    Its operator precedence tells a sum, a product, a power and a single number apart.
+    Operator precedence tells whether it is a sum, a product, a power or a single number.
     """
 
     value: float
@@ -51,7 +51,7 @@ class Term:
     numbers: tuple[Number, ...]
     binds: int = _ATOM
 
-    __array_ufunc__ = None  # arrays defer operations with a term to the term
+    __array_ufunc__ = None  # makes numpy arrays defer to the term
 
     @property
     def is_one(self) -> bool:
@@ -59,7 +59,7 @@ class Term:
         return self.template == "{}" and self.numbers[0].is_one
 
     def inside(self, binds: int) -> str:
-        """Format the template as an operand of an operator with the given precedence."""
+        """Return the template as an operand of an operator with the given precedence."""
         return self.template if self.binds >= binds else f"({self.template})"
 
     def __mul__(self, factor: "Term | ArrayLike") -> "Term":
@@ -99,7 +99,7 @@ class Term:
         exponent = _term(power)
         if exponent.is_one:
             return self
-        # A number with a unit is put in brackets.
+        # A number with a unit goes in parentheses.
         is_plain = self.template == "{}" and not self.numbers[0].unit
         left = self.template if is_plain else f"({self.template})"
         template = f"{left}^{exponent.inside(_ATOM)}"
@@ -109,7 +109,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Equation:
-    """A named result and its expression."""
+    """A named result with its expression."""
 
     name: str
     result: Number
@@ -117,7 +117,7 @@ class Equation:
 
     @property
     def answer(self) -> Term:
-        """The result as a term that later equations can use."""
+        """The result as a term for later equations."""
         return Term(self.result.value, "{}", (self.result,))
 
     @property
@@ -127,7 +127,7 @@ class Equation:
 
 
 def origins_of(equations: Iterable[Equation]) -> list[Origin]:
-    """List the catalogue numbers that the equations use, each once."""
+    """Return the catalogue numbers that the equations use, without duplicates."""
     numbers = (number for written in equations for number in written.term.numbers)
     return list(dict.fromkeys(number.origin for number in numbers if number.origin))
 
@@ -173,18 +173,18 @@ def _called(name: str, value: float, terms: tuple[Term, ...]) -> Term:
 
 
 def largest(*terms: Term) -> Term:
-    """Find the largest of some terms."""
+    """Return the largest of the terms."""
     return terms[0] if len(terms) == 1 else _called("max", max(t.value for t in terms), terms)
 
 
 def rounded_least(fraction: Term, cap: Term) -> Term:
-    """Compute the smooth minimum of two rates, with a rounded corner: ``min8(a, b)``."""
+    """Return the smooth minimum of two rates, with a rounded corner: ``min8(a, b)``."""
     value = achieved_bandwidth(peak=fraction.value, fraction=1.0, cores=1.0, per_core=cap.value)
     return _called("min8", scalar(value), (fraction, cap))
 
 
 def overlap(memory: Term, compute: Term, norm: float) -> Term:
-    """Compute the time of work that reads memory and computes at the same time."""
+    """Return the time of work that reads memory and computes at the same time."""
     if not memory.value or not compute.value:
         return memory + compute
     if norm == np.inf:

@@ -1,1 +1,1 @@
-"""Causes of a slow server, inferred from measurements and its start-up log."""
+"""Infer why a server is slow, from measurements and its start-up log."""

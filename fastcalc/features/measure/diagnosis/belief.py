@@ -1,4 +1,4 @@
-"""Bayesian inference of slowdowns: the probability and the size of each term's slowdown."""
+"""Bayesian inference of slowdowns: how likely, and by how much, each term is slower."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ from fastcalc.formulas.naming_causes import combined_slowdown, log_likelihood, l
 from fastcalc.formulas.types import Floats
 
 GRID = np.geomspace(0.07, float(PRICED[-1]), 40)
-"""Grid of slowdowns as logarithms. Less than a fourteenth counts as no difference."""
+"""Grid of slowdowns, as logarithms. A slowdown of less than 7% counts as no difference."""
 
 FAULT_SCALE = 2.0  # mean of the exponential prior of that logarithm; half are below 4x
-SHARED_SPREAD = 0.06  # spread of a deployment's common difference from the fit
+SHARED_SPREAD = 0.06  # spread of a deployment's overall difference from the fit
 PART_SPREAD = 0.06  # spread of its difference in each term
-NOISES = (0.05, 0.1, 0.2)  # spread of repeated measurements, in logarithms
+NOISES = (0.05, 0.1, 0.2)  # spread of repeated measurements, as logarithms
 NOISE_PRIOR = (0.5, 0.3, 0.2)
 PRIOR = (0.5, 0.35, 0.15)  # prior probability of zero, one and two slow parts
 
@@ -28,9 +28,9 @@ SEEN = 0.2  # a part counts as tested if a tenfold slowdown changes a measuremen
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """The hypothesis that some parts, by index, are slower, with likelihood and slowdowns.
+    """The hypothesis that certain parts (by index) are slower, with its likelihood and slowdowns.
 
-    weights : probability of each grid point of its parts; 1 without parts [1]
+    weights : probability of each grid point for its parts; 1 without parts [1]
     """
 
     parts: tuple[int, ...]
@@ -40,7 +40,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Belief:
-    """Hypotheses on measurements with probabilities. The first is that nothing is slower."""
+    """Hypotheses about measurements, with probabilities. The first is that nothing is slower."""
 
     slowdowns: Slowdowns
     hypotheses: Sequence[Hypothesis]
@@ -52,7 +52,7 @@ class Belief:
         return float(self.probabilities[0])
 
     def of_any(self, components: Iterable[int]) -> float:
-        """Compute the probability that at least one of some parts is slower."""
+        """Return the probability that at least one of the parts is slower."""
         positions = set(components)
         return sum(
             float(probability)
@@ -61,7 +61,7 @@ class Belief:
         )
 
     def grid_of(self, component: int) -> Floats:
-        """Compute the probability of each slowdown on the grid, given that a part is slower."""
+        """Return the probability of each slowdown on the grid, given that a part is slower."""
         total = np.zeros(len(GRID))
         for hypothesis, probability in zip(self.hypotheses, self.probabilities, strict=True):
             if component in hypothesis.parts:
@@ -71,19 +71,19 @@ class Belief:
 
 
 def parts_of(*terms: SlowdownTerm) -> list[int]:
-    """List the parts that belong to some causes."""
+    """Return the parts that belong to the given terms."""
     return [index for index, (term, _) in enumerate(PARTS) if term in terms]
 
 
 def tested(slowdowns: Slowdowns) -> list[int]:
-    """Find the indices of the parts whose slowdown would be visible in the measurements."""
+    """Return the parts whose slowdown would be visible in the measurements, by index."""
     tenfold = np.log([10.0])
     indices = range(len(PARTS))
     return [index for index in indices if np.max(slowdowns.at(index, tenfold)) > SEEN]
 
 
 def believe(slowdowns: Slowdowns) -> Belief:
-    """Compute the probability of each tested slowdown after the measurements."""
+    """Compute the posterior probability of each tested slowdown."""
     indices = tested(slowdowns)
     prior = {index: _prior_of(PARTS[index][1]) for index in indices}
     logs = {index: slowdowns.at(index, GRID) for index in indices}
@@ -112,15 +112,15 @@ def believe(slowdowns: Slowdowns) -> Belief:
 
 
 def _prior_of(component: Part) -> Floats:
-    """Compute the prior probability of each grid point, given that a part is slower."""
+    """Return the prior probability of each grid point, given that a part is slower."""
     likely = np.gradient(GRID) * np.exp(-GRID / FAULT_SCALE) * (np.log(component.most) >= GRID)
     return np.asarray(likely / likely.sum())
 
 
 def _prior(hypotheses: Sequence[tuple[int, ...]]) -> Floats:
-    """Compute the prior probability of each hypothesis.
+    """Return the prior probability of each hypothesis.
 
-    All terms are equally likely, and so are all parts within a term.
+    All terms are equally likely, as are all parts within a term.
     """
     alike = Counter(
         PARTS[index][0] for components in hypotheses if len(components) == 1 for index in components
@@ -134,10 +134,10 @@ def _prior(hypotheses: Sequence[tuple[int, ...]]) -> Floats:
 
 
 def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Floats:
-    """Combine the slowdowns of two parts: steps add up, waiting multiplies.
+    """Combine the slowdowns of two parts: step times add up, and waiting multiplies.
 
     pair : indices of the parts
-    logs, further_logs : logarithms of the slowdown of each measurement by each part alone [1]
+    logs, further_logs : logarithm of the slowdown that each part alone causes per measurement [1]
     """
     if any(PARTS[index][1] is ROOM for index in pair):
         return np.asarray(logs + further_logs)
@@ -145,7 +145,7 @@ def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Float
 
 
 def _shared_errors(slowdowns: Slowdowns, indices: Sequence[int]) -> Floats:
-    """Simulate measurements with the usual prediction errors of a healthy deployment."""
+    """Simulate measurements with the prediction errors that are usual for a healthy deployment."""
     slopes = [slowdowns.logs[index, 1] / PRICED[1] * PART_SPREAD for index in indices]
     alike = np.full(len(slowdowns.residuals), SHARED_SPREAD)
     return np.stack([alike, *slopes], axis=-1)

@@ -1,4 +1,4 @@
-"""The diagnosis of one deployment: terms that are slower than predicted."""
+"""The diagnosis of a deployment: terms that are slower than predicted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,21 +29,21 @@ from fastcalc.formulas.sequences import evenly
 from fastcalc.formulas.types import Floats
 from fastcalc.written import many
 
-DIFFERS = 0.5  # probability from which a slower term is named
-NOTHING = 0.75  # probability from which the verdict is that nothing is slower
-NAMED_TOO = 0.1  # probability from which a second term is named
+DIFFERS = 0.5  # probability from which on a slower term is named
+NOTHING = 0.75  # probability from which on the verdict is that nothing is slower
+NAMED_TOO = 0.1  # probability from which on a second term is named
 FEWEST, MOST_NAMED = 2, 2  # fewest measurements, and most named terms
 MOST_POINTS = 200  # most measurements evaluated together; more would add no information
-ENDS = (0.1, 0.5, 0.9)  # quantiles of a slowdown: interval bounds and median
+ENDS = (0.1, 0.5, 0.9)  # quantiles of a slowdown: ends of the range, and median
 
 
 @dataclass(frozen=True)
 class TermFinding:
-    """The finding on one term.
+    """What the measurements say about one term.
 
     probability : probability that it is slower [1]
     part : index of its most likely slow part
-    low, slower, high : slowdown factor with an 80% interval [1]
+    low, slower, high : slowdown factor with its 80% range [1]
     is_tested, is_named : whether a slowdown would be visible, and whether the term is named
     """
 
@@ -59,12 +59,12 @@ class TermFinding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The diagnosis from the measurements of one deployment.
+    """The diagnosis of a deployment from its measurements.
 
-    predictions : predictions of the measurements, before naming causes
-    before : measured / predicted time, for the engine without the settings of a start [1]
-    set_aside : sentences about skipped measurements
-    deployments : deployments for which further measurements are considered
+    predictions : predictions of the measurements, before causes are named
+    before : measured / predicted time, by the engine without the settings of a start [1]
+    set_aside : sentences on skipped measurements
+    deployments : deployments for which further measurements may be suggested
     has_room : whether a log shows that memory for requests is as large as predicted
     """
 
@@ -77,7 +77,7 @@ class Diagnosis:
 
     @cached_property
     def further(self) -> NextPoint | None:
-        """The most informative next measurement. None if nothing is open."""
+        """The most informative next measurement. None if nothing is left to decide."""
         measured = [prediction.point for prediction in self.predictions]
         return next_point(measured, self.deployments, self.belief)
 
@@ -92,7 +92,7 @@ class Diagnosis:
 
     @cached_property
     def findings(self) -> list[TermFinding]:
-        """The findings on all terms, the most likely first. At most two are named."""
+        """The findings for all terms, the most likely first. At most two are named."""
         belief = self.belief
         likely = {term: belief.of_any(parts_of(term)) for term in TERMS}
         order = sorted(TERMS, key=lambda term: -likely[term])
@@ -118,12 +118,12 @@ class Diagnosis:
 
     @property
     def named(self) -> tuple[SlowdownTerm, ...]:
-        """The terms that are named as causes."""
+        """The terms named as causes."""
         return tuple(finding.term for finding in self.findings if finding.is_named)
 
     @property
     def terms_within_named(self) -> set[SlowdownTerm]:
-        """The terms that a named part also slows, such as compute and memory by low clocks."""
+        """The terms that a named part also slows down, such as compute and memory by low clocks."""
         named = [PARTS[finding.part][1] for finding in self.findings if finding.is_named]
         return {
             term
@@ -134,7 +134,7 @@ class Diagnosis:
 
     @cached_property
     def slower(self) -> Floats:
-        """How much the named causes slow each measurement down: low, median, high. [1]"""
+        """How much the named causes slow down each measurement: low, median, high. [1]"""
         positions, slowdowns = set(parts_of(*self.named)), self.belief.slowdowns
         named = [
             (probability, hypothesis)
@@ -161,7 +161,7 @@ class Diagnosis:
 
 
 _RARE = 1e-3
-"""Probability below which a hypothesis is left out, unless all are less likely. [1]"""
+"""Probability below which a hypothesis is dropped, unless all are less likely."""
 
 
 def _quantiles(values: Floats, weights: Floats) -> Floats:
@@ -171,9 +171,9 @@ def _quantiles(values: Floats, weights: Floats) -> Floats:
 
 
 class UndiagnosedError(InputError):
-    """No measurement can be used for a diagnosis.
+    """Raised if no measurement is usable for a diagnosis.
 
-    line : line of the first refused measurement, or 0 if no line is at fault
+    line : line of the first rejected measurement, or 0 if the cause is not a line
     """
 
     def __init__(self, reasons: str, line: int) -> None:
@@ -193,7 +193,7 @@ def diagnose(
     """Diagnose a deployment from its measurements, with the given engine if there is one.
 
     draft : separate draft model of the server
-    limits : parameters with which the server was started
+    limits : parameters the server was started with
     has_room : whether its log shows that memory for requests is as large as predicted
 
     Raises InputError if no measurement can be predicted.
@@ -239,9 +239,9 @@ def diagnose(
 
 
 def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]]:
-    """Select the deployment with the most measurements, and describe each other one in a sentence.
+    """Select the deployment with the most measurements, and describe the others in sentences.
 
-    The number of chips may differ, because it reveals the cost of links.
+    The number of chips may differ, since it reveals the cost of links.
     """
     groups: dict[str, list[Batch]] = {}
     for batch in batches:

@@ -16,12 +16,12 @@ from fastcalc.formulas.naming_causes import disagreement
 BATCHES = (1, 8, 32, 64, 128, 256, 512)
 _ALIKE = 1.1  # ratio up to which two lengths or batches count as equal
 LONGER = 4  # multiple of the prompt, to separate costs per prompt from costs per token
-TELLING = 0.05  # smallest difference between two causes, in logarithms, that is distinguishable
+TELLING = 0.05  # smallest distinguishable difference between two causes, as a logarithm
 
 
 @dataclass(frozen=True)
 class NextPoint:
-    """A measurement to make, with the slowdown expected there by cause (the extremes).
+    """A measurement to make, with the slowdown each cause would show there (the extremes).
 
     slower : slowdown by name of the term, or ``nothing`` [1]
     """
@@ -35,7 +35,7 @@ def next_point(
 ) -> NextPoint | None:
     """Find the most informative next measurement for a deployment, if any.
 
-    It is a point without a measurement at which the predictions of the remaining causes differ
+    It is a point that has not been measured, where the predictions of the remaining causes differ
     most.
     """
     candidates = [
@@ -65,9 +65,9 @@ def next_point(
 
 
 def _is_the_same(first: Point, second: Point) -> bool:
-    """Check whether two points describe one measurement: all numbers agree within a tenth.
+    """Return whether two points describe one measurement: all numbers agree within a tenth.
 
-    One benchmark run reports all rates and token times at once.
+    A single benchmark run reports all rates and token times.
     """
     of_prompts = [point.metric in ("ttft_s", "prefill_tokens_per_s") for point in (first, second)]
     numbers = [

@@ -1,4 +1,4 @@
-"""Compute how measurements change if one part of a step slows down by a given factor."""
+"""How measurements change if one part of a step slows down by a given factor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ PRICED = np.linspace(0.0, 5.0, 21)
 """Slowdowns, as logarithms, for which the effect is computed: up to 150 times."""
 
 _WAITING = frozenset(("e2e_concurrency", "e2e_saturated", "e2e_slo", "ttft", "tpot"))
-"""Kinds of measurements in which requests wait if memory does not fit all of them."""
+"""Types of measurements in which requests wait if memory does not fit them all."""
 
 _FIRST_TOKENS = 0.45
-"""Spread of the TTFT of one among several requests, as a logarithm.
+"""Spread of the TTFT of one of several requests, as a logarithm.
 
-Of 95 such measurements, four in five took 0.68 to 2.2 times the expectation of a fit without their
-source."""
+Of 95 such measurements, four in five took 0.68 to 2.2 times as long as a fit without their source
+predicted."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Slowdowns:
     """Measurements as times, and how much each part of a step contributes to them.
 
     rows : predicted measurements
-    residuals : logarithm of measured / predicted time of each [1]
-    spreads : additional individual error of each [1]
-    logs : logarithm of slowed / predicted time: parts by `PRICED` by measurements [1]
+    residuals : logarithm of measured / predicted time for each [1]
+    spreads : additional error of each measurement [1]
+    logs : logarithm of slowed / predicted time, by part, slowdown in `PRICED` and measurement [1]
     """
 
     rows: StackedPoints
@@ -59,7 +59,7 @@ class Slowdowns:
 
 
 def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdowns:
-    """Compute how each part of a step slows the measurements down.
+    """Compute how each part of a step slows down the measurements.
 
     has_room : whether memory for requests is known to be as large as predicted
     """
@@ -86,7 +86,7 @@ def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdow
 
 
 def _slower(rows: StackedPoints, component: Part, times: float) -> Floats:
-    """Compute the time of each measurement with one part slower by a factor. [s]"""
+    """Return the time of each measurement if one part is slower by a factor. [s]"""
     software = (component.slower(pile.software, times) for pile in rows.piles)
     piles = [
         replace(pile, software=slower) for pile, slower in zip(rows.piles, software, strict=True)

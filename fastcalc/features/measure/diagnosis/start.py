@@ -1,4 +1,4 @@
-"""Compare a logged server start with its expected values: differences and causes."""
+"""Compare a logged server start with its expected values: differences and their causes."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -21,10 +21,10 @@ from fastcalc.features.measure.diagnosis.terms import (
     SlowdownTerm,
 )
 
-DIFFERS = 1.05  # factor from which a logged value differs from the expected one
+DIFFERS = 1.05  # factor from which on a logged value differs from the expected one
 MOST_CAUSES = 2
 _MANY = 64  # batch at which prompts interleave with decode
-_SAME_FORMAT = 1.1  # largest ratio of bytes per token, or of weights, within one format
+_SAME_FORMAT = 1.1  # largest ratio of bytes per token, or of weights, within the same format
 _OTHER_PROCESS = 2.0 * 2.0**30  # memory in use before a start that exceeds a driver and its context
 _ACCEPTANCE = 0.8  # assumed acceptance rate if only the number of draft tokens is known
 _FORMATS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
@@ -33,11 +33,11 @@ GIB = 2.0**30
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause of a slower deployment, found in its log.
+    """A reason, found in its log, why a deployment is slower.
 
-    sentence : description of the cause and its size
+    sentence : description of the cause and how much it matters
     setting : recommended change
-    times : factor of smaller capacity, or of longer time [1]
+    times : factor by which capacity is smaller or time is longer [1]
     """
 
     term: SlowdownTerm
@@ -60,7 +60,7 @@ class Start:
 
     @cached_property
     def room(self) -> tuple[float, float, float]:
-        """The expected cache memory per chip: lower bound, expected, upper bound. [byte]"""
+        """The expected cache memory per chip: lower end, expected, upper end. [byte]"""
         placed, reserve = self.placement, self.placement.machine.reserve
         low, middle, high = (
             max(float(placed.available) - (times - 1.0) * float(placed.reserved), 0.0)
@@ -70,9 +70,9 @@ class Start:
 
     @cached_property
     def tokens(self) -> tuple[float, float, float] | None:
-        """The expected cache capacity in tokens: lower bound, expected, upper bound. [1]
+        """The expected cache capacity in tokens: lower end, expected, upper end. [1]
 
-        None if the bytes per token depend on the context length, because engines count such tokens
+        None if the bytes per token depend on the context length, since engines count such tokens
         differently.
         """
         a_token = self._bytes_of_token
@@ -97,12 +97,12 @@ class Start:
 
     @property
     def has_room(self) -> bool:
-        """Whether the caches have at least as much memory as expected."""
+        """Whether the KV cache has at least as much memory as expected."""
         return self.held is not None and self.held >= self.room[0]
 
     @cached_property
     def causes(self) -> list[Cause]:
-        """The causes that make the server slower than with default settings, the largest first."""
+        """The reasons why the server is slower than with default settings, the largest first."""
         causes = [*self._of_settings(), *self._of_memory()]
         return sorted(
             (c for c in causes if c.times > DIFFERS or c.setting is NEWER_RELEASE),
@@ -150,7 +150,7 @@ class Start:
             yield Cause(RUNNING, sentence, f"set {names['kv']} to {by_default}", times)
 
     def _of_sequence_limit(self, limit: float, name: str) -> Cause:
-        """Describe a limit on running sequences that leaves part of the cache unused."""
+        """Describe a limit on running sequences that leaves part of the KV cache unused."""
         a_request = float(self.placement.cache_on_chip(self.scenario.traffic.reserved))
         room = (self.held or self.room[1]) / a_request if a_request else 0.0
         default = _default(self._without(("max_num_seqs",)), "max_num_seqs", self.log.program)
@@ -193,7 +193,7 @@ class Start:
         """Yield missing cache memory that nothing in the log explains.
 
         cache_bytes : actual cache memory per chip [byte]
-        explained : missing memory explained by weights and CUDA graphs [byte]
+        explained : missing memory already explained by weights and CUDA graphs [byte]
         """
         low, missing, high = (room - cache_bytes - explained for room in self.room)
         if cache_bytes * DIFFERS >= self.room[0] or missing <= 0.0:
@@ -214,7 +214,7 @@ class Start:
         yield Cause(RUNNING, sentence, look_for, 1.0 + missing / cache_bytes)
 
     def _without(self, settings: Collection[str]) -> Placement:
-        """Place the deployment as if it was started without some of its settings."""
+        """Place the deployment as if it had been started without some of its settings."""
         return locate(self._limited(settings)).placement
 
     @property
@@ -245,7 +245,7 @@ class Start:
         return replace(self.scenario, engine=self.scenario.engine.limited(limits))
 
     def _ratio(self, setting: str, quantity: str, batch: int) -> float:
-        """Divide a batch's time with a setting by the time without it. [1]"""
+        """Return a batch's time with a setting relative to the time without it. [1]"""
         now, before = (
             getattr(solve(replace(self._limited(without), batches=(batch,))).estimate, quantity)[0]
             for without in ((), (setting,))
@@ -257,7 +257,7 @@ _NO_GRAPHS = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0 to reserve none"
 
 
 def _default(placement: Placement, setting: str, program: str) -> float:
-    """Return the default value of a setting in the engine."""
+    """Return the engine's default for a setting."""
     software, tier = placement.machine.software, placement.machine.tier
     if setting == "gpu_memory_utilization":
         reserved_fraction = float(placement.reserved) / tier.capacity if program == SGLANG else 0.0
@@ -267,7 +267,7 @@ def _default(placement: Placement, setting: str, program: str) -> float:
 
 
 def _is_even(placement: Placement, length: float) -> bool:
-    """Check whether every token of a sequence adds the same cache bytes: no window, no state."""
+    """Return whether every token of a sequence adds the same cache bytes: no window, no state."""
     first, mean = (float(placement.cache_on_chip(tokens)) / tokens for tokens in (BLOCK, length))
     return first < _SAME_FORMAT * mean
 
@@ -280,7 +280,7 @@ def _tokens(placement: Placement) -> float:
 def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> Parameters | None:
     """Build the engine parameters that a logged start sets. Returns None for the engine's own.
 
-    without : settings kept at their defaults
+    without : settings to leave at their defaults
     """
     limits: dict[str, float | str] = {}
     for setting, names in STARTED_WITH.items():
@@ -300,7 +300,7 @@ def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> P
 
 
 def stated_settings(log: StartLog, scenario: Scenario) -> dict[str, str]:
-    """List the settings of a start by flag name: engine, formats, limits and ranks."""
+    """Return the settings of a start by flag name: engine, formats, limits and ranks."""
     stated = {"engine": scenario.engine.id}
     stated |= {"weights": scenario.weights} if scenario.weights else {}
     stated |= {
@@ -319,7 +319,7 @@ def stated_settings(log: StartLog, scenario: Scenario) -> dict[str, str]:
 
 
 def cache_format(log: StartLog, scenario: Scenario) -> str | None:
-    """Return the cache format stated in a log, or infer it from its bytes per token.
+    """Return the cache format given in a log, or infer it from the bytes per token.
 
     Returns None for the default format.
     """

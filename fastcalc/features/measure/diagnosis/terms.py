@@ -1,4 +1,4 @@
-"""Terms that may be slower than predicted: the parameters each scales, and known settings."""
+"""The terms that may be slower than predicted: parameters each one scales, and known settings."""
 
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -9,22 +9,22 @@ from fastcalc.core.chip.machine import EngineParameters
 from fastcalc.formulas.types import ArrayLike, floats
 
 _SLIGHT = 1.5
-"""Smallest slowdown that counts as a fault. Engines with a full fault already include it. [1]"""
+"""Smallest slowdown that counts as a problem. Engines fitted with all of it include it. [1]"""
 
 Powers = tuple[tuple[str, float], ...]
-"""Engine parameters, with the power of the slowdown by which each changes."""
+"""Engine parameters, each with the power of the slowdown by which it changes."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a term that can be slower independently.
+    """A part of a term that can be slower on its own.
 
     name : name in words, appended to the name of the term
     rates, costs : parameters divided and multiplied by powers of the slowdown; if both are empty,
         the part is the memory for requests
-    towards : costs of an engine with the fault; the cost that changes most is multiplied by the
-        slowdown, and the others move by the same fraction [SI]
-    most : largest known slowdown [1]
+    towards : costs of an engine that has the problem; the cost that changes most is multiplied by
+        the slowdown, and the others move by the same fraction [SI]
+    most : largest slowdown known [1]
     """
 
     name: str
@@ -40,13 +40,13 @@ class Part:
         return replace(software, **rates, **costs, **self._on_the_way(software, times))
 
     def is_within(self, other: "Part") -> bool:
-        """Check whether another part slows all the rates of this one as well."""
+        """Return whether another part slows down all the rates of this one as well."""
         rates = dict(self.rates).keys()
         is_of_rates = bool(rates) and not (self.costs or self.towards)
         return is_of_rates and rates <= dict(other.rates).keys()
 
     def times_shown(self, software: EngineParameters, times: float) -> float:
-        """Compute the slowdown of the first cost in `towards`, the one that users know. [1]
+        """Return the slowdown of the first cost in `towards`, the one that users know. [1]
 
         software, times : predicted parameters, and slowdown as in `slower` [1]
         """
@@ -57,7 +57,7 @@ class Part:
         return times
 
     def _on_the_way(self, software: EngineParameters, times: float) -> dict[str, ArrayLike]:
-        # On a machine without this cost, for example without launches, nothing can grow.
+        # On a machine without this cost, such as one without launches, nothing can grow.
         costs = {name: floats(software.value(name)) for name, _ in self.towards}
         ratios = {
             name: np.maximum(value / costs[name], 1.0)
@@ -75,8 +75,8 @@ class Part:
 class SlowdownTerm:
     """A term that may be slower than predicted.
 
-    name, worse, shows : short name, verb and adjective for a slowdown, and affected measurements
-    parts : parts that can be slower independently
+    name, worse, shows : short name, verb and adjective for a slowdown, and measurements affected
+    parts : parts that can be slower on their own
     settings : settings known to change it, the most likely first
     """
 
@@ -92,8 +92,8 @@ OLD_RELEASE = "an old release of the engine (newer ones launch less, and ahead o
 NEWER_RELEASE = "use a newer release of the engine, which launches ahead of the chip"
 EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
 
-# Launches without graphs cost about as much as in engines/eager.yaml, kernels of an early release
-# as in engines/young.yaml.
+# Launches without graphs cost about as much as in engines/eager.yaml, and kernels of an early
+# release about as much as in engines/young.yaml.
 LAUNCHES = Part(
     "per launch",
     towards=(
@@ -161,7 +161,7 @@ LINKS = SlowdownTerm(
     parts=(
         Part("(bandwidth)", rates=(("link_fraction", 1.0),)),
         Part("(latency)", costs=tuple((name, 1.0) for name in _LATENCIES)),
-        # Over PCIe an exchange takes three times as long, a byte 10 to 30 times (engines/gpu.yaml).
+        # Over PCIe, exchanges take three times as long, bytes 10 to 30 times (engines/gpu.yaml).
         Part(
             "(bandwidth and latency)",
             rates=(("link_fraction", 1.0),),
@@ -190,4 +190,4 @@ RUNNING = SlowdownTerm(
 
 TERMS = (HOST, BANDWIDTH, COMPUTE, LINKS, RUNNING)
 PARTS = tuple((term, part) for term in TERMS for part in term.parts)
-"""All parts with their terms. Other modules refer to parts by index in this list."""
+"""All parts with their terms. Other modules refer to parts by their index here."""
