@@ -141,3 +141,15 @@ def test_a_record_has_the_expected_ends_until_runs_are_measured():
 )
 def test_a_long_command_goes_on_below(width, lines):
     assert answer._continued("a bb ccc dddd", width) == lines
+
+
+@every(
+    "asked,known",
+    [
+        ({"url": None, "models": None}, ("", "http://localhost:8000")),
+        ({"url": "http://a:9/v1", "models": ["m1", "m2"]}, ("m1", "http://a:9/v1")),
+    ],
+)
+def test_a_run_asks_the_named_server_for_the_first_model(asked, known, monkeypatch):
+    monkeypatch.setattr(answer, "served_model", lambda _, *of_request: of_request)
+    assert answered([a_run()], [WIDE], **asked)._served == known

@@ -1,8 +1,10 @@
 """Order of options, and how many of each technique a table shows."""
 
+from functools import partial
 from types import SimpleNamespace
 
 from fastcalc.features.fastmode.option import TRICKS, Option, best, in_order, option_of, shown
+from fastcalc.features.fastmode.start import Base
 from tests.helpers import every
 
 FREE = SimpleNamespace(usd=None)
@@ -69,3 +71,28 @@ def test_why_100_tokens_per_second_are_not_reached(reach, why):
     assert option.fastest == reach["fastest"]
     found = option_of("more-chips", "8 chips", SimpleNamespace(outcome=FREE), 100.0)
     assert (found.outcome, found.why_not, found.fastest) == (FREE, None, 0.0)
+
+
+OWN, NAMED = (SimpleNamespace(also_published={"fp8": "x"}) for _ in range(2))
+
+
+@every(
+    "model,weights,kv,models,keeps",
+    [
+        # Today's model in today's formats, or in another that its maker publishes.
+        (OWN, "int4", "bf16", None, True), (OWN, "fp8", "bf16", None, True),
+        (OWN, "int8", "bf16", None, False), (OWN, "int4", "fp8", None, False), (OWN, None, "bf16", None, False),
+        # A model that is named has its own formats.
+        (NAMED, None, None, ["m"], True), (NAMED, "fp8", None, ["m"], True), (NAMED, "int4", None, ["m"], False),
+        (NAMED, None, "bf16", ["m"], False), (NAMED, None, None, None, False), (NAMED, None, None, [], False),
+    ],
+)  # fmt: skip
+def test_answers_stay_with_the_model_and_its_formats(model, weights, kv, models, keeps):
+    base = SimpleNamespace(
+        scenario=SimpleNamespace(model=OWN, weights="int4", kv="bf16"), models=models
+    )
+    base.may_take = partial(Base.may_take, base)
+    scenario = SimpleNamespace(model=model, weights=weights, kv=kv)
+    option = Option("other-layout", "", SimpleNamespace(scenario=scenario))
+    assert Base.keeps_answers(base, option) is keeps
+    assert Base.keeps_answers(base, Option("other-layout", "")) is False

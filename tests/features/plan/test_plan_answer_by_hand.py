@@ -12,7 +12,7 @@ import pytest
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan import answer as plan_answer
-from fastcalc.features.plan import page_notes, page_tables, refusal
+from fastcalc.features.plan import page_notes, page_tables, records, refusal
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer import PlanAnswer, legend
 from fastcalc.features.plan.page_notes import (
@@ -605,6 +605,10 @@ def test_owned_chips_are_narrowed_where_they_serve_in_narrower_formats_alone(
     monkeypatch.setattr(OwnedChips, "filled", lambda *_: decision(*plans, service=asked))
     search = SimpleNamespace(is_of_one_class=True)
     assert replace(OWN, search=search).is_narrowed(asked) is is_narrowed
+    # One plan that may lead is enough.
+    both = [plan(SECOND), plan(weights="int4")]
+    monkeypatch.setattr(OwnedChips, "filled", lambda *_: decision(*both, service=asked))
+    assert not replace(OWN, search=search).is_narrowed(asked)
     several = SimpleNamespace(is_of_one_class=False)
     assert not replace(OWN, search=several).is_narrowed(asked)
 
@@ -778,3 +782,27 @@ def test_single_chips_are_worth_a_line_where_half_of_a_node_is_enough(
     ] * is_told
     assert all(one == (["grid", "noded-chip"], False, 0) for one in asked)
     assert [*page_notes.single_chip_notes(found, [])] == []
+
+
+@every(
+    "changes,words",
+    [
+        # Evenly spaced requests without a queue, and random ones with a percentile.
+        ({}, ["between two tokens; TTFT assumes evenly", "Disaggregated", "Quantization"]),
+        ({"output": 1.0}, ["one decode step at that batch", "Disaggregated", "Quantization"]),
+        ({"share": 0.9}, ["TTFT and TPOT are p90", "the p90 waits of both queues", "Quantization"]),
+        ({"share": 0.99, "tpot": 0.02}, ["are p99", "must also hold at full batch", "the p99 waits", "Quantization"]),
+        ({"tpot": 0.02}, ["evenly", "Disaggregated", "Quantization"]),
+        # A cap of utilization, where there is a load.
+        ({"utilization": 0.8}, ["evenly", "80% (--load), as headroom for Poisson arrivals", "Disaggregated", "Quantization"]),
+        ({"utilization": 0.8, "share": 0.9}, ["are p90", "80% (--load); percentile estimates are valid up to 85%", "p90 waits", "Quantization"]),
+        ({"utilization": 0.8, "rate": None}, ["evenly", "Disaggregated", "Quantization"]),
+        ({"utilization": 0.8, "rate": None, "is_fleet": True}, ["evenly", "80% (--load)", "Disaggregated", "Quantization"]),
+    ],
+)  # fmt: skip
+def test_what_the_latencies_of_a_plan_are(changes, words):
+    told = [as_flags(text) for text in records.service_notes(replace(SERVICE, **changes))]
+    for text, word in zip(told, words, strict=True):
+        assert word.lower() in text.lower()
+    (queues,) = (text for text in told if text.startswith("disaggregated"))
+    assert ("waits of both queues" in queues) is ("share" in changes)

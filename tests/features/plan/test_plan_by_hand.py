@@ -43,6 +43,20 @@ def scored(one, **asked):
     return score(one, Service(float(kinds.prompt[0]), float(kinds.output[0]), **asked))
 
 
+def test_what_just_meets_its_limits_is_in_time():
+    """TTFT and TPOT exactly at their limits, and each a millionth over one of them."""
+    batches = (10, 100, 1000)
+    (found,) = [one for one in scored(grid(batches=batches), rate=20.0) if not one.pools]
+    for at in range(len(batches)):
+        exact = {name: float(found.values[name][at]) for name in ("ttft", "tpot")}
+        for name, is_in_time in ((None, True), ("ttft", False), ("tpot", False)):
+            limits = exact | ({name: exact[name] * (1.0 - 1e-6)} if name else {})
+            (one,) = [
+                one for one in scored(grid(batches=batches), rate=20.0, **limits) if not one.pools
+            ]
+            assert bool(one.is_in_time[at]) is is_in_time
+
+
 def test_a_replica_carries_its_batch_over_its_run():
     """1,000 x 11 + 100 x 20 ms for 100 requests are 130 ms each: 20 a second are 2.6 replicas."""
     (found,) = [one for one in scored(grid(), rate=20.0) if not one.pools]
