@@ -1,6 +1,6 @@
 """The expected cost of speed uncertainty, and the measurement that lowers it most."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -84,7 +84,7 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     if any(plan.replica.estimate.low is None or plan.prefill_scenario for plan in plans):
         return None
     at = np.union1d(_DEVIATIONS, [service.deviations])
-    costs = np.array([_costs(plan, decision, grids, at) for plan in plans]) * HOURS_PER_MONTH
+    costs = np.array(_costs(plans, decision, grids, at)) * HOURS_PER_MONTH
     bought = np.array([plan.cost for plan in plans]) * HOURS_PER_MONTH
     for index, row in enumerate(costs):
         # If slow chips cannot serve the load, or only at a higher cost, another chip is added.
@@ -102,41 +102,55 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     return Regret(plans, before.tolist(), measurements)
 
 
-def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) -> list[float]:
-    """Compute the cost of the best plan on a chip at each speed. Infinity if none. [USD/h]"""
-    chip, service = plan.scenario.hardware.id, decision.service
-    grids_of_chip = [
-        grid
-        for grid in grids
-        if grid.scenario.hardware.id == chip and decision.may_lead_in(grid.scenario)
+def _costs(
+    plans: Sequence[Plan], decision: Decision, grids: Sequence[Grid], at: Floats
+) -> list[list[float]]:
+    """Compute the cost of the best plan on each chip at each speed. Infinity if none. [USD/h]"""
+    service = decision.service
+    chips = [plan.scenario.hardware.id for plan in plans]
+    of_chips = [
+        [
+            grid
+            for grid in grids
+            if grid.scenario.hardware.id == chip and decision.may_lead_in(grid.scenario)
+        ]
+        for chip in chips
     ]
 
-    def costs_at(deviations: Iterable[float]) -> list[float]:
-        slower = (replace(service, deviations=each) for each in deviations)
-        decided = decide_each((grids_of_chip, each) for each in slower)
-        return [decision.plans[0].cost if decision.plans else inf for decision in decided]
+    def costs_at(asked: Sequence[tuple[int, float]]) -> list[float]:
+        searches = ((of_chips[row], replace(service, deviations=each)) for row, each in asked)
+        return [each.plans[0].cost if each.plans else inf for each in decide_each(searches)]
 
     # Percentiles are checked of the plan alone, and make it dearer by the same factor at any speed.
-    costs = rising(costs_at, at.tolist())
-    factor = plan.cost / costs[at.tolist().index(service.deviations)]
-    return [factor * usd for usd in costs]
+    rows, even = rising(costs_at, len(plans), at.tolist()), at.tolist().index(service.deviations)
+    return [
+        [plan.cost / row[even] * usd for usd in row] for plan, row in zip(plans, rows, strict=True)
+    ]
 
 
 def rising(
-    costs_at: Callable[[Sequence[float]], Sequence[float]], at: Sequence[float]
-) -> list[float]:
-    """Evaluate a non-decreasing cost only at points where it can change.
+    costs_at: Callable[[Sequence[tuple[int, float]]], Sequence[float]],
+    count: int,
+    at: Sequence[float],
+) -> list[list[float]]:
+    """Evaluate some non-decreasing costs only at points where they can change.
 
-    costs_at : computes the costs at several points in one call
+    costs_at : computes costs by index, each at a point, in one call
     """
-    ends = [0, len(at) - 1]
-    costs = dict(zip(ends, costs_at([at[end] for end in ends]), strict=True))
-    while spans := [(low, high) for low, high in pairwise(sorted(costs)) if high - low > 1]:
-        middles = {span: sum(span) // 2 for span in spans}
-        asked = [middles[low, high] for low, high in spans if costs[low] != costs[high]]
-        costs |= {middle: costs[low] for (low, _), middle in middles.items()}
-        costs |= zip(asked, costs_at([at[middle] for middle in asked]), strict=True)
-    return [costs[index] for index in range(len(at))]
+    costs: list[dict[int, float]] = [{} for _ in range(count)]
+    asked = [(row, end) for row in range(count) for end in (0, len(at) - 1)]
+    while asked:
+        found = costs_at([(row, at[index]) for row, index in asked])
+        for (row, index), cost in zip(asked, found, strict=True):
+            costs[row][index] = cost
+        asked = []
+        for row, known in enumerate(costs):
+            for low, high in pairwise(sorted(known)):
+                if known[low] == known[high]:
+                    known |= dict.fromkeys(range(low, high), known[low])
+                elif high - low > 1:
+                    asked.append((row, (low + high) // 2))
+    return [[known[index] for index in range(len(at))] for known in costs]
 
 
 def _measured(plan: Plan, regret: Callable[..., float]) -> Measurement:

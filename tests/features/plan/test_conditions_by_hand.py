@@ -388,7 +388,11 @@ def regrets(plans, *, rate=1.0, costs=None, **changes):
     service = Service(1.0, 1.0, rate=rate, **changes)
     made = SimpleNamespace(service=service, of_each_chip=plans, may_lead=lambda each: each.may_lead)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(regret, "_costs", lambda each, *_: (costs or {}).get(each.name, [1.0] * 9))
+        patch.setattr(
+            regret,
+            "_costs",
+            lambda plans, *_: [(costs or {}).get(p.name, [1.0] * 9) for p in plans],
+        )
         patch.setattr(regret, "expected_regret", lambda costs, **_: costs.max(axis=1))
         patch.setattr(regret, "regret_after", lambda **_: 0.0)
         patch.setattr(

@@ -224,9 +224,9 @@ def test_a_cost_that_never_falls_is_computed_where_it_may_change(costs, computed
     asked = []
 
     def costs_at(places):
-        asked.extend(places)
-        return [costs[int(place)] for place in places]
+        asked.extend(place for _, place in places)
+        return [costs[int(place)] for _, place in places]
 
-    assert rising(costs_at, [float(place) for place in range(len(costs))]) == costs
+    assert rising(costs_at, 1, [float(place) for place in range(len(costs))]) == [costs]
     assert len(asked) <= computed
     assert len(set(asked)) >= min(computed, len(set(costs)))

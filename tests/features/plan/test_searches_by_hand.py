@@ -499,10 +499,10 @@ def test_a_cost_is_searched_only_where_it_rises(costs, asked):
     tried = []
 
     def at(points):
-        tried.extend(points)
-        return [costs[int(point)] for point in points]
+        tried.extend(point for _, point in points)
+        return [costs[int(point)] for _, point in points]
 
-    assert rising(at, [float(index) for index in range(9)]) == costs
+    assert rising(at, 1, [float(index) for index in range(9)]) == [costs]
     assert (set(tried), len(tried)) == (asked, len(asked))
 
 
