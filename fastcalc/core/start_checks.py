@@ -65,13 +65,11 @@ class StartCheck:
         Minus infinity for engines whose checks are unknown; the same for all layouts with equal tp
         and pp.
         """
-        of_one, pool = self._size_of_one, self._pool
-        if of_one is None or self._program != "vllm":
+        if self._program != "vllm" or (of_one := self._size_of_one) is None:
             return -inf
-        machine = self.placement.machine
-        captures_graphs = bool(np.any(machine.software.launches_ahead))  # if so, vLLM checks states
-        if pool is None or not pool.has_states or not captures_graphs:
-            return of_one.needed
+        machine, pool = self.placement.machine, self._pool
+        if pool is None or not pool.has_states or not np.any(machine.software.launches_ahead):
+            return of_one.needed  # vLLM checks states only if it captures graphs
         ranks = machine.ranks
         return max(of_one.needed, self._sequences * pool.block_bytes * ranks)
 
@@ -103,7 +101,9 @@ class StartCheck:
         """The cache size for the longest sequence that the server must be able to serve."""
         placement, reserved = self.placement, self.placement.reserved_tokens
         machine = _serving_longest(placement.machine, reserved)
-        with_length = Placement(machine, placement.work, placement.layout, reserved)
+        with_length = placement
+        if machine is not placement.machine:
+            with_length = Placement(machine, placement.work, placement.layout, reserved)
         return cache_size(with_length, 0.0)  # memory for one sequence, even if unavailable
 
     @property
