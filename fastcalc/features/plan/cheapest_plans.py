@@ -8,7 +8,6 @@ from math import inf
 import numpy as np
 
 from fastcalc.core.placement.layout import Layouts
-from fastcalc.features.plan.batch_gaps import Gaps, with_largest
 from fastcalc.features.plan.decision import (
     FEWER_BITS,
     Decision,
@@ -21,17 +20,16 @@ from fastcalc.features.plan.percentile_checks import hold_limits
 from fastcalc.features.plan.pools import (
     PrefillPool,
     can_decode_alone,
-    can_disaggregate,
-    every_pool,
+    pools_of_each_layout,
     undominated_pools,
 )
-from fastcalc.features.plan.refine import gaps_of
+from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
 from fastcalc.features.plan.score import AskedGrid, has_cost, score_in_stacks
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.types import Floats
 from fastcalc.grid.blocks import keep_freed_memory
-from fastcalc.grid.grid import Grid, solved
+from fastcalc.grid.grid import Grid
 
 
 def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
@@ -40,12 +38,8 @@ def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
     The time to receive a cache depends on the decode chips, so any pool that is smaller, faster or
     sends faster may be the best. The pools use separate nodes.
     """
-    alone = grid.part(batches=np.ones(1))
-    if service.rate is None or not can_disaggregate(alone, service):
-        return []
-    points = solved(alone)
-    points = replace(points, estimate=points.estimate.slowed(service.deviations))
-    if not (pools := every_pool(alone, service, points)):
+    pools = [] if service.rate is None else pools_of_each_layout(grid, service)
+    if not pools:
         return []
     layouts = Layouts.of([pool.layout for pool in pools])
     packing = Packing.of(service.node_chips(grid.scenario.hardware), layouts)
@@ -209,12 +203,10 @@ def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
         decision.terms = grid.scenario.pricing.offer or ""
 
 
-_LimitOf = Callable[[Gaps], Floats]
-"""The cost that a plan in each of some gaps must beat."""
-
-
-def _limit_of_costs(decision: Decision, shown: int, variants: Collection[Variant]) -> _LimitOf:
-    """Return the cost of the shown plans: of each variant, or the best of each chip.
+def _limit_of_costs(
+    decision: Decision, shown: int, variants: Collection[Variant]
+) -> Callable[[Gaps], Floats]:
+    """Return the cost that each gap must beat: of its variant, or the best of its chip.
 
     If none but the first is shown, it is the cost of the first.
     """

@@ -115,8 +115,7 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     service, order = scored.service, scored.order(index)
     places, max_cost = _batches(scored, index, checks), inf if service.rate is None else order[0]
     is_least = _costs_no_less(places, order[0])
-    is_open = not is_least or _may_be_exact(_Batch(scored, index), order[0])
-    chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost) if is_open else None
+    chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost)
     is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
     if chosen is not None and is_exact and chosen.order <= order:
         return chosen
@@ -124,8 +123,6 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
         exact = _smallest_on_fewest(places, checks, None, scored.replicas[index], (True,))
         if exact is not None and exact.has_percentiles and exact.replicas >= _fewest(places):
             return exact
-    if not is_open:
-        chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost)
     largest = _sized_to_limits(*places[-1], checks, chosen)
     if service.rate is None or held_limits(plan_of(scored, index), service) is None:
         return _best_held(chosen, largest)
@@ -163,27 +160,17 @@ def _fewest(places: Sequence[tuple[Scored, int]]) -> int:
 
 
 def _costs_no_less(places: Sequence[tuple[Scored, int]], cost: float) -> bool:
-    """Check that all batches have a closed form and cost no less, even if requests never wait."""
-    scored, index = places[-1]
-    if not scored.service.rate or held_limits(plan_of(scored, index), scored.service) is None:
+    """Check that batches have a closed form and cost no less, even if requests never wait."""
+    (scored, index), rate = places[-1], places[-1][0].service.rate
+    if not rate or held_limits(plan_of(scored, index), scored.service) is None:
         return False
-    return all(_least_cost(*place) >= cost * (1.0 - _SAME_COST) for place in places)
-
-
-def _least_cost(scored: Scored, index: int) -> float:
-    """Compute the cost at the highest utilization."""
-    service, at = scored.service, np.array([index])
-    busiest = (service.rate or 0.0) * scored.seconds[at] / service.utilization
-    replicas = np.maximum(np.ceil(busiest - _SAME_COST), 1.0)
-    chips = scored.packing.at(at).chips(replicas, 0.0)
-    return float((scored.cost[at] / scored.values["chips"][at] * chips).item())
-
-
-def _may_be_exact(batch: "_Batch", cost: float) -> bool:
-    """Check whether percentiles are exact on the most replicas that a cost allows."""
-    service = batch.scored.service
-    most = _most_replicas(batch.scored, batch.index, cost)
-    return batch.limits.at((service.rate or 0.0) / most).load.is_known
+    for scored, index in places:
+        busiest = rate * scored.seconds[index] / scored.service.utilization
+        replicas = np.maximum(np.ceil([busiest - _SAME_COST]), 1.0)
+        chips = scored.packing.at(np.array([index])).chips(replicas, 0.0)
+        if scored.cost[index] / scored.values["chips"][index] * chips < cost * (1.0 - _SAME_COST):
+            return False
+    return True
 
 
 def _batches(scored: Scored, index: int, checks: _Checks) -> list[tuple[Scored, int]]:

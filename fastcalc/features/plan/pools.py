@@ -1,7 +1,7 @@
 """The prefill pools of disaggregated deployments."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +14,7 @@ from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.formulas.dominance import undominated
 from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 from fastcalc.grid.evaluated_points import EvaluatedPoints
-from fastcalc.grid.grid import Grid
+from fastcalc.grid.grid import Grid, solved
 
 KEPT = 256
 """Number of cached grids. The grids of a chip are searched again at other speeds and rates."""
@@ -138,6 +138,16 @@ def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pref
         ]
 
     return every_pool(grid, service, points, worth)
+
+
+def pools_of_each_layout(grid: Grid, service: Service) -> list[PrefillPool]:
+    """List a prefill pool for each layout of a grid. Empty if prefill cannot be disaggregated."""
+    alone = grid.part(batches=np.ones(1))
+    if not can_disaggregate(alone, service):
+        return []
+    points = solved(alone)
+    points = replace(points, estimate=points.estimate.slowed(service.deviations))
+    return every_pool(alone, service, points)
 
 
 def every_pool(

@@ -9,23 +9,22 @@ import numpy as np
 
 from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.scenario import Scenario
-from fastcalc.features.plan.batch_gaps import Gaps, with_largest
 from fastcalc.features.plan.candidates import candidates
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.packing import bills, chips_within
 from fastcalc.features.plan.pools import (
     PrefillPool,
-    can_disaggregate,
-    every_pool,
+    pools_of_each_layout,
     stages_in_nodes,
     undominated_pools,
 )
+from fastcalc.features.plan.refine import Gaps, with_largest
 from fastcalc.features.plan.score import has_cost, score
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.solving import bisect
 from fastcalc.formulas.types import ArrayLike
-from fastcalc.grid.grid import Grid, solved
+from fastcalc.grid.grid import Grid
 
 _LESS = 1.0 - 1e-9  # of a value that was found: nearer ones are no less
 _CLOSE = 0.01  # of a prompt, which is searched for no closer
@@ -96,12 +95,7 @@ def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[S
 
 def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
     """List disaggregated prefill pools that may need the smallest relaxation of a limit."""
-    if not can_disaggregate(grid, service):
-        return []
-    grid = grid.part(batches=grid.batches[:1])
-    points = solved(grid)
-    points = replace(points, estimate=points.estimate.slowed(service.deviations))
-    if not (pools := every_pool(grid, service, points)):
+    if not (pools := pools_of_each_layout(grid, service)):
         return []
     layouts = Layouts.of([pool.layout for pool in pools])
     node_chips = service.node_chips(grid.scenario.hardware)

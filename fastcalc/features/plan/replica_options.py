@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastcalc.core.estimate import site_power
-from fastcalc.features.plan.batch_gaps import Gaps, with_largest
 from fastcalc.features.plan.candidates import BATCHES
 from fastcalc.features.plan.packing import Packing, usd_per_month
+from fastcalc.features.plan.refine import Gaps, with_largest
 from fastcalc.features.plan.score import has_cost, score_in_stacks
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service

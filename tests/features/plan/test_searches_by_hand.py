@@ -13,7 +13,6 @@ from fastcalc.errors import InputError
 from fastcalc.features.plan import class_groups, demand, page_notes, score
 from fastcalc.features.plan.answer import _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.answer_regret import _digits, _measurement, _rough, _texts
-from fastcalc.features.plan.batch_gaps import Gaps
 from fastcalc.features.plan.candidates import BATCHES, candidates
 from fastcalc.features.plan.class_groups import ClassGroup, _singles
 from fastcalc.features.plan.class_table import (  # fmt: skip
@@ -32,6 +31,7 @@ from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.pool_search import PoolSearch, _Chosen
 from fastcalc.features.plan.pools import _replaces, _worth_filling, _worth_sizing
 from fastcalc.features.plan.random_load import HeldLimits
+from fastcalc.features.plan.refine import Gaps
 from fastcalc.features.plan.regret import rising
 from fastcalc.features.plan.replica_options import CostBound, ReplicaOption, _cost_per_chip
 from fastcalc.features.plan.request import FindPlans
