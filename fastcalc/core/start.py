@@ -214,7 +214,7 @@ def _starts(scenario: Scenario) -> bool:
 
 
 def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Find the largest integer in a range that starts, or None if the smallest does not."""
+    """Return the largest integer in a range that lets a server start, or None if none does."""
     return bisect_integers(starts, low, high + 1)[0] if high >= low and starts(low) else None
 
 

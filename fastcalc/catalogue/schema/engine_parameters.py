@@ -128,7 +128,7 @@ class DeclaredParameters(Generic[Value]):
         plausible=SHARE,
     )
     collective_latency: Value = cost(
-        Time, "Latency of one exchange of a collective, whatever its size.", plausible=PER_EXCHANGE
+        Time, "Latency of one exchange of a collective, regardless of size.", plausible=PER_EXCHANGE
     )
     crossing_latency: Value = cost(
         Time,
@@ -289,7 +289,7 @@ class DeclaredParameters(Generic[Value]):
         Fraction, "Fraction of the host link's bandwidth that copies reach.", plausible=(0.3, 1.0)
     )
     host_layer_overhead: Value = cost(
-        Time, "Time to hand a layer to the host's cores and back.", plausible=PER_LAYER
+        Time, "Time to hand a layer over to the host's cores and back.", plausible=PER_LAYER
     )
     small_memory: Value = choice(
         Kept,

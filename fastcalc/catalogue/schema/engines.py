@@ -143,12 +143,12 @@ class Instead(Entry):
     attention: Literal["latent", "compressed"] | None = None
 
     def is_of(self, hardware: Hardware) -> bool:
-        """Return whether it applies to a chip."""
+        """Return whether this replacement applies to a chip."""
         is_kind = not self.kinds or hardware.kind in self.kinds
         return is_kind and (not self.architectures or hardware.architecture in self.architectures)
 
     def is_for(self, model: Model) -> bool:
-        """Return whether it applies to a model."""
+        """Return whether this replacement applies to a model."""
         kinds = {block.attention.kind for block in model.blocks if block.attention}
         return self.attention is None or _KINDS_OF_ATTENTION[self.attention] in kinds
 
@@ -161,7 +161,7 @@ class FormatRow(Entry):
     note: str | None = None
 
     def is_on(self, hardware: Hardware) -> bool:
-        """Return whether it applies to a chip."""
+        """Return whether the statement applies to a chip."""
         return self.architectures is None or hardware.architecture in self.architectures
 
 
@@ -183,11 +183,11 @@ class DefaultCache(FormatRow):
     replaces: list[CacheFormatName] = []
 
     def is_on(self, hardware: Hardware) -> bool:
-        """Return whether it applies to a chip; if no chips are listed, it always does."""
+        """Return whether this default applies to a chip; if no chips are listed, it always does."""
         return not self.architectures or super().is_on(hardware)
 
     def is_for(self, model: Model, weights: str | None, hardware: Hardware) -> bool:
-        """Return whether it applies to a model with the given weight format on a chip."""
+        """Return whether this default applies to a model with the given weight format on a chip."""
         base = (weights or "").partition("+")[0]
         is_copy = base in self.weights and weights != model.format_name
         is_of = not self.models or not {model.id, *model.bases}.isdisjoint(self.models)

@@ -26,7 +26,7 @@ from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers,
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _SHARE_OF_NOTHING = 1e-9
-"""The fraction of a memory used by zero sequences. [1]"""
+"""The smallest fraction of a memory, which avoids division by zero. [1]"""
 
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
 
