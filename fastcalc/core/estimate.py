@@ -132,12 +132,12 @@ class Estimate:
 
     @property
     def limiter_index(self) -> Ints:
-        """The index in `LIMITERS` of the resource that takes the most time of the expected step."""
+        """The index in `LIMITERS` of the resource that accounts for most of the expected step."""
         return self.of_passes(_LIMITER).astype(np.intp, copy=False)
 
     @property
     def limiter(self) -> npt.NDArray[np.str_]:
-        """The resource that takes the most time of the expected decode step, such as ``memory``."""
+        """The resource that accounts for most of the expected decode step, such as ``memory``."""
         return np.take(np.array(LIMITERS), self.limiter_index)
 
     @property

@@ -424,7 +424,7 @@ class RandomLoad:
         ]
 
     def share_prefilled_within(self, limit: float, index: int) -> float:
-        """Compute the fraction of a class with an unqueued prefill time within a limit. [1]"""
+        """Compute the fraction of a class that prefills within a limit if it need not queue. [1]"""
         return float(self._share_of(index)[self._prefill <= limit].sum())
 
     @property

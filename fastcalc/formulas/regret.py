@@ -49,7 +49,7 @@ def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error
     measured : the row of the chip that is measured [1]
     error : the standard deviation after the measurement over that before it, :math:`r` [1]
 
-    After the measurement, the number of measured chips follows the updated speed, or stays if that
+    After the measurement, the number of measured chips follows the updated speed unless keeping it
     costs less. Source: Raiffa and Schlaifer, "Applied statistical decision theory," 1961, ch. 4.
 
     With a single plan and an exact measurement, there is no regret:

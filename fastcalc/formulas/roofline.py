@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
-    r"""Compute the time of work at a rate: bytes over bandwidth, or FLOPs over FLOP/s. [s]
+    r"""Compute the time for work at a given rate: bytes over bandwidth, or FLOPs over FLOP/s. [s]
 
     .. math:: t = W / R
 

@@ -42,7 +42,7 @@ def step_wait(*, step: ArrayLike) -> Array:
 
 
 def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
-    r"""Compute the probability that an arrival finds all servers busy without a queue. [1]
+    r"""Compute the probability that an arrival is blocked because all servers are busy. [1]
 
     .. math:: B_0 = 1, \quad B_i = \frac{a B_{i-1}}{i + a B_{i-1}}
 

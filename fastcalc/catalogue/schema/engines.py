@@ -343,9 +343,9 @@ class Engine(NamedEntry):
         """Limit the number of sequences to the token budget, at one token per sequence.
 
         vLLM lowers its default number of sequences to the budget (vllm/engine/arg_utils.py) and
-        refuses a larger one that is given (vllm/config/scheduler.py). SGLang's budget
-        (--chunked-prefill-size) is for prompts only; llama.cpp decodes more slots than its (-b),
-        and TensorRT-LLM 0.19 started 2,048 sequences with 1,024 tokens (its issue 4275).
+        rejects a larger value (vllm/config/scheduler.py). SGLang's budget (--chunked-prefill-size)
+        is for prompts only; llama.cpp decodes more slots than its (-b), and TensorRT-LLM 0.19
+        started 2,048 sequences with 1,024 tokens (its issue 4275).
         """
         budget, given = limits.given.get("prompt_chunk"), limits.given.get("max_sequences")
         if budget is None or self.program in ("sglang", "llama-cpp", "tensorrt-llm"):

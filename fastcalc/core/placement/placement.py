@@ -74,7 +74,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return self._reserved(self.reserved_tokens)
 
     def cache_on_chip(self, tokens: ArrayLike) -> Array:
-        """Compute the cache of a number of a sequence's tokens on the fullest chip. [byte]"""
+        """Compute the cache size of the given tokens of a sequence on the fullest chip. [byte]"""
         return cache_on_chip(self.machine, self.work, self.layout, tokens)
 
     def _room(self, reserves: float = 1.0) -> tuple[ArrayLike, ArrayLike]:

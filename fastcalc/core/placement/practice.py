@@ -4,17 +4,17 @@ A search over all legal layouts would propose many that no guide recommends and 
 such as 31 expert-parallel ranks or one stage per layer. Searches therefore consider only layouts
 that follow these rules; other legal layouts are evaluated if the user requests them.
 
-- Groups are powers of two: kernels, collectives, checkpoints and boxes are made for those.
-- Experts are divided evenly over all ranks of a stage, or not at all in a tensor-parallel group:
-  the fullest rank delays all others (vLLM and SGLang ask for even shards, except for copies). On a
-  whole rack of 72, copies of some experts make them even.
-- Ranks inside a node come before stages: a fast link makes all-reduces cheap, and stages add only
-  throughput (vLLM, "Parallelism and scaling": tensor parallel inside a node, pipeline parallel
-  across). If the link joins several hosts, stages are as wide as all of them or as one.
-  Over PCIe, all-reduces are expensive, so stages inside one node are used, too.
-- Stages fill hosts as they are sold, with one to four, six or eight chips. Beyond one host with
-  eight, whole hosts are used, since hosts are rented and wired as a whole.
-- There are up to `MOST_STAGES` stages: measured deployments have up to eight.
+- Groups are powers of two, since kernels, collectives, checkpoints and servers are built for them.
+- Experts are divided evenly over all ranks of a stage, or not at all in a tensor-parallel group,
+  because the fullest rank delays all others (vLLM and SGLang require even shards, except for
+  redundant experts). On a full rack of 72, redundant experts make the shards even.
+- Ranks within a node come before stages: a fast link makes all-reduces cheap, and stages add only
+  throughput (vLLM, "Parallelism and scaling": tensor parallel within a node, pipeline parallel
+  across nodes). If the link spans several hosts, stages are as wide as all of them or as one.
+  Over PCIe, all-reduces are expensive, so stages within a node are also used.
+- Stages fill hosts of the sizes on the market: one to four, six or eight chips. Beyond one host of
+  eight, entire hosts are used, since they are rented and wired as a unit.
+- There are up to `MOST_STAGES` stages; measured deployments have up to eight.
 
 Chips that pipeline whole layers have one layout per number of chips. An engine whose file lists
 `split_modes` uses the layouts of the first mode, and others only if the user specifies ranks.

@@ -173,6 +173,6 @@ class Step:
 
     @cached_property
     def limiter(self) -> Ints:
-        """The index in `LIMITERS` of the resource that takes the most time of the step."""
+        """The index in `LIMITERS` of the resource that accounts for most of the step."""
         components = [component.by_limiter() for component in self.components]
         return largest_of([total_of(times) for times in zip(*components, strict=True)])

@@ -62,7 +62,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
 
 
 def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParameters) -> Component:
-    """Compute the time of tokens through the layers, for the bytes inside regions. [s]"""
+    """Compute the time for tokens to pass through the layers, given the bytes in regions. [s]"""
     chips, rates = work.pipeline.stages * 1.0, reached(chip, software)
     bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
     memory = time_of(work=inside, rate=chips * bandwidth)
