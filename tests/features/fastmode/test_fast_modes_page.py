@@ -564,7 +564,9 @@ def test_the_cheapest_chip_by_speed_is_that_of_frontier(detail, capsys, monkeypa
         ("gpt-oss-120b --on h100-sxm,gb200 --max-chips 8", "`gpt-oss-120b` by cloud price is "),
     ):
         printed = words(run("frontier", *asked.split(), capsys=capsys, monkeypatch=monkeypatch).out)
-        level = re.search(r"At speeds in between, the prices of (\S+) and (\S+) are too close to call", printed)
+        level = re.search(
+            r"At speeds in between, the prices of (\S+) and (\S+) are too close to call", printed
+        )
         cheapest = re.search(r"Cheapest chip: (\S+) up to ([\d.,]+) tokens/s", printed)
         if level:
             assert f"{before}{level[1]} or {level[2]} (tied in price) up to " in words(detail)
