@@ -1,4 +1,4 @@
-"""Output formats for faults: text, JSON, GitHub annotations, SARIF and JUnit XML."""
+"""Output formats for problems: text, JSON, GitHub annotations, SARIF and JUnit XML."""
 
 import textwrap
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from fastcalc.written import Clean, first_few, json_text, line, listed, many, vi
 
 SCHEMA = "fastcalc-check/1"
 _STYLES = {"error": "1", "warning": "0", "note": "2", "excused": "2"}
-"""Bold, plain and dim for the severities: no hue is readable on every background."""
+"""Bold, plain and dim text by severity, because no colour is readable on every background."""
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _NAMED = 5
-"""Maximum number of skipped files that the summary names. [1]"""
+"""Maximum number of skipped files named in the summary. [1]"""
 
 
 def as_text(report: Report, *, colour: bool) -> str:
-    """Format one line per fault, and a summary line."""
+    """Format one line per problem, and a summary line."""
     lines = [_line(fault, fault.severity, colour=colour) for fault in report.faults]
     if report.strict:
         lines += [_line(fault, "excused", colour=colour) for fault in report.excused]
@@ -37,7 +37,7 @@ def _line(fault: Fault, word: str, *, colour: bool) -> str:
 
 
 def summary(report: Report) -> str:
-    """Summarize how many files were checked and how many faults were found."""
+    """Summarize how many files were checked and how many problems were found."""
     counts = [
         many(count, word) for word in ("error", "warning", "note") if (count := report.count(word))
     ]
@@ -52,7 +52,7 @@ def summary(report: Report) -> str:
 
 
 def _skipped(report: Report) -> str:
-    """Count the skipped files and name the first ones."""
+    """Format the number of skipped files and the names of the first ones."""
     files = [line(file) for file in report.skipped]
     if not files:
         return ""
@@ -62,7 +62,7 @@ def _skipped(report: Report) -> str:
 
 
 def as_json(report: Report) -> str:
-    """Format one JSON document with a record per fault."""
+    """Format a JSON document with one record per problem."""
     document: dict[str, object] = {
         **envelope(SCHEMA),
         "files": report.files,
@@ -94,7 +94,7 @@ def as_github(report: Report) -> str:
 
 
 def as_sarif(report: Report) -> str:
-    """Format one SARIF 2.1.0 document for code scanning (OASIS standard, sections 3.13 to 3.30)."""
+    """Format a SARIF 2.1.0 document for code scanning (OASIS standard, sections 3.13 to 3.30)."""
     reported = [*report.faults, *(report.excused if report.strict else ())]
     rules = [_sarif_rule(RULES[name]) for name in sorted({fault.rule for fault in reported})]
     results = []
@@ -138,7 +138,7 @@ def _sarif_rule(rule: Rule) -> dict[str, object]:
 
 
 def as_junit(report: Report) -> str:
-    """Format JUnit XML with a test case for each counted fault, or a single passing test case."""
+    """Format JUnit XML with a test case for each counted problem, or a single passing test case."""
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
     failing = {"error", "warning"} if report.policy.fail_on_warnings else {"error"}
@@ -167,7 +167,7 @@ def _property(text: str) -> str:
 
 
 def rules_json(rules: Sequence[Rule]) -> str:
-    """Format one JSON document with a record per rule."""
+    """Format a JSON document with one record per rule."""
     keys = ("id", "severity", "title", "why", "seen", "fix", "scope", "excusable")
     records = [
         {key: getattr(rule, key) for key in keys} | {"kinds": sorted(rule.kinds)} for rule in rules
@@ -176,7 +176,7 @@ def rules_json(rules: Sequence[Rule]) -> str:
 
 
 def explain(rule: Rule, width: int) -> str:
-    """Describe a rule: what it checks, why it matters, an observed example, and how to fix it."""
+    """Describe a rule: what it checks, why it matters, an example, and how to fix it."""
     reported = {
         "why": rule.why,
         "example": rule.seen,

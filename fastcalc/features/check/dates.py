@@ -1,11 +1,11 @@
-"""Parse dates as written in YAML files."""
+"""Parse dates in YAML files."""
 
 import re
 from datetime import date
 
 
 def day(text: str) -> date | None:
-    """Parse a year, month or day into its first day. Returns None for anything else.
+    """Return the first day of a year, month or day given as text. None for anything else.
 
     >>> day("2026-05"), day("2026-13")
     (datetime.date(2026, 5, 1), None)

@@ -1,6 +1,6 @@
-"""A document as the rules see it: every readable number, even if other lines are wrong.
+"""A document as the rules see it: every readable number, even if other lines are invalid.
 
-Numbers are read one by one, so that a misspelt key in one line does not hide a sparse rate in
+Numbers are read one by one, so that a misspelled key in one line does not hide a sparse rate in
 another.
 """
 
@@ -28,7 +28,7 @@ _TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
 
 @dataclass(frozen=True)
 class WrittenNumber:
-    """A number in a file, in SI units, with its text and its other keys (source, note, ...)."""
+    """A number in a file, in SI units, with its text and accompanying keys (source, note, ...)."""
 
     path: Path_
     dimension: str
@@ -42,7 +42,7 @@ class WrittenNumber:
         return dotted(self.path)
 
     def said(self, key: str) -> str | None:
-        """Quote the text of another key, shortened if it is very long."""
+        """Return the text of an accompanying key, shortened if it is very long."""
         value = self.about.get(key)
         return value[:_LONGEST] if isinstance(value, str) else None
 
@@ -56,7 +56,7 @@ class WrittenNumber:
 class Sheet:
     """A hardware, model or engine file: its numbers by dotted path, and its entry if it is valid.
 
-    ``parent`` is the sheet of the entry that it extends; it inherits the numbers that it omits.
+    ``parent`` is the sheet of the entry it extends, from which it inherits numbers that it omits.
     """
 
     document: Document
@@ -78,36 +78,36 @@ class Sheet:
         return self.document.mapping()
 
     def si(self, name: str) -> float | None:
-        """Return a number in SI units. Returns None if it is missing or zero."""
+        """Return a number in SI units, or None if it is missing or zero."""
         number = self.numbers.get(name)
         return (number.si or None) if number else None
 
     def word(self, *path: str | int) -> str:
-        """Return the text at a path in lower case. Returns an empty string if there is none."""
+        """Return the text at a path in lower case. Empty if there is none."""
         value = self.at(*path)
         return value.lower() if isinstance(value, str) else ""
 
     def at(self, *path: str | int) -> Json:
-        """Return the value at a path. Returns None if there is none."""
+        """Return the value at a path, or None if there is none."""
         return self.document.at(*path)
 
     def items(self, *path: str | int) -> list[Json]:
-        """Return the items of the list at a path. Returns an empty list if there is none."""
+        """Return the items of the list at a path. Empty if there is no list."""
         return self.document.items(*path)
 
     def states(self, path: Path_) -> bool:
-        """Check whether the file itself, not the entry that it extends, has a value at a path."""
+        """Return whether the file itself, not the entry it extends, has a value at a path."""
         return path in self.document.values or path in self.document.keys
 
     @property
     def year(self) -> int | None:
-        """The release year, if the file states it."""
+        """The release year, if the file contains it."""
         text = str(self.at("released") or "")[:4]
         return int(text) if text.isdecimal() and len(text) == 4 else None
 
 
 def place_holders(document: Document) -> Iterator[Path_]:
-    """Yield the paths that still hold placeholders written by 'fastcalc new'."""
+    """Yield the paths that still contain placeholders from 'fastcalc new'."""
     for path, text in document.texts:
         if _TO_FILL_IN.search(text[:2000]) and path in document.values:
             yield path
@@ -128,10 +128,10 @@ def sheet(
 
 
 class _Form(NamedTuple):
-    """How data of a schema type hold numbers.
+    """How data of a schema type contain numbers.
 
     reader : reader of a quantity
-    container, items : type of a list or a mapping, and form of its items
+    container, items : type of a list or mapping, and form of its items
     schema : schema of a record
     """
 
@@ -142,7 +142,7 @@ class _Form(NamedTuple):
 
 
 def _numbers(form: _Form, data: Json, path: Path_) -> Iterator[WrittenNumber]:
-    """Yield the numbers of some data, as deep as the data match the form."""
+    """Yield the numbers in the data, as deep as the data match the form."""
     reader, container, items, schema = form
     if reader is not None:
         about: dict[str, Json] = {**data} if isinstance(data, dict) else {"value": data}
@@ -161,7 +161,7 @@ def _numbers(form: _Form, data: Json, path: Path_) -> Iterator[WrittenNumber]:
 
 @cache
 def _forms(schema: type[BaseModel]) -> list[tuple[str, _Form]]:
-    """List the fields of a record that may hold numbers, with their forms."""
+    """Return the fields of a record that may contain numbers, with their forms."""
     forms = (
         (name, _form(field.annotation, tuple(field.metadata)))
         for name, field in schema.model_fields.items()
@@ -170,7 +170,7 @@ def _forms(schema: type[BaseModel]) -> list[tuple[str, _Form]]:
 
 
 def _form(annotation: Any, metadata: tuple[Any, ...]) -> _Form:
-    """Derive the form of a type. It is empty if the type holds no numbers."""
+    """Derive the form of a type. It is empty if the type contains no numbers."""
     if get_origin(annotation) is Annotated:
         inner, *inner_metadata = get_args(annotation)
         return _form(inner, (*inner_metadata, *metadata))

@@ -30,9 +30,9 @@ assert rules  # importing the package registers every rule
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check: faults in order, excused faults, and baseline faults.
+    """The result of a check: problems in order, excused ones, and those in the baseline.
 
-    skipped : files of other programs, starting with those whose keys are most like an entry's
+    skipped : files of other programs, starting with those whose keys resemble an entry's most
     """
 
     files: int
@@ -44,16 +44,16 @@ class Report:
 
     @property
     def strict(self) -> bool:
-        """Whether all rules are checked, so that notes and excuses are also shown."""
+        """Whether all rules are checked, so that notes and excuses are shown as well."""
         return self.policy.is_strict
 
     def count(self, severity: str) -> int:
-        """Count the faults of a severity."""
+        """Return the number of problems of a severity."""
         return sum(1 for fault in self.faults if fault.severity == severity)
 
     @property
     def is_clean(self) -> bool:
-        """Check whether no fault counts."""
+        """Whether there is no problem that counts."""
         counts_warnings = self.policy.fail_on_warnings
         return not (self.count("error") or (counts_warnings and self.count("warning")))
 
@@ -67,11 +67,11 @@ def check(
     folders: Mapping[Kind, tuple[Path, ...]] | None = None,
     today: date | None = None,
 ) -> Report:
-    """Check files and the files in folders, or the shipped catalogue by default.
+    """Check files and the files in folders, by default the shipped catalogue.
 
-    The ``policy`` selects the checks; ``strict`` selects all. YAML files of other programs are
-    skipped in folders, and with ``skip_others`` also if they are named. Files may refer to entries
-    in the given ``folders`` in addition to the shipped ones.
+    The ``policy`` selects the checks, and ``strict`` selects all. YAML files of other programs are
+    skipped in folders and, with ``skip_others``, even if they are named. Files may refer to entries
+    in ``folders`` as well as to shipped ones.
     """
     policy = policy or Policy(require_sources=strict, fail_on_warnings=strict)
     setting = RuleContext(today or date.today(), policy.require_sources, folders or {})
@@ -114,7 +114,7 @@ def check(
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """List the YAML files at the given paths, each once. Folders are searched recursively."""
+    """Return the YAML files at the given paths, each once. Folders are searched recursively."""
     if not paths:
         cwd = Path.cwd()
         listed = [
@@ -141,7 +141,7 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
 def check_document(
     document: Document, entry_type: Kind | None, setting: RuleContext
 ) -> Iterator[Fault]:
-    """Yield the faults of one document, with excuses attached."""
+    """Yield the problems of a document, with excuses attached."""
     if isinstance(document.data, dict) and "model_type" in document.data:
         message = "this is a Hugging Face configuration; 'fastcalc import' turns it into a model"
         yield Fault("ST021", document.file, 1, 1, message)
@@ -182,7 +182,7 @@ def check_document(
 def _implausible(
     document: Document, entry_type: Kind, subject: Sheet, setting: RuleContext
 ) -> Iterator[Fault]:
-    """Yield what the rules find in one document, except what they already report for its parent."""
+    """Yield what the rules find in a document, except what they already report for its parent."""
     for rule, finder in finders(entry_type, is_strict=setting.strict):
         for where, message in finder(subject, setting):
             if isinstance(where, WrittenNumber):
@@ -200,7 +200,7 @@ def _implausible(
 def _excuse(
     document: Document, faults: Iterable[Fault], setting: RuleContext, *, is_broken: bool
 ) -> Iterator[Fault]:
-    """Attach the file's excuses. Reports unneeded excuses if all numbers could be read."""
+    """Attach the file's excuses. Reports unneeded excuses if all numbers are readable."""
     reasons = document.mapping("excused")
     applied = set()
     for fault in faults:
@@ -212,7 +212,7 @@ def _excuse(
             yield fault
     for name in reasons:
         rule = RULES.get(str(name))
-        # The excuse of a --strict rule is not reported as unneeded in a plain check.
+        # The excuse for a --strict rule is not reported as unneeded in a plain check.
         is_checked = rule and rule.excusable and (setting.strict or rule.scope == "always")
         is_own = ("excused", name) in document.keys
         if is_checked and is_own and name not in applied and not is_broken:

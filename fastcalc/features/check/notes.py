@@ -1,4 +1,4 @@
-"""Derive a value from the text printed in its source, as its ``reading`` key describes."""
+"""Derive a value from the text printed in its source, following its ``reading`` key."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _CLOCKS = {"ghz": 1e9, "mhz": 1e6}
 
 @once
 def prints(number: WrittenNumber) -> list[float]:
-    """List the values that the printed text of a number can mean. [SI]
+    """Return the values that the printed text of a number can mean. [SI]
 
     Numbers without a unit are read in the value's own unit, or in SI units if their order of
     magnitude matches, because tables put units in their headers.
@@ -53,7 +53,7 @@ def _own_unit(number: WrittenNumber) -> float | None:
 
 
 def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
-    """List the values that a number's reading allows. Empty if it is not understood. [SI]"""
+    """Return the values that a number's reading allows. Empty if it cannot be parsed. [SI]"""
     reading = number.said("reading") or ""
     if match := re.match(r"(?:as|like|see|same as) (\w+)", reading):  # a sibling: 'as fp16'
         name = ".".join([*map(str, number.path[:-1]), match[1].lower()])
@@ -97,7 +97,7 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
 
 
 def _counts(sheet: Sheet, reading: str) -> set[float]:
-    """Extract the factors named in a reading: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
+    """Extract the factors in a reading: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
     text = re.sub(r"2\^\d+", " ", reading.lower())
     digits = re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
     integers = {float(match[1]) for match in digits}
@@ -114,7 +114,7 @@ _TIMES = re.compile(r"[^;]{0,30}?(?: [x\u00d7] |\*| times )[^;]{0,20}")
 
 
 def _chains(number: WrittenNumber, reading: str) -> Iterator[float]:
-    """Yield the products written in a reading: '40 x 512 x 2.9 GHz', '0.74 times 21 PB/s'."""
+    """Yield the products in a reading: '40 x 512 x 2.9 GHz', '0.74 times 21 PB/s'."""
     text = re.sub(r"(?<=\d),(?=\d{3})", "", reading)
     unit, figures = _own_unit(number), list(re.finditer(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?", text))
     product, factors = 1.0, 0

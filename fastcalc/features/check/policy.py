@@ -19,12 +19,12 @@ from fastcalc.written import instead_of, shown
 
 @dataclass(frozen=True)
 class Policy:
-    """Policy of a check.
+    """Which problems a check reports and counts.
 
-    require_sources, fail_on_warnings : require a source for every number; count warnings as faults
-    select, ignore : ids or id prefixes of the only rules that count, and of rules that do not
-    baseline : number of known faults by `signature` [1]; faults of files that do not load are never
-        in it
+    require_sources, fail_on_warnings : require a source for every number; treat warnings as errors
+    select, ignore : ids or id prefixes of the only rules to apply, and of rules not to apply
+    baseline : number of known problems by `signature` [1]; it never contains problems that prevent
+        loading
     """
 
     require_sources: bool = False
@@ -35,11 +35,11 @@ class Policy:
 
     @property
     def is_strict(self) -> bool:
-        """Whether all checks are selected."""
+        """Whether all checks are enabled."""
         return self.require_sources and self.fail_on_warnings
 
     def is_reported(self, fault: Fault) -> bool:
-        """Check whether a fault is reported. It always is if the file does not load."""
+        """Return whether to report a problem. It always is reported if it prevents loading."""
         if _is_fatal(fault.rule):
             return True
         return fault.rule.startswith(self.select or ("",)) and not (
@@ -47,7 +47,7 @@ class Policy:
         )
 
     def split(self, faults: Iterable[Fault]) -> tuple[list[Fault], list[Fault]]:
-        """Split faults into new ones and those in the baseline."""
+        """Split problems into new ones and those in the baseline."""
         baseline = self.baseline.copy()
         by_baseline: tuple[list[Fault], list[Fault]] = [], []
         for fault in faults:
@@ -62,7 +62,7 @@ _MOST_BYTES = 20_000_000
 
 
 def signature(rule: str, file: Path, message: str) -> tuple[str, str, str]:
-    """Identify a fault regardless of its line number and of how its path was typed."""
+    """Identify a problem regardless of its line number and of how its path was typed."""
     return rule, os.path.realpath(file), message
 
 
@@ -73,7 +73,7 @@ def _is_fatal(rule: str) -> bool:
 def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
     """Convert names of rules to ids or id prefixes in capitals.
 
-    Raises InputError if no rule has the prefix, or if a rule on reading files would be ignored.
+    Raises InputError if no rule has the prefix, or if it would ignore a rule on reading files.
     """
     prefixes = tuple(name.strip().upper() for name in names)
     for prefix in prefixes:
@@ -92,9 +92,9 @@ def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
 
 
 def baseline_of(path: Path, folder: Path) -> Counter[tuple[str, str, str]]:
-    """Read the faults from a file written by ``fastcalc check --format json``.
+    """Read the problems in a file written by ``fastcalc check --format json``.
 
-    folder : folder in which that command ran; paths in the file are relative to it
+    folder : folder in which that command ran, to which paths in the file are relative
     """
     try:
         written = read_bytes(path, _MOST_BYTES + 1)

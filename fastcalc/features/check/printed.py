@@ -56,9 +56,9 @@ _LONGEST = 400
 
 
 def values(printed: str, dimension: str) -> list[float]:
-    """List all numbers with a unit of the given dimension in a text. [SI]
+    """Return all numbers in a text whose unit has the given dimension. [SI]
 
-    The unit may follow its number, or precede a row of numbers as in the header of a table.
+    The unit may follow its number, or precede a row of numbers as in a table header.
 
     >>> values("312 TFLOPS | 624 TFLOPS*", "compute rate")
     [312000000000000.0, 624000000000000.0]
@@ -98,7 +98,7 @@ def _scale(prefix: str, dimension: str) -> float:
 
 
 def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
-    """List all separate numbers in a text, without regard to units.
+    """Return all separate numbers in a text, regardless of units.
 
     >>> plain_numbers("core_count: 132 of 5th gen, 0.74")
     [132.0, 0.74]
@@ -108,7 +108,7 @@ def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
 
 
 def _plain(number: str) -> list[float]:
-    """List what a number can mean: '4.000' is four, or four thousand if points group digits."""
+    """Return what a number can mean: '4.000' is four, or four thousand if points group digits."""
     if not number:
         return []
     value = float(number.replace(",", ""))

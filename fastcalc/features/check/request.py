@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class CheckFiles(groups.EarlierRun, groups.Output, groups.Plugins):
-    """Check hardware, model and engine files for faults.
+    """Check hardware, model and engine files for errors.
 
-    Exits with 0 if there are none, 1 if there are some, 2 if the request is wrong.
+    Exits with 0 if there are none, 1 if there are any, 2 if the request is invalid.
     """
 
     examples = ("fastcalc check my-chip.yaml", "fastcalc check --explain HW041")
@@ -23,13 +23,13 @@ class CheckFiles(groups.EarlierRun, groups.Output, groups.Plugins):
         argument("PATH", "YAML files and folders; default: the catalogue.", is_repeated=True),
     ] = None
     strict: Annotated[
-        bool, flag(None, "Count warnings as faults; require a source for every number.")
+        bool, flag(None, "Treat warnings as errors; require a source for every number.")
     ] = False
     skip_others: Annotated[
         bool, flag(None, "Skip YAML files of other programs, as in folders.")
     ] = False
     require_sources: Annotated[bool, flag(None, "Require a source for every number.")] = False
-    fail_on_warnings: Annotated[bool, flag(None, "Count warnings as faults.")] = False
+    fail_on_warnings: Annotated[bool, flag(None, "Treat warnings as errors.")] = False
     select: Annotated[
         "WordsGiven | None",
         flag("RULES", "Apply only these rules, by id or prefix, e.g. HW041,PV."),

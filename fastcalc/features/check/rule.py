@@ -1,4 +1,4 @@
-"""A rule of the check: its function, its reason, an example of the fault, and the fix."""
+"""A rule of the check: its function, its reason, an example of the problem, and the fix."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,11 +21,11 @@ _KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 
 @dataclass(frozen=True)
 class RuleContext:
-    """What a rule may consult in addition to the file.
+    """What a rule may consult besides the file.
 
     today : current date
     strict : whether every number must have a source
-    folders : folders by kind of entry; a file may refer to entries in them, in its own folder, and
+    folders : folders by type of entry; a file may refer to entries in these, in its own folder, and
         in the shipped catalogue
     """
 
@@ -35,12 +35,12 @@ class RuleContext:
 
     @cached_property
     def shipped_owners(self) -> Callable[[Kind], Callable[[str], str | None]]:
-        """A function that returns, for a kind of entry, a lookup of shipped ids by name."""
+        """A function that returns, for a type of entry, a lookup of shipped ids by name."""
         return cache(Catalogue().owners)
 
     @cached_property
     def architectures(self) -> frozenset[bytes]:
-        """The architectures, chip kinds and link kinds that hardware files use."""
+        """The architectures, chip types and link types that hardware files use."""
         texts = Catalogue(dict(self.folders)).texts("hardware").values()
         return frozenset(
             word for text in texts for word in re.findall(rb"(?:architecture|kind): (.*)\n", text)
@@ -74,24 +74,24 @@ class Rule:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of files that the rule checks: those of its family, or all."""
+        """The types of files that the rule checks: those of its family, or all."""
         family = _KINDS.get(self.id[:2])
         return frozenset({family} if family else _KINDS.values())
 
     @property
     def excusable(self) -> bool:
-        """Whether a file may excuse the fault. Faults of structure and units cannot be excused."""
+        """Whether a file may excuse it. Problems of structure and units cannot be excused."""
         return self.id[:2] not in ("ST", "UN") and not self.prevents_loading
 
     @property
     def prevents_loading(self) -> bool:
-        """Whether a file with this fault fails to load, because the file reader detects it."""
+        """Whether a file with this problem does not load, because the file reader detects it."""
         return self.finds is None
 
 
 @cache
 def finders(entry_type: Kind, *, is_strict: bool) -> list[tuple[Rule, Finder]]:
-    """List the rules for a kind of file, ordered by id, with their functions."""
+    """Return the rules for a type of file, ordered by id, with their functions."""
     scopes = {"always", "strict"} if is_strict else {"always"}
     return [
         (rule, rule.finds)
@@ -100,7 +100,7 @@ def finders(entry_type: Kind, *, is_strict: bool) -> list[tuple[Rule, Finder]]:
     ]
 
 
-RULES: dict[str, Rule] = {}  # modules of `rules` fill it when they are imported
+RULES: dict[str, Rule] = {}  # filled by the modules of `rules` when they are imported
 _TEXTS = re.compile(r"(.+?)\.\n\n(.+)\n *Example: (.+)\n *Fix: (.+)", re.DOTALL)
 
 
@@ -111,9 +111,9 @@ def rule(
     strict: bool = False,
     at_key: bool = False,
 ) -> Callable[[Finder], Finder]:
-    """Register a function as a rule. Its docstring holds the texts of the rule.
+    """Register a function as a rule. Its docstring contains the texts of the rule.
 
-    A ``strict`` rule applies only with ``--strict``. With ``at_key``, faults are located at keys
+    A ``strict`` rule applies only with ``--strict``. With ``at_key``, problems are located at keys
     instead of values.
     """
 
@@ -130,7 +130,7 @@ def rule(
 
 
 def add_rules_of_reader(path: Path) -> None:
-    """Register the rules whose faults the file reader reports."""
+    """Register the rules whose problems the file reader reports."""
     document, keys = read(path), ("title", "why", "seen", "instead")
     for id_ in document.mapping():
         title, why, example, fix = (str(document.at(id_, key)) for key in keys)

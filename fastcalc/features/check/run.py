@@ -1,4 +1,4 @@
-"""``fastcalc check``: check files, explain rules, and correct faults."""
+"""``fastcalc check``: check files, explain rules, and fix problems."""
 
 import os
 import re
@@ -24,13 +24,13 @@ from fastcalc.kit.request.repository import settings_of
 from fastcalc.mentions import as_flags, flag, option
 from fastcalc.written import many, shown
 
-_MARK = b"\xef\xbb\xbf"  # byte order mark; lines and columns of faults do not count it
-_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # line breaks of YAML 1.1, as counted in faults
+_MARK = b"\xef\xbb\xbf"  # byte order mark, which lines and columns of problems do not count
+_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # line breaks in YAML 1.1, counted in problems
 
 
 @dataclass(frozen=True)
 class CorrectedFile:
-    """A file before and after some faults are corrected. Nothing else changes."""
+    """A file before and after fixing problems. Nothing else in it changes."""
 
     path: Path
     before: bytes
@@ -39,7 +39,7 @@ class CorrectedFile:
 
 
 def corrected(faults: Iterable[Fault]) -> list[CorrectedFile]:
-    """Apply known replacements to files, and list the changed files by path."""
+    """Apply known replacements to files, and return the changed files by path."""
     by_file: dict[Path, list[Fault]] = defaultdict(list)
     for fault in faults:
         if fault.replacement is not None and fault.line:
@@ -76,9 +76,9 @@ _Span = tuple[int, int, str]  # start and end of the replaced text, and its repl
 
 
 def _span(text: str, starts: Sequence[int], fault: Fault) -> _Span | None:
-    """Find the text that a fault replaces.
+    """Find the text that fixing a problem replaces.
 
-    Returns None if it is written differently, as with escapes.
+    Returns None if it is written differently, such as with escapes.
     """
     assert fault.replacement is not None
     written, right = fault.replacement
@@ -121,7 +121,7 @@ _WRITERS = {
 
 
 def run(request: CheckFiles) -> int:
-    """Check paths, write the faults, and return the exit code."""
+    """Check paths, print the problems, and return the exit code."""
     if request.explain is not None:
         output.write(_explained(request.explain, request.written_as), request.out)
         return 0

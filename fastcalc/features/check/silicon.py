@@ -15,12 +15,12 @@ GIB, GB = 2.0**30, 1e9
 
 @cache
 def tables() -> dict[str, Any]:
-    """Load the tables by name when a rule first needs one."""
+    """Load the tables by name, when a rule first needs one."""
     return {**read(Path(__file__).with_name("silicon.yaml")).mapping()}
 
 
 def row(table: str, *keys: str) -> dict[str, Any]:
-    """Find the row of the first key in a table.
+    """Return the row for the first key that a table has.
 
     Falls back to the row 'other', then to an empty row.
     """
@@ -29,13 +29,13 @@ def row(table: str, *keys: str) -> dict[str, Any]:
 
 
 def band(table: str, *keys: str) -> tuple[float, float]:
-    """Find the smallest and largest plausible values in a table, for the first key that it has."""
+    """Return the smallest and largest plausible values, for the first key that a table has."""
     low, high = row(table, *keys)["band"]
     return low, high
 
 
 def by_year(table: str, year: int | None) -> float:
-    """Find the upper limit for a year's period. Uses the last period if no year is given."""
+    """Return the upper limit for a year, or for the last period if there is no year."""
     rows = tables()[table]
     row_of_year = next((period for period in rows if year and year <= period["until"]), rows[-1])
     limit: float = row_of_year["most"]
@@ -71,7 +71,7 @@ class Core:
 
 
 def fastest_link(sheet: Sheet) -> float | None:
-    """Find the one-way bandwidth of a chip's fastest link, if known. [1e9 byte/s]"""
+    """Return the one-way bandwidth of a chip's fastest link, if known. [1e9 byte/s]"""
     core, domain = core_of(sheet), sheet.si("links.scale_up.domain")
     if "pcie" in sheet.word("name") and domain != 2:  # two may be joined by a bridge
         return 32.0 if (sheet.year or 2100) <= 2021 else 64.0
@@ -80,7 +80,7 @@ def fastest_link(sheet: Sheet) -> float | None:
 
 @once
 def core_of(sheet: Sheet) -> Core | None:
-    """Look up the known properties of a chip's cores."""
+    """Return the known properties of a chip's cores."""
     core_types = tables()["core_types"]
     name = sheet.word("architecture").removesuffix("-ga10x")
     suffix = {"gddr": "-graphics", "lpddr": "-embedded"}
@@ -95,24 +95,24 @@ def core_of(sheet: Sheet) -> Core | None:
         return None
     core = Core(**core_types[name])
     if is_geforce(sheet) and "peak.bf16" in sheet.numbers:
-        # GeForce cards reach the full rate only with 16-bit accumulation, else half of it.
+        # GeForce cards reach the full rate only with 16-bit accumulation, otherwise half of it.
         core = replace(core, matrix=core.matrix / 2)
     return core
 
 
 def is_geforce(sheet: Sheet) -> bool:
-    """Check whether a card is a GeForce, whose 32-bit accumulation runs at half rate."""
+    """Return whether a card is a GeForce, whose 32-bit accumulation runs at half rate."""
     return bool(re.search(r"geforce|rtx ?[2345]0[5-9]0", sheet.word("name")))
 
 
 def is_uniform(sheet: Sheet) -> bool:
-    """Check whether halving the bits doubles the rate throughout, as on datacenter GPUs."""
+    """Return whether halving the bits always doubles the rate, as on datacenter GPUs."""
     return sheet.word("vendor").startswith(("nvidia", "amd")) and not is_geforce(sheet)
 
 
 @dataclass(frozen=True)
 class MemoryParts:
-    """One memory of a chip, with the numbers that can be read."""
+    """One memory of a chip, with the numbers that are readable."""
 
     index: int
     type: str
@@ -128,15 +128,15 @@ class MemoryParts:
 
     @property
     def part(self) -> StackOrChannel | None:
-        """The stack or channel of the memory's generation, if the generation is named."""
+        """The stack or channel of the memory's generation, if the file names the generation."""
         generation = row(self.family, self.type) if self.family in ("hbm", "gddr") else {}
         return StackOrChannel(**generation) if generation else None
 
     def counts(self, *, capacity: float = 1.0, bandwidth: float = 1.0) -> list[int]:
-        """List the numbers of stacks or channels that give both capacity and bandwidth.
+        """Return the numbers of stacks or channels that give both the capacity and the bandwidth.
 
-        All generations are tried if none is named. Factors of capacity and bandwidth test whether
-        a mistake explains them. [1]
+        All generations are tried if none is named. Factors on capacity and bandwidth test whether a
+        mistake explains them. [1]
         """
         if not self.capacity or not self.bandwidth or self.family not in ("hbm", "gddr"):
             return []
@@ -180,7 +180,7 @@ def host_key(sheet: Sheet) -> str:
 
 @once
 def tiers(sheet: Sheet) -> list[MemoryParts]:
-    """List a chip's memories in the order of the file."""
+    """Return a chip's memories in the order of the file."""
     generations = ("hbm2e", "hbm3e", *tables()["hbm"], *tables()["gddr"])
     memories = []
     for index in range(len(sheet.items("memory"))):
@@ -202,7 +202,7 @@ def tiers(sheet: Sheet) -> list[MemoryParts]:
 
 
 def main_tier(sheet: Sheet) -> MemoryParts | None:
-    """Find the memory from which weights are read: the fastest with readable numbers."""
+    """Return the memory from which weights are read: the fastest with readable numbers."""
     readable = [tier for tier in tiers(sheet) if tier.bandwidth]
     return max(
         readable, key=lambda tier: tier.bandwidth.si if tier.bandwidth else 0.0, default=None
@@ -210,5 +210,5 @@ def main_tier(sheet: Sheet) -> MemoryParts | None:
 
 
 def sixteen_bit(sheet: Sheet) -> WrittenNumber | None:
-    """Find the dense 16-bit rate."""
+    """Return the dense 16-bit rate."""
     return sheet.numbers.get("peak.bf16") or sheet.numbers.get("peak.fp16")

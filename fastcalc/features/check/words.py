@@ -1,4 +1,4 @@
-"""Format numbers in messages with few digits and a decimal prefix."""
+"""Format numbers for messages, with few digits and a decimal prefix."""
 
 from fastcalc.catalogue.units import DECIMAL
 
@@ -45,5 +45,5 @@ def ratio(value: float) -> str:
 
 
 def near(value: float, reference: float, tolerance: float) -> bool:
-    """Check whether a value is within a relative tolerance of another."""
+    """Return whether a value is within a relative tolerance of another."""
     return abs(value - reference) <= tolerance * abs(reference)

@@ -1,1 +1,1 @@
-"""`claims`: claims of articles about fast inference, each tested by a calculation."""
+"""`claims`: claims in articles about fast inference, each tested by a calculation."""

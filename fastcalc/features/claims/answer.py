@@ -1,4 +1,4 @@
-"""Output of judged claims: a table, records, or a single claim in full."""
+"""Print judged claims: as a table, as records, or one claim in full."""
 
 import textwrap
 from collections import Counter
@@ -33,22 +33,22 @@ _UNREACHABLE = "no batch reaches both speeds"
 _NEGLIGIBLE_S = 1e-6
 _RANGE_DIGITS = 3
 _FEW, _MORE = 2, 6
-"""Maximum number of values listed in a table and in a full claim. Longer lists show their range."""
+"""Maximum number of values listed in a table and for a full claim. Longer lists show a range."""
 
 _LONG_UNIT = len("TB/s")
-"""Longest unit that a table line prints twice. [1]"""
+"""Longest unit that a table line repeats. [1]"""
 
 _MOST_CLAIMS = 12
-"""Maximum number of claims on the first screen, where each takes two to three lines. [1]"""
+"""Maximum number of claims on the first screen, where each takes two or three lines. [1]"""
 
 _WIDEST = 100
-"""Maximum width of a full claim in characters, on any screen."""
+"""Maximum width of a full claim in characters, regardless of the screen."""
 
 
 def computed_lines(judged: Judged, *, is_brief: bool = False) -> list[str]:
-    """Compare each computed number with the one that the claim or its conclusion states.
+    """Compare each computed number with the one in the claim or its conclusion.
 
-    is_brief : whether to give only the test that decides the verdict
+    is_brief : whether to show only the test that decides the verdict
     """
     tests = judged.tested
     if is_brief and judged.conclusion is not None:
@@ -75,7 +75,7 @@ COLUMNS = (
     words("claim", _conditional_claim),
     words("computed", lambda judged: " ".join(computed_lines(judged)) or "-"),
 )
-"""Columns of the Markdown table, with a row for each claim."""
+"""Columns of the Markdown table, which has a row per claim."""
 
 
 _OF_MAY = "claims with 'may': one plausible case is enough"
@@ -83,10 +83,10 @@ _OF_MAY = "claims with 'may': one plausible case is enough"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClaimsAnswer(Answer):
-    """The verdicts on the claims of a file.
+    """The verdicts on the claims in a file.
 
-    judged : the requested claims, in the order of the file
-    book : the whole file, with the articles and sources that claims name
+    judged : requested claims, in the order of the file
+    book : the whole file, with the articles and sources that the claims cite
     """
 
     request: JudgeClaims
@@ -94,7 +94,7 @@ class ClaimsAnswer(Answer):
     book: Claims
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Count the verdicts, then show each claim with its verdict and its computed numbers."""
+        """Yield the number of claims per verdict, then each claim with its verdict and numbers."""
         counts = Counter(judged.verdict for judged in self.judged)
         listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
         yield f"{many(len(self.judged), 'claim')}: {listed}."
@@ -110,13 +110,13 @@ class ClaimsAnswer(Answer):
         yield ""
 
     def _first_claims(self) -> list[Judged]:
-        """Select the claims for the first screen: the first topic, or the requested claims."""
+        """Return the claims for the first screen: the first topic, or the requested claims."""
         groups = self.groups()
         chosen = groups[0] if self.request.only is None else [*chain(*groups)]
         return chosen[:_MOST_CLAIMS]
 
     def groups(self) -> list[list[Judged]]:
-        """Group the claims: first topic, then all others. Empty groups are omitted."""
+        """Group the claims: those of the first topic, then the rest. Empty groups are omitted."""
         topic = next(iter(self.book.topics.values()), [])
         by_id = {judged.claim.id: judged for judged in self.judged}
         leading = [by_id.pop(id_) for id_ in topic if id_ in by_id]
@@ -140,7 +140,7 @@ class ClaimsAnswer(Answer):
                 yield Note(text, weight=0)
 
     def key(self) -> str:
-        """Explain the verdicts."""
+        """Return the key to the verdicts."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
         may = any(judged.check and judged.check.check.may for judged in self.judged)
@@ -153,15 +153,15 @@ class ClaimsAnswer(Answer):
 
     @property
     def _first(self) -> str:
-        """The id of the first claim on the page with a number, or else of the first claim."""
+        """The id of the first claim on the page that has a number, or else of the first claim."""
         in_order = [*chain(*self.groups())]
         return next((judged for judged in in_order if judged.check), in_order[0]).claim.id
 
     def records(self) -> list[Record]:
-        """Build one record per claim. A field that does not apply is None.
+        """Build one record per claim. Fields that do not apply are None.
 
-        ``value`` and ``expected`` are numbers, or lists if a test has several cases; None in such
-        a list means a case without a value.
+        ``value`` and ``expected`` are numbers, or lists if a test has several cases. None in a list
+        means that the case has no value.
         """
         find_break_evens(self.judged)
         return [self._record(judged) for judged in self.judged]
@@ -207,7 +207,7 @@ class ClaimsAnswer(Answer):
         }
 
     def _sources(self, judged: Judged) -> str:
-        """Format the sources of the inputs and of the expected value on one line."""
+        """Format on one line the sources of the inputs and of the expected value."""
         articles = [self.book.articles[key].title for key in judged.claim.articles]
         titles = articles or ["our own inference"]
         for tested in judged.tested:
@@ -218,7 +218,7 @@ class ClaimsAnswer(Answer):
         return "; ".join(dict.fromkeys(titles))
 
     def places(self, judged: Judged) -> list[str]:
-        """List where the claim is made: article, heading and paragraphs."""
+        """Return where the claim appears: article, heading and paragraphs."""
         texts = []
         for key, headings in judged.claim.place.items():
             stands = (
@@ -229,12 +229,12 @@ class ClaimsAnswer(Answer):
         return texts
 
     def title(self, key: str) -> str:
-        """Return the author of an article, or its title if there is no author."""
+        """Return the author of an article, or its title if it has none."""
         article = self.book.articles[key]
         return article.author or article.title
 
     def cells(self, record: Record) -> Record:
-        """Convert the nested values of a record to text, and drop its tables."""
+        """Convert the nested values of a record to text, and remove its tables."""
         texts = [f"{label}: {value}" for label, value in record["parts"].items()]
         premises = [
             " ".join(str(field) for field in premise.values() if field is not None)
@@ -244,11 +244,11 @@ class ClaimsAnswer(Answer):
         return cells | {"parts": texts, "premises": premises}
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Build one table of all claims."""
+        """Return one table of all claims."""
         return COLUMNS, self.judged
 
     def details(self) -> Record:
-        """Explain each verdict."""
+        """Return the meaning of each verdict."""
         return {"verdicts": dict(MEANING)}
 
 
@@ -257,11 +257,11 @@ class ExplainedClaim(ClaimsAnswer):
     """One claim in full: its verdict and reason, then numbers, inputs and sources."""
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """Yield no parts, because `text` prints the claim."""
+        """Yield nothing, because `text` prints the claim."""
         return iter(())
 
     def text(self, screen: Screen) -> str:
-        """Print the claim: verdict and reason, then numbers, inputs, break-evens and sources."""
+        """Return the claim: verdict and reason, then numbers, inputs, break-evens and sources."""
         (judged,) = self.judged
         find_break_evens([judged])
         width = min(screen.width, _WIDEST)
@@ -286,7 +286,7 @@ class ExplainedClaim(ClaimsAnswer):
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
     def _sources_in_full(self, judged: Judged) -> Iterator[tuple[str, str]]:
-        """Yield the articles with the places and limits of the claim, and the files it needs."""
+        """Yield the articles with the location and limits of the claim, and the files it needs."""
         claim = judged.claim
         for key, location in zip(claim.place, self.places(judged), strict=True):
             article = self.book.articles[key]
@@ -331,13 +331,13 @@ class ExplainedClaim(ClaimsAnswer):
 
 
 def _words(pairs: Iterable[tuple[str, str]], width: int) -> list[str]:
-    """Format the labelled lines of a claim in full."""
+    """Format the labelled lines of a full claim."""
     labelled = ((word, text) for word, text in pairs if text)
     return word_list(labelled, width, column=_COLUMN)
 
 
 def _table(judged: Iterable[Judged], *, is_wide: bool) -> TextTable:
-    """Build the table of claims, with each claim's computed numbers on the lines below it."""
+    """Build the table of claims, with the computed numbers on the lines below each claim."""
     rows = []
     for one in judged:
         claim = _conditional_claim(one) if is_wide else one.claim.claim
@@ -348,7 +348,7 @@ def _table(judged: Iterable[Judged], *, is_wide: bool) -> TextTable:
 
 
 def shown(tested: Tested, max_listed: int = _FEW) -> str:
-    """Format the computed value of a test with its unit. Shows only the ends of a long list."""
+    """Format the computed value of a test with its unit. Long lists show only their range."""
     values = [float(value) for value in tested.values]
     reached = [value for value in values if np.isfinite(value)]
     if not reached:
@@ -368,7 +368,7 @@ def over_assumptions(tested: Tested) -> str:
 
 
 def _range_text(ends: tuple[float, float], unit: str) -> str:
-    """Format a range in words. A negligible time is 0."""
+    """Format a range in words. A negligible time becomes 0."""
     reached = [
         0.0 if unit == "s" and end < _NEGLIGIBLE_S else end for end in ends if np.isfinite(end)
     ]
@@ -379,10 +379,10 @@ def _range_text(ends: tuple[float, float], unit: str) -> str:
 
 
 def criterion(tested: Tested, *, is_stated: bool = False, is_brief: bool = False) -> str:
-    """Describe the value that a claim states, its tolerance, and the values tried.
+    """Describe the value in a claim, its tolerance, and the values tried.
 
-    is_stated : whether to leave out the values tried
-    is_brief : whether to leave out the values tried and the deviation
+    is_stated : whether to omit the values tried
+    is_brief : whether to omit the values tried and the deviation
     """
     check = tested.check
     ends = [end / check.expected.factor for end in check.expected.ends]

@@ -1,4 +1,4 @@
-"""Break-even input values, at which the verdict on a claim changes, as text and records."""
+"""Break-even values of inputs, at which the verdict on a claim changes, as text and records."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ _WORDS: dict[Outcome, str] = {
 
 
 def digits(value: float, count: int = 4) -> str:
-    """Format a number with a given number of significant digits, without trailing zeros.
+    """Format a number with this many significant digits, without trailing zeros.
 
     >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678), digits(4e12)
     ('6', '26.75', '525,000', '0.3487', '4e12')
@@ -56,12 +56,12 @@ def break_even_lines(tested: Tested) -> list[str]:
 
 
 def changes(tested: Tested) -> list[str]:
-    """Format the break-even lines, or state that no input changes the verdict."""
+    """Return the break-even lines, or say that no input changes the verdict."""
     return break_even_lines(tested) or [_NONE_WITHIN] * bool(tested.check.premises)
 
 
 def crossings(judged: Judged) -> list[Record]:
-    """Build a record for every break-even, with the text of `break_even`."""
+    """Build a record for each break-even, with the text from `break_even`."""
     return [
         {
             "premise": flip.premise,
@@ -103,11 +103,11 @@ def _of(tested: Tested) -> Iterator[str]:
 
 
 _NARROW = 1.05
-"""Ratio of break-evens below which the outcome between them is noise, and is not in the text."""
+"""Ratio of two break-evens below which the outcome between them is noise and not reported."""
 
 
 def _without_narrow(flips: Iterable[Flip]) -> Iterator[Flip]:
-    """Join break-evens that are too close to one another, at the last of them."""
+    """Merge break-evens that are too close together, keeping the last of them."""
     joined = list[Flip]()
     for flip in flips:
         is_near = bool(joined) and 0.0 < joined[-1].at <= flip.at < _NARROW * joined[-1].at
@@ -131,7 +131,7 @@ def _last(flip: Flip) -> str:
 
 
 def _cases(tested: Tested) -> Iterator[str]:
-    """Yield the supported and the refuted cases, named by the inputs that differ."""
+    """Yield the supported and refuted cases, named by the inputs that differ."""
     met = tested.met
     listed = {
         name: stated.texts
@@ -152,7 +152,7 @@ def _cases(tested: Tested) -> Iterator[str]:
 
 
 def _held(cases: Sequence[str], met: Bools, is_met: bool) -> dict[str, None]:
-    """List the cases in which the claim holds (or does not hold), each once."""
+    """Return the cases in which the claim holds (or does not), without duplicates."""
     return {case: None for case, meets in zip(cases, met, strict=True) if bool(meets) == is_met}
 
 
@@ -166,7 +166,7 @@ def _at(flip: Flip) -> str:
 
 
 def amount(values: Sequence[float], unit: str, between: str = ", ", count: int = 4) -> str:
-    """Format numbers with their unit and shares in percent. A range with equal ends is one number.
+    """Format numbers with their unit, and shares in percent. A range with equal ends is one number.
 
     >>> amount([0.2434], "share"), amount([2.0, 4.0], "x", " to "), amount([1.0], "wafers")
     ('24.34%', '2x to 4x', '1 wafer')
@@ -185,5 +185,5 @@ def amount(values: Sequence[float], unit: str, between: str = ", ", count: int =
 
 
 def spaced(name: str) -> str:
-    """Write the name of an input in words."""
+    """Return the name of an input in words."""
     return name.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Catalogue numbers that claims may use: fields of files, and counts of models."""
+"""Catalogue numbers that claims may use: fields of files, and parameter counts of models."""
 
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ MODEL_FIELDS = {
     "width": "hidden",
     "cache_bytes_per_token": "cache_bytes_per_token",
 }
-"""Model fields that claims may use, with the workload attributes behind them."""
+"""Model fields that claims may use, with the workload attribute behind each."""
 
 
 class CatalogueNumber(NamedTuple):
@@ -28,10 +28,10 @@ class CatalogueNumber(NamedTuple):
 
 
 def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
-    """Look up a number of an entry ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``. [SI]
+    """Look up a number of the entry ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``. [SI]
 
-    Fields of hardware are for example ``memory.bandwidth`` (of the fastest memory), ``peak.fp16``
-    or ``area``; engines have their parameters, and models the `MODEL_FIELDS`.
+    Hardware fields are, for example, ``memory.bandwidth`` (of the fastest memory), ``peak.fp16`` or
+    ``area``. Engines have their parameters, and models the `MODEL_FIELDS`.
     """
     category, _, id_ = name.partition("/")
     if category not in SINGULAR:

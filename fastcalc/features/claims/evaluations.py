@@ -7,10 +7,10 @@ from fastcalc.core.rounds import Answered
 
 
 class Question(Hashable, Protocol):
-    """A request of a test. Equal requests share one answer."""
+    """What a test asks to have evaluated. Equal questions share one answer."""
 
     def answer_all(self, questions: Sequence["Question"]) -> Sequence[object]:
-        """Answer several questions of this type, in their order."""
+        """Answer several questions of this type, in order."""
 
 
 def _answers(questions: Sequence[Question]) -> list[object]:
@@ -24,4 +24,4 @@ def _answers(questions: Sequence[Question]) -> list[object]:
 
 
 SOLVED: Answered[Question, object] = Answered(_answers)
-"""Evaluations, each done once. Those of a round are vectorized."""
+"""Evaluations, each done once. All questions in a round are vectorized."""

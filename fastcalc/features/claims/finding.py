@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class DoesNotFitError(InputError):
-    """A claim's model does not fit on any number of the chips that the claim names."""
+    """The model in a claim does not fit on any number of the chips it names."""
 
 
 class FindingPart(NamedTuple):
@@ -20,7 +20,7 @@ class FindingPart(NamedTuple):
 
 
 class FindingRows(NamedTuple):
-    """A table that explains the number: headings and rows of text."""
+    """A table that explains the number: headings, and rows of text."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -28,7 +28,7 @@ class FindingRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """The values computed by a test, and its break-even value if the test computes one."""
+    """The values that a test computed, and its break-even value if it computes one."""
 
     values: Array
     parts: tuple[FindingPart, ...] = ()
@@ -42,6 +42,6 @@ def finding(
     rows: FindingRows | None = None,
     break_even: str = "",
 ) -> Finding:
-    """Build a test result. Each of ``parts`` is a label, a value and optionally a unit."""
+    """Build a test result. Each of ``details`` is a label, a value and optionally a unit."""
     labelled = (FindingPart(label, float(value), *unit) for label, value, *unit in details)
     return Finding(floats(values), tuple(labelled), rows, break_even)

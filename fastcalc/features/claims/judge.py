@@ -1,4 +1,4 @@
-"""Judge a claim by comparing the number that its test computes with the stated value."""
+"""Judge a claim by comparing the number that its test computes with the claimed value."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -41,16 +41,16 @@ DEPENDS: dict[Depends, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """A test of a claim with its numbers. [SI]
+    """A test of a claim, with its numbers. [SI]
 
-    input_texts : inputs as the formula shows them
-    origins : file and source of each input that the catalogue provides
-    trial : evaluator of the check at any inputs
+    input_texts : inputs as shown in the formula
+    origins : file and source of each input that comes from the catalogue
+    trial : evaluates the check for any inputs
     outcome_over_ranges : outcome over the plausible ranges of the inputs
     ranges : smallest and largest number over those ranges, in the unit of the expected value; one
-        pair for each number if each has its own criterion
-    files : catalogue entries that the test read
-    where : position of a field of the check, for error messages
+        pair per number if each number has its own criterion
+    files : catalogue entries read by the test
+    where : returns the position of a field of the check, for error messages
     """
 
     check: Check
@@ -74,12 +74,12 @@ class Tested:
         return min(low for low, _ in self.ranges), max(high for _, high in self.ranges)
 
     def elsewhere(self, moved: Moved) -> Floats:
-        """Compute the numbers at other inputs, in the unit of the expected value."""
+        """Compute the numbers for other inputs, in the unit of the expected value."""
         return self.trial.values(moved)
 
     @property
     def values(self) -> Floats:
-        """The numbers at the stated inputs, in the unit of the expected value.
+        """The numbers for the claimed inputs, in the unit of the expected value.
 
         There is at least one.
         """
@@ -87,13 +87,13 @@ class Tested:
 
     @cached_property
     def finding(self) -> Finding:
-        """The numbers at the stated inputs, with tables and explanatory numbers."""
+        """The result for the claimed inputs, with tables and explanatory numbers."""
         with placed(self.where):
             return self.trial.finding({}, is_full=True)
 
     @property
     def expected(self) -> tuple[float, ...]:
-        """The value or values that the claim states, in its unit."""
+        """The value or values in the claim, in its unit."""
         return tuple(number / self.check.expected.factor for number in self.check.expected.values)
 
     @property
@@ -105,22 +105,22 @@ class Tested:
     def outcome(self) -> Outcome:
         """Whether the claim holds for all, some or none of the numbers over all plausible inputs.
 
-        A claim that says 'may' holds if some numbers satisfy it.
+        A claim with 'may' holds if it is true of some numbers.
         """
         outcome = self.outcome_over_ranges
         return "holds" if self.check.may and outcome == "varies" else outcome
 
     @cached_property
     def met(self) -> Bools:
-        """Whether each number satisfies the claim at the stated inputs."""
+        """Whether the claim is true of each number, for the claimed inputs."""
         met = meets(self.values, self.check, np.array(self.expected))
         return np.broadcast_to(met, self.values.shape)
 
     @property
     def outcome_as_stated(self) -> Outcome:
-        """Whether the claim holds at the stated inputs in all, some or none of its cases.
+        """Whether the claim holds for the claimed inputs in all, some or none of its cases.
 
-        A claim that states several numbers holds only if all of them are right.
+        A claim with several numbers holds only if all of them are right.
         """
         met = self.met
         if met.all():
@@ -142,7 +142,7 @@ class Tested:
 
     @property
     def quantity(self) -> str:
-        """A description of the number, for example "wafers for each model"."""
+        """A description of the number, such as "wafers for each model"."""
         return self.check.quantity or self.check.test.replace("-", " ")
 
 
@@ -156,9 +156,9 @@ def in_unit(finding: Finding, check: Check) -> Floats:
 
 
 def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
-    """Check whether each number satisfies the claim, within the tolerance."""
+    """Return whether the claim is true of each number, within its tolerance."""
     target: Floats = np.asarray(expected, float)
-    # Rounding errors in the last digit are not counted as a difference.
+    # Rounding errors in the last digit do not count as a difference.
     slack: Floats = np.abs(target) * (check.tolerance + 1e-12)
     if check.comparison == "between":
         low, high = (target - slack)[::2], (target + slack)[1::2]
@@ -175,9 +175,9 @@ def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
 class Judged:
     """A claim with the results of its tests.
 
-    check, conclusion : None without a test, or if a model of the test does not fit its chips
-    place : position of a field of the claim in its file, for error messages
-    unfit : sentence on the model that does not fit, empty if all do
+    check, conclusion : None if there is no test, or if a model in it does not fit its chips
+    place : returns the position of a field of the claim in its file, for error messages
+    unfit : sentence on the model that does not fit, or empty
     """
 
     claim: Claim
@@ -218,7 +218,7 @@ class Judged:
 
     @property
     def depends(self) -> Depends | None:
-        """The files that could change the numbers. None if there are no numbers."""
+        """The type of files that could change the numbers. None if there are no numbers."""
         if self.check is None:
             return None
         categories = {name.partition("/")[0] for name in self.files}
@@ -228,7 +228,7 @@ class Judged:
 def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
 ) -> list[Judged]:
-    """Run the tests of all claims and derive their verdicts."""
+    """Run the tests of all claims and derive the verdicts."""
     read: Read = {}
     judged = SOLVED.in_step(
         [partial(_judged, catalogue, claim, document, read, {}) for claim in claims]
@@ -241,7 +241,7 @@ def judge(
 
 
 def find_break_evens(judged: Iterable[Judged]) -> None:
-    """Search the break-evens of all claims in parallel, in vectorized evaluations."""
+    """Search for the break-evens of all claims in parallel, in vectorized evaluations."""
     all_tested = [tested for claim in judged for tested in claim.tested]
     SOLVED.in_step([partial(_in_full, tested) for tested in all_tested])
     SOLVED.known.clear()
@@ -260,7 +260,7 @@ def _judged(
 ) -> Judged:
     """Run the tests of a claim.
 
-    trials : existing trials of its tests, which reuse numbers computed before
+    trials : existing trials of its tests, whose numbers are reused
     """
     ran: dict[str, Tested | None] = {"check": None, "conclusion": None}
     unfit = ""
@@ -279,7 +279,7 @@ def _judged(
 
 
 def _place(document: Document | None, claim: str, *steps: str | int) -> str:
-    """Find where a field of a claim is in its file. Without a file, use the claim's id."""
+    """Return where a field of a claim is in its file or, without a file, the claim's id."""
     if document is None:
         return claim
     ids = [inside(record, "id") for record in document.items("claims")]
@@ -289,7 +289,7 @@ def _place(document: Document | None, claim: str, *steps: str | int) -> str:
 def run(
     catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
 ) -> Tested:
-    """Compute a check at the stated inputs and over their plausible ranges."""
+    """Evaluate a check for the claimed inputs and over their plausible ranges."""
     return _tested(_trial(catalogue, check, place, {} if read is None else read), place)
 
 
@@ -320,7 +320,7 @@ def _trial(catalogue: Catalogue, check: Check, locate: Callable[..., str], read:
 
 
 def _tested(trial: "_Trial", locate: Callable[..., str]) -> Tested:
-    """Evaluate a check at the stated inputs and over their plausible ranges."""
+    """Evaluate a check for the claimed inputs and over their plausible ranges."""
     check, inputs = trial.check, trial.inputs
     is_cheap = "catalogue" not in TESTS[check.test].groups
     with placed(locate):
@@ -347,7 +347,7 @@ class _Reading(Catalogue):
     cache: Read = field(default_factory=dict)
 
     def model(self, name: str | Path | Model) -> Model:
-        """Load a model. Whether its name is a configuration file is checked only once."""
+        """Load a model, checking only once whether its name is a configuration file."""
         is_read = ("models", str(name)) in self.cache
         return self._load(str(name), "models", Model) if is_read else super().model(name)
 
@@ -362,7 +362,7 @@ class _Reading(Catalogue):
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A check evaluated at varied inputs, with the numbers computed so far. [unit]"""
+    """A check evaluated for varied inputs, with the numbers computed so far. [unit]"""
 
     check: Check
     catalogue: _Reading
@@ -372,7 +372,7 @@ class _Trial:
 
     @property
     def stated(self) -> Floats:
-        """The result of the test at the stated inputs, in the unit of the expected value. [unit]"""
+        """The result for the claimed inputs, in the unit of the expected value. [unit]"""
         return self._computed({})
 
     def finding(self, moved: Moved, *, is_full: bool = False) -> Finding:
@@ -391,11 +391,11 @@ class _Trial:
         return finding
 
     def values(self, moved: Moved) -> Floats:
-        """Compute the test with some inputs changed, in the unit of the expected value. [unit]"""
+        """Return the numbers with some inputs changed, in the unit of the expected value. [unit]"""
         return in_unit(self.finding(moved), self.check)
 
     def answer(self, moved: Moved) -> Outcome:
-        """Check if all, some or none of the numbers satisfy the claim with some inputs changed."""
+        """Return whether all, some or none of the numbers meet the claim, with inputs changed."""
         key = tuple(moved.items())
         if key not in self.answered:
             self.answered[key] = self._answer(moved)
@@ -415,7 +415,7 @@ class _Trial:
         return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
 
     def _criteria(self, expected: Floats) -> int:
-        """Count the criteria that the expected values form. [1]"""
+        """Return how many criteria the expected values form. [1]"""
         return expected.size // (2 if self.check.comparison == "between" else 1)
 
     def _computed(self, moved: Moved) -> Floats:

@@ -1,4 +1,4 @@
-"""Search the break-evens of a check over the plausible ranges of its inputs."""
+"""Search for the break-evens of a check over the plausible ranges of its inputs."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ Found = TypeVar("Found")
 
 
 def one_by_one(searches: Iterable[Callable[[], Found]]) -> list[Found]:
-    """Run the parts of a search one after another and return their results."""
+    """Run the parts of a search in sequence and return their results."""
     return [search() for search in searches]
 
 
 _LOOKS, _HALVINGS = 17, 18
 _WIDE = 10.0
-"""A range whose bounds differ by more than this factor is sampled geometrically."""
+"""Ratio of a range's ends above which it is sampled geometrically."""
 
 
 @dataclass(frozen=True)
 class Flip:
-    """The value of one input at which the outcome changes, others as stated. [unit of range]
+    """The value of an input at which the outcome changes, others as claimed. [unit of range]
 
-    For a count, ``at`` is the first integer with the outcome ``above``.
+    For counts, ``at`` is the first integer with the outcome ``above``.
     """
 
     premise: str
@@ -50,7 +50,7 @@ class Flip:
 class Explored:
     """The break-even values of a check over the plausible ranges of its inputs.
 
-    jointly : inputs that change the outcome only together, at the bounds of their ranges
+    jointly : inputs that change the outcome only together, at the ends of their ranges
     """
 
     flips: tuple[Flip, ...] = ()
@@ -59,7 +59,7 @@ class Explored:
 
 
 class Each(Protocol):
-    """Runs the independent parts of a search, such as `Answered.each`."""
+    """Runs the independent parts of a search, as `Answered.each` does."""
 
     def __call__(self, searches: Iterable[Callable[[], Found]]) -> list[Found]:
         """Return the results of the parts in order."""
@@ -73,11 +73,11 @@ def outcome_over(
     *,
     is_thorough: bool = False,
 ) -> Outcome:
-    """Check a claim over the ranges of its inputs. ``counts`` take only integers.
+    """Return the outcome of a claim over the ranges of its inputs. ``counts`` are integers.
 
-    Values inside the ranges are evaluated if the outcome is the same at all bounds.
+    Values inside the ranges are evaluated if the outcome is the same at all ends.
 
-    is_thorough : evaluate them in any case; for inexpensive tests
+    is_thorough : whether to evaluate them in any case, for inexpensive tests
     """
     outcomes = set(each([partial(answer, moved) for moved in _corners(premises)]))
     if is_thorough or len(outcomes) == 1:
@@ -92,7 +92,7 @@ def outcome_over(
 
 
 def _corners(premises: Mapping[str, Input]) -> list[Moved]:
-    """List all combinations of stated values and range bounds of the inputs, as stated first."""
+    """Return all combinations of claimed values and range ends, the claimed values first."""
     choices = [
         [{}, *({name: value} for value in premise.ends or premise.others)]
         for name, premise in premises.items()
@@ -109,10 +109,10 @@ def explore(
     counts: Container[str] = (),
     each: Each = one_by_one,
 ) -> Explored:
-    """Find the break-even values over the ranges of inputs. ``counts`` take only integers."""
+    """Find the break-even values over the ranges of inputs. ``counts`` are integers."""
     everywhere = _corners(premises)
     answered = each([partial(answer, moved) for moved in everywhere])
-    stands = answered[0]  # the first corner moves nothing
+    stands = answered[0]  # the first corner changes nothing
     corners: dict[Outcome, Moved] = {}
     for moved, outcome_there in zip(everywhere, answered, strict=True):
         corners.setdefault(outcome_there, moved)
@@ -160,7 +160,7 @@ def _flips(
 ) -> list[tuple[float, Outcome, Outcome]]:
     """Bisect for the values between two bounds at which the outcome changes, with both outcomes.
 
-    Counts are bisected down to neighbouring integers, other intervals `_HALVINGS` times.
+    Counts are bisected down to neighboring integers, and other intervals `_HALVINGS` times.
     """
 
     def answer_at(value: float) -> Outcome:
@@ -189,7 +189,7 @@ def _flips(
 
 @cache
 def _looks(low: float, high: float, *, is_count: bool) -> list[float]:
-    """List the values of a range at which the outcome is evaluated first."""
+    """Return the values of a range at which the outcome is evaluated first."""
     space = np.geomspace if low > 0.0 and high / low >= _WIDE else np.linspace
     values = space(low, high, _LOOKS)
     return list(np.unique(np.round(values)).tolist() if is_count else values.tolist())

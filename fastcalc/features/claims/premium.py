@@ -1,7 +1,7 @@
-"""Cost of a faster stream from a smaller batch alone, with an assumed latency floor per layer.
+"""The cost of a faster stream from a smaller batch alone, for assumed latency floors per layer.
 
-The engines of the catalogue have fitted floors. Here the floor is an assumption, because the floor
-of servers of closed models is not published; the same step is computed with several floors.
+The engines of the catalogue have fitted floors. Here the floor is an assumption, because it is not
+published for servers of closed models. The same step is computed with several floors.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ from fastcalc.formulas.solving import first_changed, largest_reaching
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
 
 PRICE = 6.0
-"""Price of the fast mode divided by the standard price, as in all articles."""
+"""Price of the fast mode relative to the standard price, as in all articles."""
 
 _ANY = Engine.model_validate({"id": "any", "name": "Any software", "fitted_on": "nothing"})
 
@@ -48,11 +48,11 @@ Multiples: TypeAlias = tuple[Batches, Batches, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A model on several chips, computed as one larger and faster chip.
+    """A model on several chips, treated as one larger and faster chip.
 
     machine, work : one of the chips, and the model in its formats
-    chips : number of chips, which also exchange messages [1]
-    context : tokens of each sequence [1]
+    chips : number of chips, which also communicate [1]
+    context : tokens per sequence [1]
     """
 
     machine: Machine
@@ -67,7 +67,7 @@ class Case:
         return f"{self.chips:g} {self.machine.hardware.id}, {served}"
 
     def largest(self, software: EngineParameters) -> int:
-        """Find the largest batch that fits. [1]"""
+        """Return the largest batch that fits. [1]"""
         usable = self.chips * self.machine.tier.capacity * software.memory_fraction
         cache = float(self.work.cache_bytes(self.context))
         weights = self.work.weight_bytes
@@ -83,13 +83,13 @@ class Case:
 
     @cached_property
     def _together(self) -> Chip:
-        """One chip with the combined bandwidth and peaks of all chips."""
+        """A chip with the combined bandwidth and peaks of all chips."""
         chip = self.machine.chip
         products = (product._replace(peak=self.chips * product.peak) for product in chip.products)
         return replace(chip, bandwidth=self.chips * chip.bandwidth, products=Kinds(*products))
 
     def _decode(self, layout: Layout) -> Callable[[Floats], PassWork]:
-        """Create a function that counts the work of a decode step at a batch, on a layout."""
+        """Return a function that gives the work of a decode step for a batch in a layout."""
         traffic = Traffic(prompt=self.context, output=0.0, context=self.context)
         placement = Placement(self.machine, self.work, layout, self.context)
         attention = attention_of(placement, traffic)
@@ -102,7 +102,7 @@ class Case:
 
     @cached_property
     def _decode_together(self) -> Callable[[Floats], PassWork]:
-        """A function that counts the work of a decode step on all chips combined into one."""
+        """A function that gives the work of a decode step on all chips combined into one."""
         return self._decode(Layout())
 
     @cached_property
@@ -112,15 +112,15 @@ class Case:
         return sending_seconds(work, self.machine.chip, EngineParameters())
 
     def step(self, batch: Floats, software: EngineParameters) -> TextbookStep:
-        """Compute a decode step at a batch, with the time of each term."""
+        """Return a decode step for a batch, with the time of each term."""
         step = textbook_step(self._decode_together(batch), self._together, software)
         return step._replace(sending=batch * self._sending_each)
 
     def batches(self, software: EngineParameters, slow: ArrayLike, fast: ArrayLike) -> Multiples:
-        """Find the largest batches at two speeds, and the cost per token, fast over slow. [1]
+        """Return the largest batches at two speeds, and the cost per token, fast over slow. [1]
 
-        Batch 0 and an infinite cost mean that a speed is not reached. Arrays run over the software
-        compared, optionally each with its own speeds.
+        Batch 0 and an infinite cost mean that a speed is not reached. Arrays run over the engines
+        compared, each optionally with speeds of its own.
         """
 
         def speed_at(batch: Floats) -> Floats:
@@ -135,10 +135,10 @@ class Case:
 
 @dataclass(frozen=True)
 class _CostQuestion:
-    """A question for the ratio of costs per token at a fast and a slow speed, by software.
+    """A question about the ratio of costs per token at a fast and a slow speed, by software.
 
-    software : layer floor, fraction of bandwidth and fraction of compute of each
-    usable : fraction of memory [1]
+    software : layer floor, bandwidth fraction and compute fraction of each
+    usable : usable fraction of memory [1]
     """
 
     case: Case
@@ -148,9 +148,9 @@ class _CostQuestion:
     fast: float
 
     def answer_all(self, questions: Sequence[Question]) -> "Sequence[Multiples | ArithmeticError]":
-        """Answer each question with its batches and multiples, or its error.
+        """Answer each question with its batches and multiples, or with its error.
 
-        A case is one array.
+        Each case is evaluated as one array.
         """
         asked = [question for question in questions if isinstance(question, _CostQuestion)]
         answers: dict[_CostQuestion, Multiples | ArithmeticError] = {}
@@ -192,7 +192,7 @@ def _costs(case: Case, engine: EngineParameters, slow: float, fast: float) -> Mu
 
 
 class Served(NamedTuple):
-    """Models and their chips as parallel lists. A weight format is named, or ``native``."""
+    """Models and their chips as parallel lists. Weight formats are names, or ``native``."""
 
     models: list[str]
     machines: list[str]
@@ -202,7 +202,7 @@ class Served(NamedTuple):
 
 
 class Software(NamedTuple):
-    """How well each software uses a chip: layer floors, fractions of the peaks, usable memory."""
+    """How well each engine uses a chip: layer floors, fractions of the peaks, usable memory."""
 
     floors: ArrayLike
     bandwidth_shares: ArrayLike
@@ -211,9 +211,9 @@ class Software(NamedTuple):
 
 
 def cases(catalogue: Catalogue, served: Served) -> list[Case]:
-    """List the cases to compute.
+    """Return the cases to compute.
 
-    8-bit weights imply 8-bit KV caches, unless the caches are latent.
+    8-bit weights imply an 8-bit KV cache, unless the cache is latent.
     """
     count = np.zeros(len(served.models))
     chips, contexts, _ = np.broadcast_arrays(served.chips, served.contexts, count)
@@ -236,11 +236,11 @@ def _whole(chip: Hardware) -> Hardware:
     return chip.model_copy(update={"ranks": None})
 
 
-_case = lru_cache(maxsize=256)(Case)  # counts of a case do not depend on the software
+_case = lru_cache(maxsize=256)(Case)  # the work in a case does not depend on the software
 
 
 def engine_of(software: Software) -> EngineParameters:
-    """Build engine parameters for all software compared, with no other overheads."""
+    """Build engine parameters for all engines compared, without other overheads."""
     floors, bandwidth_shares, compute_shares = np.broadcast_arrays(
         np.atleast_1d(software.floors), *software[1:3]
     )
@@ -258,7 +258,7 @@ def engine_of(software: Software) -> EngineParameters:
 def cost_multiples_of(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Array:
-    """Compute the cost per token, fast over slow, for every case and floor. [1]"""
+    """Return the cost per token, fast over slow, for every case and floor. [1]"""
     engine = engine_of(software)
     asked = [partial(_costs, case, engine, slow, fast) for case in cases(catalogue, served)]
     return np.concatenate([multiples for _, _, multiples in SOLVED.each(asked)])
@@ -307,13 +307,13 @@ def cost_table(
 
 
 def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float) -> float:
-    """Find the smallest floor at which a token costs `PRICE` times as much. NaN if all do. [s]"""
+    """Return the smallest floor at which a token costs `PRICE` times as much. NaN if all do. [s]"""
 
     def is_as_expensive(floors: Floats) -> Bools:
         with_floors = replace(software, decode_layer_floor=floors)
         return np.asarray(case.batches(with_floors, slow, fast)[2] >= PRICE)
 
-    beyond = 1.0 / fast / case.work.layers  # beyond this floor the fast speed is not reached
+    beyond = 1.0 / fast / case.work.layers  # beyond this floor, the fast speed is not reached
     ends = first_changed(is_as_expensive, 0.0, beyond, points=_FLOORS + 1, rounds=2)
     return ends[1] if ends and ends[1] else float("nan")
 
@@ -321,7 +321,7 @@ def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float)
 def saving_by_flops(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
-    """Compute the fraction of the saved time of a smaller batch that is due to fewer FLOPs. [1]"""
+    """Return the fraction of the time saved by a smaller batch that is due to fewer FLOPs. [1]"""
     case, engine = cases(catalogue, served)[0], _one_of(engine_of(software), 0)
     batch = np.array(_costs(case, engine, slow, fast)[:2], float)[:, 0]
     if not batch.all():
@@ -342,6 +342,6 @@ def saving_by_flops(
 
 
 def _one_of(engine: EngineParameters, index: int) -> EngineParameters:
-    """Select the engine parameters of one case out of several."""
+    """Return the engine parameters of one case out of several."""
     varied = ("bandwidth_fraction", "compute_fraction", "decode_layer_floor")
     return replace(engine, **{name: np.asarray(engine.value(name))[index] for name in varied})

@@ -1,4 +1,4 @@
-"""Sentences that state the verdict on a claim and its reason, with the computed numbers."""
+"""Sentences on the verdict of a claim and the reason for it, with the computed numbers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,25 +15,25 @@ from fastcalc.kit.answer.numbers_as_text import number, parameters, trimmed
 from fastcalc.written import listed, shown
 
 FIELD = re.compile(r"\{(then\.)?([a-z]+)((?:\[[^\[\]{}]*\])*)(?::([1-9]?)(%?))?\}")
-"""Placeholder for a number of the check or the conclusion: name, keys, digits, and percent."""
+"""Placeholder for a number of the check or conclusion: name, keys, digits and percent."""
 
 _DIGITS = 3
 Listed: TypeAlias = Sequence[float | str]
 
 
 _UNREACHED = "out of reach"
-"""Text that replaces a number which no batch reaches."""
+"""The text in place of a number that no batch reaches."""
 
 
 def reason(judged: Judged) -> str:
-    """Write the reason for a verdict, with its numbers.
+    """Return the reason for a verdict, with its numbers.
 
-    A claim writes ``{value}`` for the numbers of its check, ``{expected}`` for the stated value,
-    ``{low}`` and ``{high}`` for the range over all assumptions, ``{part[LABEL]}`` for another
-    number of the test, ``{input[NAME]}`` and ``{range[NAME]}`` for an input and its range,
-    ``{turn[NAME]}`` for the value of an input at which the verdict changes, and
-    ``{at[NAME=VALUE]}`` for the numbers at another input. ``[0]`` picks one of several, ``:2``
-    writes two digits, ``:%`` a fraction in percent, and ``then.`` before the name takes the
+    In a claim's text, ``{value}`` stands for the numbers of its check, ``{expected}`` for the
+    claimed value, ``{low}`` and ``{high}`` for the range over all assumptions, ``{part[LABEL]}``
+    for another number of the test, ``{input[NAME]}`` and ``{range[NAME]}`` for an input and its
+    range, ``{turn[NAME]}`` for the value of an input at which the verdict changes, and
+    ``{at[NAME=VALUE]}`` for the numbers at another input. ``[0]`` selects one of several, ``:2``
+    prints two digits, ``:%`` prints a percentage, and ``then.`` before the name refers to the
     conclusion.
     """
     if judged.unfit:
@@ -66,7 +66,7 @@ def reason(judged: Judged) -> str:
 
 
 def verdict_sentence(judged: Judged) -> str:
-    """Write the verdict as a sentence, decisive word first: "false as stated; ..."."""
+    """Return the verdict as a sentence, decisive word first: "false as stated; ..."."""
     if judged.verdict == "supported" and not any(test.check.premises for test in judged.tested):
         return "true"
     if judged.verdict not in ("conditional", "undetermined") or judged.check is None:

@@ -26,7 +26,7 @@ COUNTS = frozenset(
     {"against_chips", "batch", "chips", "context", "few", "many", "samples", "slots", "stages"}
     | {"steps", "streams"}
 )
-"""Inputs that are counts, so that their break-even values are integers."""
+"""Inputs that are counts, and so have integer break-even values."""
 
 _WORDS = {
     "over": "numerator",
@@ -44,11 +44,11 @@ _WORDS = {
     "lead": "TTFT",
     "expected": "criterion",
 }
-"""Names of inputs in sentences, for those whose name in the file is unclear."""
+"""Names of inputs in sentences, where their name in the file is unclear."""
 
 
 def in_words(name: str) -> str:
-    """Name an input as in sentences and formulas.
+    """Return the name of an input as used in sentences and formulas.
 
     >>> in_words("other_success"), in_words("over")
     ('other success', 'numerator')
@@ -58,13 +58,13 @@ def in_words(name: str) -> str:
 
 @dataclass(frozen=True)
 class Registered:
-    """A function of a claim's inputs by keyword, which returns an array or a `Finding`.
+    """A function with a claim's inputs as keywords, which returns an array or a `Finding`.
 
-    A named-tuple parameter stands for the inputs in its fields.
+    A parameter that is a named tuple takes the inputs in its fields.
 
     formula : formula of the number, with the names of inputs in braces
-    in_full : function for the same number with additional numbers and tables that take longer
-    in_words : description of the number, if a formula of names would not be readable
+    in_full : function for the same number, with additional numbers and tables that take longer
+    in_words : description of the number, if the formula with names would not be readable
     """
 
     function: Callable[..., Array | Finding]
@@ -78,7 +78,7 @@ class Registered:
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
-        """The types of the inputs by name, grouped by the parameter that holds them."""
+        """The types of the inputs by name, grouped by the parameter that takes them."""
         return {
             name: dict(inspect.get_annotations(parameter.annotation))
             if hasattr(parameter.annotation, "_fields")
@@ -87,7 +87,7 @@ class Registered:
         }
 
     def compute(self, inputs: dict[str, Any], *, is_full: bool) -> Finding:
-        """Run the test on inputs by name. ``is_full`` adds tables and other numbers."""
+        """Run the test for inputs by name. ``is_full`` adds tables and other numbers."""
         arguments = {
             name: {key: inputs[key] for key in group} for name, group in self.groups.items()
         }
@@ -104,11 +104,11 @@ class Registered:
 
     @property
     def inputs(self) -> set[str]:
-        """The names of the inputs that a claim must give. The catalogue is passed in."""
+        """The names of the inputs that a claim must specify. The catalogue is passed in."""
         return {name for group in self.groups.values() for name in group} - {"catalogue"}
 
     def wants(self, name: str) -> Wanted:
-        """Read from the annotation whether an input is a name, a number or a list."""
+        """Return whether an input is a name, a number or a list, according to its annotation."""
         annotation = next(group[name] for group in self.groups.values() if name in group)
         if annotation in (str, list[str]):
             return "a name" if annotation is str else "a list of names"
@@ -120,7 +120,7 @@ class Registered:
 def _quotient(
     numerator: Callable[..., Array], denominator: Callable[..., Array]
 ) -> Callable[..., Array]:
-    """Create a function that divides one function by another, with the inputs of both."""
+    """Return a function that divides one function by another and takes the inputs of both."""
     signatures = [inspect.signature(function).parameters for function in (numerator, denominator)]
 
     def quotient(**inputs: Any) -> Array:

@@ -1,4 +1,4 @@
-"""``fastcalc claims``: check claims of articles against computed numbers."""
+"""``fastcalc claims``: check the claims of articles against computed numbers."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ SHIPPED = "claims.yaml"
 
 
 def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
-    """Read a claims file, or the shipped one, with positions. Raises InputError on faults."""
+    """Read a claims file (default: the shipped one) with positions. Raises InputError on errors."""
     document = read(path or shipped_folder("evidence") / SHIPPED)
     book, faults = validate(document, Claims)
     if book is None:
@@ -35,7 +35,7 @@ def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
 
 
 def _unknown_names(document: Document, book: Claims) -> Iterator[Fault]:
-    """Yield a fault for every undefined article, source, test, input or claim."""
+    """Yield an error for every undefined article, source, test, input or claim."""
     ids: set[str] = set()
     for index, claim in enumerate(book.claims):
         path: Path_ = ("claims", index)
@@ -101,7 +101,7 @@ def _unknown(name: str, noun: str, names: list[str]) -> str:
 
 
 def run(request: JudgeClaims) -> ClaimsAnswer:
-    """Judge the claims of a file, or explain one claim in full."""
+    """Judge the claims in a file, or explain one claim in full."""
     only = [] if request.only is None else readers.names(request.only, option("only"))
     if request.path is not None and not request.path.exists():
         id_ = str(request.path)
@@ -130,8 +130,8 @@ def run(request: JudgeClaims) -> ClaimsAnswer:
 def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list[Claim]:
     """Select claims by article, by topic, or by a word in the claim.
 
-    Words of the same group (authors, topics, words) are alternatives; different groups are combined
-    with 'and'.
+    Words of the same type (authors, topics, words) are alternatives, and different types are
+    combined with 'and'.
     """
     chosen: dict[int, set[str]] = {}
     topics = {word: ids for name, ids in book.topics.items() for word in name.split()}

@@ -30,7 +30,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 from fastcalc.written import shown
 
 PROMPT, OUTPUT = 1000.0, 1000.0
-"""Prompt and output tokens of each request, as in the defaults of ``fastcalc compare``."""
+"""Prompt and output tokens per request, as in the defaults of ``fastcalc compare``."""
 
 BASES: tuple[PriceBasis, ...] = ("cloud", "tco")
 """Price bases for comparing chips."""
@@ -52,7 +52,7 @@ class Place(NamedTuple):
     context: float | None = None
 
     def holding(self, catalogue: Catalogue, batch: float) -> "Place":
-        """Return the deployment with its stated number of chips, or more if needed."""
+        """Return the deployment with its specified number of chips, or more if needed."""
         if self.chips is None:
             return self
         scenario = _scenario(catalogue, self._replace(chips=None), (batch,))
@@ -60,7 +60,7 @@ class Place(NamedTuple):
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
-    """Evaluate a deployment at some batches. Each batch must fit."""
+    """Evaluate a deployment at the given batches. Each batch must fit."""
     evaluated = SOLVED.ask(_question(_scenario(catalogue, place, tuple(batches.tolist()))))
     if isinstance(evaluated, InputError):
         raise evaluated
@@ -80,12 +80,12 @@ def outcomes_of(catalogue: Catalogue, deployments: Iterable[Place], batch: float
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """A request to solve a scenario, which is the identical object each time."""
+    """A request to evaluate a scenario, which is the identical object each time."""
 
     scenario: Scenario
 
     def answer_all(self, questions: Sequence[Question]) -> Sequence[Outcome | InputError]:
-        """Solve each requested scenario, or return its error."""
+        """Evaluate each requested scenario, or return its error."""
         return solve_each(
             question.scenario for question in questions if isinstance(question, _Question)
         )
@@ -96,10 +96,10 @@ _question = once(_Question)
 
 @once
 def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
-    """Find the fewest chips that hold the batch, but at least the stated number. [1]
+    """Return the smallest chip count that fits the batch, subject to a given minimum. [1]
 
-    If no number of chips holds it, the stated number is returned. More chips can hold less if they
-    divide the model badly, for example five instead of four.
+    If the batch fits on no number of chips, the minimum is returned. More chips can fit less if the
+    model divides badly, such as over five chips instead of four.
     """
     site, batch = site_of(scenario, scenario.traffic.reserved), float(scenario.batches[0])
     fewest = int(np.nan_to_num(fewest_chips(site, batch), nan=1.0)[0])
@@ -108,7 +108,7 @@ def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
 
 
 def _holds(site: Site, chips: int, batch: float) -> bool:
-    """Check whether the layout with the largest capacity holds a batch, possibly only tightly."""
+    """Return whether a batch fits in the layout with the largest capacity, maybe tightly."""
     try:
         _, placements = open_placements(site, chips)
     except LayoutError:
@@ -119,7 +119,7 @@ def _holds(site: Site, chips: int, batch: float) -> bool:
 
 @once
 def _scenario(catalogue: Catalogue, deployment: Place, batches: tuple[float, ...]) -> Scenario:
-    """Build the scenario of a deployment. The identical object is returned each time."""
+    """Build the scenario of a deployment, returning the identical object each time."""
     if not all(int(count) in LIMITS["chips"] for count in (*batches, deployment.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(deployment.on)
@@ -171,7 +171,7 @@ class Users(NamedTuple):
 def _outcomes(
     catalogue: Catalogue, models: list[str], on: str, weights: list[str], users: Users | None
 ) -> list[Outcome]:
-    """Evaluate each model on the stated chips, or on the fewest that fit one user."""
+    """Evaluate each model on the specified chips, or on the fewest that fit one user."""
     batch, context = users or (1.0, None)
     deployments = (
         Place(model, on, weights=_format(form), context=context)
@@ -181,14 +181,14 @@ def _outcomes(
 
 
 def _format(name: str) -> str | None:
-    """Look up a number format. Returns None for the model's own format."""
+    """Return a number format, or None for the model's own format."""
     return None if name == "native" else name
 
 
 def user_speed(
     *, catalogue: Catalogue, models: list[str], on: str, users: Users, weights: list[str], end: str
 ) -> Finding:
-    """Compute the speed per user of each model on a chip type. [1/s]"""
+    """Return the speed per user of each model on a chip type. [1/s]"""
     outcomes = _outcomes(catalogue, models, on, weights, users)
     by_model = list(zip(models, outcomes, strict=True))
     speeds = [evaluated.estimate.ranged_speed for evaluated in outcomes]
@@ -205,7 +205,7 @@ def user_speed(
 
 
 def _at(ranged: Ranged, end: str) -> float:
-    """Select the expected value, the lower bound or the upper bound of the first prediction."""
+    """Return the expected value, lower end or upper end of the first prediction."""
     if end not in Ranged._fields:
         raise InputError(f"end is expected, low or high, not '{shown(end)}'")
     number = float(getattr(ranged, end)[0])
@@ -213,15 +213,15 @@ def _at(ranged: Ranged, end: str) -> float:
 
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
-    """Count the chips that each model needs for one stream."""
+    """Return the number of chips that each model needs for one stream."""
     outcomes = _outcomes(catalogue, models, on, weights, None)
     return np.array([evaluated.placement.layout.chips for evaluated in outcomes], dtype=float)
 
 
 class Alone(NamedTuple):
-    """Few and many users on the stated chips or the fewest that fit, each in the best layout.
+    """Few and many users on the specified chips or the fewest that fit, each in the best layout.
 
-    The context is the mean tokens of each user.
+    The context is the mean number of tokens per user.
     """
 
     model: str
@@ -232,7 +232,7 @@ class Alone(NamedTuple):
     context: float
 
     def ends(self, catalogue: Catalogue, *, own_chips: bool = False) -> tuple[Outcome, Outcome]:
-        """Evaluate few and many users, on the same chips or each on their own."""
+        """Evaluate few and many users, on the same chips or each on chips of their own."""
         deployment = Place(self.model, self.on, int(self.chips), context=self.context)
         small, large = (deployment.holding(catalogue, batch) for batch in (self.few, self.many))
         few = partial(outcome, catalogue, small if own_chips else large, np.array([self.few]))
@@ -243,13 +243,13 @@ class Alone(NamedTuple):
 def rate_ratio(
     quantity: Literal["total", "speed"], *, catalogue: Catalogue, served: Alone
 ) -> Array:
-    """Compare total throughput, or speed per user, at the smaller and the larger batch. [1]"""
+    """Compare total throughput, or speed per user, at the smaller and larger batch. [1]"""
     first, last = (getattr(evaluated.estimate, quantity)[0] for evaluated in served.ends(catalogue))
     return floats(first / last)
 
 
 def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
-    """Compute the ratio of output prices at the smaller and the larger batch. [1]"""
+    """Return the ratio of output prices at the smaller and larger batch. [1]"""
     prices = []
     for evaluated in served.ends(catalogue, own_chips=True):
         if evaluated.usd is None:
@@ -282,7 +282,7 @@ def traffic_slope(
 class DeployedModels(NamedTuple):
     """Models, each on a chip type, as parallel lists. 0 chips means the fewest that fit.
 
-    If the stated chips do not fit a batch, the fewest that do are used.
+    If a batch does not fit on the specified chips, the fewest that fit are used.
     """
 
     models: list[str]
@@ -292,7 +292,7 @@ class DeployedModels(NamedTuple):
     chips: Floats
 
     def steps(self, catalogue: Catalogue, batch: float, prompt: float) -> list[Step]:
-        """Compute the decode step of each model."""
+        """Return the decode step of each model."""
         formats = ([_format(name) for name in names] for names in (self.weights, self.caches))
         rows = zip(self.models, *formats, self.machines, self.chips, strict=True)
         deployments = (
@@ -324,7 +324,7 @@ def reading_over_computing(
 
 
 def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: float) -> Array:
-    """Compute the fraction of a decode step in which chips wait for messages from others. [1]"""
+    """Return the fraction of a decode step in which chips wait for messages from others. [1]"""
     return np.array(
         [
             sum(
@@ -341,8 +341,8 @@ def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: floa
 class Machines(NamedTuple):
     """Two chip types to compare. 0 chips means the fewest that fit a model.
 
-    If the users do not fit on the stated chips, the fewest that fit are used. If equal numbers of
-    both types were stated, equal numbers are used.
+    If the users do not fit on the specified chips, the fewest that fit are used. If equal numbers
+    of both types were specified, equal numbers are used.
     """
 
     on: str
@@ -370,9 +370,9 @@ class Machines(NamedTuple):
 def speed_gain(
     *, catalogue: Catalogue, models: list[str], weights: list[str], machines: Machines, end: str
 ) -> Finding:
-    """Compute the ratio of speeds per user on two chip types, by model. [1]
+    """Return the ratio of speeds per user on two chip types, by model. [1]
 
-    The bounds of the ratio's range assume that both ranges are independent.
+    The range of the ratio assumes that the two ranges are independent.
     """
     rows = list(zip(models, weights, strict=True))
     deployments = [machines.places(catalogue, model, _format(form)) for model, form in rows]
@@ -418,7 +418,7 @@ def newer_hardware(
 
 
 def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
-    """Compute the ratio of output prices on two chip types, by cloud and ownership cost. [1]"""
+    """Return the ratio of output prices on two chip types, by cloud and ownership cost. [1]"""
     comparison = newer_hardware(BASES, catalogue=catalogue, model=model, machines=machines)
     ratios = [detail.value for detail in comparison.parts if "price ratio" in detail.label]
     rent = catalogue.hardware(machines.on).price.rent
@@ -429,7 +429,7 @@ def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Findi
 
 
 def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
-    """Divide bandwidth by weight bytes, and show peak / FLOPs for comparison. [1/s]"""
+    """Return bandwidth over weight bytes, with peak over FLOPs for comparison. [1/s]"""
     bandwidth, peak = _bandwidth_and_peak(catalogue, on)
     memory = bandwidth / (billions * 1e9 * bytes_each)
     compute = peak / (2.0 * billions * 1e9)
@@ -444,14 +444,14 @@ def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: f
 def naive_reached(
     *, catalogue: Catalogue, model: str, on: str, billions: float, bytes_each: float
 ) -> Finding:
-    """Divide a model's expected speed by bandwidth / weight bytes. [1]"""
+    """Return a model's expected speed relative to bandwidth over weight bytes. [1]"""
     speed = float(outcome(catalogue, Place(model, on), np.array([1.0])).estimate.speed[0])
     naive = naive_speed(catalogue=catalogue, on=on, billions=billions, bytes_each=bytes_each)
     return finding(speed / naive.values, (f"expected speed of {model} on {on}", speed, "tokens/s"))
 
 
 def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
-    """Divide the batch at which 16-bit matrix products become compute-bound by some batches. [1]"""
+    """Return the batch at which 16-bit products get compute-bound, over given batches. [1]"""
     critical = []
     for name in (on, other):
         bandwidth, peak = _bandwidth_and_peak(catalogue, name)
@@ -462,7 +462,7 @@ def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> F
 
 
 def _bandwidth_and_peak(catalogue: Catalogue, name: str) -> tuple[float, float]:
-    """Look up the bandwidth and 16-bit peak of a chip. [byte/s, FLOP/s]"""
+    """Return the bandwidth and 16-bit peak of a chip. [byte/s, FLOP/s]"""
     chip = catalogue.hardware(name)
     peak = chip.rate("fp16")
     assert peak is not None, "the schema requires a 16-bit rate"

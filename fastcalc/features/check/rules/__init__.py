@@ -1,4 +1,4 @@
-"""The rules; importing this package registers them all."""
+"""The rules. Importing this package registers all of them."""
 
 from fastcalc.features.check.rules import (  # noqa: F401 (they register themselves)
     board,

@@ -10,7 +10,7 @@ from fastcalc.features.check.words import amount, ratio
 
 @rule("HW061")
 def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """Power outside the range of such chips.
+    """Power outside the range for this type of chip.
 
     Power determines joules per token and the ownership cost.
     Example: A node's 10.2 kW as one GPU's; 23 W for a 23 kW wafer.
@@ -27,7 +27,7 @@ def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW062")
 def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
-    """Power including the site's share is not above the chip's power.
+    """All-in power that does not exceed the chip's own power.
 
     all_in includes server, network and cooling: 1.2 to 3.5 times the power of the chip.
     Example: A file with the two fields swapped.
@@ -42,7 +42,7 @@ def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW063")
 def area_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """Area outside the range of chips.
+    """Area outside the range for chips.
 
     A reticle exposes at most 858 mm2; a package has a few such dies, a wafer 46,225 mm2.
     Example: An area in cm2 below a heading of mm2.
@@ -88,7 +88,7 @@ def watts_per_area(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW066")
 def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """A price outside the range of such chips.
+    """A price outside the range for this type of chip.
 
     Clouds price machines of eight chips: entered as one chip's price, it makes $/Mtok eight times
     too high.
@@ -108,7 +108,7 @@ def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW067")
 def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
-    """Implausible ratio of purchase price to rent.
+    """Implausible ratio of purchase price to hourly price.
 
     Rent equals the purchase price after nine weeks to six years; otherwise one of the two is wrong.
     Example: A rack's price of three million next to one GPU's rent.
@@ -147,7 +147,7 @@ def price_per_gigabyte(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW069")
 def year_is_plausible(sheet: Sheet, setting: RuleContext) -> Findings:
-    """Impossible year of release.
+    """Impossible release year.
 
     The year decides which memories, adapters and densities are plausible.
     Example: 'released: 2202'.
@@ -160,7 +160,7 @@ def year_is_plausible(sheet: Sheet, setting: RuleContext) -> Findings:
 
 
 def _rents(sheet: Sheet) -> list[tuple[WrittenNumber, str, str]]:
-    """Hourly prices with provider and terms; the price of a survey has no provider."""
+    """Return the hourly prices with provider and terms. Survey prices have no provider."""
     cloud = sheet.numbers.get("price.cloud")
     rents = [(cloud, "", "on-demand")] if cloud else []
     for index in range(len(sheet.items("price", "offers"))):
@@ -191,7 +191,7 @@ def spot_is_cheaper(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW071")
 def rents_agree(sheet: Sheet, _: RuleContext) -> Findings:
-    """A rent far above the other prices for the same chip.
+    """An hourly price far above the other prices for the same chip.
 
     Clouds price machines of eight chips; prices per chip differ by less than a factor of four.
     Example: 18.32 USD/h for a machine of eight next to 2.29 for one chip.
@@ -210,7 +210,7 @@ def rents_agree(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW072")
 def rent_against_bandwidth(sheet: Sheet, _: RuleContext) -> Findings:
-    """Implausible rent per memory bandwidth.
+    """Implausible hourly price per memory bandwidth.
 
     The price of decode depends on it: chips rent at 0.25 to 4 dollars per hour for each TB/s.
     Example: The price of a host with eight TPUs entered for one TPU.

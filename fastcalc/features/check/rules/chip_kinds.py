@@ -1,4 +1,4 @@
-"""HW074 to HW077: consistency of a file with its kind of chip."""
+"""HW074 to HW077: consistency of a file with its type of chip."""
 
 from fastcalc.features.check.document import Sheet
 from fastcalc.features.check.rule import Findings, RuleContext, rule
@@ -9,7 +9,7 @@ _SRAM = "sram"
 
 @rule("HW074", strict=True, at_key=True)
 def architecture_is_stated(sheet: Sheet, _: RuleContext) -> Findings:
-    """A chip without its architecture.
+    """A chip without an architecture.
 
     Engines store fitted values and number formats by architecture; a chip without one is predicted
     with the values of its kind.
@@ -71,7 +71,7 @@ def memory_is_where_its_kind_has_it(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW077", strict=True)
 def host_is_described_as_one(sheet: Sheet, _: RuleContext) -> Findings:
-    """A host that is described as a chip.
+    """A host described as a chip.
 
     A host provides memory and cores to chips; it is not rented as an accelerator.
     Example: A server's price in the entry of its processor.

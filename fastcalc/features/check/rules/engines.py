@@ -1,4 +1,4 @@
-"""EN: parameters of engines within their allowed ranges ('band'), and names used by engines."""
+"""EN: engine parameters within their allowed ranges ('band'), and names used by engines."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -58,7 +58,7 @@ def bands_are_bands(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("EN003", strict=True)
 def fits_have_dates(sheet: Sheet, setting: RuleContext) -> Findings:
-    """An engine without a valid date of its fit.
+    """An engine without a valid fit date.
 
     Engines change every month; a profile two years old describes different software.
     Example: vidur's profiles against vLLM 0.9.1: 700% off (issue 60).
@@ -76,7 +76,7 @@ def fits_have_dates(sheet: Sheet, setting: RuleContext) -> Findings:
 
 @rule("EN004")
 def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A parameter outside the range of engines.
+    """A parameter outside the range of known engines.
 
     A layer takes microseconds to milliseconds, and kernels reach at least 10% of the peak; other
     values have a wrong unit or digit.
@@ -92,7 +92,7 @@ def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("EN005")
 def engines_have_ranges(sheet: Sheet, _: RuleContext) -> Findings:
-    """An engine without ranges.
+    """An engine without prediction ranges.
 
     A prediction without a range hides its uncertainty.
     Example: Planners that print four digits without an error estimate.
@@ -106,12 +106,12 @@ def engines_have_ranges(sheet: Sheet, _: RuleContext) -> Findings:
 _WIDEST = 5.0  # as a factor; the widest range in use, for an engine without measurements, is 2.0
 _HALF_WIDTHS = {"below": (0.04, 1.7), "above": (0.02, 1.2)}
 _TIMES_AS_WIDE = (1.0, 5.0)
-"""Half of the smallest value fitted on halves of the sources, and twice the largest."""
+"""Half the smallest value fitted to halves of the sources, and twice the largest."""
 
 
 @rule("EN009")
 def ranges_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A range wider or narrower than any engine has.
+    """A range wider or narrower than that of any engine.
 
     A range is a factor, 1.2 for 20% in either direction; a width is the logarithm of a factor.
     Example: 'below: 20' for 20%.
@@ -183,7 +183,7 @@ def inside_parents_band(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, float] | None, str]:
-    """Band of a number in the nearest ancestor that gives one, and the name of that engine."""
+    """Return the band from the nearest ancestor that has one, and the name of that engine."""
     while sheet.parent:
         name, sheet = str(sheet.at("extends")), sheet.parent
         above = sheet.numbers.get(number.name)
@@ -194,7 +194,7 @@ def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, f
 
 @rule("EN007", "error")
 def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
-    """A name of an engine or a kind of chip that does not exist.
+    """The name of an engine or chip type that does not exist.
 
     An unknown name never takes effect, or fails the first request that needs it.
     Example: 'instead: [{engine: yuong}]' instead of young.

@@ -37,7 +37,7 @@ def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW032")
 def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
-    """A link to a host outside the range of PCIe and NVLink-C2C.
+    """A host link outside the range of PCIe and NVLink-C2C.
 
     A card reads over 16 lanes of PCIe or over NVLink-C2C, in one direction; a drive over 4 lanes.
     Example: 900 GB/s of NVLink-C2C in both directions, instead of 450 in one.

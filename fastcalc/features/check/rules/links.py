@@ -124,7 +124,7 @@ def domain_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW046")
 def latency_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A latency outside the range of links.
+    """A latency outside the range for links.
 
     Written in nanoseconds, collectives cost almost nothing; in milliseconds, they take most of the
     time.

@@ -1,4 +1,4 @@
-"""HW02x: capacity, bandwidth and components of memories."""
+"""HW02x: capacity, bandwidth and composition of memories."""
 
 import re
 
@@ -38,7 +38,7 @@ def whole_stacks(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Findings:
-    """Yield a fault if no number of components explains a memory, with a likely mistake."""
+    """Yield a problem, with its likely cause, if no number of components gives this memory."""
     if tier.family != family or not tier.capacity or not tier.bandwidth or tier.counts():
         return
     slips = (
@@ -143,7 +143,7 @@ def gib_not_gb(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW026", "error")
 def fabric_is_not_memory(sheet: Sheet, _: RuleContext) -> Findings:
-    """The fabric's bandwidth in the memory's field.
+    """The fabric bandwidth in the memory field.
 
     A network between cores is not memory; weights are not read from it.
     Example: 27 PB/s in articles on the WSE-3's memory, which is the fabric's 214 Pb/s in bytes.

@@ -1,4 +1,4 @@
-"""MD: consistency of model shapes, also with published parameter counts."""
+"""MD: consistency of model shapes, including published parameter counts."""
 
 import re
 from collections.abc import Iterator
@@ -120,7 +120,7 @@ def shape_gives_label(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 def _stated(number: str, unit: str) -> tuple[float, float]:
-    """Parameter count of a label, and half a unit of its last digit. [1]"""
+    """Return the parameter count in a label, and half a unit of its last digit. [1]"""
     scale = _MANY[unit.upper()]
     return float(number) * scale, 0.5 * 10.0 ** -len(number.partition(".")[2]) * scale
 
@@ -224,7 +224,7 @@ def head_dim_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD012")
 def vocabulary_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A vocabulary or a context outside the range of models.
+    """A vocabulary or context size outside the range of known models.
 
     The embedding has vocabulary x hidden_size parameters, so a wrong digit adds billions.
     Example: max_position_embeddings of 131,072,000.
@@ -238,7 +238,7 @@ def vocabulary_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD013")
 def layers_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A number of layers outside the range of models.
+    """A number of layers outside the range of known models.
 
     Time and memory are proportional to the number of layers.
     Example: A pattern of layers counted once per layer instead of once.
@@ -266,7 +266,7 @@ def _notes(sheet: Sheet) -> str:
 
 
 def _is_public(sheet: Sheet) -> bool:
-    """Whether the file cites a public source of the model; a private model has no label."""
+    """Return whether the file cites a public source. A private model has no label."""
     sources = sheet.at("sources")
     listed = sources.values() if isinstance(sources, dict) else ()
     is_cited = any(isinstance(source, dict) and source.get("url") for source in listed)
@@ -275,7 +275,7 @@ def _is_public(sheet: Sheet) -> bool:
 
 @rule("MD023", strict=True, at_key=True)
 def shape_says_how_sure(sheet: Sheet, _: RuleContext) -> Findings:
-    """A published shape without a confidence.
+    """A published shape without a confidence level.
 
     Tables and notes show the confidence; without it, an assumed shape looks like a published one.
     Example: A shape derived from a blog post, next to shapes copied from configurations.
@@ -287,7 +287,7 @@ def shape_says_how_sure(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD024", strict=True)
 def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A shape of low confidence without a note on its assumptions.
+    """A low-confidence shape without a note on its assumptions.
 
     A reader who later finds the configuration needs to know which fields to correct.
     Example: The shape of a medium-sized model copied from the larger one of its family, without a

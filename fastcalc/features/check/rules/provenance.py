@@ -1,4 +1,4 @@
-"""PV: sources of numbers, and agreement of values with the printed text."""
+"""PV: sources of numbers, and whether values agree with the printed text."""
 
 import re
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def sources_are_used(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV004", strict=True)
 def sources_have_addresses(sheet: Sheet, _: RuleContext) -> Findings:
-    """A source without an address whose numbers have high confidence.
+    """A source without a URL for numbers with high confidence.
 
     A document that cannot be opened cannot be checked; its numbers have at most 'medium'
     confidence.
@@ -220,7 +220,7 @@ def numbers_from_memory(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV012", "error")
 def addresses_are_addresses(sheet: Sheet, _: RuleContext) -> Findings:
-    """An invalid address.
+    """An invalid URL.
 
     A link that cannot be opened is not a source.
     Example: 'url: see datasheet'.

@@ -1,4 +1,4 @@
-"""MD: consistency of a model with its names, its dates, and the formats and caches in sources."""
+"""MD: consistency of a model with its names and dates, and with formats and caches in sources."""
 
 import re
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def released_after_transformers(sheet: Sheet, setting: RuleContext) -> Findings:
 
 @rule("MD016")
 def names_say_the_size(sheet: Sheet, _: RuleContext) -> Findings:
-    """A size in a name that differs from the model's.
+    """A name with a size that differs from the model's.
 
     Users type the name and rely on the size in it.
     Example: An alias of the 8B model left in a copy for the 70B model.
@@ -69,7 +69,7 @@ def names_say_the_size(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 def _parameters(sheet: Sheet, model: Model) -> list[float]:
-    """Total and active parameters of a model, as counted and as published. [1]"""
+    """Return the total and active parameters of a model, as counted and as published. [1]"""
     from fastcalc.core.model.workload import workload
 
     counted = workload(model)
@@ -79,7 +79,7 @@ def _parameters(sheet: Sheet, model: Model) -> list[float]:
 
 
 def _quotation(sheet: Sheet, key: str) -> str:
-    """Text that a source prints for a key, quoted in this file itself; may be empty."""
+    """Return the source text that this file itself quotes for a key. May be empty."""
     if not sheet.states(("printed", key)):
         return ""  # the quotation is the parent's, whose model may differ from this one
     quoted = sheet.at("printed", key)
@@ -88,7 +88,7 @@ def _quotation(sheet: Sheet, key: str) -> str:
 
 
 def _bits_printed(text: str) -> set[int]:
-    """Possible bits per element according to the text of a configuration.
+    """Return the possible bits per element according to the text of a configuration.
 
     >>> sorted(_bits_printed("torch_dtype: bfloat16")), _bits_printed("num_bits: 4")
     ([16], {4})
@@ -197,7 +197,7 @@ _BANDS = {"window": (64, 262_144), "top_k": (128, 16_384), "pool": (1, 256)}
 
 @rule("MD021")
 def cache_reads_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A window or a top-k outside the range of models.
+    """A window or top-k outside the range of known models.
 
     A window of one token attends to no earlier token.
     Example: 'window: 1', where the flag use_sliding_window was read as the window.

@@ -1,4 +1,4 @@
-"""HW00x and HW01x: consistency of peak rates with each other, the cores, and the memory."""
+"""HW00x and HW01x: consistency of peak rates with each other, the cores and the memory."""
 
 from fastcalc.features.check.document import Sheet, WrittenNumber
 from fastcalc.features.check.rule import Findings, RuleContext, rule
@@ -24,7 +24,7 @@ _DROPPED = 0.1  # of another rate: upper limit for a format that a chip barely s
 def _against(
     sheet: Sheet, name: str, below: WrittenNumber | None, *allowed: float, minimum: float = 0.0
 ) -> Findings:
-    """Yield a fault if the ratio of two peaks is at least the minimum but not an allowed one."""
+    """Yield a problem if the ratio of two peaks is above the minimum but not allowed."""
     upper = sheet.numbers.get(f"peak.{name}")
     if not upper or not below or not below.si or not upper.si:
         return
@@ -271,7 +271,7 @@ def flops_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW014", "note", strict=True)
 def architecture_is_known(sheet: Sheet, _: RuleContext) -> Findings:
-    """An architecture that the rules do not know.
+    """An architecture unknown to the rules.
 
     Cores and FLOP per cycle distinguish dense from sparse rates; without them only ratios help.
     Example: A new chip entered under a vendor's code name.
@@ -285,7 +285,7 @@ def architecture_is_known(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW015")
 def rates_are_of_chips(sheet: Sheet, _: RuleContext) -> Findings:
-    """A rate outside the range of chips.
+    """A rate outside the range for chips.
 
     If all rates are wrong by a factor of a thousand, their ratios do not reveal it.
     Example: TFLOPS read as GFLOPS for a whole table (imp, issue 1668).

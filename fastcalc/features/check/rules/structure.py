@@ -1,4 +1,4 @@
-"""ST and UN: faults found when reading a file. Most of them prevent loading."""
+"""ST and UN: problems found when reading a file. Most of them prevent loading."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ add_rules_of_reader(Path(__file__).with_name("reader.yaml"))
 
 @rule("ST019", "error")
 def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
-    """The id is not the file's name.
+    """The id differs from the file name.
 
     Entries are looked up by file name; an entry with a different id is not found.
     Example: h200.yaml, copied from h100.yaml, with 'id: h100' still inside.
@@ -30,7 +30,7 @@ def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("ST022", at_key=True)
 def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
-    """An excuse without a fault.
+    """An excuse for a problem that does not exist.
 
     An excuse that remains after its fault is corrected hides the next fault.
     Example: A linter's ignore comment that is never removed.
