@@ -59,7 +59,9 @@ CASES = [
         )
     ),
     ("gpt-oss-120b", "--on", "rtx-4090", "--host", "dram=96GiB@80GB/s,link=25GB/s"),
-]
+    # Some layers in one memory, and the others in a slower one.
+    ("llama-3.1-8b", "--on", "rtx-4090", "--host", "ddr5-2ch", "--n-gpu-layers", "20", "--engine", "llama-cpp", "--weights", "q8_0"),
+]  # fmt: skip
 
 
 def in_si(value: float, unit: str) -> float:
