@@ -12,7 +12,8 @@ import pytest
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan import answer as plan_answer
-from fastcalc.features.plan import page_notes, page_tables, records, refusal
+from fastcalc.features.plan import answer_regret, page_notes, page_tables, records, refusal
+from fastcalc.features.plan import notes as plan_notes
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer import PlanAnswer, legend
 from fastcalc.features.plan.page_notes import (
@@ -806,3 +807,32 @@ def test_what_the_latencies_of_a_plan_are(changes, words):
         assert word.lower() in text.lower()
     (queues,) = (text for text in told if text.startswith("disaggregated"))
     assert ("waits of both queues" in queues) is ("share" in changes)
+
+
+@every(
+    "cost,chance,deviations,words",
+    [
+        # As cheap as at expected speeds: nothing is to be told.
+        (10.0, 0.6, 1.0, None),
+        # One deviation is 84.1%: less is short of it, and more is what is asked for.
+        (20.0, 0.6, 1.0, " is 60%"),
+        (20.0, 0.84, 1.0, " is 84%"),
+        (20.0, 0.85, 1.0, " is 85%; more chips keep utilization within 80% at slow speeds, too"),
+        # Above three times the cost the limit to relax is named, too.
+        (30.0, 0.6, 1.0, " is 60%"),
+        (30.1, 0.6, 1.0, " is 60%; with --ttft 1.5s, at most 3 times the cost"),
+        (30.1, 0.85, 1.0, " is 85%; more chips keep utilization within 80% at slow speeds, too"),
+    ],
+)
+def test_why_a_confidence_takes_more_chips(cost, chance, deviations, words):
+    """The plan at expected speeds has two chips and costs 10."""
+    service = replace(SERVICE, deviations=deviations, utilization=0.8)
+    found = decision(plan(SECOND, cost=cost), service=service, expected=decision(plan(cost=10.0)))
+    odds = SimpleNamespace(chance=chance, confident=None, relaxed={"ttft": 1.5})
+    notes = [*answer_regret.odds_notes(SimpleNamespace(odds=odds, decision=found))]
+    assert len(notes) == (words is not None)
+    for note in notes:
+        text = as_flags(note.written)
+        assert text.startswith("with 2 made-up-chip, enough at expected speeds, the chance of ")
+        assert text.endswith(words)
+        assert note.weight == plan_notes.Weight.ODDS

@@ -180,6 +180,32 @@ def test_a_price_is_no_target_without_one():
     assert said.endswith(" --price made-up-chip=USD")
 
 
+SWINGS = {
+    "layers": ("10", 20 / 19, 20 / 21),
+    "total parameters": ("500,000", 20 / (10 + 10 / 1.1), 20 / 21),
+    "peak bf16": ("100 GFLOP/s", 20 / 21, 20 / (10 + 10 / 1.1)),
+    "decode latency floor per layer": ("1 ms", 20 / (10 / 1.1 + 10), 20 / 21),
+}
+"""Speeds with less and more of each number: a layer, or 1.1 times less and more."""
+
+
+def test_the_chart_has_the_effects_of_less_and_more_of_each_number(effects, reached):
+    chart, several = (answer._answer.charts["tornado"]() for answer in (effects, reached))
+    assert [swing.name for swing in chart.swings] == [*SWINGS]
+    for swing in chart.swings:
+        value, lowered, raised = SWINGS[swing.name]
+        assert swing.says == value
+        assert (swing.lowered, swing.raised) == pytest.approx((lowered - 1, raised - 1), abs=1e-6)
+    assert chart.title.endswith(
+        "made-up-model on 1 made-up-chip, batch 1,000; prompt 1, output 1 tokens"
+    )
+    assert [note for note in several.notes if note not in chart.notes] == [
+        "the chart shows the first batch"
+    ]
+    assert any("M bandwidth above" in note for note in chart.notes)
+    assert chart.finding.startswith("At batch 1,000 one made-up-chip gives each user 50.0 tokens/s")
+
+
 @every(
     "asked,sentence",
     [
