@@ -45,14 +45,18 @@ class Scenario:
 
 
 def default_weights(model: Model, engine: Engine) -> str | None:
-    """Return the weight format of an engine's files for a model, or None if it is as published.
+    """Choose the weight format of an engine's files for a model, or None if published as is.
 
-    For models with MXFP4 experts and 16-bit weights elsewhere, llama.cpp stores all other weights
-    in Q8_0: of the 687 tensors of gpt-oss-120b, 108 are mxfp4 and 146 q8_0, 59.02 GiB
-    (ggml-org/llama.cpp#15253).
+    For models with MXFP4 experts and 16-bit weights elsewhere, llama.cpp stores all others in Q8_0:
+    108 of the 687 tensors of gpt-oss-120b are mxfp4 and 146 q8_0, 59.02 GiB
+    (ggml-org/llama.cpp#15253). It has no 8-bit floats (ggml-org/llama.cpp#14762), so that weights
+    published in them are converted to Q8_0, too.
     """
-    is_mixed = model.expert_format == "mxfp4" and model.weight_format == "bf16"
-    return "mxfp4-experts-q8_0" if is_mixed and engine.id == "llama-cpp" else None
+    has_mxfp4 = model.expert_format == "mxfp4"
+    is_converted = model.weight_format == "fp8" or (has_mxfp4 and model.weight_format == "bf16")
+    if not is_converted or engine.program != "llama-cpp":
+        return None
+    return "mxfp4-experts-q8_0" if has_mxfp4 else "q8_0"
 
 
 def cache_format(

@@ -84,6 +84,8 @@ def test_fewer_bits_of_a_request_are_of_that_list():
         assert {one.kv for _, one in found} == {None, *listed.caches}
 
 
+# gguf-py/gguf/constants.py of llama.cpp: types of tensors among the formats below.
+GGUF = {"bf16", "nvfp4", "mxfp4"}
 REFUSED = {
     # vLLM's table of supported hardware: Marlin needs 7.5, for MXFP4 8.0; AWQ needs 7.5.
     "v100-sxm-32gb": {"awq-int4-g128", "fp8", "mxfp4", "nvfp4"},
@@ -99,9 +101,8 @@ def test_weights_without_a_kernel_are_named(chip):
         why = refused_formats(ENTRIES.engine("vllm"), hardware, workload(model, name, "bf16"))
         assert (why is not None) is (name in REFUSED[chip]), name
         assert why is None or f"no kernel for {name} weights on {chip} (" in why
-        assert not refused_formats(
-            ENTRIES.engine("llama-cpp"), hardware, workload(model, name, "bf16")
-        )
+        why = refused_formats(ENTRIES.engine("llama-cpp"), hardware, workload(model, name, "bf16"))
+        assert (why is None) is (name in GGUF), name
 
 
 # vLLM issues 49011 and 47684: NVFP4 caches on compute capability 10.0 and 10.3 alone, and

@@ -35,7 +35,8 @@ def fitting(**settings):
     ],
 )
 def test_a_sequence_takes_a_token_of_the_budget(engine, taken):
-    assert fitting(engine=engine, max_num_batched_tokens=16) == taken
+    weights = "q4_k_m" if engine == "llama-cpp" else SETTINGS["weights"]
+    assert fitting(engine=engine, weights=weights, max_num_batched_tokens=16) == taken
 
 
 def test_a_budget_leaves_a_smaller_limit_of_sequences_alone():

@@ -69,6 +69,22 @@ def test_a_model_runs_under_the_same_engine_whatever_it_is_compared_with():
     assert dict(both[1]) == dict(alone)
 
 
+# 671B parameters in blocks of 32 8-bit weights with a 16-bit scale: 8.5 bits each, 713 GB.
+@every("model,stored,gigabytes", [("deepseek-r1", "q8_0", 713.0), ("qwen3-8b", "bf16", 16.4), ("qwen3-8b-fp8", "q8_0", 8.7)])  # fmt: skip
+def test_a_mac_loads_eight_bit_floats_as_converted(model, stored, gigabytes):
+    (row,) = fastcalc.fit(model, on="m3-ultra-80")
+    assert (row["engine"], row["weight_format"]) == ("llama-cpp", stored)
+    assert row["weights_gb"] == pytest.approx(gigabytes, rel=0.005)
+
+
+@every("chip", ["m3-ultra-80", CARD])
+@every("stored", ["fp8", "awq"])
+def test_llama_cpp_refuses_files_that_it_does_not_read(chip, stored):
+    (row,) = fastcalc.fit("qwen3-8b", on=chip, engine="llama-cpp", weights=stored)
+    assert row["fit_verdict"] == "no"
+    assert "give another engine, weights='q8_0', weights='q4_k_m'" in row["refused_formats"]
+
+
 def test_a_sweep_runs_each_model_under_the_engine_that_compare_chooses():
     """Two checkpoints of one model are two models, although their rows have one id."""
     models = ["minimax-m2", "qwen3-8b", "qwen3-8b-fp8", "phi-4"]

@@ -72,15 +72,6 @@ def slips(draw):
     )
 
 
-def test_bits_without_a_time_are_left_to_the_reader(tmp_path):
-    """900 Gb of a link may be 900 Gb/s, or 900 GB/s with a small b."""
-    file = tmp_path / "chip.yaml"
-    file.write_text(CHIP.replace("{value: 3.35 TB/s", "{value: 900 Gb", 1))
-    faults = check([file]).faults
-    assert any("'Gb' is not a unit of bandwidth" in fault.message for fault in faults)
-    assert corrected(faults) == []
-
-
 @given(slips())
 @settings(max_examples=scaled(15))
 def test_a_correction_changes_its_span_alone(tmp_path_factory, case):
@@ -130,13 +121,13 @@ def test_files_are_written_as_they_were_but_for_the_key(
     ("usual", "wrong", "sentence"),
     [
         ("value: 80 GiB", "value: 80 Gb", "a small b is a bit"),
-        ("bandwidth: {value: 3.35 TB/s", "bandwidth: {value: 3.35 TB", "did you mean '3.35 TB/s'"),
+        # 900 Gb of a link may be 900 Gb/s, or 900 GB/s with a small b.
+        ("bandwidth: {value: 3.35 TB/s", "bandwidth: {value: 900 Gb", "did you mean 'Gb/s'"),
         ("name: ", "nmae: Foo\nname: ", "'name' is given, too: take one of them out"),
         ("vendor: NVIDIA", "vendr: NVIDIA\nvenor: AMD", "did you mean 'vendor'"),
         ("vendor: NVIDIA", "vendr: [NVIDIA]", "did you mean 'vendor'"),
         ("fp16:", "fp15:", "fp15"),
         ("kind: gpu", "kind: gpuu", "known: "),
-        ("989.5 TFLOP/s", "989.5 TFLOP", "did you mean 'TFLOP"),
         ("{value: 3.35 TB/s", '{value: "3.35\\x20TBs"', "did you mean 'TB/s'"),  # as it is written
         ("vendor: NVIDIA", "vendor: NVIDIA\nprize: 3", "'price' is given, too"),
     ],
