@@ -17,11 +17,7 @@ from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.practice import usual_layouts
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
-from fastcalc.core.start_checks import (
-    StartCheck,
-    certain_check,
-    likely_check,
-)
+from fastcalc.core.start_checks import StartCheck, certain_check, likely_check
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.formulas.solving import bisect_integers
 from fastcalc.mentions import option
@@ -86,18 +82,21 @@ class StartLocation(Location):
         return certain_check(self.placement)
 
     @cached_property
+    def _expected(self) -> StartCheck:
+        return StartCheck(self.placement, 1.0)
+
+    @cached_property
     def stop_line(self) -> str | None:
         """The error that the engine prints, or None if it starts or the error text is unknown."""
         if self._needs_none:
             return None
-        expected = StartCheck(self.placement, 1.0)
         is_certain = self.fits and not self.is_expected_to_stop
-        return (self._certain if is_certain else expected).line
+        return (self._certain if is_certain else self._expected).line
 
     @property
     def is_expected_to_stop(self) -> bool:
         """Whether the engine fails to start at its expected memory reserve."""
-        return StartCheck(self.placement, 1.0).is_failed
+        return self._expected.is_failed
 
     @property
     def is_share_uncertain(self) -> bool:
@@ -107,7 +106,7 @@ class StartLocation(Location):
     @property
     def expected_blocks(self) -> int | None:
         """The expected number of cache blocks if the engine uses blocks. [1]"""
-        return StartCheck(self.placement, 1.0).blocks
+        return self._expected.blocks
 
     @cached_property
     def tight_chips(self) -> int | None:
@@ -130,8 +129,7 @@ class StartLocation(Location):
         if self.scenario.memory.longest or not longest:
             return None
         memory = replace(self.scenario.memory, longest=float(longest))
-        placed = locate(replace(self.on_its_layout, memory=memory))
-        return start_location(placed)
+        return start_location(locate(replace(self.on_its_layout, memory=memory)))
 
     @property
     def _needs_none(self) -> bool:
@@ -143,8 +141,7 @@ class StartLocation(Location):
         """The smallest change to each setting that suffices to make the server start."""
         if self._needs_none:
             return []
-        remedies = (find(self) for find in _REMEDIES)
-        return [remedy for remedy in remedies if remedy is not None]
+        return [remedy for find in _REMEDIES if (remedy := find(self)) is not None]
 
     @property
     def changes(self) -> list[StartRemedy]:
@@ -162,9 +159,7 @@ class StartLocation(Location):
         if self._needs_none or any(remedy.is_enough for remedy in self.remedies):
             return []
         pairs = list(_pairs(self))
-        shortened = [
-            pair for pair in pairs[1:] if {remedy.setting for remedy in pair} == _SHORTENED
-        ]
+        shortened = [pair for pair in pairs[1:] if {one.setting for one in pair} == _SHORTENED]
         return [*pairs[:1], *shortened[:1]]
 
 
@@ -185,11 +180,8 @@ def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
         if setting == "kv" and has_narrow_cache:
             continue
         is_kv, first = setting == "kv", StartRemedy(setting, value)
-        changed = start_location(
-            locate(
-                replace(scenario, kv=value) if is_kv else limited(scenario, setting, float(value))
-            )
-        )
+        other = replace(scenario, kv=value) if is_kv else limited(scenario, setting, float(value))
+        changed = start_location(locate(other))
         is_more = changed.placement.available > location.placement.available
         if not (is_kv or is_more or free):
             continue  # already starts with this share
@@ -223,10 +215,9 @@ def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
     max_sequences = float(np.max(location.placement.machine.max_sequences))
     if not np.isfinite(max_sequences):
         return None
-    min_sequences = min(scenario.batches)
     sequences = _largest_that_starts(
         lambda count: _starts(limited(scenario, "max_num_seqs", float(count))),
-        min_sequences,
+        min(scenario.batches),
         int(max_sequences) - 1,
     )
     return None if sequences is None else StartRemedy("max_num_seqs", str(sequences))
@@ -252,16 +243,14 @@ def shorter(location: StartLocation) -> StartRemedy | None:
 
 def _narrower_cache(location: StartLocation) -> StartRemedy | None:
     scenario = location.on_its_layout
-    if scenario.work.formats.kv.bits <= 8 or not _starts(replace(scenario, kv="fp8")):
-        return None
-    return StartRemedy("kv", "fp8")
+    is_enough = scenario.work.formats.kv.bits > 8 and _starts(replace(scenario, kv="fp8"))
+    return StartRemedy("kv", "fp8") if is_enough else None
 
 
 def _larger_share(location: StartLocation) -> StartRemedy | None:
     scenario = location.on_its_layout
     fraction = float(np.max(location.placement.machine.software.memory_fraction))
-    hundredths = range(int(fraction * 100) + 1, int(_MOST_SHARE * 100) + 1)
-    for hundredth in hundredths:
+    for hundredth in range(int(fraction * 100) + 1, int(_MOST_SHARE * 100) + 1):
         if _starts(limited(scenario, "gpu_memory_utilization", hundredth / 100)):
             return StartRemedy("gpu_memory_utilization", f"{hundredth / 100:.2f}")
     return None
