@@ -390,6 +390,12 @@ class DeclaredParameters(Generic[Value]):
         "Additional memory while an image or clip is encoded, which tensor-parallel ranks divide.",
         plausible=(1e7, 1e11),
     )
+    encoder_tokens: Value = choice(
+        Count,
+        "Tokens of the largest image or clip, of which a step encodes as many as it holds.",
+        neutral=inf,
+        plausible=(64, 1e6),
+    )
     encoder_fraction: Value = cost(
         Part, "Fraction of unreserved memory that stays free for encoders."
     )
@@ -397,7 +403,7 @@ class DeclaredParameters(Generic[Value]):
         Kept, "Memory of the runtime and libraries on each chip.", plausible=(1e7, 1e10)
     )
     joined_memory: Value = cost(
-        Kept, "Additional memory per chip for communication between chips.", plausible=(1e7, 1e10)
+        Kept, "Additional memory per chip for communication between chips.", plausible=(1e7, 5e10)
     )
     rank_memory: Value = cost(
         Kept,

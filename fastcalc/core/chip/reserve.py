@@ -157,8 +157,10 @@ def reserve_of(
     stated = (engine.ranges or {}).get("reserve")
     stored = logits_memory(copies=software.stored_logits, rows=sequences, vocabulary=vocabulary)
     alone = float(software.runtime_memory + software.chunk_memory * tokens + stored)
-    encoder = software.encoder_memory + software.encoder_fraction * (tier.capacity - alone)
-    whole_encoder = float(software.encoder_divided_memory), float(encoder)
+    items = max(tokens // float(software.encoder_tokens), 1.0)
+    free = software.encoder_fraction * (tier.capacity - alone)
+    divided, undivided = software.encoder_divided_memory, software.encoder_memory
+    whole_encoder = items * float(divided), items * float(undivided) + float(free)
     return Reserve(
         sampling=float(
             logits_memory(copies=software.sampler_copies, rows=sequences, vocabulary=vocabulary)
@@ -231,12 +233,22 @@ def _graphs(
     fixed = graph_memory(
         graphs=graph_count(rows, largest),
         cut=cut_graphs(work.model, rows, largest),
-        layers=work.layers,
+        layers=work.layers + _indexer_layers(work.model),
         of_graph=software.graph_memory,
         of_layer=software.graph_layer_memory,
     )
     half = float(graph_row_bytes(software, work.model, rows)) / 2.0
     return half, float(fixed) + half
+
+
+@once
+def _indexer_layers(model: Model) -> int:
+    """Count the layers whose graphs are split a second time, at the indexer of latent attention.
+
+    Source: splitting_ops of vllm/config/compilation.py, version 0.28.
+    """
+    attentions = [(block.count, block.attention) for block in model.blocks]
+    return sum(n for n, one in attentions if isinstance(one, LatentAttention) and one.indexer)
 
 
 @cache
