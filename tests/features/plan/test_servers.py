@@ -468,6 +468,47 @@ def script_lines(monkeypatch, program, role="all", server=None, **changes):
     return [*script._servers(known(), made_plan(**changes), role, "m")]
 
 
+APART = {"prefill_layout": Layout(tp=2), "prefill_replicas": 2.0, "replicas": 1.0}
+OWN_HOSTS = "# prefill and decode servers run on hosts of their own: start each there"
+HEADER = ["# expected", "# fastcalc compare"]
+
+
+@every(
+    "program,changes,index,last,lines",
+    [
+        ("vllm", {}, None, "start", [*HEADER, "", "all"]),
+        # A loop over servers in the background is waited for; of several pools all are.
+        ("vllm", {}, None, "done", [*HEADER, "", "all", "done", "wait"]),
+        ("vllm", {}, 2, "done", [*HEADER, "", "all 2", "done"]),
+        ("vllm", APART, None, "start", [*HEADER, OWN_HOSTS, "", "prefill", "", "decode", "", "# a router"]),
+        ("trtllm", APART, None, "start", [*HEADER, OWN_HOSTS, "", "prefill", "", "decode", "", "# a router", "start -c disaggregated.yaml"]),
+        ("trtllm", APART, 2, "start", [*HEADER, OWN_HOSTS, "", "prefill 2", "", "decode 2", "", "# a router", "start -c disaggregated-2.yaml &"]),
+    ],
+)  # fmt: skip
+def test_the_sections_of_a_script(program, changes, index, last, lines):
+    """What is expected, commands that print it, servers by what they do, and a router."""
+
+    def servers(_, __, role, ___, pool):
+        yield f"{role} {pool.index}" if pool else role
+        yield from [last] * (last == "done")
+
+    def router(_, __, ending=""):
+        yield "# a router"
+        yield from [f"start -c disaggregated{ending}.yaml"] * (program == "trtllm")
+
+    plan = made_plan(**changes)
+    with pytest.MonkeyPatch.context() as patch:
+        known = type(PROGRAMS[program])
+        patch.setattr(known, "engine", plan.scenario.engine.program)
+        patch.setattr(known, "router", router)
+        patch.setattr(script, "_servers", servers)
+        patch.setattr(script, "_expected", lambda *_: ["expected"])
+        pool = index and script.PoolOnHost(index, 3)
+        text = script.script(program, plan, SERVICE, "m", ["fastcalc compare"], None, pool)
+    assert text.splitlines() == lines
+    assert text.endswith("\n")
+
+
 FOR = "# for requests of up to 2,000 tokens: raise the limit for longer ones"
 SHARED = "# servers that share a host need chips and a --port of their own"
 
