@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from math import inf, nan
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from fastcalc.features.plan import percentile_checks
@@ -604,3 +605,55 @@ def test_a_plan_that_takes_too_many_chips_is_none(sized):
     assert found is None
     assert len(late) == 1
     assert sized(replace(SERVICE, rate=8.0), limits_of(), chips=1.0)[0] is not None
+
+
+@dataclass(frozen=True)
+class Replica:
+    """The plan of a batch on one replica, or on more before it is asked for alone."""
+
+    batch: float
+    replicas: float = 3.0
+
+
+@every(
+    "held,above,asked,highest",
+    [
+        # Of 7, 5 and 2 requests/s by the search, 3 and 4 are in time; 2 is not above 4.
+        ({100: 3.0, 10: 4.0, 1: 9.0}, 0.0, [(100, 7.0, 0.0), (10, 5.0, 3.0)], 4.0),
+        ({100: 6.0}, 0.0, [(100, 7.0, 0.0)], 6.0),
+        # The largest batch has the rate of the search where nothing limits it, or nothing is known.
+        ({}, 0.0, [], 7.0),
+        ({100: inf, 10: 9.0}, 0.0, [], 7.0),
+        # What was found before is not tried again, and stays.
+        ({100: 3.0, 10: 4.0}, 4.5, [(100, 7.0, 4.5), (10, 5.0, 4.5)], 4.5),
+        ({100: 3.0}, 7.0, [], 7.0),
+    ],
+)
+def test_a_smaller_batch_may_sustain_more_in_time(held, above, asked, highest, monkeypatch):
+    known = []
+
+    def held_limits(plan, service):
+        assert (plan.replicas, service) == (1.0, "service")
+        if plan.batch not in held:
+            return None
+
+        def highest_rate(rate, least):
+            known.append((plan.batch, rate, least))
+            return held[plan.batch] if held[plan.batch] > least else 0.0
+
+        return SimpleNamespace(are_limited=held[plan.batch] < inf, highest_rate=highest_rate)
+
+    scored = SimpleNamespace(
+        batch=np.array([1.0, 10.0, 100.0]), throughput=np.array([2.0, 5.0, 8.0]), service="service"
+    )
+
+    def score(grid, service, pools):
+        assert (grid, service.rate, pools) == ("grid", 7.0, [None])
+        return [scored]
+
+    monkeypatch.setattr(percentile_checks, "score", score)
+    monkeypatch.setattr(percentile_checks, "plan_of", lambda one, at: Replica(one.batch[at]))
+    monkeypatch.setattr(percentile_checks, "held_limits", held_limits)
+    service = Service(1000.0, 500.0, rate=1.0)
+    assert percentile_checks.held_throughput("grid", service, 7.0, above) == highest
+    assert known == asked
