@@ -136,7 +136,7 @@ def search(request: FindPlans) -> int:
     """
     service = service_of(request)
     deployments = Deployments(request, service, [], traffic_of(request, service))
-    decision = decide_surely(deployments.search.grids, service)
+    decision = decide_surely(deployments.search.grids, service, shown=5)
     return decision.candidates - decision.reasons["unknown"]
 
 

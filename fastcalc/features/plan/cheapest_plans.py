@@ -67,7 +67,7 @@ def can_prefill_for(pools: Sequence[PrefillPool], grid: Grid, service: Service) 
 
 
 def decide_surely(
-    grids: Sequence[Grid], service: Service, *, shown: int = 5, taking: Sequence[Grid] = ()
+    grids: Sequence[Grid], service: Service, *, shown: int, taking: Sequence[Grid] = ()
 ) -> Decision:
     """Decide as `decide`, and also at expected speeds if limits must hold at slower ones.
 

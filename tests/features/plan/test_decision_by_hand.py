@@ -3,11 +3,13 @@
 from collections import Counter
 from dataclasses import replace
 from math import inf
+from types import SimpleNamespace
 
 import pytest
 
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.features.plan import cheapest_plans
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
@@ -228,3 +230,48 @@ def test_pools_sustain_what_their_busiest_does():
     assert (pools[0].cost, pools[0].chips) == (10.0, 2.0)
     none = ReplicaPool((kind(),), decision())
     assert (none.cost, none.chips) == (inf, inf)
+
+
+@every("deviations", [0.0, 1.0])
+def test_plans_at_slow_speeds_have_counterparts_at_expected_ones(deviations, monkeypatch):
+    """Those that are reported alone; one of them has none at expected speeds."""
+    slow = decision(plan(cost=1.0), plan(SECOND, cost=2.0), service=SERVICE)
+    even = decision(plan(cost=0.5), service=SERVICE)
+    asked = []
+
+    def decide(grids, service, **known):
+        asked.append((grids, service.deviations, known))
+        return slow if len(asked) == 1 else even
+
+    monkeypatch.setattr(cheapest_plans, "decide", decide)
+    service = replace(SERVICE, deviations=deviations)
+    found = cheapest_plans.decide_surely(["grid"], service, shown=2, taking=["other"])
+    assert found is slow
+    known = {"shown": 2, "taking": ["other"]}
+    assert asked[0] == (["grid"], deviations, known)
+    if not deviations:
+        assert (len(asked), found.expected) == (1, None)
+        return
+    variants = {each.variant for each in slow.plans}
+    assert asked[1:] == [(["grid"], 0.0, known | {"variants": variants})]
+    assert found.expected is even
+    assert [each.expected and each.expected.cost for each in found.plans] == [0.5, None]
+
+
+@every(
+    "chip,weights,kv,is_alone,may",
+    [
+        (SECOND, None, None, True, True),
+        (SECOND, None, None, False, False),
+        (None, None, None, True, False),  # the same chip
+        (SECOND, "fp8", None, True, False),
+        (SECOND, None, "fp8", True, False),
+    ],
+)
+def test_prompts_are_taken_in_on_other_chips_in_the_same_formats(
+    chip, weights, kv, is_alone, may, monkeypatch
+):
+    monkeypatch.setattr(cheapest_plans, "can_decode_alone", lambda *_: is_alone)
+    pools = [SimpleNamespace(scenario=deployed())]
+    grid = SimpleNamespace(scenario=replace(deployed(chip, weights), kv=kv))
+    assert cheapest_plans.can_prefill_for(pools, grid, SERVICE) is may
