@@ -1,4 +1,4 @@
-"""Allocation of the offered load: owned chips first, rented chips for the rest."""
+"""Allocate the offered load: owned chips first, and rented chips for the rest."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,19 +17,19 @@ from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.sequences import sum_if_known
 
-_ROUNDING = 1e-9  # of a limit or a chip, so that what just meets it does
+_ROUNDING = 1e-9  # of a limit or a chip, so that values exactly on a limit pass
 _MOST_NODES = 8
 """Maximum number of nodes for which every division is tried. Larger fleets gain little from it."""
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """The part of the load that one owned chip type serves, or that rented chips serve.
+    """The part of the load that is served by one owned chip type, or by rented chips.
 
     sharing : pools of replicas
-    requests : request rate of the whole mix that the pools must serve [1/s]
+    requests : request rate that the pools must serve, for the whole mix [1/s]
     owned : the owned chips, or None if the chips are rented
-    chips, unit : number of owned chips, and how many of them run together [1]
+    chips, unit : number of owned chips, and how many of them work together [1]
     """
 
     sharing: Sharing
@@ -50,12 +50,12 @@ class Allocation:
 
     @property
     def plans(self) -> list[Plan]:
-        """The best deployment of each pool."""
+        """The best deployment in each pool."""
         return [pool.plan for pool in self.pools]
 
     @property
     def plan(self) -> Plan | None:
-        """The best deployment of the first pool."""
+        """The best deployment in the first pool."""
         return next(iter(self.plans), None)
 
     @property
@@ -77,7 +77,7 @@ class Allocation:
 
     @property
     def usd_per_month(self) -> float | None:
-        """The price of the running chips. None if unknown. [USD]"""
+        """The price of the running chips. None if it is unknown. [USD]"""
         return sum_if_known(plan.usd_per_month for plan in self.plans)
 
     def used(self, name: str) -> float:
@@ -96,8 +96,8 @@ class Allocation:
 class OwnedChips:
     """The owned chips of one type.
 
-    usd_per_hour : ownership cost of one chip, or None if unknown [USD/h]
-    search : search for pools of replicas on these chips
+    usd_per_hour : ownership cost per chip, or None if unknown [USD/h]
+    search : search for replica pools on these chips
     """
 
     hardware: Hardware
@@ -108,12 +108,12 @@ class OwnedChips:
 
     @property
     def usd_per_month(self) -> float | None:
-        """The ownership cost of all chips, used or idle. None if unknown. [USD]"""
+        """The ownership cost of all chips, used or idle. None if it is unknown. [USD]"""
         return self.usd_per_hour and self.usd_per_hour * HOURS_PER_MONTH * self.chips
 
     @property
     def node_chips(self) -> int:
-        """The chips of the smallest unit: a node, otherwise a host or a smaller domain. [1]"""
+        """The chips in the smallest unit: a node, or else a host or a smaller domain. [1]"""
         if self.hardware.node_chips:
             return self.hardware.node_chips
         up = completed(self.hardware).links.scale_up
@@ -121,16 +121,16 @@ class OwnedChips:
         return int(min(HOST_CHIPS, domain))
 
     def with_nodes(self, nodes: int, service: Service) -> Self:
-        """Copy with some more nodes, or with more chips if these are owned singly."""
+        """Return these chips plus nodes, or plus single chips if they are owned singly."""
         return replace(self, chips=self.chips + nodes * self.unit(service))
 
     def unit(self, service: Service) -> int:
-        """Count the chips that run together: a whole node if all chips are in whole nodes. [1]"""
+        """Return how many chips work together: a whole node if all chips are in whole nodes. [1]"""
         node_chips = (service.in_nodes and self.hardware.node_chips) or 1
         return 1 if self.chips % node_chips else node_chips
 
     def runnable(self, service: Service) -> int:
-        """Count the chips that can run within a power limit. [1]"""
+        """Return how many chips a power limit allows. [1]"""
         watts = site_power(self.hardware)
         if service.power == inf or watts is None:
             return self.chips
@@ -138,7 +138,7 @@ class OwnedChips:
         return min(units * self.unit(service), self.chips)
 
     def allocations(self, left: Service) -> Iterator[Allocation]:
-        """Yield allocations for the remaining rate, on the fewest chips if they serve all of it.
+        """Yield allocations for the remaining rate, on the fewest chips that serve all of it.
 
         left : remaining service; its power limit covers all running chips, its budget rented ones
         """
@@ -147,7 +147,7 @@ class OwnedChips:
         if site_power(self.hardware) is not None:
             within = replace(within, power=inf)
         if not self.search.is_of_one_class:
-            # Replicas of several pools fill a node, so all that runs is counted in nodes.
+            # Replicas of several pools may share a node, so all running chips are counted in nodes.
             sharing = self.search.pools_for(replace(within, in_nodes=False))
             yield self._allocated(sharing, sharing.rate, self.chips, left)
             return
@@ -163,7 +163,7 @@ class OwnedChips:
             yield from self._divided_between(filled, chips, left)
 
     def _divided_between(self, filled: Service, chips: int, left: Service) -> Iterator[Allocation]:
-        """Yield the deployments that divide some chips among them."""
+        """Yield the deployments among which chips can be divided."""
         rate, idle = inf if left.rate is None else left.rate, self.chips - chips
         for size in self.divided(filled, chips):
             requests = min(self.requests(filled, size, chips), rate)
@@ -177,27 +177,27 @@ class OwnedChips:
         return Allocation(sharing, requests, self, chips, self.unit(left))
 
     def is_narrowed(self, service: Service) -> bool:
-        """Check whether these chips serve the class only in narrower formats than requested."""
+        """Return whether these chips serve the class only in narrower formats than requested."""
         if not self.search.is_of_one_class:
             return False
         decision = self.filled(replace(service, rate=None, budget=inf, max_chips=inf), self.chips)
         return bool(decision.plans) and not any(map(decision.may_lead, decision.plans))
 
     def filled(self, service: Service, chips: int) -> Decision:
-        """Find the deployments on some of these chips that serve the most requests of one class."""
-        if chips % self.node_chips:  # those that are there, if no whole nodes
+        """Find the deployments on some of these chips with the highest throughput for one class."""
+        if chips % self.node_chips:  # the chips there are, if not in whole nodes
             service = replace(service, in_nodes=False)
         if (service, chips) not in self._decisions:
             self._decisions[service, chips] = self.search.most_on(service, chips)
         return self._decisions[service, chips]
 
     def requests(self, service: Service, chips: int, total: int | None = None) -> float:
-        """Compute the highest throughput of one deployment on a number of these chips. [1/s]
+        """Return the highest throughput of one deployment on a number of these chips. [1/s]
 
-        Formats are quantized further than requested only where all running chips cannot hold the
-        model otherwise.
+        Formats are quantized below the request only if the model otherwise does not fit on all
+        running chips.
 
-        total : running chips, by default those of this deployment
+        total : number of running chips, by default those of this deployment
         """
         decision_for_all = self.filled(service, total or chips)
         is_any = not any(map(decision_for_all.may_lead, decision_for_all.plans))
@@ -206,7 +206,7 @@ class OwnedChips:
         return max((plan.requests for plan in plans), default=0.0)
 
     def divided(self, service: Service, chips: int) -> list[int]:
-        """Split the chips among deployments on whole nodes, if these outperform one."""
+        """Divide the chips among deployments in whole nodes, if these outperform a single one."""
         nodes, left = divmod(chips, self.node_chips)
         if not 2 <= nodes <= _MOST_NODES:
             return [chips]
@@ -217,7 +217,7 @@ class OwnedChips:
                 before, parts = divisions[count - first]
                 size = first * self.node_chips + (left if first == count == nodes else 0)
                 options.append((before + self.requests(service, size, chips), [size, *parts]))
-            # As much of fewer deployments is better: those come first.
+            # At the same throughput, fewer deployments are better, so they come first.
             divisions.append(
                 max(options, key=lambda option: option[0] * (1.0 - 1e-9 * len(option[1])))
             )
@@ -231,7 +231,7 @@ class Fleet:
     """The allocations for a service: one for each owned chip type, then the rented chips.
 
     service : ``max_chips`` counts rented chips; ``budget`` and ``power`` cover the whole fleet
-    searched_rate : rate that the fleet was found for, if closed-loop users make another on it [1/s]
+    searched_rate : rate for which the fleet was found, if closed-loop users make another [1/s]
     """
 
     service: Service
@@ -254,7 +254,7 @@ class Fleet:
     def used(self, name: str) -> float:
         """Return how much of a limited resource the fleet uses, or its longest latency.
 
-        Dollars include all owned chips, used or idle; chips are the rented ones only.
+        The cost includes all owned chips, used or idle, but chips are only the rented ones.
         """
         if name in ("ttft", "tpot"):
             return max(allocation.used(name) for allocation in self.allocations)
@@ -268,7 +268,7 @@ class Fleet:
 
     @property
     def usd_per_month(self) -> float | None:
-        """The cost of the whole fleet, including idle owned chips. None if unknown. [USD]"""
+        """The cost of the whole fleet, including idle owned chips. None if it is unknown. [USD]"""
         rented = [
             allocation.usd_per_month for allocation in self.allocations if not allocation.is_owned
         ]
@@ -282,7 +282,7 @@ class Fleet:
 
     @property
     def serves_all(self) -> bool:
-        """Whether some chip runs, and the rate is served if one is given."""
+        """Whether any chip runs, and the rate (if given) is served."""
         return self.requests > 0.0 and self.requests >= (self.service.rate or 0.0) * (
             1.0 - _ROUNDING
         )
@@ -294,7 +294,7 @@ class Fleet:
 
     @property
     def left(self) -> Service:
-        """The remaining rate, budget and power after this fleet."""
+        """The rate, budget and power that this fleet leaves over."""
         limits = {
             name: max(limit - self.used(name), 0.0)
             for name, limit in self.service.means.items()
@@ -307,12 +307,12 @@ class Fleet:
 
 
 def allocate(owned: Sequence[OwnedChips], rented: PoolSearch | None, service: Service) -> Fleet:
-    """Allocate the load to owned chips, in their order, and rent chips for the rest.
+    """Allocate the load to owned chips in the given order, and rent chips for the rest.
 
-    Owned chips that only hold a model quantized further than requested come after the others.
-    Without a rate, all owned chips run at full throughput, and any budget or power left is rented.
+    Owned chips that only fit a model quantized below the request come last. Without a rate, all
+    owned chips run at full throughput, and any remaining budget or power goes to rented chips.
 
-    rented : search for pools on chips to rent, or None if no chips may be rented
+    rented : search for pools on chips to rent, or None if renting is not allowed
     """
     fleet = Fleet(service, owned, ())
     several = len(owned) > 1 and service.rate is not None
@@ -327,13 +327,13 @@ def allocate(owned: Sequence[OwnedChips], rented: PoolSearch | None, service: Se
 
 
 def _rented(search: PoolSearch, left: Service, service: Service) -> Allocation:
-    """Rent the cheapest chips for the remaining rate, or the most throughput that limits allow."""
+    """Rent the cheapest chips for the remaining rate, or as much throughput as the limits allow."""
     sharing = search.pools_for(left)
     if not search.is_of_one_class:
         return Allocation(sharing, sharing.rate)
     allocation = Allocation(sharing, 0.0)
     relaxed = allocation.decision.relaxed
-    for name in relaxed.keys() & {"budget", "power"}:  # which owned chips take, too
+    for name in relaxed.keys() & {"budget", "power"}:  # which owned chips use as well
         relaxed[name] += getattr(service, name) - getattr(left, name)
     if allocation.plan is None:
         return allocation
@@ -341,10 +341,10 @@ def _rented(search: PoolSearch, left: Service, service: Service) -> Allocation:
 
 
 def with_next_node(fleet: Fleet) -> dict[str, float]:
-    """Compute the fleet's throughput with one more node of each owned type, by chip id. [1/s]
+    """Return the fleet's throughput with one more node of each owned type, by chip id. [1/s]
 
-    Nodes that exceed the power limit are omitted. Rented chips and formats stay the same. If
-    chips are owned singly, one more chip is added instead.
+    Nodes that exceed the power limit are skipped. Rented chips and formats stay the same. If chips
+    are owned singly, a single chip is added instead.
     """
     rented = tuple(allocation for allocation in fleet.allocations if not allocation.is_owned)
     service, totals = replace(fleet.service, budget=inf, max_chips=inf, rate=None), {}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def headline(planned: PlannedFleet) -> Title:
-    """Write the headline: chips to rent, or what owned chips sustain and what to rent besides."""
+    """Return the headline: chips to rent, or the load that owned chips sustain and what to rent."""
     fleet, remarks = planned.fleet, _remarks(planned)
     rented = [pool for allocation, pool in planned.pools if not allocation.is_owned]
     chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented))
@@ -59,7 +59,7 @@ def headline(planned: PlannedFleet) -> Title:
 
 
 def _remarks(planned: PlannedFleet) -> str:
-    """State whether the limits hold, and whether the next chip or an API is as good."""
+    """Say whether the limits hold, and whether the next chip or an API is as good."""
     fleet = planned.fleet
     remarks = plan_notes.in_fewer_bits((pool.decision, pool.plan) for _, pool in planned.pools)
     if planned.is_of_one_class:
@@ -76,7 +76,7 @@ def _remarks(planned: PlannedFleet) -> str:
 
 
 def _idle_for_power(fleet: Fleet) -> str:
-    """Name the owned chips that the power limit leaves idle, if any."""
+    """Name the owned chips that the power limit keeps idle, if any."""
     idle = [
         f"{left:,.0f} {kind.hardware.id}"
         for kind in fleet.owned
@@ -86,7 +86,7 @@ def _idle_for_power(fleet: Fleet) -> str:
 
 
 def _chips_rented(planned: PlannedFleet) -> list[Scenario]:
-    """List the scenario of each rented chip type."""
+    """Return the scenario of each rented chip type."""
     scenarios = [
         scenario
         for allocation, pool in planned.pools
@@ -125,7 +125,7 @@ def _load(planned: PlannedFleet) -> str:
 
 
 def _owned_chips(planned: PlannedFleet) -> str:
-    """Name the allocated owned chips, grouped by chip type."""
+    """Describe the allocated owned chips, grouped by chip type."""
     counts = Counter[str]()
     for allocation in planned.fleet.allocations:
         if allocation.owned is not None:
@@ -134,7 +134,7 @@ def _owned_chips(planned: PlannedFleet) -> str:
 
 
 def _kind_of_market(scenario: Scenario) -> str:
-    """State that a chip is a consumer card, or that only marketplaces rent it."""
+    """Say that a chip is a consumer card, or is rented only on marketplaces."""
     chip, is_consumer = scenario.hardware.id, scenario.hardware.market == "consumer"
     if scenario.quote.is_marketplace:
         card = " a consumer card," * is_consumer
@@ -150,7 +150,7 @@ _TERMS = {
     "util.": "util.: load of a replica / its throughput",
     "expected": "chips, TTFT, TPOT: at slow speeds; chips expected, 80% range: at expected speeds",
 }
-"""Terms of ranked plans and fleets, by the column heading that explains them if it is shown."""
+"""Explanations for ranked plans and fleets, by the column heading that must be shown."""
 
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
 _OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arrivals"
@@ -168,9 +168,9 @@ _MARKS = {
 
 
 def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[TextTable]) -> str:
-    """Explain the columns and marks of the tables on a page.
+    """Return the key to the columns and marks of the tables on a page.
 
-    rows : plans that the tables show
+    rows : plans in the tables
     """
     headings = {line for table in tables for heading in table.headings for line in heading}
     texts = [_OF_MIX] + [_IN_POOLS] * ("TTFT ms" in headings and "mean" not in headings)
@@ -191,7 +191,7 @@ def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[Text
 def _charge_all_owned(
     planned: PlannedFleet, row: Record, allocation: Allocation, pool: ReplicaPool
 ) -> None:
-    """Set the rate at which an API costs as much as all owned chips of a type, used or idle."""
+    """Return the rate at which an API costs as much as all owned chips of a type, used or idle."""
     used = row["chips_total"] if planned.is_of_one_class else allocation.used("chips")
     row["api_break_even_tokens_per_month"] *= allocation.chips / used
     if len(planned.fleet.owned) == 1:
@@ -203,7 +203,7 @@ def _charge_all_owned(
 
 
 def _share(planned: PlannedFleet, allocation: Allocation) -> Record:
-    """Build the record of an allocation, with its decision unless that is listed elsewhere."""
+    """Build the record of an allocation, with its decision unless that appears elsewhere."""
     of_plans = {}
     if planned.is_of_one_class and planned.is_of_fleet:
         is_last = allocation is planned.fleet.allocations[-1]
@@ -222,7 +222,7 @@ def _share(planned: PlannedFleet, allocation: Allocation) -> Record:
 
 
 def _nearest_limit(pool: ReplicaPool) -> float | None:
-    """Return the TTFT of the class nearest to its limit, if any class has one. [s]"""
+    """Return the TTFT of the class closest to its limit, if any class has one. [s]"""
     times = zip(pool.plan.class_ttft, pool.classes, strict=False)
     limited = [(ttft / kind.ttft, ttft) for ttft, kind in times if kind.ttft < inf]
     return max(limited)[1] if limited else None
@@ -232,7 +232,7 @@ def _nearest_limit(pool: ReplicaPool) -> float | None:
 class PlanAnswer(PlannedFleet):
     """The answer of `plan`: owned chips that serve the load, and the cheapest chips to rent.
 
-    servers : the scripts that start all servers, if requested
+    servers : scripts that start all servers, if requested
     """
 
     servers: str | None = None
@@ -249,7 +249,7 @@ class PlanAnswer(PlannedFleet):
     def unrounded(self) -> list[Record]:
         """The unrounded record of each plan.
 
-        The first record of each pool is the chosen plan.
+        The first record of each pool is its chosen plan.
         """
         count = self.request.top if self.is_of_one_class and self.servers is None else 1
         rows: list[Record] = []
@@ -269,15 +269,15 @@ class PlanAnswer(PlannedFleet):
         return rows
 
     def records(self) -> list[Record]:
-        """Build one record for each plan."""
+        """Build one record per plan."""
         return [plainly(record) for record in self.unrounded]
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Build a table of the records, with the columns of the first screen."""
+        """Return a table of the records with the columns of the first screen."""
         return self.columns, self.unrounded
 
     def premises(self) -> Record:
-        """Report the traffic, prices, engines and the definition of the latencies."""
+        """Return the traffic, prices, engines and the definition of the latencies."""
         decision = self.decision if self.is_of_one_class else self.pools[0][1].decision
         shared = plan_records.assumptions(decision)
         if self.is_of_fleet or not self.is_of_one_class:
@@ -288,7 +288,7 @@ class PlanAnswer(PlannedFleet):
         return shared | ({"traffic": str(self.request.traffic)} if self.request.traffic else {})
 
     def details(self) -> Record:
-        """Report why others lost, what would help, class latencies and allocations."""
+        """Return why others lost, what would help, class latencies and allocations."""
         if self.servers is not None:
             return {"servers": self.servers}
         of_plans: Record = {}
@@ -308,11 +308,11 @@ class PlanAnswer(PlannedFleet):
 
     @property
     def charts(self) -> Charts:
-        """Charts of TPOT against price."""
+        """A chart of TPOT against price."""
         return {"plan": self.chart} if self.is_of_one_class and self.pools else {}
 
     def chart(self) -> "Chart":
-        """Draw TPOT against price for the first plans and the best plan of each chip."""
+        """Plot TPOT against price for the first plans and the best plan on each chip."""
         from fastcalc.features.plan.chart import plans
 
         return plans(self.decision, self.request.top)
@@ -320,11 +320,11 @@ class PlanAnswer(PlannedFleet):
     # Page
 
     def text(self, screen: Screen) -> str | None:  # noqa: ARG002
-        """Return the text of the server scripts, if requested."""
+        """Return the server scripts, if requested."""
         return self.servers
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """Build the headline, prices and tables, then a legend and notes on the listed plans."""
+        """Yield the headline, prices and tables, then a legend and notes on the listed plans."""
         if self.servers is not None:
             return ()
         rows = rows_of(self, wide=screen.wide)
@@ -337,7 +337,7 @@ class PlanAnswer(PlannedFleet):
         return screen.with_notes(body, key, notes, command, fills_one_screen=True)
 
     def _above_tables(self) -> Iterator[Part]:
-        """Show the headline and the prices per chip-hour."""
+        """Yield the headline and the prices per chip-hour."""
         yield headline(self)
         models = None if self.is_of_one_class else listed(self.models)
         yield HeadlineCase(phrase(self.request, self.fleet.service, models))

@@ -1,4 +1,4 @@
-"""The cost of speed uncertainty and the tipping points, as notes and records."""
+"""The cost of speed uncertainty, and the tipping points, as notes and records."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ _OUTSIDE = {
     "prompt": "prompts outside {low} to {high} tokens",
     "output": "outputs outside {low} to {high} tokens",
 }
-"""Texts of quantities for which both more and less lead to the same plan."""
+"""Phrases for quantities where both an increase and a decrease lead to the same plan."""
 
 _WORDS = {
     "price": "{of} {side} ${at} per chip-hour",
@@ -36,7 +36,7 @@ _WORDS = {
 
 
 def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
-    """Yield notes on the tipping points, each taken alone, grouped by the new leader."""
+    """Yield notes on the tipping points, each considered alone, grouped by the new leader."""
     for leads in dict.fromkeys(turn.leads for turn in verdict.turns or ()):
         texts = [*_texts([turn for turn in verdict.turns or () if turn.leads == leads])]
         yield f"{leads} would win with {'any one of these: ' * (len(texts) > 1)}{', '.join(texts)}"
@@ -45,7 +45,7 @@ def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
 
 
 def _texts(turns: Sequence[TippingPoint]) -> Iterator[str]:
-    """Yield a text for each tipping point of one leader, or for two of the same quantity."""
+    """Yield a text for each tipping point of a leader, or for two of the same quantity."""
     ends = {(turn.quantity, turn.is_above): _digits(turn) for turn in turns}
     for turn in turns:
         low, high = (ends.get((turn.quantity, is_above)) for is_above in (False, True))
@@ -62,7 +62,7 @@ def _digits(turn: TippingPoint) -> str:
 
 
 def tipping_point_records(verdict: Verdict) -> list[Record] | None:
-    """Build the record of each tipping point. Returns None if not requested."""
+    """Build the record of each tipping point. Returns None if they were not requested."""
     if verdict.turns is None:
         return None
     return [
@@ -80,16 +80,16 @@ def tipping_point_records(verdict: Verdict) -> list[Record] | None:
 _CHANCE = "chance of meeting the latency limits"
 
 _MATTERS = 0.01
-"""Fraction of the cost above which regret is worth a line on the first screen. [1]"""
+"""Fraction of the cost above which regret appears on the first screen. [1]"""
 
 
 def _rough(usd: float) -> str:
-    """Round dollars to two digits, because they are uncertain."""
+    """Round dollars to two digits, since they are uncertain."""
     return f"{float(f'{usd:.2g}'):,.0f}"
 
 
 def chance_of_limits(verdict: Verdict) -> str:
-    """State the probability that the limits hold. Empty if unknown, or if it is requested."""
+    """Give the probability that the limits hold. Empty if it is unknown, or was requested."""
     odds = verdict.odds
     if odds is None or verdict.decision.service.deviations:
         return ""
@@ -97,7 +97,7 @@ def chance_of_limits(verdict: Verdict) -> str:
 
 
 def odds_notes(verdict: Verdict) -> Iterator[Note]:
-    """Yield notes on a plan with more confidence, or on limits that a chip can barely meet."""
+    """Yield notes on a plan with more confidence, or on limits that a chip barely meets."""
     odds, service = verdict.odds, verdict.decision.service
     if odds is not None and verdict.decision.expected is not None:
         texts = _drivers(odds, verdict.decision, verdict.decision.expected)
@@ -122,7 +122,7 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
 
 
 def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str]:
-    """Yield why a requested confidence takes more chips, and which limit to relax."""
+    """Yield why a requested confidence needs more chips, and which limit to relax."""
     service, chosen, cheapest = decision.service, decision.plans[0], expected.plans[0]
     if chosen.cost <= cheapest.cost:
         return
@@ -136,13 +136,13 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
 
 
 def _relaxed(odds: Odds, service: Service) -> str:
-    """State which limit to relax for a confident plan at a bearable cost. Empty if none."""
+    """Say which limit to relax for a confident plan at a reasonable cost. Empty if none."""
     options = [limit_as_option(name, value, service, None) for name, value in odds.relaxed.items()]
     return f"; with {listed(options, 'or')}, at most {DEAR:g} times the cost" if options else ""
 
 
 def regret_notes(verdict: Verdict) -> Iterator[Note]:
-    """Yield notes on the cost of speed uncertainty, and the benchmark that lowers it most."""
+    """Yield notes on the cost of speed uncertainty, and the benchmark that reduces it most."""
     regret = verdict.regret
     if regret is None:
         return

@@ -1,4 +1,4 @@
-"""The bill of an API for the same load, and the load above which chips are cheaper."""
+"""What an API charges for the same load, and the load above which chips are cheaper."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from fastcalc.kit.answer.numbers_as_text import dollars, number
 
 
 def against_api(chosen: Plan, service: Service) -> Iterator[str]:
-    """Yield what an API charges for the throughput of a plan, if one is compared."""
+    """Yield what an API charges for the throughput of a plan, if the request names one."""
     throughput = most_requests(chosen, service)
     yield from api_notes(service, service.rate or throughput, throughput, chosen.usd_per_month)
 
@@ -19,10 +19,10 @@ def against_api(chosen: Plan, service: Service) -> Iterator[str]:
 def api_notes(
     service: Service, requests: float, capacity: float, usd: float | None
 ) -> Iterator[str]:
-    """Yield what the API charges for some requests, and the load above which chips are cheaper.
+    """Yield what the API charges for the load, and the load above which chips are cheaper.
 
-    requests, capacity : load and highest throughput of the chips [1/s]
-    usd : cost of the chips per month, or None if unknown
+    requests, capacity : load, and highest throughput of the chips [1/s]
+    usd : monthly cost of the chips, or None if unknown
     """
     charged, bill = service.api_request_usd, api_usd_per_month(service, requests)
     if charged is None or bill is None or usd is None or service.tariff.api is None:
@@ -42,9 +42,9 @@ def api_notes(
 
 
 def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
-    """State that an API is cheaper than the chips. Empty if it is not.
+    """Say that an API is cheaper than the chips. Empty if it is not.
 
-    requests, usd : load [1/s], and cost per month, or None if unknown
+    requests, usd : load [1/s], and monthly cost, or None if unknown
     """
     bill = api_usd_per_month(service, requests)
     if bill is None or usd is None or bill >= usd:

@@ -25,7 +25,7 @@ from fastcalc.grid.request_lists import MixedRequests, Requests
 BATCHES: Floats = np.array(
     [1, *(step * 2**octave for octave in range(12) for step in (2, 3)), 8192], dtype=float
 )
-"""Batches tried first, two per octave. Batches between the best of them follow. [1]"""
+"""Batches that are tried first, two per octave. Batches between the best of them follow. [1]"""
 
 
 def deployments(
@@ -39,7 +39,7 @@ def deployments(
     memory: MemoryChoice = OWN_MEMORY,
     ranks: Sharding | None = None,
 ) -> Iterator[Scenario]:
-    """Yield a scenario for each chip with its engine (borrowed or not), formats and speculation.
+    """Yield a scenario per chip with its engine (borrowed or not), formats and speculation.
 
     By default, every format that the chip supports in hardware is tried.
     """
@@ -63,7 +63,7 @@ def deployments(
 
 
 def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
-    """List the published weight format and any narrower one that chip and engine support."""
+    """Return the published weight format, and narrower ones that chip and engine support."""
     own = model.own_formats
     is_routed = model.format_name == own.of("experts").id
     own_bits = own.of("experts" if is_routed else "ffn").bits
@@ -74,7 +74,7 @@ def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str
 def cache_choices(
     model: Model, hardware: Hardware, engine: Engine, weight: str | None
 ) -> list[str | None]:
-    """List the default cache format and any narrower one that chip and engine support."""
+    """Return the default cache format, and narrower ones that chip and engine support."""
     return [None, *narrower_caches(engine, hardware, cache_format(model, engine, hardware, weight))]
 
 
@@ -88,9 +88,9 @@ def candidates(
 ) -> Grid | None:
     """Build the grid of all layouts and batches. Returns None if no layout fits one sequence.
 
-    prompt, output : tokens per request; averages if there are classes [1]
+    prompt, output : tokens per request, averaged if there are several classes [1]
     classes : request classes, of which the longest must fit
-    is_laid_out : False for an empty grid, which stands for a chip on which no plan may lead
+    is_laid_out : whether to fill the grid; it stays empty for a chip on which no plan may lead
     """
     requests = _requests_of(prompt, output, tuple(classes))
     grid = Grid(scenario, (), requests, BATCHES)
@@ -107,7 +107,7 @@ def candidates(
 
 @lru_cache(maxsize=16)
 def _requests_of(prompt: float, output: float, classes: tuple[RequestClass, ...]) -> Requests:
-    """Build the requests of a grid, which all deployments share."""
+    """Build the requests of a grid, shared by all deployments."""
     context = prompt + output / 2
     if classes:
         return MixedRequests.of(classes)
@@ -115,9 +115,9 @@ def _requests_of(prompt: float, output: float, classes: tuple[RequestClass, ...]
 
 
 def _layouts(scenario: Scenario, site: Site) -> list[Layout]:
-    """List the requested layout, or all layouts of one copy of the weights that fit a sequence.
+    """Return the requested layout, or all layouts of one copy of the weights that fit a sequence.
 
-    Raises LayoutError if the model does not support the layout, or its engine has no kernel for it.
+    Raises LayoutError if the model does not support the layout or its engine has no kernel for it.
     """
     if not scenario.sharding.names_ranks:
         return layouts_on_offer(site)

@@ -11,9 +11,9 @@ from fastcalc.kit.charts.grounds import grounds
 
 
 def plans(decision: Decision, shown: int) -> Chart:
-    """Draw TPOT against price per month for the plans, and the best plan of each chip.
+    """Plot TPOT against monthly price for the plans, and for the best plan on each chip.
 
-    Without a rate, the price is per token, because deployments then serve different loads.
+    Without a rate, the price is per token, because the deployments serve different loads.
     """
     every = [*decision.plans[:shown], *decision.of_each_chip[:shown]]
     every = list({id(plan): plan for plan in every}.values())
