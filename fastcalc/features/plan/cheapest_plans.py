@@ -1,4 +1,4 @@
-"""Rank the deployments of all chips, refining the batch sizes between those tried first."""
+"""Rank the deployments on all chips, refining the batch sizes between those tried first."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,10 +33,10 @@ from fastcalc.grid.grid import Grid
 
 
 def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
-    """List Pareto-optimal prefill pools on the chips of a grid, for decode on other chips.
+    """Return the Pareto-optimal prefill pools on the chips of a grid, for decode on other chips.
 
-    The time to receive a cache depends on the decode chips, so any pool that is smaller, faster or
-    sends faster may be the best. The pools use separate nodes.
+    The time to receive a KV cache depends on the decode chips, so any pool that is smaller, faster
+    or sends faster may be the best. The pools use separate nodes.
     """
     pools = [] if service.rate is None else pools_of_each_layout(grid, service)
     if not pools:
@@ -53,9 +53,9 @@ def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
 
 
 def can_prefill_for(pools: Sequence[PrefillPool], grid: Grid, service: Service) -> bool:
-    """Check whether prefill pools may serve the decode chips of a grid.
+    """Return whether prefill pools can serve the decode chips of a grid.
 
-    They use other chips, with weights and caches in the same formats.
+    They can if they use other chips, with weights and KV cache in the same formats.
     """
     taking, decoding = pools[0].scenario, grid.scenario
     assert taking is not None
@@ -69,9 +69,9 @@ def can_prefill_for(pools: Sequence[PrefillPool], grid: Grid, service: Service) 
 def decide_surely(
     grids: Sequence[Grid], service: Service, *, shown: int, taking: Sequence[Grid] = ()
 ) -> Decision:
-    """Decide as `decide`, and also at expected speeds if limits must hold at slower ones.
+    """Decide as `decide` does, and also at expected speeds if limits must hold at slower ones.
 
-    Every reported plan then has its counterpart at expected speeds.
+    Every reported plan then has a counterpart at expected speeds.
     """
     decision = decide(grids, service, shown=shown, taking=taking)
     if service.deviations:
@@ -99,14 +99,14 @@ def decide(
 ) -> Decision:
     """Find the best deployments for a service, and why the others lose.
 
-    Tries the batches of the grids first, then those between them that may be better.
+    First tries the batches of the grids, then those in between that may be better.
 
-    shown : number of first plans for which all batches are tried, as for the best plan of each chip
-        and the best in the model's own formats; 0 for the best plan alone [1]
-    variants : further variants for which all batches are tried
-    prompt_pools : disaggregated prefill pools, None to search them, or empty for none
-    taking : grids of other chip types that may prefill
-    is_held : whether exact percentiles of the best must meet the limits, not the search's estimates
+    shown : number of leading plans for which all batches are tried, as for the best plan on each
+        chip and the best in the model's own formats; 0 for the best plan alone [1]
+    variants : additional variants for which all batches are tried
+    prompt_pools : disaggregated prefill pools, None to search for them, or empty for none
+    taking : grids of other chip types that may be used for prefill
+    is_held : whether exact percentiles of the best plan, not estimates, must meet the limits
     """
     search = _Search.of(grids, service, shown, variants, prompt_pools, taking)
     (decision,) = _decided([search], is_held=is_held)
@@ -119,7 +119,7 @@ def decide_each(asked: Iterable[tuple[Iterable[Grid], Service]]) -> list[Decisio
 
 
 def _decided(searches: "Sequence[_Search]", *, is_held: bool) -> list[Decision]:
-    """Decide several searches, whose rounds are scored together."""
+    """Run several searches, scoring their rounds together."""
     keep_freed_memory()
     while waiting := [each for search in searches for each in search.waiting]:
         scored = score_in_stacks(waiting)
@@ -134,7 +134,7 @@ def _decided(searches: "Sequence[_Search]", *, is_held: bool) -> list[Decision]:
 class _Search:
     """A search that proceeds in rounds.
 
-    waiting, left : grids of the next round, and gaps that may be searched after it
+    waiting, left : grids of the next round, and gaps that may be searched afterwards
     """
 
     decision: Decision
@@ -153,7 +153,7 @@ class _Search:
         prompt_pools: Sequence[PrefillPool] | None = None,
         taking: Sequence[Grid] = (),
     ) -> "_Search":
-        """Create a search before its first round."""
+        """Set up a search before its first round."""
         search = cls(Decision(service), shown, variants, [])
         unlike = list(filter(None, (unlike_pools(grid, service) for grid in taking)))
         offered = None if prompt_pools is None else [None, *prompt_pools]
@@ -167,7 +167,7 @@ class _Search:
         return search
 
     def next_round(self, scored_grids: Iterable[list[Scored]]) -> None:
-        """Add the deployments of the waiting grids, and queue gaps that may hold better ones."""
+        """Add the deployments of the waiting grids, and queue gaps that may contain better ones."""
         decision = self.decision
         for scored in scored_grids:
             self.left.append(gaps_of(scored))
@@ -192,7 +192,7 @@ class _Search:
 
 
 def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
-    """Yield the grids of chips whose price and power are known, if these are needed."""
+    """Yield the grids of chips with known price and power, if these are needed."""
     for grid in grids:
         if has_cost(grid.scenario, decision.service):
             yield grid
@@ -206,9 +206,9 @@ def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
 def _limit_of_costs(
     decision: Decision, shown: int, variants: Collection[Variant]
 ) -> Callable[[Gaps], Floats]:
-    """Return the cost that each gap must beat: of its variant, or the best of its chip.
+    """Return the cost that each gap must beat: that of its variant, or of the best on its chip.
 
-    If none but the first is shown, it is the cost of the first.
+    If only the first plan is shown, this is its cost.
     """
     best = decision.plans[:1]
     fewer = decision.in_fewer_bits[:FEWER_BITS] if shown else []
@@ -226,13 +226,13 @@ def _limit_of_costs(
         if cheapest and (decision.may_lead(cheapest) or not may_lead):
             limit = first if decision.may_lead(cheapest) and not may_lead else cheapest.cost
         unlike = next((pool.scenario for pool in gaps.pools if pool and pool.scenario), None)
-        if unlike is not None and shown:  # the best of these is shown, too, however much it costs
+        if unlike is not None and shown:  # the best of these is shown as well, whatever it costs
             best_unlike = decision.on_unlike_chips
             limit = max(limit, best_unlike.cost if best_unlike else inf)
         colocated, disaggregated = (
             costs.get(
                 variant_of(scenario, is_disaggregated=is_disaggregated, taking=unlike),
-                limit * (1.0 - 1e-9),  # equal cost is no gain
+                limit * (1.0 - 1e-9),  # the same cost is no gain
             )
             for is_disaggregated in (False, True)
         )

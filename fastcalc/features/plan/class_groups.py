@@ -19,15 +19,15 @@ from fastcalc.grid.grid import Grid
 
 Classes = tuple[RequestClass, ...]
 GridsFor = Callable[[Classes, Service, frozenset[str] | None], Sequence[Grid]]
-"""Function that returns the deployments for classes, on some chips or, if None, on all."""
+"""Function that returns the deployments for classes on the given chips, or on all if None."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassGroup:
     """Classes that share replicas, their fraction of all requests, and their replica options.
 
-    replica_options, bounds : options and cost bounds of each layout of the searched chips
-    service : service of these classes
+    replica_options, bounds : options, and cost bounds for each layout on the chips searched
+    service : what these classes require
     """
 
     classes: Classes
@@ -37,11 +37,11 @@ class ClassGroup:
     service: Service
 
     def check(self, option: ReplicaOption, above: float = 0.0) -> ReplicaOption | None:
-        """Lower the throughput of an option until percentiles meet their limits.
+        """Reduce an option's throughput until the percentiles meet their limits.
 
-        An option without any throughput is dropped.
+        An option that is left with no throughput is dropped.
 
-        above : throughput up to which the option is of no interest, and is left unchecked [1/s]
+        above : throughput below which the option is of no interest and not checked [1/s]
         """
         index = self.replica_options.index(option)
         above = above if above < option.requests else 0.0
@@ -53,9 +53,9 @@ class ClassGroup:
         return checked if requests else None
 
     def least_on_chips(self, rate: float) -> list[ReplicaOption]:
-        """Find the option on each chip type that fills the fewest nodes at a rate, cheapest first.
+        """Return the option on each chip type that fills the fewest nodes at a rate, by cost.
 
-        Of equal options, the one with the smallest batch.
+        Among equal options, it has the smallest batch.
         """
         at_rate, least = rate * self.share, dict[str, ReplicaOption]()
         for option in sorted(
@@ -65,12 +65,12 @@ class ClassGroup:
         return sorted(least.values(), key=lambda option: option.cost_of_filled(at_rate))
 
     def costs_on_chips(self, rate: float) -> dict[str, float]:
-        """Compute the lowest cost of a rate of all classes by chip type, in dedicated nodes."""
+        """Return the lowest cost of a rate of all classes by chip type, in dedicated nodes."""
         options = self.least_on_chips(rate)
         return {option.chip: option.cost(rate * self.share) for option in options}
 
     def least_costs(self, rate: float) -> dict[str, tuple[float, float]]:
-        """Bound the cost of a rate from below, by chip: in shared and in dedicated nodes."""
+        """Return lower bounds on the cost of a rate, by chip: in shared and in dedicated nodes."""
         costs: dict[str, tuple[float, float]] = {}
         for bound in self.bounds:
             cost = bound.least_cost(rate * self.share)
@@ -93,14 +93,14 @@ class ClassGroup:
 
 
 Grouping = Sequence[ClassGroup]
-"""Groups of classes. Each class is in exactly one group."""
+"""Groups that contain each class exactly once."""
 
 
 class Groups:
-    """Groups of request classes, keyed by a bit mask of class indices and searched on demand.
+    """Groups of request classes, identified by a bit mask of class indices and searched on demand.
 
-    may_share : whether classes can share replicas; classes of different models cannot
-    is_narrow : whether formats that are quantized further than requested also count
+    may_share : whether classes can share replicas; those of different models cannot
+    is_narrow : whether formats quantized below the request count as well
     """
 
     def __init__(
@@ -133,16 +133,16 @@ class Groups:
         return {request_class for group in groups for request_class in group.classes}
 
     def chips_of_all(self, rate: float) -> list[str]:
-        """List the chips that can serve each class alone, by the total cost of all classes."""
+        """Return the chips that can serve each class alone, by the total cost of all classes."""
         alone = [self._groups[1 << index].costs_on_chips(rate) for index in range(self._count)]
         chips = set(alone[0]).intersection(*alone[1:])
         return sorted(chips, key=lambda chip: (sum(costs[chip] for costs in alone), chip))
 
     def groupings(self, rate: float) -> list[Grouping]:
-        """List candidate groupings of classes at a rate, on the chips where they may be cheapest.
+        """Return candidate groupings of classes at a rate, on chips where they may be cheapest.
 
         Shared replicas need the time of every class, so they cost at least as much as each class
-        alone on that chip without latency limits. (With its limits, a class may cost more alone:
+        alone on that chip without latency limits. (With limits, a class may cost more alone, since
         the tokens of other classes lower the mean TPOT.) If separate pools in dedicated nodes cost
         no more on any chips, the chip is skipped, except the one that would cost the least. A chip
         is also skipped if one node costs more than all classes cost on other chips.
@@ -172,7 +172,7 @@ class Groups:
         ]
 
     def _cost(self, members: int, rate: float) -> float:
-        """Return the lowest cost of a searched group in dedicated nodes, otherwise infinity."""
+        """Return the lowest cost of a searched group in dedicated nodes, or else infinity."""
         group = self._groups.get(members)
         return min(group.costs_on_chips(rate).values(), default=inf) if group else inf
 
@@ -191,7 +191,7 @@ class Groups:
             chip: max(costs[chip] for costs in alone)
             for chip in set(alone[0]).intersection(*alone[1:])
         }
-        # If more than the cost is limited, only more expensive chips may suffice.
+        # If other resources are limited too, only more expensive chips may suffice.
         chips = {
             chip
             for chip, (cost, cost_in_nodes) in least_costs.items()
@@ -203,7 +203,7 @@ class Groups:
             self._search(members, new)
 
     def _search(self, members: int, chips: frozenset[str] | None) -> None:
-        """Add the replica options of a group on some chips, or on all chips if None."""
+        """Add a group's replica options on the given chips, or on all chips if None."""
         classes = self._classes_of(members)
         share = sum(request_class.share for request_class in classes)
         at_share = self._service.of_classes(classes, share)
@@ -223,5 +223,5 @@ class Groups:
 
 
 def _singles(members: int) -> list[int]:
-    """Split a group into the bits of its members."""
+    """Split the bit mask of a group into the bits of its members."""
     return [1 << index for index in range(members.bit_length()) if members >> index & 1]

@@ -18,7 +18,7 @@ from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record, plain
 
 OVER = "^"
-"""Mark of a latency that is over its limit."""
+"""The mark for a latency above its limit."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class ServedClass:
     """The latencies of a request class in its pool.
 
     pool : index of the pool that serves it [1]
-    ttft, tpot : TTFT and TPOT that are compared with the limits: percentiles at the actual load if
-        random arrivals have a closed form, otherwise values of full replicas [s]
-    share : fraction of its requests whose TTFT must be within the limit, or None if they arrive
-        evenly [1]
+    ttft, tpot : TTFT and TPOT to compare with the limits: percentiles at the actual load if random
+        arrivals have a closed form, otherwise values for full replicas [s]
+    share : fraction of its requests whose TTFT must be within the limit, or None for evenly spaced
+        arrivals [1]
     percentiles : percentiles at the actual load, for random arrivals
     """
 
@@ -41,13 +41,13 @@ class ServedClass:
     percentiles: Percentiles | None = None
 
     def mean(self, name: str) -> float | None:
-        """Return the mean latency. None if it has no closed form with Poisson arrivals."""
+        """Return the mean latency. None if it has no closed form for Poisson arrivals."""
         if self.percentiles is None:
             return None if self.share else float(getattr(self, name))
         return float(getattr(self.percentiles, name).mean)
 
     def over(self, name: str) -> float | None:
-        """Return a latency that is over its limit at the percentile that must meet it. [s]"""
+        """Return a latency that exceeds its limit, at the percentile that must meet it. [s]"""
         if self.percentiles is None or self.share is None:
             return None
         index = bisect(SHARES, self.share) - 1
@@ -85,7 +85,7 @@ def served_classes(pools: Pools) -> list[ServedClass]:
 
 
 def class_record(served: ServedClass) -> Record:
-    """Describe the limits, latencies and percentiles of a class, in the units of records."""
+    """Convert the limits, latencies and percentiles of a class to the units of records."""
     request_class = served.request_class
     return {
         "class": request_class.name,
@@ -103,7 +103,7 @@ def class_record(served: ServedClass) -> Record:
 
 
 def _slowest(name: str, served: ServedClass) -> str:
-    """Format the p99 latency, or an upper estimate, with a mark if it is over the limit."""
+    """Format the p99 latency, or an upper estimate, with a mark if it exceeds the limit."""
     if served.percentiles is None:
         is_known = served.share and served.request_class.is_random
         return UPPER + number(getattr(served, name) * 1e3) if is_known else "-"
@@ -112,7 +112,7 @@ def _slowest(name: str, served: ServedClass) -> str:
 
 
 def _time_columns(name: str) -> list[TableColumn]:
-    """Build the columns of a latency: mean, p99 and limit."""
+    """Return the columns for a latency: mean, p99 and limit."""
     return [
         Column(
             f"{name}_mean_ms",
@@ -166,7 +166,7 @@ _OF_POOLS: Sequence[TableColumn] = [
 
 
 def class_table(served: Sequence[ServedClass], width: int, *, wide: bool) -> TextTable:
-    """Build a table of each class in each pool or, on a first screen, in its slowest pools."""
+    """Return a table of each class in each pool or, on a first screen, in its slowest pools."""
     pools_of: dict[str, list[ServedClass]] = {}
     for served_class in served:
         pools_of.setdefault(served_class.request_class.name, []).append(served_class)
@@ -178,7 +178,7 @@ def class_table(served: Sequence[ServedClass], width: int, *, wide: bool) -> Tex
 
 
 def _in_slowest_pools(pools: Sequence[ServedClass]) -> record_tables.Row:
-    """Build the cells of a class: all its pools, and each p99 latency where it is longest."""
+    """Build the cells of a class: all its pools, with each p99 latency where it is longest."""
     cells = [record_tables.row(CLASS_COLUMNS, served) for served in pools]
     row = cells[0] | {"pool": ", ".join(cell["pool"] for cell in cells)}
     for name in ("ttft", "tpot", "request"):
@@ -189,7 +189,7 @@ def _in_slowest_pools(pools: Sequence[ServedClass]) -> record_tables.Row:
 
 
 def _p99(name: str, served: ServedClass) -> float:
-    """Return the p99 latency, or its upper estimate. Infinite if unknown. [s]"""
+    """Return the p99 latency, or its upper estimate. Infinite if it is unknown. [s]"""
     if served.percentiles is None:
         return inf if name == "request" else float(getattr(served, name))
     return float(getattr(served.percentiles, name).percentiles[-1])

@@ -1,4 +1,4 @@
-"""Columns of plans: the fields of a record, and which of them a table shows."""
+"""The columns of plans: fields of a record, and which of them a table shows."""
 
 from functools import partial
 from typing import Any
@@ -12,11 +12,11 @@ from fastcalc.kit.answer.record_tables import ends
 
 _RANKS = ("tp", "pp", "ep", "dp")
 WEAK = "!"
-"""Mark of a range that is wider than the ranges of the measurements used to fit it."""
+"""The mark for a range wider than the ranges of the measurements used to fit it."""
 
 
 UPPER = "<"
-"""Mark of a latency that is an upper estimate of its percentile."""
+"""The mark for a latency that is an upper estimate of its percentile."""
 
 
 def _prefill_ranks(name: str, point: RankedPlan) -> int | None:
@@ -285,6 +285,6 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
 )
 PLAN_COLUMNS = [column for column in COLUMNS if column.key not in records.KEYS]
-"""Columns of plans. The others are those of ``compare`` for one replica."""
+"""Columns specific to plans. The rest are those of ``compare`` for one replica."""
 
 KEYS = tuple(column.key for column in COLUMNS)

@@ -33,10 +33,10 @@ REASONS = {
     "unknown": "have no known price or power",
     "beaten": "meet all of it, but not at the least",
 }
-"""Record keys that count why deployments lose."""
+"""Record keys for the numbers of deployments that lose, by reason."""
 
 FEWER_BITS = 2
-"""Number of further quantized plans that are reported without a request. [1]"""
+"""Number of more strongly quantized plans that are reported without being requested. [1]"""
 
 
 Variant = tuple[object, ...]
@@ -45,9 +45,9 @@ Variant = tuple[object, ...]
 def variant_of(
     scenario: Scenario, *, is_disaggregated: bool, taking: Scenario | None = None
 ) -> Variant:
-    """Build the key under which one plan is listed: chip, formats, speculation, disaggregation.
+    """Return the key that identifies a variant: chip, formats, speculation, disaggregation.
 
-    taking : scenario of the prefill chips, if they are another chip type
+    taking : scenario of the prefill chips, if of another chip type
     """
     drafts = scenario.traffic.speculation
     formats = (scenario.weights, scenario.kv, drafts.tokens_per_pass, drafts.drafted)
@@ -56,21 +56,21 @@ def variant_of(
 
 @dataclass(frozen=True)
 class Plan:
-    """One deployment for a service.
+    """A deployment for a service.
 
     scenario : one decode replica as passed to ``compare``, with colocated prefill
-    layout, batch, replicas, busy : of the decode replicas; ``busy`` is their utilization [1]
-    prefill_layout, prefill_replicas, prefill_busy : of the prefill pool, if disaggregated [1]
+    layout, batch, replicas, busy : for the decode replicas, where ``busy`` is their utilization [1]
+    prefill_layout, prefill_replicas, prefill_busy : for the prefill pool, if disaggregated [1]
     prefill_scenario, prefill_chips : a prefill replica and all prefill chips, if of another type
     kv_transfer_s : KV-cache transfer time of a prompt from prefill to decode chips [s]
-    values, misses : TTFT, TPOT, chips, possibly dollars and watts; and each divided by its limit
-    requests : throughput of all replicas at their highest utilization [1/s]
+    values, misses : TTFT, TPOT, chips and maybe dollars and watts, and each divided by its limit
+    requests : throughput of all replicas at their maximum utilization [1/s]
     cost, last_resort : the objective, and the tie-breaker between plans of equal cost and chips
     class_ttft, class_tpot : TTFT and TPOT of each request class, if there are several [s]
-    slowness : latency at the requested confidence over the expected latency [1]
-    expected : best plan of the variant at expected speeds, if this one uses slower speeds
+    slowness : latency at the requested confidence relative to the expected latency [1]
+    expected : best plan of the variant at expected speeds, if this plan assumes slower ones
     node_chips : chips per node [1]
-    is_checked : whether latencies are percentiles with random arrivals, if these have a closed form
+    is_checked : whether latencies are percentiles for random arrivals, if these have a closed form
     has_percentiles : whether these have a closed form
     """
 
@@ -100,7 +100,7 @@ class Plan:
 
     @cached_property
     def replica(self) -> Outcome:
-        """The estimate of one decode replica, with colocated prefill."""
+        """The estimate for one decode replica, with colocated prefill."""
         return solve(self.scenario)
 
     @property
@@ -109,17 +109,17 @@ class Plan:
         return min(self.values["ttft"], float(self.replica.estimate.ttft[0]) * self.slowness)
 
     def request_seconds(self, output: float) -> float:
-        """Compute the end-to-end latency of a request without queueing delay. [s]"""
+        """Return the end-to-end latency of a request without queueing delay. [s]"""
         return self.first_seconds + (output - 1.0) * self.values["tpot"]
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether weights or cache are quantized further than published or than the default."""
+        """Whether weights or KV cache are quantized below the published format or the default."""
         return is_narrowed(self.scenario)
 
     @property
     def order(self) -> tuple[float, float, float]:
-        """The sort key: lowest cost, then fewest chips, then the last resort."""
+        """The sort key: lowest cost, then fewest chips, then the tie-breaker."""
         return self.cost, self.values["chips"], self.last_resort
 
     @property
@@ -132,7 +132,7 @@ class Plan:
 
     @property
     def is_in_own_formats(self) -> bool:
-        """Whether weights and cache are in the published formats of the model."""
+        """Whether weights and KV cache are in the model's published formats."""
         weights, cache = own_formats(self.scenario.model)
         scenario = self.scenario
         published = (None, weights, *scenario.model.also_published)
@@ -148,12 +148,12 @@ class Plan:
 
     @property
     def scenarios(self) -> list[Scenario]:
-        """The scenario of decode, and that of prefill if it runs on other chips."""
+        """The scenario for decode, and that for prefill if it runs on other chips."""
         return [self.scenario, *([self.prefill_scenario] if self.prefill_scenario else [])]
 
     @property
     def usd_per_hour(self) -> float | None:
-        """The price of all chips per hour. [USD/h]"""
+        """The hourly price of all chips. [USD/h]"""
         return self.of_all_chips(lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware))
 
     def of_all_chips(self, per_chip: Callable[[Scenario], float | None]) -> float | None:
@@ -175,14 +175,14 @@ class Plan:
 class Decision:
     """The result of a search.
 
-    candidates, reasons : evaluated deployments, and the number lost for each of `REASONS` [1]
+    candidates, reasons : evaluated deployments, and how many lose for each of `REASONS` [1]
     best_by_variant : best plan of each variant among those that meet the limits
-    options : by variant, all deployments that its best plan was chosen from
+    options : by variant, all deployments from which its best plan was chosen
     near : cheapest near miss
-    closest : by chip without a plan, the deployment that misses its limits least
-    relaxed : by limit, the value that would allow a plan with the other limits unchanged
-    unknown : by chip without a known price or power, number of deployments lost for that [1]
-    terms : rental terms, empty for no terms in particular
+    closest : by chip without a plan, the deployment that misses its limits by the least
+    relaxed : by limit, the value that would allow a plan if the other limits stay the same
+    unknown : by chip without a known price or power, how many deployments lose for that reason [1]
+    terms : rental terms, empty if not specified
     expected : decision at expected speeds, if these plans must meet the limits at slower ones
     """
 
@@ -221,16 +221,16 @@ class Decision:
             self.relaxed[name] = min(value, self.relaxed.get(name, value))
 
     def may_lead(self, plan: Plan) -> bool:
-        """Check whether a plan uses published formats, or the requested quantized formats."""
+        """Return whether a plan may lead: in published formats, or quantized as requested."""
         return self.may_lead_in(plan.scenario)
 
     def may_lead_in(self, scenario: Scenario) -> bool:
-        """Check whether the formats are as published, or quantized as requested."""
+        """Return whether the formats are as published, or quantized as requested."""
         weights, cache = self.service.any_weights, self.service.any_cache
         return (weights or not narrows_weights(scenario)) and (cache or not narrows_cache(scenario))
 
     def grids_to_lead(self, grids: Sequence[Grid], chip: str) -> list[Grid]:
-        """Select a chip's grids in formats that may lead, or in all formats if no plan may lead."""
+        """Return a chip's grids in formats that may lead, or in all formats if no plan may lead."""
         leads = self.may_lead(self.plans[0])
         of_chip = (grid for grid in grids if grid.scenario.hardware.id == chip)
         return [grid for grid in of_chip if not leads or self.may_lead_in(grid.scenario)]
@@ -238,7 +238,7 @@ class Decision:
     def _order(self, plan: Plan) -> tuple[bool, float, float, float, bool, float, str]:
         """Return the sort key. Among equals, cheaper plans and those with percentiles come first.
 
-        Chip and formats decide last, so that the order of variants is the same in every run.
+        Chip and formats decide last, so that variants have the same order in every run.
         """
         (cost, chips, last_resort), name = plan.order, repr(plan.variant)
         usd = 0.0 if self.service.objective == "usd" else plan.usd_per_hour
@@ -261,14 +261,14 @@ class Decision:
 
     @property
     def in_fewer_bits(self) -> list[Plan]:
-        """The plans cheaper than the first, but quantized further than requested, in order."""
+        """The plans cheaper than the first but quantized below the request, in order."""
         first = self.plans[:1]
         narrowed = (plan for plan in self.in_order if not self.may_lead(plan))
         return [plan for plan in narrowed if plan.cost < first[0].cost]
 
     @property
     def in_own_formats(self) -> Plan | None:
-        """The best plan with weights and cache in the published formats."""
+        """The best plan with weights and KV cache in their published formats."""
         return next((plan for plan in self.in_order if plan.is_in_own_formats), None)
 
     @property
@@ -278,14 +278,14 @@ class Decision:
         return next(unlike, None)
 
     def reported(self, count: int) -> list[Plan]:
-        """List the first plans, and all others that are shown with them."""
+        """Return the first plans, and all others shown with them."""
         further = [plan for plan in (self.in_own_formats, self.on_unlike_chips) if plan]
         fewer = self.in_fewer_bits[:FEWER_BITS]
         return [*self.plans[:count], *self.of_each_chip, *fewer, *further]
 
     @property
     def of_each_chip(self) -> list[Plan]:
-        """The best plan of each chip, in order."""
+        """The best plan on each chip, in order."""
         by_chip: dict[str, Plan] = {}
         for plan in self.in_order:
             by_chip.setdefault(plan.scenario.hardware.id, plan)
@@ -298,7 +298,7 @@ class Decision:
 
     @property
     def nearest(self) -> Plan | None:
-        """The deployment that misses its limits least, among all that miss them."""
+        """The deployment that misses its limits by the least, among those that miss them."""
         return min(self.closest.values(), key=lambda plan: max(plan.misses.values()), default=None)
 
 
@@ -348,7 +348,7 @@ def plan_of(scored: Scored, index: int) -> Plan:
     if pool is not None:
         taken_in = (service.rate or requests) * pool.taking / prompt_replicas
         prompt_busy = min(taken_in, pool.busiest)
-    # Without a rate, nothing else tells how idle a replica is, and its tokens must pay for that.
+    # Without a rate, nothing else says how idle a replica is, and its tokens must pay for that.
     paid = busy if service.rate is None and not service.is_fleet else 1.0
     scenario = replace(
         base,

@@ -1,4 +1,4 @@
-"""The demand of a request: request classes, candidate deployments, and owned chips."""
+"""The demand in a request: request classes, candidate deployments, and owned chips."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,11 +32,11 @@ from fastcalc.mentions import option
 from fastcalc.written import first_few, listed
 
 _NAMED = 6
-"""Maximum number of chips that a note names. Above it, the note gives their number. [1]"""
+"""Maximum number of chips that a note names. Above it, the note gives only their number. [1]"""
 
 
 def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
-    """Read the request classes of a workload file, or the single class described by options."""
+    """Read the request classes in a workload file, or the single class that options describe."""
     if request.traffic is not None:
         for setting in differing(request):
             if setting.name in ("prompt", "output", "prefix_hit"):
@@ -54,7 +54,7 @@ def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
 
 
 def _refuse_limits_of_all(request: FindPlans, service: Service, traffic: AskedTraffic) -> None:
-    """Refuse a limit for all classes if every class states its own."""
+    """Raise InputError if a limit applies to all classes while each class has its own."""
     first = [request_class.ttft for request_class in traffic.classes]
     between = [request_class.tpot for request_class in traffic.classes]
     stated = {"ttft": first, "tpot": between, "min_speed": between}
@@ -68,7 +68,7 @@ def _refuse_limits_of_all(request: FindPlans, service: Service, traffic: AskedTr
 
 
 def owned_counts(request: FindPlans) -> dict[str, int]:
-    """Count the owned chips, by id."""
+    """Return the number of owned chips by id."""
     catalogue, counts = loading.catalogue(request), dict[str, int]()
     for name, count in _owned_chips(request):
         chip = catalogue.hardware(name)
@@ -77,14 +77,14 @@ def owned_counts(request: FindPlans) -> dict[str, int]:
 
 
 def _owned_chips(request: FindPlans) -> list[tuple[str, int]]:
-    """List the owned chips by catalogue name or file, and their number."""
+    """Return the owned chips by catalogue name or file, with their number."""
     entries = loading.catalogue(request)
     owned = service_asked.owned_chips(request.own)
     return [(printed_chip(name, entries) or name, count) for name, count in owned]
 
 
 def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
-    """Read prices per hour, keyed by chip id. 0 is allowed for owned chips only. [USD/h]"""
+    """Read hourly prices by chip id. Only owned chips may cost 0. [USD/h]"""
     catalogue = loading.catalogue(request)
     priced = readers.prices(request.price, zero=True)
     prices = {catalogue.hardware(name).id: usd for name, usd in priced}
@@ -99,11 +99,11 @@ def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class Deployments:
-    """The deployments that a request leaves open for some request classes.
+    """The deployments that a request leaves open for its request classes.
 
     service : service level of the deployments, independent of the request class
-    notes : receives notes on how chips and models were loaded
-    pricing : pricing of all chips, if it differs from the pricing of the request
+    notes : list that receives notes on how chips and models were loaded
+    pricing : pricing for all chips, if it differs from that of the request
     """
 
     request: FindPlans
@@ -122,7 +122,7 @@ class Deployments:
         return replace(search, prefill_grids=self._prefill_grids())
 
     def owned(self, chip: str, count: int, usd: float | None) -> OwnedChips:
-        """Build owned chips, at their ownership cost or at a price per hour."""
+        """Build owned chips, priced at their ownership cost or per hour."""
         entries = loading.catalogue(self.request)
         names = (name for name, _ in _owned_chips(self.request))
         typed = next(name for name in names if entries.hardware(name).id == chip)
@@ -135,7 +135,7 @@ class Deployments:
         return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
 
     def scenarios(self, prefix_hit: float = 0.0) -> list[Scenario]:
-        """List the scenarios of the first class's model."""
+        """Return the scenarios for the first class's model."""
         name = self._model_name(self.traffic.classes[0])
         return [
             replace(scenario, traffic=replace(scenario.traffic, prefix_hit=prefix_hit))
@@ -144,7 +144,7 @@ class Deployments:
 
     @cached_property
     def _scenarios(self) -> dict[str, list[Scenario]]:
-        """The scenarios, keyed by model name."""
+        """The scenarios by model name."""
         entries = loading.catalogue(self.request)
         names = {self._model_name(request_class) for request_class in self.traffic.classes}
         scenarios = {}
@@ -172,13 +172,13 @@ class Deployments:
                 loading.check_longest(self.request, longest)
 
     def _may_share(self, classes: Classes) -> bool:
-        """Check whether all classes use the same model."""
+        """Return whether all classes use the same model."""
         return len({self._model_name(request_class) for request_class in classes}) == 1
 
     def _grids_for(
         self, classes: Classes, service: Service, chips: frozenset[str] | None
     ) -> list[Grid]:
-        """Build the grids of deployments for the classes of a service, on some chips."""
+        """Build the grids of deployments for the classes of a service, on the given chips."""
         grids: list[Grid | None] = []
         refused: dict[str, LayoutError] = {}
         for scenario in self._scenarios[self._model_name(classes[0])]:
@@ -211,7 +211,7 @@ class Deployments:
         if key not in self._grids:
             traffic = replace(scenario.traffic, prefix_hit=service.prefix_hit)
             priced = replace(scenario, traffic=traffic, pricing=self.pricing or scenario.pricing)
-            # A chip without a known cost never leads: it is listed by name, without layouts.
+            # A chip with unknown cost never leads: it is listed by name, without layouts.
             is_laid_out = self._may_fill_means or has_cost(priced, self.service)
             self._grids[key] = candidates(
                 priced,
@@ -245,7 +245,7 @@ class Deployments:
 
 
 def _skipped(refused: dict[str, LayoutError]) -> list[str]:
-    """Write one note for each rule that excludes chips from the requested ranks or weights."""
+    """Return a note for each rule that excludes chips from the requested ranks or weights."""
     by_rule = grouped(refused, lambda chip: refused[chip].rule)
     return [
         f"skipped {listed(first_few(chips, _NAMED))}: {rule}" for rule, chips in by_rule.items()

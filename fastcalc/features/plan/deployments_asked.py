@@ -84,7 +84,7 @@ def _run_by(
 def _formats(
     request: FindPlans, chips: list[Hardware], notes: list[str]
 ) -> dict[str, dict[str, list[str] | None]]:
-    """List the requested weight and cache formats of each chip that supports both."""
+    """Return the requested weight and cache formats for each chip that supports both."""
     weights = readers.weights_if_any(request.weights)
     kv = readers.caches_if_any(request.kv)
     choices = {
@@ -110,7 +110,7 @@ def _formats(
 def _in_full(
     formats: Sequence[str | None] | None, chip: Hardware, *, cache: bool = False
 ) -> list[str] | None:
-    """Replace ``fp4`` with the 4-bit format of the chip, or skip it if the chip has none."""
+    """Replace ``fp4`` with the chip's 4-bit format, or skip it if there is none."""
     if formats is None or None in formats:
         return None
     four = four_bits(chip)

@@ -1,4 +1,4 @@
-"""The TTFT of each request class that shares replicas, and the limit that binds."""
+"""The TTFT of each request class that shares replicas, and which limit binds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 class ClassFirstTokens:
     """The TTFT without queueing delay, for deployments that fit.
 
-    seconds : row per class, element per deployment; no rows if requests are uniform [s]
+    seconds : a row per class and an element per deployment; no rows if requests are uniform [s]
     limits, shares : limit of each class [s], and its fraction of the requests [1]
     """
 
@@ -27,13 +27,13 @@ class ClassFirstTokens:
     shares: Floats
 
     def only(self, index: int) -> "ClassFirstTokens":
-        """Select the times of a single deployment."""
+        """Return the times of a single deployment."""
         return replace(self, seconds=self.seconds[:, index : index + 1])
 
     def latest(self, service: Service, mean: Floats) -> Floats:
         """Scale the TTFT to be as far from the limit as the tightest class is from its own. [s]
 
-        mean : TTFT of the mean request, used if there are no classes [s]
+        mean : TTFT of the mean request, for use if there are no classes [s]
         """
         if not len(self.seconds):
             return mean
@@ -42,7 +42,7 @@ class ClassFirstTokens:
         return np.asarray(np.max(self.seconds - self.limits, axis=0) + service.ttft)
 
     def over_limits(self, service: Service, waits: Floats, mean: Floats) -> Floats:
-        """Multiply the service's limit by the largest ratio of a class's TTFT to its own limit. [s]
+        """Scale the service's limit by the largest ratio of a class's TTFT to its own limit. [s]
 
         waits : queueing delays of all classes, for a slot and for other prompts [s]
         """
@@ -53,7 +53,7 @@ class ClassFirstTokens:
 
 @dataclass(frozen=True)
 class ClassTime:
-    """Compute a latency of one class of a mix, for a stack of deployments or a single one.
+    """Compute a latency of one class in a mix, for a stack of deployments or a single one.
 
     index : index of the class
     time : computes its TTFT, or the time until all attention replicas have prefilled its prompt
@@ -63,14 +63,14 @@ class ClassTime:
     time: Callable[[Schedule], Timeline]
 
     def __call__(self, passes: Schedule) -> Timeline:
-        """Compute the time in steps that requests of all classes share."""
+        """Compute the time in steps shared by requests of all classes."""
         mix = passes.traffic
         assert isinstance(mix, Mix)
         return self.time(passes.joined_by(Mix.of(mix.classes, mix.speculation, self.index)))
 
 
 def class_times(count: int) -> list[ClassTime]:
-    """Build the functions for the TTFT of each of several classes, alone and together."""
+    """Return the functions for the TTFT of each class, alone and together."""
     return [
         ClassTime(index, time) for index in range(count) for time in (first_token, prompts_together)
     ]
@@ -86,7 +86,7 @@ def class_first_tokens(
 ) -> ClassFirstTokens:
     """Compute the TTFT of each class on the deployments that fit.
 
-    points : estimates with the mix of the classes
+    points : estimates for the mix of the classes
     fits : mask of layouts x batches
     arrivals, dp : request rate and attention replicas of each [1/s], [1]
     """
