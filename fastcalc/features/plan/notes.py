@@ -39,7 +39,7 @@ from fastcalc.mentions import option
 from fastcalc.written import many
 
 _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
-"""Terms on which chips can be rented. All other terms describe the rental."""
+"""Rental terms for chips. All other terms describe the rental itself."""
 
 _AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
 _MAYBE = {
@@ -49,11 +49,11 @@ _MAYBE = {
 }
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT"}
 _FULL = 0.9
-"""Utilization above which a replica without a queueing model is worth a note. [1]"""
+"""Utilization above which a replica without a queueing model is noted. [1]"""
 
 
 class Weight(IntEnum):
-    """The importance of a note. The most important notes appear on the first screen."""
+    """How important a note is. The most important ones appear on the first screen."""
 
     MANY_UNPRICED = 1
     WARNING = 2
@@ -84,8 +84,8 @@ def decision_notes(
 ) -> Iterator[Note]:
     """Yield notes on the best plan's basis, the runner-up or near miss, and why others lost.
 
-    listed, shown : all plans of the page, and the plans shown in its table
-    is_sure : whether the best plan meets its limits at the slow end of its speed, too
+    listed, shown : all plans on the page, and those in its table
+    is_sure : whether the best plan meets its limits at the slow end of its speed as well
     """
     chosen, service = decision.plans[0], decision.service
     on_cloud = chosen.scenario.pricing.name == "cloud"
@@ -111,7 +111,7 @@ def decision_notes(
 
 
 def idle(chosen: Plan) -> Iterator[str]:
-    """Yield the number of idle chips in the nodes of a plan."""
+    """Yield the number of idle chips in a plan's nodes."""
     if chosen.idle_chips:
         chips = f"{chosen.idle_chips:,.0f}"
         verb = "is" if chosen.idle_chips == 1 else "are"
@@ -119,7 +119,7 @@ def idle(chosen: Plan) -> Iterator[str]:
 
 
 def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
-    """Yield the chips without a stated node size, if chips are rented by the node."""
+    """Yield the chips whose node size is unknown, if chips are rented by the node."""
     if service.in_nodes:
         chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
         names = [chip.id for chip in chips if chip.node_chips is None]
@@ -140,7 +140,7 @@ def _next_chip(decision: Decision, *, is_sure: bool = False) -> Iterator[str]:
 
 
 def break_even(decision: Decision) -> str:
-    """State the prices of the winning chip or the runner-up at which the runner-up wins, if any."""
+    """Give the prices of the best chip or the runner-up at which the runner-up wins, if any."""
     above, below = runner_up_prices(decision)
     if decision.runner_up is None or (above is None and below is None):
         return ""
@@ -156,14 +156,14 @@ def break_even(decision: Decision) -> str:
 
 
 def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:
-    """Yield the prices of chips other than the chips of the first plan."""
+    """Yield the prices of chips that the first plan does not use."""
     above = {scenario.hardware.id for plan in shown[:1] for scenario in plan.scenarios}
     plans_of_other_chips = [plan for plan in shown if plan.scenario.hardware.id not in above]
     yield from prices_of_plans(plans_of_other_chips, in_short=True) if plans_of_other_chips else ()
 
 
 def prices_of_plans(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
-    """Yield the assumed price per hour of each chip, and its date."""
+    """Yield the price per hour assumed for each chip, and its date."""
     pricing = shown[0].scenario.pricing
     scenarios = (
         scenario_of_plan
@@ -254,7 +254,7 @@ def _others(decision: Decision) -> Iterator[str]:
 
 
 def _unpriced(decision: Decision) -> Iterator[Note]:
-    """Yield chips without a known price or power. The note is last if there are many."""
+    """Yield chips without a known price or power. If there are many, the note comes last."""
     if not decision.unknown:
         return
     text = ": ".join(unknown_chips(decision))
@@ -268,7 +268,7 @@ def _unpriced(decision: Decision) -> Iterator[Note]:
 def times_the_cost(decision: Decision, plan: Plan, *, is_sure: bool = False) -> str:
     """Describe the cost of a plan by its objective, relative to the best plan.
 
-    For a fleet, which maximizes throughput, the phrase states the throughput of the plan.
+    For a fleet, which maximizes throughput, it is the throughput instead.
     """
     amount = _AMOUNTS[decision.service.objective]
     times = f"{number(plan.cost / decision.plans[0].cost)} times the {amount}"
@@ -278,7 +278,7 @@ def times_the_cost(decision: Decision, plan: Plan, *, is_sure: bool = False) -> 
 
 
 def level_runner_up(decision: Decision, *, is_sure: bool = False) -> str:
-    """Name the runner-up if the 80% intervals of speed leave open which plan is best."""
+    """Name the runner-up if the 80% ranges of speed do not decide which plan is best."""
     second = decision.runner_up
     if second is None or not _is_level_with_best(decision, second, is_sure=is_sure):
         return ""
@@ -297,9 +297,9 @@ def _may_win(decision: Decision) -> str:
 
 
 def _is_level_with_best(decision: Decision, plan: Plan, *, is_sure: bool) -> bool:
-    """Check whether the ranges of speeds leave open whether a plan or the best one costs less.
+    """Return whether the ranges of speed leave open which of a plan and the best one costs less.
 
-    is_sure : whether the best plan meets its limits at the slow end, too, without more chips
+    is_sure : whether the best plan meets its limits at the slow end as well, without more chips
     """
     cheapest, compared = (
         _cost_range(candidate, decision.service) for candidate in (decision.plans[0], plan)
@@ -310,9 +310,9 @@ def _is_level_with_best(decision: Decision, plan: Plan, *, is_sure: bool) -> boo
 
 
 def _cost_range(plan: Plan, service: Service) -> Ranged:
-    """Compute the range of a plan's cost if its chips grow in proportion to the slowdown.
+    """Return the range of a plan's cost if its chips grow in proportion to the slowdown.
 
-    Whole nodes cost no less than one of them. The throughput of a fleet falls in proportion.
+    Whole nodes cost at least one node. The throughput of a fleet falls in proportion.
     """
     ranged = cost_range(plan.cost, plan.replica.estimate.ranged_speed)
     one_node = plan.cost * min(plan.node_chips / plan.values["chips"], 1.0)
@@ -320,7 +320,7 @@ def _cost_range(plan: Plan, service: Service) -> Ranged:
 
 
 def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
-    """State that a plan is quantized further than published without a request for it."""
+    """Say that a plan is quantized below the published format without a request for it."""
     models = {
         plan.scenario.model.id: plan.scenario.model
         for decision, plan in chosen_plans
@@ -331,7 +331,7 @@ def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
 
 
 def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
-    """Yield a TPOT limit that is met at the expected speed, but not in the whole range."""
+    """Yield a TPOT limit that is met at the expected speed but not over the whole range."""
     _, slow = tpot_range(chosen) or (0.0, 0.0)
     if slow <= service.tpot:
         return
@@ -370,7 +370,7 @@ def _miss(plan: Plan) -> str:
 
 
 def _times(value: float) -> str:
-    """Format the ratio of a value to its limit, rounded so that it reads as above 1."""
+    """Format the ratio of a value to its limit, rounded so that it stays above 1."""
     text = number(value)
     if value < NEAR and float(text.replace(",", "")) >= NEAR:
         return f"just under {NEAR:g}"
@@ -378,12 +378,12 @@ def _times(value: float) -> str:
 
 
 def cut(layout: Any) -> str:
-    """Format a layout without blanks."""
+    """Format a layout without spaces."""
     return str(layout).replace(" ", "") or "1 chip"
 
 
 def chips_and_price(plan: Plan, service: Service) -> str:
-    """Describe the chips and the price of a plan."""
+    """Describe the chips and price of a plan."""
     is_unsure = "chips_total" in undetermined(plan, service)
     count, _, chips = many(plan.values["chips"], "chip").partition(" ")
     chips = f"{marked(count, is_unsure=is_unsure)} {chips}"
@@ -399,7 +399,7 @@ def chips_and_price(plan: Plan, service: Service) -> str:
     usd = marked(dollars(plan.usd_per_month), is_unsure=is_unsure or is_dubious)
     month = f"${usd} per month"
     if service.objective == "usd" and service.rate is None and not service.is_fleet:
-        token = marked(dollars(plan.cost), is_unsure=is_dubious)  # which is what it is ranked by
+        token = marked(dollars(plan.cost), is_unsure=is_dubious)  # plans are ranked by it
         return f"{chips}, ${token}/Mtok, {month}"
     return f"{chips}, {month}"
 

@@ -1,4 +1,4 @@
-"""The probability that a plan meets its limits, given the speed ranges, and a surer plan."""
+"""The probability that a plan meets its limits given the speed ranges, and a surer plan."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,16 +18,16 @@ from fastcalc.formulas.solving import bisect
 from fastcalc.grid.grid import Grid
 
 CONFIDENT = 90.0
-"""Confidence in percent whose price is reported by default."""
+"""Confidence, in percent, whose price is reported by default."""
 
 CONFIDENT_DEVIATIONS = NormalDist().inv_cdf(CONFIDENT / 100.0)
 """The same confidence in standard deviations below the expected speed. [1]"""
 
 DEAR = 3.0 + 1e-9
-"""Ratio to a plan's cost above which more chips are too expensive for more confidence. [1]"""
+"""Ratio to a plan's cost above which more confidence is too expensive. [1]"""
 
 _SLOTS = (1, 2, 4)
-"""Multiples of a plan's slots that are tried for slower chips. [1]"""
+"""Multiples of a plan's slots to try for slower chips. [1]"""
 
 _MOST, _HALVINGS = 2.4, 5
 """Standard deviations up to which a plan is tried, and halvings: to 0.08 of one, or 3%."""
@@ -39,8 +39,8 @@ class Odds:
 
     chance : probability that its chips meet the latency limits, at the best batch for the speed [1]
     confident : cheapest plan that meets them with probability `CONFIDENT`: the plan itself, or one
-        with headroom at slow speeds; None if there is no such plan
-    relaxed : if that plan costs more than `DEAR` times as much or does not exist, the value of each
+        with headroom for slow speeds; None if there is none
+    relaxed : if that plan does not exist or costs more than `DEAR` times as much, the value of each
         latency limit at which a plan on the same chip would not [s]
     """
 
@@ -76,7 +76,7 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
 def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[str, float]:
     """Find latency limits that the plan's chips meet confidently for at most `DEAR` times the cost.
 
-    Empty if the plan is not chosen by price.
+    Empty if plans are not ranked by price.
     """
     usd, service = chosen.usd_per_month, decision.service
     if usd is None or service.objective != "usd":
@@ -94,9 +94,9 @@ def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[st
 
 
 def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
-    """Compute the probability that a plan's chips are fast enough for its latency limits. [1]
+    """Return the probability that a plan's chips are fast enough for its latency limits. [1]
 
-    Utilization may then be above `Service.utilization`, which leaves headroom, but below 1.
+    Utilization may then exceed `Service.utilization`, which leaves headroom, but not 1.
     """
     by_search = _holds_by_search(chosen, decision, grids)
     by_percentiles = [*_of_larger_batches(chosen, decision.service)]
@@ -134,7 +134,7 @@ def _of_larger_batches(chosen: Plan, service: Service) -> Iterator[tuple[Plan, H
 def _holds_by_search(
     chosen: Plan, decision: Decision, grids: Sequence[Grid]
 ) -> Callable[[float], bool]:
-    """Check whether a plan without percentiles needs no additional chips at slower speeds."""
+    """Return whether a plan without percentiles needs no additional chips at slower speeds."""
     is_disaggregated = chosen.prefill_layout is not None
     grid = next(
         grid
@@ -156,9 +156,9 @@ def _holds_by_search(
 def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
     """Find the cheapest plan at slow speeds.
 
-    Slow speeds and checked percentiles never lower the cost on a chip. So a chip is evaluated only
-    if it may still be the cheapest: first the chip of the best plan, then chips that cost less at
-    expected speeds than that chip does at slow speeds.
+    Slow speeds and checked percentiles never lower the cost on a chip, so a chip is evaluated only
+    if it may still be the cheapest: first the best plan's chip, then chips that cost less at
+    expected speeds than that chip does at slow ones.
     """
     surely = replace(decision.service, deviations=CONFIDENT_DEVIATIONS)
     plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan)]

@@ -1,4 +1,4 @@
-"""Replica counts that fill the chips that a budget, a power limit or ownership allows."""
+"""Replica counts that use up the chips allowed by a budget, a power limit or ownership."""
 
 from collections.abc import Callable
 from math import floor, inf
@@ -21,7 +21,7 @@ _ROUNDING = 1e-9  # of a chip, so that a budget for a whole number is not one sh
 class ReplicaCounts(NamedTuple):
     """Decode and prefill replicas of deployments and their combined throughput, as columns.
 
-    replicas, prompt_replicas : decode and prefill replicas [1]
+    replicas, prompt_replicas : number of decode and of prefill replicas [1]
     requests : highest throughput [1/s]
     """
 
@@ -33,7 +33,7 @@ class ReplicaCounts(NamedTuple):
     def of(
         cls, replicas: Floats, throughput: Floats, pools: PrefillColumns | None
     ) -> "ReplicaCounts":
-        """Count decode replicas of a given throughput, combined with each prefill pool."""
+        """Combine decode replicas of a given throughput with each prefill pool."""
         requests, prompt_replicas = replicas * throughput, np.zeros(replicas.shape)
         if pools is not None:
             requests = np.minimum(requests, pools.replicas * pools.capacity)
@@ -49,14 +49,14 @@ class ReplicaCounts(NamedTuple):
 class Packing(NamedTuple):
     """How decode replicas, and prefill replicas of one layout, fill nodes, as columns.
 
-    A stage is placed in one node if it fits, and a node can hold prefill and decode stages. The
-    capacity of a node is counted in slots of the smaller stage.
+    A stage is placed in one node if it fits, and a node can contain prefill and decode stages. Node
+    capacity is counted in slots for the smaller stage.
 
     node_chips : chips per node [1]
     other_chips : chips for heterogeneous prefill, in separate nodes [1]
     node_slots : slots per node [1]
     slots, prompt_slots : slots per decode replica and per prefill replica [1]
-    nodes, prompt_nodes : average nodes per decode replica and per prefill replica alone [1]
+    nodes, prompt_nodes : average nodes per decode replica and per prefill replica on its own [1]
     """
 
     node_chips: int
@@ -71,7 +71,7 @@ class Packing(NamedTuple):
     def of(
         cls, node_chips: int, layouts: Layouts, pools: PrefillColumns | None = None
     ) -> "Packing":
-        """Compute the packing of each layout's replicas and of each prefill pool into nodes."""
+        """Compute how each layout's replicas and each prefill pool are packed into nodes."""
         stages, width = stages_in_nodes(node_chips, layouts.chips, layouts.pp)
         other_chips: ArrayLike = 0.0
         prompt_stages, prompt_width = stages, width
@@ -82,7 +82,7 @@ class Packing(NamedTuple):
             prompt_stages, prompt_width = stages_in_nodes(node_chips, *sizes)
         small, large = np.minimum(width, prompt_width), np.maximum(width, prompt_width)
         node_slots, large_stages = node_chips // small, node_chips // large
-        # What stages of the larger kind leave of a node that is full of them is for the smaller.
+        # Smaller stages use what larger stages leave free in a node that is full of them.
         large_slots = (node_slots - (node_chips - large_stages * large) // small) / large_stages
         return cls(
             node_chips,
@@ -95,7 +95,7 @@ class Packing(NamedTuple):
         )
 
     def of_layouts(self, positions: Ints) -> "Packing":
-        """Index the packing of deployments by their layouts, if it is given per layout."""
+        """Select packing by the layout of each deployment, if it is given per layout."""
         count = self.slots.shape[-1]
         return Packing(
             self.node_chips,
@@ -106,11 +106,11 @@ class Packing(NamedTuple):
         )
 
     def at(self, indices: Ints) -> "Packing":
-        """Select the packing of a subset of the deployments."""
+        """Return the packing of a subset of the deployments."""
         return Packing(self.node_chips, *(np.asarray(values)[indices] for values in self[1:]))
 
     def chips(self, replicas: Floats, prompt_replicas: ArrayLike) -> Floats:
-        """Count the chips in the smallest number of nodes that hold all replicas. [1]"""
+        """Return the chips in the smallest number of nodes that fit all replicas. [1]"""
         slots = replicas * self.slots + np.multiply(prompt_replicas, self.prompt_slots)
         alone = np.maximum(replicas * self.nodes, np.multiply(prompt_replicas, self.prompt_nodes))
         nodes = np.ceil(np.maximum(alone, slots / self.node_slots) - _ROUNDING)
@@ -120,7 +120,7 @@ class Packing(NamedTuple):
 def bills(
     scenario: Scenario, service: Service, chips: Floats, pools: PrefillColumns | None = None
 ) -> dict[str, Floats]:
-    """Compute dollars per month and watts of some chips, if these are limited. [USD], [W]
+    """Return the dollars per month and watts of chips, where these are limited. [USD], [W]
 
     pools : disaggregated prefill pools among them, if any
     """
@@ -133,7 +133,7 @@ def bills(
 
 
 def chips_within(service: Service, scenario: Scenario) -> float:
-    """Count the chips of a type that the limits on chips, budget and power allow. [1]"""
+    """Return how many chips of a type the limits on chips, budget and power allow. [1]"""
     chips = service.max_chips
     per_chip = usd_per_month(scenario)
     if service.budget < inf and per_chip:
@@ -145,7 +145,7 @@ def chips_within(service: Service, scenario: Scenario) -> float:
 
 
 def usd_per_month(scenario: Scenario) -> float | None:
-    """Compute the price of a chip for a month of 730 hours. None if unknown. [USD]"""
+    """Return the price of a chip for a month of 730 hours. None if it is unknown. [USD]"""
     price = scenario.pricing.per_chip_hour(scenario.hardware)
     return None if price is None else price * HOURS_PER_MONTH
 
@@ -160,9 +160,9 @@ LIMITED: dict[str, Callable[[Scenario], float | None]] = {
 def counts_within(
     chips: float, packing: Packing, throughput: Floats, pools: PrefillColumns | None
 ) -> ReplicaCounts:
-    """Find the replica counts with the highest throughput on some chips, at least one replica.
+    """Find the replica counts with the highest throughput on the chips, at least one replica.
 
-    throughput : throughput of one replica [1/s]
+    throughput : throughput of a replica [1/s]
     pools : one replica of each disaggregated prefill pool
     """
     nodes = chips // packing.node_chips
@@ -173,8 +173,8 @@ def counts_within(
     )
     if pools is None:
         return ReplicaCounts.of(np.maximum(alone, 1.0), throughput, None)
-    # Both pools balance at fractions of replicas. Of the pool with more throughput per replica,
-    # the best whole number is a neighbour of that: one less loses more than the other can gain.
+    # The pools balance at fractional replica counts. For the pool with more throughput per replica,
+    # the best integer is adjacent to that: one less loses more than the other pool can gain.
     decode_at_most = room / (slots + prompt_slots * throughput / pools.capacity)
     prefill_at_most = room / (prompt_slots + slots * pools.capacity / throughput)
     requests = np.zeros(throughput.shape)

@@ -1,4 +1,4 @@
-"""Notes of a plan's page: for ranked plans, for a fleet, or for several request classes."""
+"""The notes on a plan's page: for ranked plans, for a fleet, or for several request classes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,13 +39,13 @@ from fastcalc.written import listed, many
 
 
 def in_all(fleet: Fleet) -> str:
-    """Describe the total cost per month of owned and additionally rented chips."""
+    """Describe the total monthly cost of owned and additionally rented chips."""
     usd = fleet.usd_per_month
     return "" if usd is None else f" (${dollars(usd)} in all)"
 
 
 def sustain_verb(fleet: Fleet) -> str:
-    """Choose the verb for owned chips: they serve a given rate, or sustain a highest rate."""
+    """Return the verb for owned chips: they serve a given rate, or sustain a maximum rate."""
     is_all = fleet.service.rate is not None and all(part.is_owned for part in fleet.allocations)
     verb = "serve" if is_all and fleet.serves_all else "sustain"
     return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
@@ -72,7 +72,7 @@ def owning_all(fleet: Fleet) -> Iterator[str]:
 def owning(chosen: Plan, chips: int, tokens: float) -> str:
     """Describe the monthly cost of all owned chips of one type, used or idle.
 
-    tokens : throughput, prompts and outputs [1/s]
+    tokens : throughput of prompt and output tokens [1/s]
     """
     chip = chosen.scenario.hardware
     per_hour = chosen.scenario.pricing.per_chip_hour(chip)
@@ -98,11 +98,11 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
 def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
     """Yield the throughput that one more node, or single chip, of each owned type would add.
 
-    grown : by chip, the throughput of the fleet with that addition [1/s]
+    grown : by chip, the fleet's throughput with that addition [1/s]
     """
     owned = {kind.hardware.id: kind for kind in fleet.owned}
     for chip, sustained in grown.items():
-        if sustained <= fleet.requests and fleet.service.power < inf:  # which the limit stops
+        if sustained <= fleet.requests and fleet.service.power < inf:  # the limit would stop it
             continue
         unit = owned[chip].unit(fleet.service)
         node = f"node ({unit} {chip})" if unit > 1 else chip
@@ -119,7 +119,7 @@ def idle_chips(fleet: Fleet) -> Iterator[str]:
 
 
 def over_limits(classes: Iterable[ServedClass]) -> Iterator[str]:
-    """Yield the classes that are over a limit at the percentile that must meet it."""
+    """Yield the classes above a limit at the percentile that must meet it."""
     for served in classes:
         for name in ("ttft", "tpot"):
             if seconds := served.over(name):
@@ -148,7 +148,7 @@ def one_chip_type(fleet: Fleet) -> Iterator[str]:
 
 
 def shared_nodes(fleet: Fleet) -> Iterator[str]:
-    """Yield the pools with replicas in the same nodes."""
+    """Yield the pools that share nodes."""
     pools = [
         (allocation, pool.plan) for allocation in fleet.allocations for pool in allocation.pools
     ]
@@ -186,7 +186,7 @@ def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
 
 
 def bill_of(pools: Sequence[ReplicaPool]) -> str:
-    """Describe the chips and the price of some pools."""
+    """Describe the chips and price of the pools."""
     if len(pools) == 1 and len(pools[0].classes) == 1:
         return chips_and_price(pools[0].plan, pools[0].decision.service)
     chips = many(sum(pool.chips for pool in pools), "chip")
@@ -195,11 +195,11 @@ def bill_of(pools: Sequence[ReplicaPool]) -> str:
 
 
 _HALF = 0.5
-"""Fraction of a node's cost up to which single chips are worth a line on the first screen. [1]"""
+"""Fraction of a node's cost up to which single chips appear on the first screen. [1]"""
 
 
 def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
-    """Plan with the same chip rented singly, if one node was chosen and half would suffice."""
+    """Return a plan with the same chip rented singly, if one node was chosen and half suffices."""
     chosen, service = decision.plans[0], decision.service
     is_a_node = chosen.node_chips > 1 and chosen.values["chips"] == chosen.node_chips
     if not (grids and service.in_nodes and service.rate and is_a_node):
@@ -219,7 +219,7 @@ def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Not
 
 
 _MORE = 1.001
-"""Lowest throughput ratio at which quantizing further is worth a note. [1]"""
+"""Smallest throughput ratio at which stronger quantization is worth a note. [1]"""
 
 
 def notes_of(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator[Note]:
@@ -260,7 +260,7 @@ def _notes_of_ranked(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator
 
 
 def unlimited_ttft(planned: PlannedFleet) -> Iterator[str]:
-    """Yield the TTFT with random arrivals, if no TTFT limit is set."""
+    """Yield the TTFT for random arrivals, if there is no TTFT limit."""
     service, share = planned.fleet.service, planned.fleet.service.claimed_share
     if service.ttft == inf and share is not None:
         seconds = max(pool.plan.values["ttft"] for _, pool in planned.pools)
@@ -290,7 +290,7 @@ def _notes_of_fleet(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator[
     for note in (*odds_notes(planned.verdict), *regret_notes(planned.verdict)):
         yield replace(note, text=f"rented chips: {note.written}", weight=min(note.weight, 1))
     for text in tipping_point_notes(planned.verdict):
-        yield Note(f"rented chips: {text}", 2)  # which was asked for
+        yield Note(f"rented chips: {text}", 2)  # the user asked for it
     yield from weighted(1, plan_notes.other_prices_of_plans(rented))
     yield from weighted(0, plan_records.service_notes(planned.fleet.service))
     for _, pool in planned.pools:
@@ -317,7 +317,7 @@ def _notes_of_mix(planned: PlannedFleet) -> Iterator[Note]:
 
 
 def _against_api(planned: PlannedFleet) -> Iterator[str]:
-    """Yield the API's charge for the same load. The cost includes owned chips, used or idle."""
+    """Yield what the API charges for this load. The cost includes owned chips, used or idle."""
     fleet = planned.fleet
     if fleet.service.tariff.api is None:
         return
@@ -327,7 +327,7 @@ def _against_api(planned: PlannedFleet) -> Iterator[str]:
 
 
 def _busy(planned: PlannedFleet) -> Iterator[str]:
-    """Yield the pools without percentiles, with the reason."""
+    """Yield the pools without percentiles, and the reason."""
     for index, (_, pool) in enumerate(planned.pools, 1):
         service = pool.decision.service
         load = random_load(pool.plan, service) if service.is_random else None

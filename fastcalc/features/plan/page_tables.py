@@ -1,4 +1,4 @@
-"""Tables of a plan: ranked plans or, for several request classes, pools and classes."""
+"""The tables of a plan: ranked plans or, for several request classes, pools and classes."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ def _cut(record: Record, prefix: str = "") -> str:
 
 
 def _prefill(record: Record) -> str:
-    """Describe the prefill replicas and their layout, or colocated prefill."""
+    """Format the prefill replicas and their layout, or say that prefill is colocated."""
     if record["prefill_replicas"] is None:
         return "shared"
     chip, ranks = record["prefill_hardware"], _cut(record, "prefill_")
@@ -40,7 +40,7 @@ def _prefill(record: Record) -> str:
 
 
 IS_UPPER = "is_upper_estimate"
-"""Key that tells whether the latencies of a table row are upper estimates."""
+"""Key for whether the latencies of a table row are upper estimates."""
 
 
 def _percentile(key: str, record: Record) -> str:
@@ -87,15 +87,15 @@ _RATELESS = {"usd": ("$/Mtok", "in+out"), "watts": ("joules", "per token")}
 
 
 _KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
-"""Drop priorities of the format columns in a narrow table with further quantized rows."""
+"""Drop priorities of format columns in a narrow table with more strongly quantized rows."""
 
 
 def with_formats(
     columns: Sequence[TableColumn], records: Sequence[Record], *, has_fewer_bits: bool
 ) -> list[TableColumn]:
-    """Keep a format column in a narrow table if its rows differ in that format.
+    """Keep a format column in a narrow table if rows differ in that format.
 
-    has_fewer_bits : whether rows are quantized further than requested; formats then stay longer
+    has_fewer_bits : whether rows are quantized below the request, which keeps formats longer
     """
     kept_longer = dict(_KEPT_LONGER) if has_fewer_bits else {}
     kept_longer |= {key: 0 for key in _KEPT_LONGER if len({record[key] for record in records}) > 1}
@@ -109,9 +109,9 @@ _WIDE = ("service_output_tokens_per_s", "service_usd_per_mtok_total", "watts", "
 
 
 def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> list[TableColumn]:
-    """Remove hidden columns. A wide screen drops none of the others.
+    """Remove hidden columns. Wide screens show all others.
 
-    hidden : keys of columns without information here
+    hidden : keys of columns that carry no information here
     """
     return [
         replace(column, drop_priority=0) if wide else column
@@ -121,7 +121,7 @@ def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> lis
 
 
 def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
-    """Choose the columns of plans. Without a rate every plan is one replica, priced per token.
+    """Return the columns for plans. Without a rate, each plan is one replica priced per token.
 
     wide : whether to include columns that do not fit on a first screen
     """
@@ -158,7 +158,7 @@ def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
 
 
 STAR = " *"
-"""Mark of plans that are quantized further than requested."""
+"""The mark for plans quantized below the request."""
 
 _FIRST, _OTHERS = 2, 2
 """Number of plans, and of other chips, on the first screen."""
@@ -169,7 +169,7 @@ _LEFT_OUT = (
     *("speculation_tokens_per_pass", "service_ttft_ms", "service_tpot_ms"),
     *("service_tpot_ms_low", "bound"),
 )
-"""Columns without meaning for several classes, whose latencies are in their own table."""
+"""Columns without meaning for several classes, whose latencies have a table of their own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,9 +177,9 @@ class PlanRow:
     """A plan as listed on a page.
 
     label : label of the plan in the table
-    decision : the decision that the plan belongs to
+    decision : decision that the plan belongs to
     is_owned : whether its chips are owned
-    is_shown : whether it is shown in the table of the page
+    is_shown : whether it is in the table on the page
     """
 
     label: str
@@ -190,7 +190,7 @@ class PlanRow:
 
     @property
     def is_marked(self) -> bool:
-        """Whether the plan is quantized further than requested, so that it may not lead."""
+        """Whether the plan is quantized below the request, so that it may not lead."""
         return not self.decision.may_lead(self.plan)
 
     @property
@@ -201,9 +201,9 @@ class PlanRow:
 
 
 def rows_of(planned: PlannedFleet, *, wide: bool) -> list[PlanRow]:
-    """List the plans on a page: each pool's chosen plan, and alternatives if plans are ranked.
+    """Return the plans on a page: each pool's plan, and alternatives if plans are ranked.
 
-    wide : whether the page lists all of them
+    wide : whether the page shows all of them
     """
     if not planned.is_of_one_class:
         return [
@@ -216,7 +216,7 @@ def rows_of(planned: PlannedFleet, *, wide: bool) -> list[PlanRow]:
 
 
 def _ranked(planned: PlannedFleet, allocation: Allocation, *, wide: bool) -> Iterator[PlanRow]:
-    """Yield the plans of an allocation, further quantized plans, and other chips to rent."""
+    """Yield an allocation's plans, plus alternatives with stronger quantization or rented chips."""
     decision, is_owned = allocation.decision, allocation.is_owned
     is_alone, top = len(planned.fleet.allocations) == 1, planned.request.top
     plans = decision.plans[: (top if wide else min(top, _FIRST)) if is_alone else 1]
@@ -244,7 +244,7 @@ def _ranked(planned: PlannedFleet, allocation: Allocation, *, wide: bool) -> Ite
 
 
 def in_own_formats(planned: PlannedFleet) -> list[Plan]:
-    """Find the best plan in the published formats, if the cheapest plan is quantized further."""
+    """Return the best plan in the published formats if the cheapest plan is quantized further."""
     is_plain = planned.is_of_one_class and not planned.is_of_fleet
     plan = planned.decision.in_own_formats if is_plain else None
     return [plan] if plan and planned.decision.plans[0].is_narrowed else []
@@ -279,7 +279,7 @@ def tables_of(
 def hidden_columns(
     planned: PlannedFleet, rows: Sequence[PlanRow], *, wide: bool
 ) -> Collection[str]:
-    """List the keys of columns that carry no information for the plans in a table."""
+    """Return the keys of columns that carry no information for the plans in a table."""
     service, hidden = planned.service, set[str]()
     if service.rate is None and service.share is None and not service.is_fleet:
         hidden.add("utilization")
@@ -297,7 +297,7 @@ def hidden_columns(
 def _pool_table(
     planned: PlannedFleet, rows: Sequence[PlanRow], records: Sequence[Record], screen: Screen
 ) -> TextTable:
-    """Build the table of the pools, without the latencies of the class table."""
+    """Build the table of pools, without the latencies in the class table."""
     shown = columns_but(planned.service, _LEFT_OUT, wide=screen.wide)
     table_columns = [_POOL]
     if planned.fleet.owned:

@@ -20,31 +20,31 @@ from fastcalc.kit.request import readers
 from fastcalc.mentions import option
 
 _AS_MUCH = 1.001
-"""Ratio of rates up to which they count as equal. [1]"""
+"""Ratio up to which two rates count as equal. [1]"""
 
 _STEP = 1.02
-"""Ratio of successive rates once users would make hardly more requests twice in a row.
+"""Ratio of successive rates once users would hardly make more requests twice in a row.
 
-The ratio is squared if they still would. [1]"""
+The ratio is squared if that continues. [1]"""
 
 _NEAR = 3e-4
 """Relative tolerance of a rate. [1]"""
 
 _FEWER = 4.0
-"""Factor by which the request rate of a cheaper plan may be lower. [1]"""
+"""Factor by which the request rate on a cheaper plan may be lower. [1]"""
 
 _ALONE = 1e-6
 """Rate so low that requests do not overlap. [1/s]"""
 
 _ROUNDS = 16
-"""Maximum number of rates to iterate. [1]"""
+"""Maximum number of rates to iterate over. [1]"""
 
 
 @dataclass(frozen=True)
 class People:
-    """The users that make the requests.
+    """The users who make the requests.
 
-    count, active : number of users, and the share that is active [1]
+    count, active : number of users, and the fraction that is active [1]
     think : think time from an answer to the next request, or None for a fixed request rate [s]
     per_minute : requests per active user, if there is no think time [1/min]
     peak : ratio of the peak load to the mean load [1]
@@ -57,7 +57,7 @@ class People:
     peak: float
 
     def rate(self, request: float) -> float:
-        """Compute the request rate from the time of one request. [1/s]"""
+        """Return the request rate, given the time of one request. [1/s]"""
         if self.think is None:
             return float(
                 requests_of_active(
@@ -71,15 +71,15 @@ class People:
 
     @property
     def waiting(self) -> float:
-        """The users at peak load that wait for an answer before their next request. [1]
+        """The users at peak load who wait for an answer before their next request. [1]
 
-        Infinity if their requests do not depend on answers.
+        Infinite if their requests do not depend on answers.
         """
         return inf if self.think is None else self.count * self.active * self.peak
 
 
 def people_of(request: Askers) -> People | None:
-    """Read the users that make the requests. Returns None if the request states none."""
+    """Read the users who make the requests. Returns None if the request has none."""
     habits = ("think", "active_fraction", "requests_per_active_user_per_min", "peak_multiplier")
     stated = [name for name in habits if request.values[name] is not None]
     if request.users is None:
@@ -121,18 +121,18 @@ def _seconds(think: str) -> float:
 def solve_closed_loop(
     people: People, fleet_at: Callable[[float], Fleet], unlimited_at: Callable[[float], Fleet]
 ) -> Fleet:
-    """Find the cheapest plan for closed-loop users, at the request rate that they make on it.
+    """Find the cheapest plan for closed-loop users, at the request rate they generate on it.
 
-    Rate and response time on a plan form a fixed point. Fewer replicas, on which answers take
-    longer, may have another one within the limits. Plans for the rate on the previous plan fall to
-    the highest fixed point, and rise to the lowest from a rate that is too low (A. Tarski, Pacific
-    J. Math. 5, 1955). The search takes the first that costs less, down to a quarter of the highest
-    rate.
+    A plan's rate and response time form a fixed point. Fewer replicas, with slower answers, may
+    have another one within the limits. Planning repeatedly for the rate on the previous plan
+    descends to the highest fixed point, or rises to the lowest one from a rate that is too low (A.
+    Tarski, Pacific J. Math. 5, 1955). The search takes the first that costs less, down to a quarter
+    of the highest rate.
 
-    If resource limits allow no plan, return the refusal at the rate of the cheapest plan without
-    them.
+    If resource limits allow no plan, returns the refusal at the rate of the cheapest plan without
+    those limits.
 
-    fleet_at, unlimited_at : plans for a rate, with and without resource limits [1/s]
+    fleet_at, unlimited_at : return the plan for a rate, with and without resource limits [1/s]
     """
     first = fleet_at(people.rate(0.0))
     if people.think is None or not (first.is_enough or _has_means(first.service)):
@@ -150,9 +150,9 @@ def solve_closed_loop(
 
 
 def with_alternatives(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -> Fleet:
-    """Copy of a closed-loop fleet with the alternatives of a search that reports several plans.
+    """Return a closed-loop fleet with the alternatives of a search that reports several plans.
 
-    fleet_at : plans for a rate, with their alternatives [1/s]
+    fleet_at : returns the plan for a rate, with its alternatives [1/s]
     """
     searched = fleet_at(fleet.searched_rate or fleet.service.rate or 0.0)
     if fleet.searched_rate is None:
@@ -165,7 +165,7 @@ def _has_means(service: Service) -> bool:
 
 
 def _falling(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -> Fleet | None:
-    """Iterate plans for the previous plan's rate while that rate falls, and return the last."""
+    """Plan repeatedly for the previous plan's rate while that rate falls. Returns the last plan."""
     settled, rate = None, fleet.service.rate or 0.0
     for _ in range(_ROUNDS):
         if not fleet.is_enough or (own_rate := _settled_rate(people, fleet)) > rate * _AS_MUCH:
@@ -181,12 +181,12 @@ def _falling(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -
 def _rising(
     people: People, rate: float, settled: Fleet | None, fleet_at: Callable[[float], Fleet]
 ) -> Fleet:
-    """Iterate plans for the previous plan's rate while it rises, until a plan holds.
+    """Plan repeatedly for the previous plan's rate while it rises, until a plan sustains it.
 
-    Return the refused plan if the resource limits refuse one, or `settled` if no other costs less.
+    Return the refusal if resource limits refuse a plan, or `settled` if no plan costs less.
 
-    rate : rate of the first plan, no higher than the rate of any plan that holds [1/s]
-    settled : a plan that holds
+    rate : rate of the first plan, no higher than that of any sustainable plan [1/s]
+    settled : a sustainable plan
     """
     was_near, step = False, _STEP
     for _ in range(_ROUNDS):
@@ -220,7 +220,7 @@ def _rank(fleet: Fleet) -> tuple[bool, float]:
 
 
 def _longest_request(service: Service) -> float:
-    """Compute the end-to-end latency of a request exactly at its limits. [s]"""
+    """Return the end-to-end latency of a request exactly at its limits. [s]"""
     return max(
         kind.ttft + (kind.tpot * (kind.output - 1.0) if kind.output > 1.0 else 0.0)
         for kind in service.request_classes
@@ -228,12 +228,12 @@ def _longest_request(service: Service) -> float:
 
 
 def _settled_rate(people: People, fleet: Fleet) -> float:
-    """Solve the closed-loop request rate of the users on given replicas. [1/s]"""
+    """Solve for the closed-loop request rate of the users on given replicas. [1/s]"""
 
     def made_at(rate: float) -> float:
         return people.rate(mean_request_s(fleet, rate))
 
-    # Bounds: the latency of a request alone, and the latency at the resulting rate.
+    # Bounds: the latency of a request on its own, and the latency at the resulting rate.
     high = made_at(_ALONE)
     low = made_at(high)
     settled = last_positive(
@@ -243,7 +243,7 @@ def _settled_rate(people: People, fleet: Fleet) -> float:
 
 
 def mean_request_s(fleet: Fleet, rate: float) -> float:
-    """Compute the mean end-to-end latency of all requests on a fleet's replicas at a rate. [s]"""
+    """Return the mean end-to-end latency of all requests on a fleet's replicas at a rate. [s]"""
     seconds = 0.0
     for allocation, scale in _scaled(fleet, rate):
         for pool in allocation.pools:
@@ -255,7 +255,7 @@ def mean_request_s(fleet: Fleet, rate: float) -> float:
 def _scaled(fleet: Fleet, rate: float) -> list[tuple[Allocation, float]]:
     """Scale allocations to another total request rate, and return the factors of their rates.
 
-    Owned chips at their highest throughput keep it, in their order, and the others serve the rest.
+    Owned chips at their highest throughput keep it, in order, and the rest serve what remains.
     """
     rest = sum(each.requests for each in fleet.allocations if not _is_filled(each))
     scaled, left = list[tuple[Allocation, float]](), rate
@@ -282,9 +282,9 @@ def _pool_request_s(pool: ReplicaPool, rate: float) -> float:
 
 
 def at_rate(fleet: Fleet, rate: float) -> Fleet:
-    """Copy a fleet at another total request rate, with percentiles.
+    """Return a fleet at another total request rate, with percentiles.
 
-    The replicas stay the same. Chips are not rented if the owned ones serve the whole rate.
+    The replicas stay the same. No chips are rented if the owned ones serve the whole rate.
     """
     allocations = tuple(
         replace(
@@ -308,7 +308,7 @@ def at_rate(fleet: Fleet, rate: float) -> Fleet:
 
 
 def _at(pool: ReplicaPool, rate: float, scale: float) -> ReplicaPool:
-    """Copy a pool at a scaled rate, without other plans that would precede its own there.
+    """Return a pool at a scaled rate, without other plans that would precede its own there.
 
     rate : present rate [1/s]
     """
