@@ -1,4 +1,4 @@
-"""Percentiles of the leading plans, and the sizes and batches at which they meet the limits."""
+"""Check the percentiles of leading plans, and find sizes and batches that meet the limits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,20 +16,20 @@ from fastcalc.formulas.solving import bisect_integers
 from fastcalc.grid.grid import Grid
 
 _CHECKED = 12
-"""Maximum number of layouts of a variant whose percentiles are checked."""
+"""Maximum number of layouts per variant whose percentiles are checked."""
 
 _SAME_COST = 1e-9
-"""Relative difference between costs that differ only by rounding. [1]"""
+"""Relative difference up to which costs differ only by rounding. [1]"""
 
 
 def hold_limits(decision: Decision, shown: int) -> None:
     """Size the reported plans so that their percentiles are within the limits.
 
     The search adds up the queueing delays at a percentile. Exact percentiles of the sum and of TPOT
-    are computed only for the leading plans. A plan that misses a limit gets more replicas, until no
-    plan that may lead is left unchecked.
+    are computed only for leading plans. A plan that misses a limit gets more replicas, until every
+    plan that may lead is checked.
 
-    shown : number of first plans that are reported; 0 for the best plan alone, without plans that
+    shown : number of leading plans that are reported; 0 for the best plan alone, without plans that
         miss the limits [1]
     """
     if decision.service.share is None:
@@ -51,14 +51,14 @@ def hold_limits(decision: Decision, shown: int) -> None:
 
 
 _Late = tuple[Plan, HeldLimits]
-"""A plan whose percentiles are not within the limits."""
+"""A plan whose percentiles exceed the limits."""
 
 
 @dataclass
 class _Checks:
-    """The results of the percentile checks of one variant.
+    """The results of the percentile checks for a variant.
 
-    late : plans over the limits
+    late : plans that exceed the limits
     options : all deployments of the variant
     most : cost above which a plan is of no interest
     """
@@ -69,9 +69,9 @@ class _Checks:
 
 
 def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> None:
-    """Replace the best plan of a variant with the best whose percentiles are within the limits.
+    """Replace the best plan of a variant with the best one whose percentiles meet the limits.
 
-    Tries the best plan of each layout in order, until the next costs no less even unchecked.
+    Tries the best plan of each layout in order, until the next one costs no less even unchecked.
     """
     cheapest: Plan | None = None
     checks, layouts = _Checks(late, decision.options[variant]), set[object]()
@@ -83,7 +83,7 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
     for order, number, index in options:
         scored = checks.options[number]
         layout = _row_of(scored, index)
-        if layout in layouts:  # of which all batches were tried
+        if layout in layouts:  # all of its batches were tried
             continue
         if len(layouts) == _CHECKED or (cheapest is not None and cheapest.order <= order):
             break
@@ -100,17 +100,17 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
 
 
 def _row_of(scored: Scored, index: int) -> tuple[object, ...]:
-    """Build the key of a deployment's layout and prefill pool, which several grids may share."""
+    """Return the key of a deployment's layout and prefill pool, which grids may share."""
     return scored.grid.layouts[int(scored.layout[index])], id(scored.pool(index))
 
 
 def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     """Find the best deployment of a layout whose percentiles are within the limits.
 
-    If the batch of the search costs more than estimated, never meets the limits or has no exact
-    percentiles, use the smallest batch among those on the fewest replicas.
+    If the search's batch costs more than estimated, never meets the limits or has no exact
+    percentiles, the smallest batch among those on the fewest replicas is used.
 
-    index : index of the best batch in the search
+    index : index of the search's best batch
     """
     service, order = scored.service, scored.order(index)
     places, max_cost = _batches(scored, index, checks), inf if service.rate is None else order[0]
@@ -140,7 +140,7 @@ def _smallest_on_fewest(
 ) -> Plan | None:
     """Find the smallest batch of a layout on the fewest replicas, if it is better than a plan.
 
-    most : the most replicas that are tried, if there is no plan [1]
+    most : maximum number of replicas to try if there is no plan [1]
     known : whether percentiles must be exact, for each attempt
     """
     batches, fewest = [_Batch(*place) for place in places], _fewest(places)
@@ -155,12 +155,12 @@ def _smallest_on_fewest(
 
 
 def _fewest(places: Sequence[tuple[Scored, int]]) -> int:
-    """Count the fewest replicas of any batch by the search. [1]"""
+    """Return the fewest replicas that any batch needs according to the search. [1]"""
     return int(min(scored.replicas[index] for scored, index in places))
 
 
 def _costs_no_less(places: Sequence[tuple[Scored, int]], cost: float) -> bool:
-    """Check that batches have a closed form and cost no less, even if requests never wait."""
+    """Return whether batches have a closed form and cost no less, even without waiting."""
     (scored, index), rate = places[-1], places[-1][0].service.rate
     if not rate or held_limits(plan_of(scored, index), scored.service) is None:
         return False
@@ -174,7 +174,7 @@ def _costs_no_less(places: Sequence[tuple[Scored, int]], cost: float) -> bool:
 
 
 def _batches(scored: Scored, index: int, checks: _Checks) -> list[tuple[Scored, int]]:
-    """List the batches of a deployment's layout and pool in all grids that meet all limits."""
+    """Return the batches of a layout and pool, in all grids, that meet all limits."""
     layout, pool = scored.grid.layouts[int(scored.layout[index])], scored.pool(index)
     places = {
         float(other.batch[place]): (other, place)
@@ -206,7 +206,7 @@ class _Batch:
 
     @cached_property
     def limits(self) -> HeldLimits:
-        """The percentiles of this batch against the limits."""
+        """The percentiles of this batch, compared with the limits."""
         limits = held_limits(self._plan, self.scored.service)
         assert limits is not None
         return limits
@@ -217,7 +217,7 @@ class _Batch:
         return self.limits.load.rate / self._plan.busy * self.scored.service.utilization
 
     def can_sustain(self, rate: float, *, is_known: bool) -> bool:
-        """Check a rate per replica without latencies. Larger batches sustain more. [1/s]
+        """Return whether a rate per replica is possible, ignoring latencies. [1/s]
 
         is_known : whether percentiles must be exact
         """
@@ -225,7 +225,7 @@ class _Batch:
         return is_within and not (is_known and not self.limits.at(rate).load.is_known)
 
     def is_too_small(self, rate: float) -> bool:
-        """Check whether only larger batches can meet the limits at a rate per replica. [1/s]
+        """Return whether only larger batches can meet the limits at a rate per replica. [1/s]
 
         With more concurrent sequences, requests wait less for a slot, but TPOT is higher.
         """
@@ -236,7 +236,7 @@ class _Batch:
 def _on_fewest(
     batches: Sequence[_Batch], rate: float, counts: range, *, is_known: bool
 ) -> Iterator[tuple[_Batch, int]]:
-    """Yield the smallest batch that meets the limits on the fewest replicas, if any does."""
+    """Yield the smallest batch that meets the limits on the fewest replicas, if there is one."""
 
     @cache
     def in_time(replicas: int) -> _Batch | None:
@@ -277,11 +277,11 @@ def _sized_to_limits(
     max_cost: float = inf,
     guess: int = 0,
 ) -> Plan | None:
-    """Size a deployment to the fewest replicas that meet the limits. None if no number does.
+    """Find the fewest replicas with which a deployment meets the limits. None if there are none.
 
-    Returns None also if it costs more than the given maximum, or is no better than a given plan.
+    Also returns None if it costs more than the given maximum, or is no better than a given plan.
 
-    guess : likely number of replicas, or 0 for that of the search [1]
+    guess : likely number of replicas, or 0 to start with the search's number [1]
     """
     plan, service = plan_of(scored, index), scored.service
     limits = held_limits(plan, service)
@@ -317,7 +317,7 @@ def _sized_to_limits(
 
 
 def _most_replicas(scored: Scored, index: int, cost: float) -> float:
-    """Count the replicas of a deployment for a rate that a cost limit allows. [1]"""
+    """Return the maximum number of replicas that a cost limit allows for a rate."""
     if cost == inf or scored.service.is_fleet:
         return inf
     packing = scored.packing.at(np.array([index]))
@@ -326,7 +326,7 @@ def _most_replicas(scored: Scored, index: int, cost: float) -> float:
     def is_within(replicas: int) -> bool:
         return bool(float(packing.chips(np.array([float(replicas)]), 0.0)[0]) <= chips)
 
-    return bisect_integers(is_within, 0, int(chips) + 1)[0]  # of a chip each at least
+    return bisect_integers(is_within, 0, int(chips) + 1)[0]  # at least a chip for each
 
 
 def held_throughput(grid: Grid, service: Service, max_rate: float, above: float) -> float:
@@ -337,7 +337,7 @@ def held_throughput(grid: Grid, service: Service, max_rate: float, above: float)
     grid : grid of one layout, with the batches to try in ascending order
     service : service of one replica, without limits on chips, cost and power
     max_rate : throughput of the largest batch by the search, returned if there is no closed form
-    above : rate that is returned if none above it is within the limits [1/s]
+    above : rate to return if no rate above it is within the limits [1/s]
     """
     (scored,) = score(grid, replace(service, rate=max_rate), [None])
     highest = above
@@ -354,7 +354,7 @@ def held_throughput(grid: Grid, service: Service, max_rate: float, above: float)
 
 
 def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
-    """Replace the search's estimates of a plan with exact latency percentiles."""
+    """Replace the search's estimates for a plan with exact latency percentiles."""
     latencies = {name: limits.held_against(name, service.limits[name]) for name in ("ttft", "tpot")}
     values = plan.values | {
         name: seconds for name, seconds in latencies.items() if not isnan(seconds)
@@ -371,7 +371,7 @@ def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
 
 
 def _may_be_closer(plan: Plan, limits: HeldLimits, decision: Decision) -> bool:
-    """Check whether a plan over the limits may miss them by less, or need a lower limit."""
+    """Return whether a plan above the limits may miss them by less, or need a lower limit."""
     misses = plan.misses | limits.least_misses
     closest = decision.closest.get(plan.scenario.hardware.id)
     if closest is None or max(misses.values()) < max(closest.misses.values()):
@@ -384,7 +384,7 @@ def _may_be_closer(plan: Plan, limits: HeldLimits, decision: Decision) -> bool:
 
 
 def _missed_by(plan: Plan, decision: Decision) -> None:
-    """Record which limits a deployment misses when its percentiles exceed them."""
+    """Record which limits a deployment misses if its percentiles exceed them."""
     missed = Decision(decision.service, closest={plan.scenario.hardware.id: plan})
     over = [name for name, miss in plan.misses.items() if miss > 1.0]
     if len(over) == 1:

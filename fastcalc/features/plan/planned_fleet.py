@@ -1,4 +1,4 @@
-"""A fleet for some request classes, with the figures that its page and its records share."""
+"""A fleet for some request classes, with the results that its page and records share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,11 +26,11 @@ from fastcalc.kit.request.readers import as_text
 
 @dataclass(frozen=True)
 class Verdict:
-    """A decision, and the deployments that it was chosen from.
+    """A decision, and the deployments from which it was made.
 
     grids : all deployments, empty if another search would answer a different question
     model : name of the model, as the user typed it
-    asks_turns : whether tipping points are requested, which takes some seconds
+    asks_turns : whether tipping points were requested, which takes some seconds
     """
 
     decision: Decision
@@ -40,7 +40,7 @@ class Verdict:
 
     @cached_property
     def regret(self) -> Regret | None:
-        """The expected cost of the uncertainty about chip speeds."""
+        """The expected cost of uncertainty about chip speeds."""
         return regret_of(self.decision, self.grids)
 
     @cached_property
@@ -59,7 +59,7 @@ class PlannedFleet(Answer):
     """The owned chips that serve the load, and the cheapest chips to rent in addition.
 
     classes : the request classes
-    search : the search that found the rented pools
+    search : search that found the rented pools
     """
 
     request: FindPlans
@@ -69,7 +69,7 @@ class PlannedFleet(Answer):
 
     @cached_property
     def typed(self) -> Typed:
-        """The arguments that commands repeat as typed."""
+        """What commands repeat as typed."""
         return typed_of(self.request)
 
     @property
@@ -79,7 +79,7 @@ class PlannedFleet(Answer):
 
     @property
     def is_of_fleet(self) -> bool:
-        """Whether it reports the highest load of given resources, not a plan for one rate."""
+        """Whether it reports the highest load of given resources, not a plan for a given rate."""
         return bool(self.fleet.owned) or self.fleet.service.is_fleet
 
     @property
@@ -92,12 +92,12 @@ class PlannedFleet(Answer):
 
     @property
     def decision(self) -> Decision:
-        """The decision on the rented chips, or on the owned chips if none are rented."""
+        """The decision about rented chips, or about owned chips if none are rented."""
         return self.fleet.allocations[-1].decision
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The decision with its confidence and its tipping points, if chips are rented."""
+        """The decision with its confidence and tipping points, if chips are rented."""
         is_rented = self.is_of_one_class and not self.fleet.allocations[-1].is_owned
         can_search = is_rented and self.search and not self.search.prefill_grids
         grids = self.search.grids if self.search and can_search else ()
@@ -106,7 +106,7 @@ class PlannedFleet(Answer):
 
     @property
     def is_sure(self) -> bool:
-        """Whether the best plan meets its limits at the slow end of its 80% range, too."""
+        """Whether the best plan meets its limits at the slow end of its 80% range as well."""
         odds = self.verdict.odds
         return odds is not None and odds.chance >= CONFIDENT / 100.0
 
@@ -130,7 +130,7 @@ class PlannedFleet(Answer):
 
     @cached_property
     def grown(self) -> dict[str, float]:
-        """The throughput with one more node of one owned chip type, if all of them serve."""
+        """The throughput with one more node of each owned chip type, if all owned chips serve."""
         return with_next_node(self.fleet) if self.fleet.service.rate is None else {}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Search for replica pools of request classes, at the lowest cost or the highest throughput."""
+"""Search for replica pools of request classes, at the lowest cost or highest throughput."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -17,21 +17,21 @@ from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing, in_share
 from fastcalc.formulas.types import floats
 from fastcalc.grid.grid import Grid
 
-_FIRST, _LEAST = 1.0, 1e-4  # rates that are tried; a throughput below the least is none [1/s]
+_FIRST, _LEAST = 1.0, 1e-4  # rates to try; throughput below the second counts as none [1/s]
 _NEAR = 1.02  # of a rate: within it the next step is tried
 _STEP = 1.0 + 1e-6
-_SAME_COST = 1e-9  # relative difference between costs that differ only by rounding
+_SAME_COST = 1e-9  # relative difference up to which costs differ only by rounding
 _ONE_KIND = 4
-"""Number of chip types tried alone if the cheapest pools use several. [1]"""
+"""Number of chip types tried on their own if the cheapest pools use several. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class PoolSearch:
-    """Search for pools of replicas for request classes among the candidate deployments.
+    """A search for replica pools for request classes among the candidate deployments.
 
-    may_share : whether classes can share replicas; classes of different models cannot
+    may_share : whether classes can share replicas; those of different models cannot
     prefill_grids : deployments of other chips that may prefill for a service
-    shown : plans of one class to report [1]
+    shown : number of plans to report for a single class [1]
     """
 
     classes: Classes
@@ -42,7 +42,7 @@ class PoolSearch:
 
     @property
     def is_of_one_class(self) -> bool:
-        """Whether there is one request class, which one pool serves."""
+        """Whether there is a single request class, served by one pool."""
         return len(self.classes) == 1
 
     @cached_property
@@ -51,20 +51,20 @@ class PoolSearch:
         return self.grids_for(self.classes, Service(1.0, 1.0).of_classes(self.classes, None), None)
 
     def on_chips_of(self, decision: Decision) -> "PoolSearch":
-        """Copy the search, restricted to the chips for which a decision has a plan."""
+        """Return the search, restricted to the chips on which a decision has a plan."""
         chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
         grids = [grid for grid in self.grids if grid.scenario.hardware.id in chips]
         return replace(self, grids_for=lambda *_: grids, shown=1)
 
     def most_on(self, service: Service, chips: float) -> Decision:
-        """Find the deployments on some chips with the highest throughput for one class."""
+        """Find the deployments on the given chips with the highest throughput for one class."""
         fixed_chips = replace(service, rate=None, max_chips=chips)
         return decide(
             self.grids, fixed_chips.sized_to_limits, shown=self.shown, taking=self.prefill_grids
         )
 
     def sharing(self, decision: Decision) -> Sharing:
-        """Build the pool of the single class, or the reason that no deployment serves it."""
+        """Build the pool of the single class, or return why no deployment serves it."""
         pools = (ReplicaPool(self.classes, decision),)
         return (
             Sharing(pools, pools, pools, ()) if decision.plans else Sharing((), None, None, pools)
@@ -73,11 +73,11 @@ class PoolSearch:
     def pools_for(self, service: Service) -> Sharing:
         """Find pools for a rate within a service's resource limits, or for the highest throughput.
 
-        Formats are quantized further than requested only if no other plan has any throughput. If
-        the pools do not suffice, `needed` states the resources that would. For a single class whose
-        rate exceeds the limits, the result states why.
+        Formats are quantized below the request only if no other plan has any throughput. If the
+        pools do not suffice, `needed` gives the resources that would. For a single class whose rate
+        exceeds the limits, the result says why.
 
-        service : its rate is the sum over classes, or None for the highest throughput [1/s]
+        service : its rate is summed over classes, or None for the highest throughput [1/s]
         """
         if self.is_of_one_class:
             return self.sharing(
@@ -90,7 +90,7 @@ class PoolSearch:
             )
             chosen = _cheapest(groups.groupings(rate), rate, service) if rate else None
             chosen = chosen or _most(groups, service, rate or inf)
-            if chosen is not None and rate and chosen.rate > rate:  # by groups that it looked at
+            if chosen is not None and rate and chosen.rate > rate:  # by groups that were tried
                 cheapest = _cheapest(groups.groupings(rate), rate, service)
                 chosen = cheapest or replace(chosen, rate=rate)
             if chosen is not None:
@@ -110,7 +110,7 @@ class PoolSearch:
 
         def pools_of(count: int) -> Pools | None:
             same_count = [grouping for grouping in groupings if len(grouping) == count]
-            cheapest = _cheapest(same_count, chosen.rate)  # whether or not the means allow them
+            cheapest = _cheapest(same_count, chosen.rate)  # whether or not the resources allow them
             return self._pools(cheapest, _without_means(service)) if cheapest else None
 
         is_short = rate > chosen.rate * _STEP
@@ -125,7 +125,7 @@ class PoolSearch:
     def _on_one_chip(self, chosen: "_Chosen", groups: Groups, service: Service) -> Pools | None:
         """Find the cheapest pools on one chip type within limits, if the chosen pools use several.
 
-        Searches the chips on which separate pools of the classes cost least.
+        Searches the chips on which separate pools for the classes cost least.
         """
         if len({option.grid.scenario.hardware.id for _, option in chosen.pools}) == 1:
             return None
@@ -147,12 +147,12 @@ class PoolSearch:
     def _grids_of(
         self, chip: str, classes: Classes, service: Service, chips: frozenset[str] | None
     ) -> Sequence[Grid]:
-        """List the deployments for classes on one chip type."""
+        """Return the deployments for classes on one chip type."""
         is_asked = chips is None or chip in chips
         return self.grids_for(classes, service, frozenset({chip})) if is_asked else []
 
     def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
-        """Build the pools' plans, sized for their load. Pools share the nodes of a chip type."""
+        """Build the pools' plans, sized for their load. Pools share nodes of the same chip type."""
         pools = []
         for group, option in chosen.pools:
             at_rate = service.of_classes(group.classes, chosen.rate * group.share)
@@ -170,7 +170,7 @@ class PoolSearch:
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """Groups of classes with the chosen replica option of each, at a rate."""
+    """Groups of classes, each with its chosen replica option, at a rate."""
 
     pools: Sequence[tuple[ClassGroup, ReplicaOption]]
     rate: float
@@ -184,9 +184,9 @@ class _Chosen:
         )
 
     def amounts(self, service: Service) -> dict[str, float]:
-        """Count chips and, if these are limited, dollars per month and watts.
+        """Return the number of chips and, if limited, dollars per month and watts.
 
-        Infinity if a chip's price or power is unknown.
+        Infinite if a chip's price or power is unknown.
         """
         total = dict.fromkeys(service.means, 0.0)
         for option, chips in self._chips.values():
@@ -206,7 +206,7 @@ class _Chosen:
         return {chip: (option, option.chips(nodes[chip])) for chip, option in options.items()}
 
     def is_within(self, service: Service) -> bool:
-        """Check whether the resource limits of a service allow the pools."""
+        """Return whether a service's resource limits allow the pools."""
         amounts = self.amounts(service)
         return all(amount <= service.means[name] for name, amount in amounts.items())
 
@@ -219,11 +219,11 @@ class _Chosen:
 
     @property
     def least_cost(self) -> float:
-        """The cost if other pools fill the rest of the nodes."""
+        """The cost if other pools use the rest of the nodes."""
         return sum(option.cost_of_filled(self.rate * group.share) for group, option in self.pools)
 
     def least_throughput(self, group: ClassGroup, option: ReplicaOption, cost: float) -> float:
-        """Compute the throughput of an option's replicas below which all pools cost more. [1/s]"""
+        """Return the throughput of an option's replicas below which all pools cost more. [1/s]"""
         rate = self.rate * group.share
         left = cost - self.least_cost + option.cost_of_filled(rate)
         if cost == inf or (replicas := floor(left / option.each + _SAME_COST)) < 1:
@@ -236,8 +236,8 @@ def _cheapest(
 ) -> _Chosen | None:
     """Find the cheapest pools for a rate, within the resource limits of a service if given.
 
-    Percentiles are checked for the chosen options, until none is unchecked. Once some pools are
-    known to hold, another option is checked only at the throughput that would make it cheaper.
+    Percentiles are checked for the chosen options until all of them are. Once some pools are known
+    to meet the limits, another option is checked only at the throughput that would make it cheaper.
     """
     least_cost = inf
     while True:
@@ -257,7 +257,7 @@ def _cheapest(
 
 
 def _least(groupings: Sequence[Grouping], rate: float, service: Service | None) -> _Chosen | None:
-    """Find the cheapest pools, by the assumed throughput of the replica options."""
+    """Find the cheapest pools, using the assumed throughput of the replica options."""
     least: _Chosen | None = None
     for grouping in groupings:
         options = [
@@ -275,13 +275,13 @@ def _of_grouping(
     service: Service | None,
     least: _Chosen | None,
 ) -> _Chosen | None:
-    """Find the cheapest pools with the chosen options and one option of each further group.
+    """Find the cheapest pools with the chosen options and one option for each remaining group.
 
     Replicas of several pools share the nodes of a chip type, so one chip type for all may cost less
     than the cheapest chip type of each pool. Adding pools never lowers cost or resource use, so
-    branches that cost no less than the best known, or that exceed resource limits, are skipped.
+    branches are skipped if they exceed resource limits or cost no less than the best known pools.
 
-    options : options of each further group, ordered by their lowest cost
+    options : options for each remaining group, ordered by their lowest cost
     least : best known pools
     """
     if service is not None and not chosen.is_within(service):
@@ -301,7 +301,7 @@ def _of_grouping(
 
 
 def _needed(groups: Groups, rate: float, service: Service) -> dict[str, float]:
-    """Find the resources that the cheapest pools need for a rate, for each limit they exceed."""
+    """Return the resources that the cheapest pools need for a rate, for each limit they exceed."""
     cheapest = _cheapest(groups.groupings(rate), rate)
     amounts = cheapest.amounts(service) if cheapest else {}
     return {name: value for name, value in amounts.items() if value > service.means[name]}
@@ -314,8 +314,8 @@ def _without_means(service: Service) -> Service:
 def _most(groups: Groups, service: Service, beyond: float) -> _Chosen | None:
     """Find the pools with the highest throughput within the resource limits of a service.
 
-    The resources for a rate grow in steps of one replica. Pools sustain more than the rate that
-    they were found for, up to the next step; the search ends if nothing is found just above it.
+    The resources for a rate grow in steps of one replica. Pools sustain more than the rate they
+    were found for, up to the next step. The search ends if nothing is found just above that.
 
     beyond : a rate that is too high [1/s]
     """

@@ -17,14 +17,14 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid, solved
 
 KEPT = 256
-"""Number of cached grids. The grids of a chip are searched again at other speeds and rates."""
+"""Number of cached grids. A chip's grids are searched again at other speeds and rates."""
 
 
 @dataclass(frozen=True)
 class PrefillPool:
-    """Prefill replicas of one layout, each prefilling one prompt at a time, and their chips.
+    """Prefill replicas of one layout, each handling one prompt at a time, and their chips.
 
-    busiest : highest allowed utilization of each replica [1]
+    busiest : maximum utilization of each replica [1]
     taking : replica time per prompt [s]
     seconds, waits : time from arrival to the end of prefill, and the queueing delay in it [s]
     kv_transfer_s : KV-cache transfer time after prefill [s]
@@ -43,7 +43,7 @@ class PrefillPool:
 
     @property
     def capacity(self) -> float:
-        """The throughput of a replica at its highest utilization. [1/s]"""
+        """The throughput of a replica at its maximum utilization. [1/s]"""
         return self.busiest / self.taking
 
 
@@ -74,8 +74,8 @@ class PrefillColumns:
 
 
 def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tuple[Floats, Floats]:
-    """Count the stages per replica, and the chips per stage, at most those of a node. [1]"""
-    whole = np.where(chips % stages == 0.0, floats(stages), 1.0)  # of a chip that holds several
+    """Return the stages per replica, and the chips per stage, at most those of a node. [1]"""
+    whole = np.where(chips % stages == 0.0, floats(stages), 1.0)  # on a chip that fits several
     width = chips / whole
     nodes = np.ceil(width / node_chips)
     return whole * nodes, np.ceil(width / nodes)
@@ -83,7 +83,7 @@ def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tup
 
 @lru_cache(maxsize=KEPT)
 def transfer_seconds(grid: Grid, prompt: float) -> Floats:
-    """Compute the time to send or receive a prompt's KV cache over each layout's links. [s]"""
+    """Return the time to send or receive a prompt's KV cache over each layout's links. [s]"""
     site, beyond = grid.site, grid.scenario.hardware.links.scale_out
     assert beyond is not None
     index = Placements(site.machine, site.work, Layouts.of(grid.layouts), prompt)
@@ -92,10 +92,10 @@ def transfer_seconds(grid: Grid, prompt: float) -> Floats:
 
 
 def can_disaggregate(grid: Grid, service: Service) -> bool:
-    """Check whether prefill may be disaggregated.
+    """Return whether prefill can be disaggregated.
 
-    Requires a rate or a fleet, a link, tokens to decode, uniform requests, and batch 1 in the grid,
-    which gives the prefill time of one prompt.
+    This requires a rate or a fleet, a link, tokens to decode, uniform requests, and batch 1 in the
+    grid, which gives the prefill time of one prompt.
     """
     is_whole = grid.site.machine.is_spatial
     has_alone = bool(np.all(grid.batches[..., 0] == 1))
@@ -103,22 +103,22 @@ def can_disaggregate(grid: Grid, service: Service) -> bool:
 
 
 def can_decode_alone(grid: Grid, service: Service) -> bool:
-    """Check whether a deployment can receive the KV caches of prompts over its link."""
+    """Return whether a deployment can receive the KV caches of prompts over its link."""
     has_several = service.rate is not None or service.is_fleet
     scenario, has_rate = grid.scenario, has_several and service.output > 1.0
     has_link = scenario.hardware.links.scale_out is not None
-    # Engines with few ways to split a model have none to hand caches to another server either.
+    # Engines with few ways to split a model cannot pass KV caches to another server either.
     engine_sends = not (scenario.engine.is_bound or scenario.engine.split_modes)
     return has_rate and has_link and engine_sends and not service.classes
 
 
 def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[PrefillPool]:
-    """List the Pareto-optimal prefill pools for all prompts, by chips and time.
+    """Return the Pareto-optimal prefill pools for all prompts, by chips and time.
 
     The prefill time of a single prompt is the TTFT at batch 1. Among pools within the limit, the
-    smallest and the fastest are kept. Among pools over the limit, which show how far to relax it,
+    smallest and the fastest are kept. Among pools above the limit, which show how far to relax it,
     the smallest, the first near miss and the fastest are kept. A fleet gets one replica of each
-    layout, except layouts that others make redundant.
+    layout that is not redundant.
     """
     if not can_disaggregate(grid, service):
         return []
@@ -141,7 +141,7 @@ def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pref
 
 
 def pools_of_each_layout(grid: Grid, service: Service) -> list[PrefillPool]:
-    """List a prefill pool for each layout of a grid. Empty if prefill cannot be disaggregated."""
+    """Return a prefill pool for each layout of a grid. Empty if prefill cannot be disaggregated."""
     alone = grid.part(batches=np.ones(1))
     if not can_disaggregate(alone, service):
         return []
@@ -159,7 +159,7 @@ def every_pool(
     """Build a pool for each layout of a grid that fits a prompt, or for those `worth` selects.
 
     points : estimates of the grid, whose first batch is 1
-    worth : selects indices of layouts by their chips [1] and times until the cache is sent [s]
+    worth : selects layouts by index, from their chips [1] and the times until the cache is sent [s]
     """
     (where,) = np.nonzero(np.broadcast_to(points.estimate.is_certain, grid.shape)[0, :, 0])
     if not where.size:
@@ -168,7 +168,7 @@ def every_pool(
     layouts = [grid.layouts[index] for index in where]
     sending = transfer_seconds(grid, service.prompt)[where]
     queues = None if service.share is None else Queues(service.share, alone, 1.0)
-    # Half of the time left is for this queue, the other half for the queue for a slot.
+    # Half of the time left is for this queue, and the other half for the queue for a slot.
     each_takes = np.maximum(alone, sending)
     replicas, _, waits, busiest = needed(service, each_takes, alone + sending, queues, part=0.5)
     chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
@@ -182,9 +182,9 @@ def every_pool(
 def undominated_pools(
     pools: Sequence[PrefillPool], *burdens: Sequence[float] | Floats
 ) -> list[PrefillPool]:
-    """Select the prefill pools on the Pareto front of some costs. Of equal ones, keep the first.
+    """Return the prefill pools on the Pareto front of several costs. Among equals, keep the first.
 
-    burdens : chips, times and other costs, each with one value for each pool
+    burdens : chips, times and other costs, each with one value per pool
     """
     columns = np.array(burdens)
     is_no_more = np.all(columns[:, :, np.newaxis] <= columns[:, np.newaxis], axis=0)
@@ -194,7 +194,7 @@ def undominated_pools(
 
 
 def _worth_sizing(indices: Ints, chips: Floats, first: Floats, limit: float) -> Ints:
-    """Select the pools to try, as `pools_of` describes.
+    """Select the pools to try, as described in `pools_of`.
 
     chips, first : chips of all replicas [1], and time until the cache is sent [s]
     """
@@ -206,7 +206,7 @@ def _worth_sizing(indices: Ints, chips: Floats, first: Floats, limit: float) -> 
 
 
 def _worth_filling(replicas: list[PrefillPool], limit: float) -> list[PrefillPool]:
-    """Select the replicas that may use a fleet best, or the fastest if all are over the limit.
+    """Select the replicas that may suit a fleet best, or the fastest if all exceed the limit.
 
     A larger layout is skipped if copies of a smaller one do the same on the same chips.
     """
@@ -221,7 +221,7 @@ def _worth_filling(replicas: list[PrefillPool], limit: float) -> list[PrefillPoo
 
 
 def _replaces(smaller: PrefillPool, replica: PrefillPool) -> bool:
-    """Check whether copies of a smaller replica on as many chips match another in speed."""
+    """Return whether copies of a smaller replica on as many chips are as fast as another."""
     copies, left = divmod(replica.chips, smaller.chips)
     return (
         left == 0
@@ -235,7 +235,7 @@ def _replaces(smaller: PrefillPool, replica: PrefillPool) -> bool:
 def added(
     scenario: Scenario, pools: PrefillColumns | None, per_chip: Callable[[Scenario], float | None]
 ) -> ArrayLike:
-    """Compute the additional cost or power of pools on other chips, over as many decode chips.
+    """Return the additional cost or power of pools on other chips, over as many decode chips.
 
     per_chip : dollars or watts per decode chip
     """

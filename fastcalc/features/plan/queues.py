@@ -1,4 +1,4 @@
-"""The replicas needed for a rate, their allowed utilization, and the queueing delay."""
+"""The replicas needed for a rate, their maximum utilization, and the queueing delay."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,11 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
 
 _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
-"""Utilizations at which delays are tabulated; linear interpolation between them overestimates the
-delays. [1]"""
+"""Utilizations at which delays are tabulated. Linear interpolation overestimates the delays. [1]"""
 
 _FEW = 32  # slots
-_SLACK = 1e-9  # of a replica, so that a rate of exactly its throughput is not given two
-_LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to wait needs it
+_SLACK = 1e-9  # of a replica, so that a rate of exactly its throughput does not need two
+_LEAST_BUSY = 1e-6  # lowest utilization to plan for, needed if a limit leaves no time to wait
 _WAIT_OF_THE_LATE = 0.1
 
 
@@ -27,8 +26,8 @@ class Slots:
     """Table of queueing delays for a slot, in units of the time that a request occupies its slot.
 
     The delays depend only on the number of slots and their utilization, so one table serves every
-    deployment. Delays are computed when first requested. Delays for few slots, which take a step
-    for each slot, are computed together.
+    deployment. Delays are computed on first use. Those for few slots, which take one step per slot,
+    are computed together.
 
     share : percentile of the queueing delay, as a fraction of requests [1]
     """
@@ -43,7 +42,7 @@ class Slots:
         return slot_wait_percentile(slots=counts, utilization=busy, service=1.0, share=self._share)
 
     def kinds(self, counts: Floats) -> Ints:
-        """Find the rows of the table for given numbers of slots."""
+        """Return the rows of the table for the given numbers of slots."""
         rows = self._rows_of(counts)
         new = np.unique(counts[self._counts[rows] != counts])
         if new.size:
@@ -55,12 +54,12 @@ class Slots:
         return rows
 
     def _rows_of(self, counts: Floats) -> Ints:
-        """Find the rows for given numbers of slots, or for the next larger ones in the table."""
+        """Return the rows for given numbers of slots, or for the next larger ones in the table."""
         after = np.searchsorted(self._counts, counts, sorter=self._order)
         return np.asarray(self._order[np.minimum(after, len(self._order) - 1)])
 
     def waits(self, kind: Ints | int, level: Ints) -> Floats:
-        """Compute the delays of rows at tabulated utilizations, by index. [1]"""
+        """Return the delays of rows at tabulated utilizations, by index. [1]"""
         indices = kind * len(_BUSY) + level
         waits = self._waits.take(indices)
         is_new = np.isnan(waits)
@@ -79,19 +78,19 @@ def slots_of(share: float) -> Slots:
 
 @dataclass(frozen=True, eq=False)
 class Queues:
-    """The queues of some deployments: for prefill, and for a slot.
+    """The queues of deployments: for prefill, and for a slot.
 
     share : percentile of the queueing delay, as a fraction of requests [1]
-    prompt, prompt_busy : time for which a prompt delays others [s], its highest utilization [1];
-        0 if prompts delay no others
+    prompt, prompt_busy : time for which a prompt delays others [s], and its maximum utilization
+        [1]; 0 if prompts do not delay others
     slots, kind : table of delays for a slot, if requests wait for one, and each deployment's row
     holds : time that a request occupies its slot [s]
-    step : time of the current step, of which half counts in the TTFT [s]
-    alone : time that a single request occupies its slot, over the time if all slots are full [1]
+    step : time of the current step, half of which counts in the TTFT [s]
+    alone : time that a single request occupies its slot, relative to that with all slots full [1]
 
-    A request that waits long in one queue seldom waits long in another. So percentiles of
+    A request that waits long in one queue seldom waits long in another, so percentiles of
     independent delays add up by their squares, as standard deviations do. Deployments are ranked by
-    this sum; exact percentiles are computed for those that lead (`fastcalc.core.load`).
+    this sum, and exact percentiles are computed for those that lead (`fastcalc.core.load`).
     """
 
     share: float
@@ -118,7 +117,7 @@ class Queues:
         return cls(queues[0].share, prompt, busy, queues[0].slots, kind, holds, step, alone)
 
     def wait(self, utilization: Floats) -> Floats:
-        """Bound both delays from above, one after the other. Infinity at full utilization. [s]"""
+        """Return an upper bound on both delays in sequence. Infinite at full utilization. [s]"""
         after = np.clip(np.searchsorted(_BUSY, utilization, side="right"), 1, len(_BUSY) - 1)
         low, high = _BUSY[after - 1], _BUSY[after]
         part = np.minimum((utilization - low) / (high - low), 1.0)
@@ -126,7 +125,7 @@ class Queues:
         return np.asarray(np.where(utilization <= _BUSY[-1], waits, np.inf))
 
     def most(self, slack: Floats, utilization: float = 1.0) -> Floats:
-        """Find the highest utilization, up to a limit, with the delays within a time. [1]"""
+        """Return the highest utilization, up to a limit, at which delays are within a time. [1]"""
         level = int(np.searchsorted(_BUSY, utilization))
         if level == len(_BUSY):
             return np.minimum(self._most(slack, level - 1), utilization)
@@ -138,7 +137,7 @@ class Queues:
         return most
 
     def _only(self, among: Bools) -> "Queues":
-        """Select the queues of a subset of the deployments."""
+        """Return the queues of a subset of the deployments."""
 
         def those(columns: Iterable[ArrayLike]) -> ArrayLike:
             (values,) = columns
@@ -160,7 +159,7 @@ class Queues:
         return np.asarray(_BUSY[low] + part * (_BUSY[after] - _BUSY[low]))
 
     def _at(self, level: Ints) -> Floats:
-        """Compute the delays at tabulated utilizations, by index. [s]"""
+        """Return the delays at tabulated utilizations, by index. [s]"""
         under_way = max(self.share - 0.5, 0.0) * self.step
         squares: Floats = np.broadcast_to(np.square(under_way), level.shape)
         if np.any(self.prompt_busy):
@@ -173,7 +172,7 @@ class Queues:
         return np.sqrt(squares)
 
     def _slot_waits(self, level: Ints) -> Floats:
-        r"""Compute the delays for a slot at tabulated utilizations, by index. [s]
+        r"""Return the delays for a slot at tabulated utilizations, by index. [s]
 
         .. math:: x = \frac{u h}{1 - u (1 - h)}
 
@@ -196,7 +195,7 @@ pools x deployments [s]; and their queues if arrivals are random."""
 
 
 class Sizing(NamedTuple):
-    """Replicas, their utilization, the queueing delay, and the allowed utilization.
+    """The number of replicas, their utilization, the queueing delay, and the maximum utilization.
 
     [1], [1], [s], [1]
     """
@@ -210,10 +209,10 @@ class Sizing(NamedTuple):
 def needed(
     service: Service, seconds: Floats, ttft: Floats, queues: Queues | None, *, part: float = 1.0
 ) -> Sizing:
-    """Count the replicas that the requests need, and compute their utilization.
+    """Compute how many replicas the requests need, and their utilization.
 
-    One replica if there is no rate. A deployment that misses its limit even without queueing is
-    given a tenth of its time for queueing, so that its latency can be reported.
+    Returns one replica if there is no rate. A deployment that misses its limit even without
+    queueing gets a tenth of its time for queueing, so that its latency can be reported.
 
     seconds, ttft : replica time per request, and TTFT without queueing, for deployments or
         for pools x deployments [s]
@@ -234,9 +233,9 @@ def needed(
 
 
 def needed_of_all(asked: Sequence[Asked]) -> list[Sizing]:
-    """Compute `needed` for many sets of deployments, in one row for each rate and limit.
+    """Compute `needed` for many sets of deployments, with one row per rate and limit.
 
-    Sets with and without queued prompts are computed separately, as the latter take less time.
+    Sets with and without queued prompts are computed separately, because the latter are faster.
     """
     sizings: dict[int, Sizing] = {}
     for indices in grouped(range(len(asked)), lambda index: _common(asked[index])).values():
@@ -245,7 +244,7 @@ def needed_of_all(asked: Sequence[Asked]) -> list[Sizing]:
 
 
 def _common(asked: Asked) -> tuple[float | bool | None, ...]:
-    """Build the key that sets of deployments share if they are sized together."""
+    """Return the key shared by sets of deployments that are sized together."""
     service, _, _, queues = asked
     has_prompts = queues is not None and bool(np.any(queues.prompt_busy))
     return service.rate, service.utilization, service.ttft, has_prompts
