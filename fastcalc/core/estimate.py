@@ -83,9 +83,12 @@ class Estimate:
         deviations : the number of standard deviations, derived from the lower half of the range, or
             from the upper half if negative [1]
         """
-        if not deviations or self.low is None or self.high is None:
+        if not deviations:
             return self
-        to_end = self.speed / self.low if deviations > 0.0 else self.high / self.speed
+        end = self.low if deviations > 0.0 else self.high
+        if end is None:
+            return self
+        to_end = self.speed / end if deviations > 0.0 else end / self.speed
         return replace(self, slowness=to_end ** (deviations / TO_LOW_END))
 
     @property

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.core.chip.machine import largest_memory
+from fastcalc.catalogue.once import once
+from fastcalc.core.chip.machine import Machine, largest_memory
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.placement.block_pool import BlockPool
 from fastcalc.core.placement.cache_blocks import block_pool
@@ -36,9 +37,8 @@ class CacheSize:
 
 def longest_sequence(placement: Placement) -> int:
     """Return the maximum sequence length of engine or model, or else the reserved tokens. [1]"""
-    reserved = float(np.max(placement.reserved_tokens))
-    model_length = placement.work.model.max_context
-    return int(placement.machine.memory.longest or model_length or reserved)
+    stated = placement.machine.memory.longest or placement.work.model.max_context
+    return int(stated or np.max(placement.reserved_tokens))
 
 
 def cache_size(placement: Placement, available: float | None = None) -> CacheSize | None:
@@ -68,9 +68,8 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
 def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) -> CacheSize:
     """Compute the capacity of an engine's block pool."""
     machine = placement.machine
-    rows = start_rows(machine.software, largest_memory(machine.hardware), length)
-    overlapping = float(np.max(machine.software.overlaps_steps)) * placement.layout.pp
-    in_flight = rows.tokens * (1.0 + overlapping)
+    tokens_per_step, overlapping = _tokens_in_flight(machine, (length,))
+    in_flight = tokens_per_step * (1.0 + overlapping * placement.layout.pp)
     a_sequence = float(pool.reserved(length, step=in_flight))
     blocks = pool.blocks(room / machine.ranks)
     concurrency = blocks / a_sequence
@@ -80,3 +79,10 @@ def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) ->
         tables = sum(group.tables for group in pool.groups)
         tokens = blocks // tables * min(group.tokens for group in pool.groups)
     return CacheSize(length, int(tokens), concurrency, blocks, needed)
+
+
+@once
+def _tokens_in_flight(machine: Machine, length: tuple[int]) -> tuple[float, float]:
+    """Return the prompt tokens of a step, and the steps of a stage that overlap. [1]"""
+    rows = start_rows(machine.software, largest_memory(machine.hardware), length[0])
+    return rows.tokens, float(np.max(machine.software.overlaps_steps))
