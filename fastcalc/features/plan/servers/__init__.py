@@ -1,1 +1,1 @@
-"""The commands that start the servers of a plan: vLLM, SGLang, TensorRT-LLM and llama.cpp."""
+"""The commands that start a plan's servers: vLLM, SGLang, TensorRT-LLM and llama.cpp."""

@@ -24,7 +24,7 @@ from fastcalc.written import to_json
 
 
 class Vllm(Program):
-    """The flags of vLLM: ``--quantization`` and ``--kv-cache-dtype`` name formats."""
+    """The flags of vLLM. ``--quantization`` and ``--kv-cache-dtype`` take format names."""
 
     engine = "vllm"
     loaded_as: ClassVar = {"fp8": "fp8", "mxfp8": "mxfp8"}
@@ -70,7 +70,7 @@ class Vllm(Program):
         return words
 
     def cautions(self, server: Server) -> Iterator[str]:
-        """Yield the environment variable that disaggregated prefill needs."""
+        """Yield the environment variable required for disaggregated prefill."""
         if server.role != "all":
             yield "VLLM_NIXL_SIDE_CHANNEL_HOST has to be the address of its host"
 
@@ -79,12 +79,12 @@ _NO_DEVICE_OF = ("AWS", "Google", "d-Matrix")
 """Vendors whose chips SGLang does not support. It supports cuda, xpu, hpu, npu, cpu and musa."""
 
 _SPARE = 2
-"""Tokens of the context that SGLang does not give to requests."""
+"""Context tokens that SGLang does not give to requests."""
 _PORT = 5000
 
 
 class Sglang(Program):
-    """The flags of SGLang: ``--quantization`` and ``--kv-cache-dtype`` name formats."""
+    """The flags of SGLang. ``--quantization`` and ``--kv-cache-dtype`` take format names."""
 
     engine = "sglang"
     loaded_as: ClassVar = {"fp8": "fp8", "mxfp8": "mxfp8"}
@@ -99,7 +99,7 @@ class Sglang(Program):
     routers = "sglang_router --pd-disaggregation"
 
     def runs_on(self, chip: Hardware) -> bool:
-        """Check whether SGLang supports a chip."""
+        """Return whether SGLang supports a chip."""
         return chip.vendor not in _NO_DEVICE_OF and super().runs_on(chip)
 
     def start(self, server: Server) -> list[str]:
@@ -158,7 +158,7 @@ class TensorrtLlm(Program):
     chip_kinds = ("gpu",)
 
     def runs_on(self, chip: Hardware) -> bool:
-        """Check whether a chip is an NVIDIA GPU."""
+        """Return whether a chip is an NVIDIA GPU."""
         return chip.vendor == "NVIDIA" and super().runs_on(chip)
 
     def start(self, server: Server) -> list[str]:
@@ -181,7 +181,7 @@ class TensorrtLlm(Program):
         return [*words, "--config", _options_name(server)]
 
     def options(self, server: Server) -> dict[str, object]:
-        """Collect the contents of the options file."""
+        """Return the contents of the options file."""
         values: dict[str, object] = {"kv_cache_config": {"dtype": self.caches[server.cache]}}
         if server.layout.dp > 1:
             values["enable_attention_dp"] = True
@@ -241,7 +241,7 @@ class LlamaCpp(Program):
     drafts_itself = False
 
     def refuse(self, plan: Plan) -> None:
-        """Refuse a plan that llama-server cannot run, by the README of its tools/server."""
+        """Reject a plan that llama-server cannot run, by the README of its tools/server."""
         chips, cache = plan.layout.chips, plan.scenario.work.kv_format
         if plan.prefill_layout or chips > HOST_CHIPS:
             kind = "disaggregated prefill" if plan.prefill_layout else f"{chips} chips"
@@ -273,18 +273,18 @@ class LlamaCpp(Program):
         return [*words, "--parallel", f"{slots}", "--ctx-size", f"{slots * server.tokens}"]
 
     def weights(self, server: Server, stored: str) -> Iterator[str]:
-        """Yield the contents of the GGUF file."""
+        """Yield what the GGUF file must contain."""
         if not _of_gguf(server):
             yield f"{_file_of(server)}: a GGUF file with weights in {stored}"
 
 
 def _of_gguf(server: Server) -> bool:
-    """Check whether the server loads a repository of GGUF files."""
+    """Return whether the server loads a repository of GGUF files."""
     return not server.checkpoint.startswith("./") and "-gguf" in server.checkpoint.lower()
 
 
 def _file_of(server: Server) -> str:
-    """Name the GGUF file that the server loads, after the model and its format."""
+    """Return the name of the GGUF file that the server loads, from the model and its format."""
     return f"./{PurePosixPath(server.checkpoint).name.removesuffix('.gguf')}.gguf"
 
 
@@ -298,7 +298,7 @@ PROGRAMS: Mapping[str, Program] = {
 
 
 def bench_command(plan: Plan, name: str) -> str:
-    """Write the command that measures a replica of a plan at its batch with vLLM's benchmark.
+    """Build the command that measures a plan's replica at its batch with vLLM's benchmark.
 
     name : name of the model, as the user typed it
     """

@@ -1,4 +1,4 @@
-"""A shell script that starts the servers of a plan, with expected performance as comments."""
+"""A shell script that starts the servers of a plan, with expected performance in comments."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class PoolOnHost:
     """One of several pools, and how many of its servers a host starts.
 
     index : number of the pool, from 1
-    servers : servers on a host, unless the user states another number [1]
+    servers : servers per host, unless the user sets another number [1]
     """
 
     index: int
@@ -39,9 +39,9 @@ class PoolOnHost:
 
 
 def scripts(planned: PlannedFleet, program: str) -> str:
-    """Write the script that starts the servers of all pools.
+    """Build the script that starts the servers of all pools.
 
-    Servers of several pools run in the background, on chips and ports that follow each other.
+    Servers of several pools run in the background, on consecutive chips and ports.
     """
     pools = [pool for _, pool in planned.pools]
     hosts = _pools_on_host([pool.plan for pool in pools]) if len(pools) > 1 else [None]
@@ -79,7 +79,7 @@ def _pools_on_host(plans: Sequence[Plan]) -> list[PoolOnHost]:
 
 
 def _first_tokens(planned: PlannedFleet, index: int) -> str | None:
-    """Describe the TTFT of each class of a pool, as shown in its table."""
+    """Describe the TTFT of each class in a pool, as in its table."""
     served = [served for served in planned.served if served.pool == index]
     times = [(each.request_class.name, each.percentiles) for each in served if each.percentiles]
     if len(times) < len(served):
@@ -97,15 +97,15 @@ def script(
     first_tokens: str | None = None,
     pool: PoolOnHost | None = None,
 ) -> str:
-    """Write the script that starts the servers of a plan.
+    """Build the script that starts the servers of a plan.
 
     name : name of the model, as the user typed it
     commands : commands that print the expected performance
-    first_tokens : TTFT in words, or None for the TTFT that is compared with its limit
-    pool : the pool of these servers, if the script starts several
+    first_tokens : TTFT in words, or None for the TTFT compared with its limit
+    pool : pool of these servers, if the script starts several pools
 
-    Raises InputError if the plan offloads weights or caches to host memory, if the program does not
-    support the cache format, or if it cannot serve the plan.
+    Raises InputError if the plan offloads weights or caches to host memory, or if the program does
+    not support the cache format or cannot serve the plan.
     """
     engine = plan.scenario.engine
     starter = PROGRAMS[program]
@@ -206,7 +206,7 @@ def _servers(
 
 
 def _preparation(program: Program, plan: Plan, role: Role, server: Server) -> Iterator[str]:
-    """Yield the lines that precede the start: lengths, weights, draft model, cautions, options."""
+    """Yield the lines before the start: lengths, weights, draft model, cautions, options."""
     yield comment(
         f"for requests of up to {server.tokens:,} tokens: raise the limit for longer ones"
     )
@@ -227,8 +227,8 @@ def _on_one_host(
 ) -> Iterator[str]:
     """Yield the lines that start all servers of a host, on separate chips and ports.
 
-    count : variable with the number of servers on this host, and its value unless set
-    devices : variable that lists the chips of a server, if there is one
+    count : variable with the number of servers on this host, and its default
+    devices : variable with the chips of a server, if there is one
     """
     chips = server.layout.chips
     yield f"for i in $(seq ${{{count}}}); do"
@@ -240,24 +240,24 @@ def _on_one_host(
 
 
 def _first_port(program: Program) -> str:
-    """Set the shell variables of the next free chip and port of this host."""
+    """Return the shell variables for the next free chip and port of this host."""
     return f"chip=0 port={program.port}"
 
 
 def _count_of(pool: PoolOnHost | None, role: Role) -> str:
-    """Name the shell variable of the number of servers on this host."""
+    """Return the shell variable for the number of servers on this host."""
     return f"{_SERVERS}{f'_{pool.index}' if pool else ''}{'_PREFILL' * (role == 'prefill')}"
 
 
 _SERVERS = "SERVERS"
-"""Shell variable: the number of servers on this host."""
+"""Shell variable with the number of servers on this host."""
 
 _DEVICES = {"NVIDIA": "CUDA_VISIBLE_DEVICES", "AMD": "HIP_VISIBLE_DEVICES"}
-"""Environment variable that lists the chips of a process, by vendor."""
+"""Environment variable with the chips of a process, by vendor."""
 
 
 def lines_of(words: Sequence[str]) -> Iterator[str]:
-    r"""Yield the lines of a command, with one flag on each.
+    r"""Yield the lines of a command, with one flag per line.
 
     >>> list(lines_of(["serve", "a/b", "--tp", "2", "--fast"]))
     ['serve a/b \\', '  --tp 2 \\', '  --fast']
@@ -274,7 +274,7 @@ def lines_of(words: Sequence[str]) -> Iterator[str]:
 
 
 def server_of(program: Program, plan: Plan, role: Role, name: str) -> Server:
-    """Describe one server of a plan.
+    """Describe a server of a plan.
 
     name : name of the model, as the user typed it
     """
@@ -315,5 +315,5 @@ def _checkpoint_of_draft(draft: Model) -> str:
 
 
 def scenario_of(plan: Plan, role: Role) -> Scenario:
-    """Return the scenario of a server of a plan."""
+    """Return the scenario for a server of a plan."""
     return (role == "prefill" and plan.prefill_scenario) or plan.scenario

@@ -18,13 +18,13 @@ from fastcalc.quoting import ShellText, comment
 def checkpoint_of(
     loaded_as: Container[str], model: Model, weights: str | None, name: str
 ) -> tuple[str, str | None]:
-    """Find the checkpoint that a server loads, and the format that it is quantized to, if any.
+    """Find the checkpoint that a server loads, and the format it is quantized to, if any.
 
-    A folder is named if no repository is known for the model, or for these weights, and the user
-    named none.
+    It is a folder if the user named no repository, and none is known for the model or for these
+    weights.
 
     loaded_as : formats to which the engine quantizes 16-bit weights
-    weights : format of the weights, or None for the model's own
+    weights : weight format, or None for the model's own
     name : name of the model or its file, as the user typed it
     """
     repository = model.repositories.get(name.lower())
@@ -42,7 +42,7 @@ def checkpoint_of(
 
 
 def _is_repository(name: str) -> bool:
-    """Check whether a name is a repository, perhaps with a format of llama.cpp, and no file.
+    """Return whether a name is a repository, perhaps with a llama.cpp format, and not a file.
 
     >>> [_is_repository(name) for name in ("org/m-GGUF:Q4_K_M", "org/m.gguf", "m")]
     [True, False, False]
@@ -62,39 +62,39 @@ def _folder_name(name: str) -> str:
 
 
 RANK, HEAD = "NODE_RANK", "HEAD"
-"""Shell variables for the index of this host and the address of the first host."""
+"""Shell variables with the index of this host and the address of the first host."""
 
 
 def variable(name: str, ending: str = "") -> ShellText:
-    """Build a script argument with the quoted value of a variable and the text after it."""
+    """Build a script argument from the quoted value of a variable and the text after it."""
     return ShellText(f'"${name}"{ending}')
 
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104  (servers of one host answer a router on another)
-"""The address at which a server is reached from other hosts."""
+"""The address at which other hosts reach a server."""
 
 Role = Literal["all", "prefill", "decode"]
-"""The role of a server: the whole request, prefill only, or decode only."""
+"""The role of a server: whole requests, prefill only, or decode only."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server: its checkpoint, its layout, and the limits that a prediction assumes.
+    """A server: its checkpoint, its layout, and the limits that the prediction assumes.
 
-    checkpoint : repository or folder of the weights
+    checkpoint : repository or folder with the weights
     quantized_to : format to which the engine quantizes the weights on loading, if any
     cache : format of the KV cache
     sequences : maximum sequences per step on each attention replica, or None if unlimited [1]
     tokens : maximum tokens per sequence [1]
     chunk : maximum prompt tokens per step, or None for the engine's default [1]
-    memory_share, cache_share : share of a chip's memory that the engine may use, and share of the
-        rest after weights that its KV cache uses [1]
+    memory_share, cache_share : fraction of a chip's memory that the engine may use, and fraction of
+        what the weights leave that its KV cache uses [1]
     drafts : draft tokens from the model's own prediction layers, or from a draft model [1]
     draft : repository or folder of the draft model, empty if the model drafts itself
-    draft_is_head : whether that is an EAGLE-3 head
-    split_mode : flag that chooses the layout, for an engine that has few
-    captures_graphs : whether it runs decode as CUDA graphs
-    ending : end of the name of its options file, which tells pools apart
+    draft_is_head : whether the draft model is an EAGLE-3 head
+    split_mode : flag that selects the layout, for an engine with few layouts
+    captures_graphs : whether it runs decode with CUDA graphs
+    ending : suffix of its options file, which distinguishes pools
     """
 
     checkpoint: str
@@ -121,13 +121,13 @@ class Server:
 
 
 class Program(ABC):
-    """A program that starts servers: the chips that it supports, its flags, its names of formats.
+    """A program that starts servers: the chips it supports, its flags, its names of formats.
 
-    engine : engine of the catalogue whose servers it starts
-    caches : its names of the KV-cache formats
-    loaded_as : its names of the formats to which it quantizes 16-bit weights on loading
-    chip_kinds : kinds of chips that it runs on
-    port : port of its first server on a host
+    engine : catalogue engine whose servers it starts
+    caches : its names for the KV-cache formats
+    loaded_as : its names for the formats to which it quantizes 16-bit weights on loading
+    chip_kinds : chip types on which it runs
+    port : port of the first server on a host
     routers : routers between prefill and decode servers, by name
     drafts_itself : whether it drafts with the model's own prediction layers
     """
@@ -141,7 +141,7 @@ class Program(ABC):
     drafts_itself: ClassVar[bool] = True
 
     def runs_on(self, chip: Hardware) -> bool:
-        """Check whether the program supports a chip."""
+        """Return whether the program supports a chip."""
         return chip.kind in self.chip_kinds
 
     def refuse(self, plan: Plan) -> None:  # noqa: B027  (most programs serve every plan)
@@ -160,18 +160,18 @@ class Program(ABC):
         return f"on each of its {server.hosts} hosts: {RANK} from 0, {HEAD} the address of host 0"
 
     def weights(self, server: Server, stored: str) -> Iterator[str]:
-        """Yield the contents of the weights file or folder, if the user provides it."""
+        """Yield what the weights file or folder must contain, if the user provides it."""
         if server.checkpoint.startswith("./"):
             yield f"{server.checkpoint}: a folder or repository with weights in {stored}"
 
     def cautions(self, _: Server) -> Iterator[str]:
-        """Yield what else the user has to know or to do."""
+        """Yield what else the user has to know or do."""
         yield from ()
 
     def router(self, _: Plan, ending: str = "") -> Iterator[str]:  # noqa: ARG002
-        """Yield the lines of the router between the prefill and the decode servers.
+        """Yield the lines of the router between prefill and decode servers.
 
-        ending : end of the name of its configuration file, which tells pools apart
+        ending : suffix of its configuration file, which distinguishes pools
         """
         yield comment(
             f"a router sends prompts to the first, the rest to the others: {self.routers}"
