@@ -1,4 +1,4 @@
-"""The load of one replica with random arrivals, and its percentiles in numbers and words."""
+"""The load of one replica with random arrivals, and its percentiles as numbers and words."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _LAST = NAMES[-1]
 
 
 def percentile_record(percentiles: Percentiles) -> Record:
-    """Describe the mean and percentiles of each latency, in ms."""
+    """Return the mean and percentiles of each latency, in ms."""
     times: Mapping[str, Spread] = {
         "ttft_ms": percentiles.ttft,
         "tpot_ms": percentiles.tpot,
@@ -51,7 +51,7 @@ def percentile_record(percentiles: Percentiles) -> Record:
 
 
 def request_seconds(plan: Plan, service: Service) -> float:
-    """Compute the mean end-to-end latency of a request, without queueing if it has no closed form.
+    """Return the mean end-to-end latency of a request, without queueing if it has no closed form.
 
     Closed-loop users, who wait for it, have this many requests in flight per request and second.
     """
@@ -60,12 +60,12 @@ def request_seconds(plan: Plan, service: Service) -> float:
 
 
 def percentiles_of(load: RandomLoad | None) -> Record | None:
-    """Compute the latency percentiles of a load. Returns None without a closed form."""
+    """Return the latency percentiles of a load. None without a closed form."""
     return percentile_record(load.percentiles()) if load and load.is_known else None
 
 
 def in_words(load: RandomLoad, name: str) -> str:
-    """Describe the 99th percentiles, or the reason for no closed form.
+    """Describe the 99th percentiles, or why there is no closed form.
 
     name : name of the replicas
     """
@@ -95,14 +95,14 @@ def in_words(load: RandomLoad, name: str) -> str:
     )
 
 
-_NEAR = 2.0**-10  # of a rate that is not divided between whole replicas
-_FEW = 1e-4  # of the requests, by which fewer late ones are no better
-_IDLE = 1e-2  # of a capacity: a plan of replicas idler than that is none
+_NEAR = 2.0**-10  # of a rate that is not divided among whole replicas
+_FEW = 1e-4  # of the requests: fewer late ones than this are no better
+_IDLE = 1e-2  # of a capacity: a plan with replicas more idle than that is none
 _SLACK = 1e-9  # of a replica
 _BINNED, _ROUNDED = 0.9, 1.0 - 1e-9  # of a lower bound: a distribution has points, bisection an end
 
 _KEPT = 128
-"""Number of layouts whose loads are cached. Searches with other limits try the same ones."""
+"""Number of layouts whose loads are cached. Searches with other limits try the same layouts."""
 
 _loads = OrderedDict[
     tuple[object, ...],
@@ -113,8 +113,8 @@ _loads = OrderedDict[
 def random_load(plan: Plan, service: Service) -> RandomLoad | None:
     """Build the queueing model of a replica. None without a request rate or a closed form.
 
-    The closed form covers replicas with colocated prefill on chips that run layers in turn. Bursty
-    and evenly spaced arrivals are treated as Poisson.
+    The closed form covers replicas with colocated prefill on chips that run layers in sequence.
+    Bursty and evenly spaced arrivals are treated as Poisson.
     """
     rate = plan.requests if service.is_fleet else service.rate
     if rate is None or plan.prefill_layout is not None:
@@ -138,7 +138,7 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
 
 
 def _requests_key(service: Service) -> tuple[object, ...]:
-    """Build the key of the lengths of requests, whatever their limits."""
+    """Return the key for the lengths of requests, regardless of their limits."""
     if service.classes:
         return tuple(
             (id(request_class.lengths), request_class.share, request_class.prefix_hit)
@@ -163,9 +163,9 @@ def _load_of(plan: Plan, service: Service, rate: float, cycle: float) -> RandomL
 
 @dataclass(frozen=True, eq=False)
 class HeldLimits:
-    """Comparison of a service's latency limits with the percentiles of a load.
+    """A service's latency limits compared with the percentiles of a load.
 
-    part : fraction of the requests of each class that must be within its limits [1]
+    part : fraction of the requests in each class that must be within its limits [1]
     """
 
     load: RandomLoad
@@ -204,9 +204,9 @@ class HeldLimits:
 
     @cached_property
     def _margin(self) -> float:
-        """The logarithm of allowed over actual late requests, as fractions, for the worst class.
+        """The log ratio of allowed to actual late requests, as fractions, for the worst class.
 
-        TPOT is checked before TTFT, which needs a Markov chain.
+        TPOT is checked before TTFT, which requires a Markov chain.
         """
         shares = self._within_tpot
         if self.is_tpot_met:
@@ -222,14 +222,14 @@ class HeldLimits:
         return log((1.0 - self.part + _FEW) / (1.0 - min(shares) + _FEW))
 
     def at(self, rate: float) -> "HeldLimits":
-        """Copy the comparison at another rate per replica. [1/s]"""
+        """Return the comparison at another rate per replica. [1/s]"""
         return HeldLimits(self.load.at(rate), self.classes, self.part)
 
     @property
     def least_misses(self) -> dict[str, float]:
-        """The lower bounds on the ratios of percentiles to limits, without queueing delays. [1]
+        """The lower bounds on the ratios of percentiles to limits, ignoring queueing delays. [1]
 
-        They need no Markov chain. TPOT is omitted if no request has one.
+        They do not require a Markov chain. TPOT is omitted if no request has one.
         """
         ratios: list[dict[str, float]] = [
             {
@@ -243,16 +243,16 @@ class HeldLimits:
         return {name: ratio for name, ratio in largest.items() if not isnan(ratio)}
 
     def slowed(self, slowness: float) -> "HeldLimits":
-        """Copy the comparison on slower chips.
+        """Return the comparison on slower chips.
 
-        slowness : latency over the expected latency [1]
+        slowness : latency relative to the expected latency [1]
         """
         return HeldLimits(self.load.slowed(slowness), self.classes, self.part)
 
     def highest_rate(self, max_rate: float, above: float = 0.0) -> float:
-        """Find the highest rate per replica, up to a maximum, within the limits. 0 if none. [1/s]
+        """Find the highest rate per replica within the limits, up to a maximum. 0 if none. [1/s]
 
-        above : rate that it must exceed, for a search among several replicas [1/s]
+        above : rate to exceed, for a search among several replicas [1/s]
         """
         max_rate = min(max_rate, MOST_BUSY * self.load.capacity)
         if above and (max_rate <= above or not self.at(above).are_met):
@@ -266,11 +266,11 @@ class HeldLimits:
     def fewest_replicas(
         self, rate: float, guess: float, max_rate: float, affordable: float = inf
     ) -> int:
-        """Find the fewest replicas for a rate that meet the limits. 0 if no number suffices. [1]
+        """Find the fewest replicas that meet the limits at a rate. 0 if no number suffices. [1]
 
         guess : initial guess of the number of replicas [1]
-        max_rate : highest allowed rate per replica [1/s]
-        affordable : highest allowed number of replicas [1]
+        max_rate : maximum rate per replica [1/s]
+        affordable : maximum number of replicas [1]
         """
 
         @cache
@@ -299,7 +299,7 @@ class HeldLimits:
         return first_not_negative(margin_of, trials[first - 1], trials[first])
 
     def percentiles(self, name: str) -> tuple[float, ...]:
-        """Return the percentile of a latency that its limit applies to, for each class. [s]"""
+        """Return the percentile of a latency to which its limit applies, for each class. [s]"""
         return tuple(getattr(times, name)(self.part) for times in self.times)
 
     def held_against(self, name: str, limit: float) -> float:
@@ -324,7 +324,7 @@ def held_limits(plan: Plan, service: Service) -> HeldLimits | None:
 
 
 def most_requests(plan: Plan, service: Service) -> float:
-    """Compute the highest throughput of all replicas of a plan within its limits. [1/s]
+    """Return the highest throughput of all replicas of a plan within its limits. [1/s]
 
     For a plan with a rate, it is the highest rate with percentiles within the limits, if known.
     """

@@ -1,4 +1,4 @@
-"""A ranked plan: its cost, power and throughput at the rate of a service."""
+"""A ranked plan: its cost, power and throughput at the request rate of a service."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,18 +16,18 @@ from fastcalc.grid.columns import uncertain_amounts, undetermined_keys
 
 SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600.0
 
-_BATCHES = 24  # up to the full one; between two of them requests are taken as straight
+_BATCHES = 24  # up to the full one, with linear interpolation between two of them
 
 
 def api_usd_per_month(service: Service, requests: float) -> float | None:
-    """Compute the API charge for a request rate. None if no API is compared. [USD]"""
+    """Return what the API charges at a request rate. None if no API is compared. [USD]"""
     charged = service.api_request_usd
     return None if charged is None else charged * requests * SECONDS_PER_MONTH
 
 
 @dataclass(frozen=True)
 class RankedPlan:
-    """A plan, its rank, and the command that prints one replica of it."""
+    """A plan, its rank, and the command that prints one of its replicas."""
 
     rank: int
     plan: Plan
@@ -55,9 +55,9 @@ class RankedPlan:
 
     @property
     def in_flight(self) -> float:
-        """The concurrent requests by Little's law, at the actual load. [1]
+        """The concurrent requests at the actual load, by Little's law. [1]
 
-        For closed-loop users, it follows from the mean latency that determines their rate.
+        For closed-loop users, it follows from the mean latency, which determines their rate.
         Otherwise it is the batch at which the replicas serve the arrival rate, if their batches are
         not full, plus the requests in disaggregated prefill.
         """
@@ -75,17 +75,17 @@ class RankedPlan:
 
     @property
     def watts(self) -> float | None:
-        """The power of all chips, including hosts and site. [W]"""
+        """The power of all chips, including their hosts and site. [W]"""
         return self.plan.of_all_chips(lambda scenario: site_power(scenario.hardware))
 
     @property
     def _is_sized(self) -> bool:
-        """Whether the plan is sized for a request rate that it sustains."""
+        """Whether the plan is sized for a request rate, which it sustains."""
         return self.requests > 0.0 and bool(self.service.rate or self.service.is_fleet)
 
     @property
     def usd_per_mtok(self) -> float | None:
-        """The price per million tokens, prompts and outputs, at the rate. [USD]"""
+        """The price per million tokens (prompt and output) at the rate. [USD]"""
         usd, tokens = self.plan.usd_per_hour, self.service.prompt + self.service.output
         if usd is None or not self._is_sized:
             return None
@@ -101,7 +101,7 @@ class RankedPlan:
 
     @property
     def api_usd_per_month(self) -> float | None:
-        """The API charge for the requests of a month of 730 hours. [USD]"""
+        """What the API charges for the requests of a month of 730 hours. [USD]"""
         return api_usd_per_month(self.service, self.requests)
 
     @property
@@ -114,7 +114,7 @@ class RankedPlan:
 
     @property
     def tokens_at_break_even(self) -> float | None:
-        """The tokens per month, prompts and outputs, at which the API costs as much. [1]"""
+        """The tokens per month (prompt and output) at which the API costs as much. [1]"""
         rate, tokens = self.api_break_even, self.service.prompt + self.service.output
         return None if rate is None else rate * tokens * SECONDS_PER_MONTH
 
@@ -125,20 +125,20 @@ class RankedPlan:
 
     @property
     def grams_per_mtok(self) -> float | None:
-        """The carbon dioxide per million tokens served, prompts and outputs. [g]"""
+        """The carbon dioxide per million tokens served (prompt and output). [g]"""
         grid, kwh = self.service.tariff.grid, self.kwh_per_month
         tokens = self.requests * (self.service.prompt + self.service.output) * SECONDS_PER_MONTH
         return None if grid is None or kwh is None or not tokens else grid * kwh / tokens * 1e6
 
     @property
     def tpot_ms(self) -> tuple[float | None, float | None]:
-        """The lower and upper bound of the 80% range of TPOT. [ms]"""
+        """The ends of the 80% range of TPOT. [ms]"""
         fast, slow = tpot_range(self.plan) or (None, None)
         return fast and fast * 1e3, slow and slow * 1e3
 
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
-    """Compute the lower and upper bound of the 80% range of TPOT, if there is one. [s]"""
+    """Return the ends of the 80% range of TPOT, if there is one. [s]"""
     estimate, tpot = plan.replica.estimate, plan.values["tpot"] / plan.slowness
     if estimate.low is None or estimate.high is None:
         return None
@@ -147,9 +147,9 @@ def tpot_range(plan: Plan) -> tuple[float, float] | None:
 
 
 def undetermined(plan: Plan, service: Service) -> list[str]:
-    """List the keys of a plan's record that are undetermined.
+    """Return the keys of undetermined values in a plan's record.
 
-    The number of replicas depends on their prefill speed, and so does every total amount.
+    The number of replicas depends on their prefill speed, and so do all total amounts.
     """
     keys = undetermined_keys(plan.replica.placement.machine, is_alone=plan.batch == 1.0)
     if not keys:
@@ -168,7 +168,7 @@ def undetermined(plan: Plan, service: Service) -> list[str]:
 
 
 def low_confidence(plan: Plan, service: Service) -> list[str]:
-    """List the keys of amounts that depend on an uncertain price per chip-hour."""
+    """Return the keys of amounts that depend on an uncertain price per chip-hour."""
     if not any(scenario.quote.is_uncertain for scenario in plan.scenarios):
         return []
     amounts = [*uncertain_amounts(plan.scenario), *_AMOUNTS]
@@ -179,7 +179,7 @@ _AMOUNTS = (
     *("service_usd_per_hour", "usd_per_month", "service_usd_per_mtok_total"),
     *("api_break_even_tokens_per_month", "api_break_even_utilization"),
 )
-"""Keys of amounts that use the prices of all chips of a plan."""
+"""Keys of amounts that depend on the prices of all chips in a plan."""
 
 _OF_ALL_REPLICAS = (
     "replicas",

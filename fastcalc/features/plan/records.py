@@ -1,4 +1,4 @@
-"""Plans as records, and the details of a plan document."""
+"""Plans as records, and the details in a plan document."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -35,7 +35,7 @@ _RATES = (
 
 
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
-    """Build one record for each plan, in order."""
+    """Build one record per plan, in order."""
     return [plainly(record) for record in unrounded(plans, service, typed)]
 
 
@@ -48,7 +48,7 @@ def unrounded(
 ) -> list[Record]:
     """Build unrounded records, for a table that rounds once.
 
-    owned : number of owned chips of their type, if they are owned
+    owned : number of owned chips of their type, if owned
     classes : names of the request classes that they serve, if any
     """
     rows = []
@@ -64,19 +64,19 @@ def unrounded(
 
 
 def commands_of(plan: Plan, typed: Typed) -> list[str]:
-    """List the commands that print a replica on each chip type of a plan."""
+    """Return the commands that print a replica on each chip type of a plan."""
     taking = prompts_command(plan, typed)
     return [compare_command(plan.scenario, typed), *([taking] if taking else [])]
 
 
 def prompts_command(plan: Plan, typed: Typed) -> str | None:
-    """Write the command that prints a replica on the prefill chip."""
+    """Build the command that prints a replica on the prefill chip."""
     taking = plan.prefill_scenario
     return None if taking is None else compare_command(taking, typed)
 
 
 def details(verdict: Verdict, typed: Typed) -> Record:
-    """Report why others lost, the runner-up, and what would help."""
+    """Return why others lost, the runner-up, and what would help."""
     decision = verdict.decision
     service = decision.service
     unknown = sorted(decision.unknown)
@@ -106,7 +106,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
 
 
 def _odds(verdict: Verdict, typed: Typed) -> Record:
-    """Report the probability that the best plan meets its limits, and a more confident plan."""
+    """Return the probability that the best plan meets its limits, and a more confident plan."""
     odds = None if verdict.decision.service.deviations else verdict.odds
     confident = None if odds is None else odds.confident
     service = replace(verdict.decision.service, deviations=CONFIDENT_DEVIATIONS)
@@ -117,7 +117,7 @@ def _odds(verdict: Verdict, typed: Typed) -> Record:
 
 
 def assumptions(decision: Decision) -> Record:
-    """Report the traffic, prices, engines and the definition of latencies."""
+    """Return the traffic, prices, engines and the definition of latencies."""
     service = decision.service
     plans = [*decision.plans, *decision.closest.values()]
     return {
@@ -147,7 +147,7 @@ def _missed(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
 
 
 def service_notes(service: Service) -> Iterable[str]:
-    """List the notes that define the latencies of a plan."""
+    """Return the notes that define the latencies of a plan."""
     between = "TPOT includes prefill of other requests between two tokens"
     if service.output <= 1.0:
         between = (
@@ -195,7 +195,7 @@ def _arrivals(service: Service) -> str:
 
 
 def sharings(sharing: Sharing) -> Record:
-    """Report the cost of shared pools, and of alternative groupings."""
+    """Return the cost of shared pools, and of alternative groupings."""
     ways = {
         "cheapest": sharing.pools,
         "together": sharing.shared_by_all,

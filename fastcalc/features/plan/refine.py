@@ -1,4 +1,4 @@
-"""Batch sizes between those tried first, where one of them may cost less or be faster."""
+"""Try batch sizes between those tried first, where one may cost less or be faster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,19 +13,19 @@ from fastcalc.features.plan.scored import Scored
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.grid.grid import Grid
 
-_AT_ONCE = 32  # gaps tried together; what they find may rule out the others
-_TRIED = 24  # batches of a gap; what is still between two of them is another gap
+_AT_ONCE = 32  # gaps tried together; what they contain may rule out others
+_TRIED = 24  # batches per gap; what is still between two of them is another gap
 _AS_MUCH = 1e-9  # of a cost, by which another is no better
 
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """The gaps between tried batches of a grid that may hold better deployments.
+    """The gaps between tried batches of a grid that may contain better deployments.
 
-    pools : the prefill pools that are tried with the batches, None for colocated prefill
-    bound : lower bound on a cost, or another value, of the deployments in each gap
-    layout, low, high : index of each gap's layout in the grid, and the batches on both sides [1]
-    is_disaggregated : whether a gap is one of disaggregated prefill
+    pools : prefill pools that are tried with the batches, None for colocated prefill
+    bound : lower bound on the cost, or another value, of the deployments in each gap
+    layout, low, high : index of each gap's layout in the grid, and the batches on either side [1]
+    is_disaggregated : whether a gap is for disaggregated prefill
     """
 
     grid: Grid
@@ -37,7 +37,7 @@ class Gaps:
     is_disaggregated: Bools
 
     def below(self, limit: ArrayLike) -> "Gaps":
-        """Select gaps with batches whose bound is at most a limit, given for each or for all."""
+        """Return the gaps that contain batches and whose bound is at most a limit, or their own."""
         is_open = (self.high - self.low > 1.0) & (self.bound < np.inf)
         return self._at(is_open & (self.bound <= limit))
 
@@ -47,7 +47,7 @@ class Gaps:
         return self._at(order[:_AT_ONCE]), self._at(order[_AT_ONCE:])
 
     def between(self) -> Grid:
-        """Build the grid of the batches in the gaps and on both sides, one row for each gap."""
+        """Build the grid of the batches in the gaps and on either side, one row per gap."""
         batches = np.round(np.linspace(self.low, self.high, _TRIED + 1, axis=-1))
         layouts = tuple(self.grid.layouts[index] for index in self.layout)
         return self.grid.part(layouts=layouts, batches=batches)
@@ -62,9 +62,9 @@ class Gaps:
 
 @lru_cache(maxsize=KEPT)
 def with_largest(grid: Grid) -> Grid:
-    """Extend each layout's row of batches with the largest that fits.
+    """Extend each layout's row of batches with the largest batch that fits.
 
-    With host memory, the largest batch that fits without it is added, too.
+    With host memory, the largest batch that fits without it is added as well.
     """
     traffic = grid.requests[:].traffic(grid.scenario.traffic)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
@@ -76,15 +76,15 @@ def with_largest(grid: Grid) -> Grid:
 
 
 def gaps_of(scored: Sequence[Scored]) -> Gaps:
-    """Find the gaps of a grid that may hold better deployments than those tried.
+    """Find the gaps of a grid that may contain better deployments than those tried.
 
     As the batch grows, cost falls and both latencies rise. So the best batch of a layout is the
     largest that meets the limits, and the smallest that needs no more replicas. With headroom for
-    random arrivals, the best batch may lie on either side of the best one tried.
+    random arrivals, the best batch may be on either side of the best one tried.
     """
     grid, service = scored[0].grid, scored[0].service
     is_own = service.is_fleet or service.objective != "chips"
-    has_cost = service.rate is None and is_own  # of its own at each batch
+    has_cost = service.rate is None and is_own  # a cost of its own at each batch
     is_idle = service.share is not None and (has_cost or service.rate is not None)
     gaps_found: list[tuple[Floats, Ints, Floats, Floats, Bools]] = []
     for group in scored:
@@ -117,7 +117,7 @@ def gaps_of(scored: Sequence[Scored]) -> Gaps:
 
 
 def _lowest_costs(group: Scored, indices: Ints) -> Floats:
-    """Bound the cost of deployments with batches between these and the next from below.
+    """Return a lower bound on the cost of deployments with batches between these and the next.
 
     A larger batch never takes less time in total, so the time per request falls at most in inverse
     proportion to the batch. If it falls from here to the next batch, it is no less than there.
@@ -130,15 +130,15 @@ def _lowest_costs(group: Scored, indices: Ints) -> Floats:
     if service.rate is not None:
         needed = group.busy[indices] * group.replicas[indices] * share / service.utilization
         return _costs_of(group, indices, needed)
-    # Slightly higher, because equal cost is no gain.
+    # Slightly higher, because the same cost is no gain.
     cost = group.cost[indices] * share * (1.0 + _AS_MUCH)
     return np.where(_is_allowed(group, indices), cost, np.inf)
 
 
 def _lowest_costs_at_random(group: Scored, indices: Ints, share: Floats) -> Floats:
-    """Bound the cost around a batch from below, with headroom for random arrivals.
+    """Return a lower bound on the cost around a batch, with headroom for random arrivals.
 
-    share : lowest possible time per request there, over the time at the batch [1]
+    share : lowest possible time per request there, relative to that at the batch [1]
     """
     if (rate := group.service.rate) is not None:
         return _costs_of(group, indices, rate / group.throughput[indices] * share)
@@ -146,20 +146,20 @@ def _lowest_costs_at_random(group: Scored, indices: Ints, share: Floats) -> Floa
 
 
 def _is_allowed(group: Scored, indices: Ints) -> Bools:
-    """Mask the deployments within the limit on chips."""
+    """Return a mask of the deployments within the limit on chips."""
     return np.asarray(
         group.values["chips"][indices] <= chips_within(group.service, group.grid.scenario)
     )
 
 
 def _costs_of(group: Scored, indices: Ints, needed: Floats) -> Floats:
-    """Compute the cost for other replica counts, slightly raised because equal cost is no gain.
+    """Return the cost for other replica counts, slightly raised because the same cost is no gain.
 
-    needed : replicas, not rounded up [1]
+    needed : number of replicas, not rounded up [1]
     """
     replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
     fewer = group.packing.at(indices).chips(replicas, group.counts.prompt_replicas[indices])
-    # Of two kinds of chips a budget says no number.
+    # With two types of chips, a budget does not determine a number.
     is_unlike = bool(np.any(group.packing.other_chips))
     service = group.service
     limit = service.max_chips if is_unlike else chips_within(service, group.grid.scenario)

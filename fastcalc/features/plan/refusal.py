@@ -1,4 +1,4 @@
-"""Why there is no plan, and which limit to relax to what."""
+"""Explain why there is no plan, and which limit to relax to what value."""
 
 from math import inf
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ FIELDS = {
     "prompt": "prompt",
     "by": "by",
 }
-"""Limit of each value, by name."""
+"""The limit on each value, by name."""
 
 _LOST = {
     "unfit": "do not fit in memory",
@@ -41,16 +41,16 @@ _LOST = {
     "unknown": "have no known price or power",
     "beaten": "rank lower",
 }
-"""Text for each reason that a decision counts."""
+"""The text for each reason that a decision counts."""
 
 _NONE_MEETS = "no deployment meets these limits"
 
 MOST_NAMED = 12
-"""Maximum number of chips that a sentence names. JSON names all."""
+"""Maximum number of chips named in a sentence. JSON names all."""
 
 
 def refusal(decision: Decision, owned: str | None = None) -> str:
-    """Explain why there is no plan, and which limit to relax to which value.
+    """Explain why there is no plan, and which limit to relax to what value.
 
     owned : the chip, if it is owned
     """
@@ -81,15 +81,15 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
 
 
 def why_lost(decision: Decision) -> list[str]:
-    """Count the deployments lost for each reason, the most frequent first.
+    """Return how many deployments lose for each reason, the most frequent first.
 
-    With the best deployment, the numbers add up to all candidates.
+    Together with the best deployment, the numbers add up to all candidates.
     """
     return [f"{count:,} {_LOST[name]}" for name, count in decision.reasons.most_common() if count]
 
 
 def load_within_limits(throughput: Decision, service: Service) -> str:
-    """Describe the part of a rate that the limits allow, if no deployment serves all of it."""
+    """Describe how much of a rate the limits allow, if no deployment serves all of it."""
     limits = {
         "chips": many(service.max_chips, "chip") if service.max_chips < inf else "",
         "budget": "the budget",
@@ -122,7 +122,7 @@ def unknown_chips(decision: Decision) -> tuple[str, str]:
 
 
 def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
-    """List the options that would each allow a deployment."""
+    """Return the options that would each allow a deployment."""
     limits = decision.relaxed.items()
     return [
         limit_as_option(name, value, decision.service, owned)
@@ -132,7 +132,7 @@ def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
 
 
 def limit_as_option(name: str, value: float, service: Service, owned: str | None = None) -> str:
-    """Write an option with a value rounded so that it is not stricter than a limit."""
+    """Format an option with a value rounded so that it is not stricter than the limit."""
     if name == "chips":
         return (
             option("own", f"{owned}={value:.0f}") if owned else option("max_chips", f"{value:.0f}")
@@ -156,7 +156,7 @@ def limit_as_option(name: str, value: float, service: Service, owned: str | None
 
 
 def over_budget(fleet: "Fleet") -> list[str]:
-    """State the cost of owned chips, if that alone exceeds the budget."""
+    """Give the cost of owned chips, if that alone exceeds the budget."""
     if fleet.is_within:
         return []
     usd, service = fleet.used("budget"), fleet.service
@@ -168,12 +168,12 @@ def over_budget(fleet: "Fleet") -> list[str]:
 
 
 def owned_chips(fleet: "Fleet") -> str:
-    """Name the owned chips, grouped by chip type."""
+    """Describe the owned chips, grouped by chip type."""
     return listed([f"{kind.chips:,} {kind.hardware.id}" for kind in fleet.owned])
 
 
 def chips_of(allocation: "Allocation") -> str:
-    """Name the chips of an allocation."""
+    """Describe the chips of an allocation."""
     if allocation.owned is None:
         return "chips to rent"
     return f"{allocation.chips:,} {allocation.owned.hardware.id}"
@@ -189,7 +189,7 @@ def _owned_chip(allocation: "Allocation") -> str | None:
 
 
 def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list[str]:
-    """State what insufficient owned chips serve, and what would let the fleet serve all.
+    """Say what insufficient owned chips serve, and what would let the fleet serve everything.
 
     requests : throughput of the fleet within its resource limits [1/s]
     would_do : options that would each suffice
@@ -213,7 +213,7 @@ def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list
 
 
 def mix_refusals(fleet: "Fleet") -> list[str]:
-    """State what an insufficient fleet serves of a mix, and why no more."""
+    """Say what an insufficient fleet serves of a mix, and why no more."""
     sentences = over_budget(fleet)
     if fleet.serves_all:
         return sentences
@@ -228,7 +228,7 @@ def mix_refusals(fleet: "Fleet") -> list[str]:
 
 
 def _mix_reasons(fleet: "Fleet", allocation: "Allocation") -> list[str]:
-    """Explain why some chips do not serve all classes, and which limit to relax."""
+    """Explain why the chips do not serve all classes, and which limit to relax."""
     sharing = allocation.sharing
     if sharing.unserved:
         return [f"'{pool.classes[0].name}': {refusal(pool.decision)}" for pool in sharing.unserved]

@@ -1,4 +1,4 @@
-"""The expected cost of speed uncertainty, and the measurement that lowers it most."""
+"""The expected cost of speed uncertainty, and the measurement that reduces it most."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,19 +21,19 @@ COMPARED = 3
 """Number of chips whose best plans are compared. Others are rarely the best. [1]"""
 
 _DEVIATIONS = np.linspace(-2.4, 2.4, 9)
-"""Standard deviations of a chip's speed at which the best plan is searched. Costs go in steps
-between them: regret is within a fifth of what 49 of them give. [1]"""
+"""Standard deviations of a chip's speed at which the best plan is searched. Costs are steps between
+them: regret is within a fifth of that with 49 of them. [1]"""
 
 _WEIGHTS_A_SECOND = 0.75e9
-"""Rate at which a server reads weights: 67 billion in 16 bits in three minutes, from a drive that
-works as it should (https://github.com/vllm-project/vllm/issues/2233). [B/s]"""
+"""Rate at which a server reads weights: 67 billion at 16 bits in three minutes, from a drive that
+works properly (https://github.com/vllm-project/vllm/issues/2233). [B/s]"""
 
 _START = 160.0
-"""Time until a server answers, without reading weights: the rest of five minutes
+"""Time until a server answers, apart from reading weights: the rest of five minutes
 (https://route179.dev/2026/06/30, "Optimizing vLLM cold start"). [s]"""
 
 BATCHES = 4
-"""Batches of requests in a measurement: one until the server is in step, three counted."""
+"""Batches of requests per measurement: one to reach steady state, and three that count."""
 
 _MINUTES = 5
 """Multiple to which the rental time of a chip is rounded up. [min]"""
@@ -43,9 +43,9 @@ _MINUTES = 5
 class Measurement:
     """A benchmark of one replica of a plan at its batch.
 
-    chips, minutes, usd : chips rented for the benchmark, for how long and at which price
+    chips, minutes, usd : number of chips to rent for the benchmark, for how long and at what price
     error : remaining error of the speed, as a factor above 1 [1]
-    regret : expected regret per month of the plan chosen afterwards [USD]
+    regret : expected monthly regret of the plan chosen afterwards [USD]
     """
 
     plan: Plan
@@ -58,11 +58,11 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Regret:
-    """The expected cost per month of choosing by expected speeds.
+    """The expected monthly cost of choosing by expected speeds.
 
-    plans : best plan of each compared chip; the chosen plan comes first
+    plans : best plan on each chip compared, the chosen plan first
     expected : expected regret of each plan [USD]
-    measurements : one for each unmeasured chip, ordered by how far it lowers the regret
+    measurements : one for each unmeasured chip, ordered by how much it reduces the regret
     """
 
     plans: Sequence[Plan]
@@ -73,9 +73,8 @@ class Regret:
 def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     """Compute the regret of the best plans over the ranges of their speeds.
 
-    Returns None without a rate, dollars or a range. Also None if there is a single
-    chip type that misses the limits at slow speeds in any number, or if prefill runs on
-    other chips.
+    Returns None without a rate, dollars or a range. Also None if there is a single chip type that
+    misses the limits at slow speeds in any number, or if prefill runs on other chips.
     """
     service = decision.service
     plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:COMPARED]
@@ -105,7 +104,7 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
 def _costs(
     plans: Sequence[Plan], decision: Decision, grids: Sequence[Grid], at: Floats
 ) -> list[list[float]]:
-    """Compute the cost of the best plan on each chip at each speed. Infinity if none. [USD/h]"""
+    """Return the cost of the best plan on each chip at each speed. Infinite if none. [USD/h]"""
     service = decision.service
     chips = [plan.scenario.hardware.id for plan in plans]
     of_chips = [
@@ -121,7 +120,7 @@ def _costs(
         searches = ((of_chips[row], replace(service, deviations=each)) for row, each in asked)
         return [each.plans[0].cost if each.plans else inf for each in decide_each(searches)]
 
-    # Percentiles are checked of the plan alone, and make it dearer by the same factor at any speed.
+    # Percentiles are checked for the plan alone; they raise its cost equally at any speed.
     rows, even = rising(costs_at, len(plans), at.tolist()), at.tolist().index(service.deviations)
     return [
         [plan.cost / row[even] * usd for usd in row] for plan, row in zip(plans, rows, strict=True)
@@ -133,7 +132,7 @@ def rising(
     count: int,
     at: Sequence[float],
 ) -> list[list[float]]:
-    """Evaluate some non-decreasing costs only at points where they can change.
+    """Evaluate non-decreasing costs only at points where they can change.
 
     costs_at : computes costs by index, each at a point, in one call
     """
@@ -162,7 +161,7 @@ def _measured(plan: Plan, regret: Callable[..., float]) -> Measurement:
     price = scenario.pricing.per_chip_hour(scenario.hardware) or 0.0
     chips = ceil(plan.layout.chips / plan.node_chips) * int(plan.node_chips)
     spread = log((estimate.speed / estimate.low).item()) / TO_LOW_END
-    left = after_one_row(spread)  # of a row that is as far off as rows are on average
+    left = after_one_row(spread)  # of a row with average error
     return Measurement(
         plan=plan,
         chips=chips,

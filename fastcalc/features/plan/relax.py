@@ -1,4 +1,4 @@
-"""Find the smallest relaxation of each single limit that would allow some deployment."""
+"""Find the smallest relaxation of each single limit that would allow a deployment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,8 +26,8 @@ from fastcalc.formulas.solving import bisect
 from fastcalc.formulas.types import ArrayLike
 from fastcalc.grid.grid import Grid
 
-_LESS = 1.0 - 1e-9  # of a value that was found: nearer ones are no less
-_CLOSE = 0.01  # of a prompt, which is searched for no closer
+_LESS = 1.0 - 1e-9  # of a value already found: closer ones do not count as less
+_CLOSE = 0.01  # of a prompt, to which it is searched
 
 _MORE, _HALVINGS = 0.01, 5
 """Fraction by which a limit is first raised until a plan meets it, and bisection steps."""
@@ -41,7 +41,7 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
     limited = [name for name, limit in service.limits.items() if limit < inf]
     lowest = dict.fromkeys(limited, inf)
     gaps: dict[str, list[Gaps]] = {name: [] for name in limited}
-    for grid in grids:  # the deployments of all of them at once take more than a gigabyte
+    for grid in grids:  # all their deployments at once need more than a gigabyte
         for group in _scored(grid, service, lowest):
             for name in limited:
                 lowest[name] = min(lowest[name], _least_met(group, service, name))
@@ -54,7 +54,7 @@ def enough(grids: Sequence[Grid], service: Service, name: str, least_value: floa
     """Find the value of one limit at which a plan meets all limits, from a lower bound.
 
     Exact percentiles may need a slightly higher value than the search estimates. None if no value
-    is found at several times the lower bound.
+    up to several times the lower bound works.
     """
 
     def is_enough(value: ArrayLike) -> bool:
@@ -74,7 +74,7 @@ def enough(grids: Sequence[Grid], service: Service, name: str, least_value: floa
 def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[Scored]:
     """Score a grid's deployments, without layouts that cannot lower any relaxation further.
 
-    lowest : value that each limit would need, among the deployments tried before
+    lowest : value that each limit would need, among the deployments tried so far
     """
     if not has_cost(grid.scenario, service):
         return []
@@ -94,7 +94,7 @@ def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[S
 
 
 def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
-    """List disaggregated prefill pools that may need the smallest relaxation of a limit."""
+    """Return disaggregated prefill pools that may need the smallest relaxation of a limit."""
     if not (pools := pools_of_each_layout(grid, service)):
         return []
     layouts = Layouts.of([pool.layout for pool in pools])
@@ -103,7 +103,7 @@ def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
     chips = stages * widths * [pool.replicas for pool in pools]
     names = ("seconds", "waits", "kv_transfer_s")
     times = ([getattr(pool, name) for pool in pools] for name in names)
-    # Stages of unlike widths fill nodes differently: those are not compared.
+    # Stages of different widths fill nodes differently, so they are not compared.
     return undominated_pools(pools, chips, *times, widths, -widths)
 
 
@@ -127,7 +127,7 @@ def _least_met(group: Scored, service: Service, name: str) -> float:
 
 
 def _gaps(group: Scored, service: Service, name: str, below: float) -> list[Gaps]:
-    """List gaps between deployments of a group in which a value may be below a limit."""
+    """Return gaps between deployments of a group in which a value may be below a limit."""
     after = group.next(np.arange(len(group.layout)))
     lowest = {key: np.minimum(values, values[after]) for key, values in group.values.items()}
     may_be = lowest[name] < below * _LESS
@@ -148,13 +148,13 @@ def _gaps(group: Scored, service: Service, name: str, below: float) -> list[Gaps
 
 
 def may_meet(grid: Grid, service: Service) -> bool:
-    """Check whether a replica on the fewest chips is within limits on chips, budget and power."""
+    """Return whether a replica on the fewest chips is within limits on chips, budget and power."""
     fewest = min((layout.chips for layout in grid.layouts), default=inf)
     return fewest <= chips_within(service, grid.scenario)
 
 
 def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | None:
-    """Find the longest prompt with which some deployment meets a service, to a hundredth.
+    """Find the longest prompt with which some deployment meets a service, to 1%.
 
     Assumes that a deployment that meets the limits with a prompt meets them with shorter ones.
     """
@@ -165,7 +165,7 @@ def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | Non
             for scenario in scenarios
         )
         shorter = replace(service, prompt=float(middle))
-        shown = min(middle - 1, 1)  # of a token it is enough to know whether there is any
+        shown = min(middle - 1, 1)  # one token is enough to know whether there is any
         promising_grids = [grid for grid in grids if grid is not None and may_meet(grid, shorter)]
         decision = decide(promising_grids, shorter, shown=shown)
         if decision.plans:

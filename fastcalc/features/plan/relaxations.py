@@ -24,9 +24,9 @@ from fastcalc.formulas.solving import bisect_integers
 from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.mentions import option
 
-_CLOSE = 0.001  # of a limit, which is searched for no closer
+_CLOSE = 0.001  # of a limit, to which it is searched
 _NO_LIMIT = 1e15
-_MOST_TIMES = 64  # times the owned chips of a type, up to which more are tried
+_MOST_TIMES = 64  # most times the owned chips of a type that are tried
 
 
 def refused(answer: PlanAnswer, deployments: Deployments) -> Answer:
@@ -139,8 +139,8 @@ def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str,
     if fleet.rents and rented is not None:
         relaxed = least_relaxed(rented.grids, fleet.left.sized_to_limits)
     for name in service.means.keys() & relaxed.keys():
-        relaxed[name] += fleet.used(name)  # by owned chips, as no others are taken
-    for name in ("ttft", "tpot", "power"):  # which limit owned chips, too
+        relaxed[name] += fleet.used(name)  # by owned chips, as no others are used
+    for name in ("ttft", "tpot", "power"):  # limits that apply to owned chips as well
         if getattr(service, name) < inf:
             loose = relaxed.pop(name, _NO_LIMIT)
             relaxed[name] = _least(name, loose, fleet, rented)
@@ -148,9 +148,9 @@ def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str,
 
 
 def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> float:
-    """Find the lowest value of a limit at which the fleet suffices. Infinity if there is none.
+    """Find the lowest value of a limit at which the fleet suffices. Infinite if there is none.
 
-    loose : value tried first; no limit is tried next, as owned chips may use up the difference
+    loose : value to try first; no limit is tried next, as owned chips may use up the difference
     """
     service, owned = fleet.service, fleet.owned
     low, high, value = getattr(service, name), inf, loose
@@ -169,9 +169,9 @@ def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> 
 
 
 def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
-    """Count the chips of each owned type that would suffice alone, keyed by id, if any does."""
+    """Return how many chips of each owned type would suffice alone, by id, if any type does."""
     fewest = dict[str, int]()
-    if not fleet.is_within:  # more cost more
+    if not fleet.is_within:  # more chips cost more
         return fewest
     searched = rented and replace(rented, shown=1)
     for index, kind in enumerate(fleet.owned):
@@ -193,7 +193,7 @@ def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
 
 
 def rentable_on_top(fleet: Fleet, rented: PoolSearch) -> Decision | None:
-    """Find chips that may be rented in addition to an insufficient fleet, if they serve any load.
+    """Find chips to rent in addition to an insufficient fleet, if they serve any load.
 
     Without a rate, the fleet already includes all rentable chips.
     """

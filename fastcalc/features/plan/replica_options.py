@@ -1,7 +1,7 @@
 """Replica options: each layout with colocated prefill, at the batch of highest throughput.
 
-The throughput of a replica does not depend on the number of replicas. So each layout is searched
-once, and any rate then needs a number of its replicas.
+A replica's throughput does not depend on the number of replicas. So each layout is searched once,
+and any rate then needs a number of its replicas.
 """
 
 from collections.abc import Sequence
@@ -23,19 +23,19 @@ from fastcalc.features.plan.service import Service
 from fastcalc.formulas.types import Floats
 from fastcalc.grid.grid import Grid
 
-_NEXT_TO = 2.0  # the batches on both sides of one that was tried
-_SLACK = 1e-9  # of a replica, so that a rate of exactly their throughput is not given one more
+_NEXT_TO = 2.0  # the batches on either side of one that was tried
+_SLACK = 1e-9  # of a replica, so that a rate of exactly their throughput does not need another
 
 
 @dataclass(frozen=True, eq=False)
 class ReplicaOption:
     """A replica of a layout at the batch of its highest throughput.
 
-    grid : grid of that layout and batch alone
+    grid : grid of only that layout and batch
     requests : throughput [1/s]
-    nodes, node_chips : nodes that it uses, maybe shared with other replicas, and chips per node [1]
-    cost_per_chip : cost per chip, by the objective
-    searched_requests : throughput by the search, before percentiles were checked [1/s]
+    nodes, node_chips : nodes it uses, maybe shared with other replicas, and chips per node [1]
+    cost_per_chip : objective per chip
+    searched_requests : throughput found by the search, before percentiles were checked [1/s]
     is_checked : whether percentiles are within their limits at that throughput, if they have a
         closed form
     """
@@ -55,11 +55,11 @@ class ReplicaOption:
 
     @property
     def batches_to_try(self) -> Floats:
-        """The batches up to its own, of which one may sustain more within percentiles. [1]"""
+        """The batches up to its own, one of which may sustain more within percentiles. [1]"""
         return np.append(BATCHES[self.batch > BATCHES], self.batch)
 
     def replicas(self, rate: float) -> float:
-        """Count the replicas needed for a rate. [1]"""
+        """Return the number of replicas needed for a rate. [1]"""
         return ceil(rate / self.requests - _SLACK)
 
     @property
@@ -69,27 +69,27 @@ class ReplicaOption:
 
     @property
     def usd_per_chip(self) -> float:
-        """The price per chip and month. Infinity if unknown. [USD]"""
+        """The monthly price per chip. Infinite if it is unknown. [USD]"""
         usd = usd_per_month(self.grid.scenario)
         return inf if usd is None else usd
 
     def filled(self, rate: float) -> float:
-        """Compute the nodes that are filled at a rate, including a fraction for the last. [1]"""
+        """Return the nodes filled at a rate, including a fraction for the last one. [1]"""
         return self.replicas(rate) * self.nodes
 
     def chips(self, nodes: float) -> float:
-        """Count the chips in the whole nodes that a fractional number of filled nodes needs. [1]
+        """Return the chips in the whole nodes that a fractional number of filled nodes needs. [1]
 
-        Also valid for several pools, because every stage is a whole fraction of a node.
+        This is also valid for several pools, because every stage is a whole fraction of a node.
         """
         return ceil(nodes - _SLACK) * self.node_chips
 
     def cost(self, rate: float) -> float:
-        """Compute the cost of a rate in dedicated nodes."""
+        """Return the cost of a rate in dedicated nodes."""
         return self.chips(self.filled(rate)) * self.cost_per_chip
 
     def cost_of_filled(self, rate: float) -> float:
-        """Compute the cost of a rate if other pools fill the rest of the nodes."""
+        """Return the cost of a rate if other pools fill the rest of the nodes."""
         return self.filled(rate) * self.node_cost
 
     @property
@@ -112,7 +112,7 @@ class ReplicaOption:
 class CostBound:
     """Upper bounds on the throughput of a replica of each layout, on one chip, without SLOs.
 
-    requests : throughput at the batch of the least time per request [1/s]
+    requests : throughput at the batch with the least time per request [1/s]
     nodes, node_chips, cost_per_chip : as in `ReplicaOption`
     """
 
@@ -123,7 +123,7 @@ class CostBound:
     cost_per_chip: float
 
     def least_cost(self, rate: float) -> tuple[float, float]:
-        """Bound the cost of a rate from below: in shared nodes, and in dedicated nodes."""
+        """Return lower bounds on the cost of a rate: in shared nodes, and in dedicated nodes."""
         replicas = np.ceil(rate / self.requests - _SLACK)
         nodes = float(np.min(replicas * self.nodes, initial=inf))
         node_cost = self.node_chips * self.cost_per_chip
@@ -134,16 +134,16 @@ class _Best(dict[Any, ReplicaOption]):
     """The best option of each layout of each deployment."""
 
     def max_throughput_at_cost(self, chip: str, cost: float) -> float:
-        """Find the highest per-replica throughput among options that cost no more. [1/s]
+        """Return the highest per-replica throughput among options that cost no more. [1/s]
 
-        An option on another chip must cost less by one node, as its nodes may be partly idle.
+        An option on another chip must cost less by one node, since its nodes may be partly idle.
         """
         numbers = self._numbers
         at_most = np.where(self._chips == chip, numbers[1], numbers[1] + numbers[2])
         return float(np.max(numbers[0][at_most <= cost * (1.0 + _SLACK)], initial=0.0))
 
     def limits_of(self, gaps: Gaps) -> Floats:
-        """Negate the throughput that each gap must exceed: that of options of no higher cost."""
+        """Return minus the throughput each gap must exceed: that of options of no higher cost."""
         scenario, layouts = gaps.grid.scenario, gaps.grid.layouts
         options = (self[layouts[row], id(scenario)] for row in gaps.layout)
         chip = scenario.hardware.id
@@ -166,11 +166,11 @@ class _Best(dict[Any, ReplicaOption]):
 def find_replica_options(
     grids: Sequence[Grid], service: Service
 ) -> tuple[list[ReplicaOption], list[CostBound]]:
-    """Find the best option of each layout, refining batches if it may be the cheapest.
+    """Find the best option of each layout, refining batches where it may be the cheapest.
 
     The bounds cover every deployment.
 
-    service : service of the classes; its rate and resource limits are ignored
+    service : service of the classes, whose rate and resource limits are ignored
     """
     service = replace(service, rate=1.0, max_chips=inf, budget=inf, power=inf)
     options, bounds = _Best(), list[CostBound]()
@@ -202,14 +202,14 @@ def _bound(group: Scored, service: Service) -> CostBound:
 
 
 def _nodes(packing: Packing) -> Floats:
-    """Count the nodes that a replica uses, possibly shared with other replicas. [1]"""
+    """Return the nodes that a replica uses, possibly shared with other replicas. [1]"""
     return np.maximum(packing.nodes, packing.slots / packing.node_slots)
 
 
 def _gaps(group: Scored, service: Service, options: _Best) -> Gaps:
-    """Keep the best batch of each layout, and find gaps that may hold a better one.
+    """Keep the best batch of each layout, and find gaps that may contain a better one.
 
-    Bounded from below is the negative throughput.
+    The value bounded from below is minus the throughput.
     """
     grid = group.grid
     chosen = group.best_of_rows(-group.throughput)
@@ -234,7 +234,7 @@ def _gaps(group: Scored, service: Service, options: _Best) -> Gaps:
 
 
 def _cost_per_chip(grid: Grid, service: Service) -> float:
-    """Compute the cost per chip, by the objective."""
+    """Return the cost per chip, by the objective."""
     if service.objective == "chips":
         return 1.0
     is_usd = service.objective == "usd"
