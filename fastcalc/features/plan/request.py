@@ -105,7 +105,7 @@ class Askers(Request):
 
 
 def _budget_said(budget: str | float) -> str:
-    from fastcalc.features.plan.service_asked import usd_a_month  # help needs none
+    from fastcalc.features.plan.service_asked import usd_a_month  # help does not need it
 
     return f"at most ${usd_a_month(budget):,.0f} per month"
 
@@ -251,10 +251,10 @@ class FindPlans(
     """Find the cheapest deployment that meets latency targets.
 
     Searches chips, formats, layouts, batches, and colocated and disaggregated prefill, and says why
-    other deployments lose. For chips that you own: the load that they sustain, and what to rent in
-    addition. Without a request rate: the highest load that owned chips, budget or power allow.
-    Skips chips that are rented only on marketplaces, unless you name them. Exits with 1 if no plan
-    meets the limits, and says which limit to relax, to what value.
+    other deployments lose. For chips that you own, finds the load they sustain, and what to rent in
+    addition. Without a request rate, finds the highest load that owned chips, budget or power
+    allow. Skips chips that are rented only on marketplaces, unless you name them. Exits with 1 if
+    no plan meets the limits, and says which limit to relax, to what value.
     """
 
     examples = (
@@ -266,11 +266,11 @@ class FindPlans(
 
     @property
     def is_script(self) -> bool:
-        """Whether commands that start servers go to a file that the shell runs."""
+        """Whether the commands that start servers go to a file for the shell to run."""
         endings = ("", ".sh")
         return self.emit is not None and self.out is not None and self.out.suffix in endings
 
     @property
     def written_as(self) -> str:
-        """The format to write. A script is the answer as text, in a file that ends in .sh."""
+        """The output format. A script is the answer as text, in a file that ends in .sh."""
         return "table" if self.is_script and self.format is None else super().written_as

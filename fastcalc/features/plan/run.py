@@ -29,7 +29,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A fleet for some traffic, and the candidate deployments."""
+    """A fleet for given traffic, and the candidate deployments."""
 
     traffic: AskedTraffic
     deployments: Deployments
@@ -43,10 +43,10 @@ def run(request: FindPlans) -> Answer:
     service = service_of(request)
     recorded = traffic_of(request, service)
     _refuse_together(request, len(recorded.classes) > 1)
-    if request.own is not None:  # all are known, whether or not any is rented
+    if request.own is not None:  # all chips are known, whether or not any is rented
         selected(loading.catalogue(request), readers.names(request.on, option("on")))
 
-    # What owned chips sustain is the most of several plans, which are checked if they are reported.
+    # Owned chips sustain the most of several plans, which are checked when they are reported.
     alone = replace(request, top=0) if request.own is None else request
     planned = _with_caches(
         recorded,
@@ -73,7 +73,7 @@ def run(request: FindPlans) -> Answer:
 def _planned_for(
     request: FindPlans, service: Service, notes: list[str], traffic: AskedTraffic
 ) -> Planned:
-    """Plan for some traffic: for its rate, the rate of its users, or the highest throughput."""
+    """Plan for given traffic: for its rate, the rate of its users, or the highest throughput."""
     counts, people = owned_counts(request), people_of(request)
     prices = chip_prices(request, counts) if counts else {}
     if counts:
@@ -109,7 +109,7 @@ def _planned_for(
 
 
 def _refuse_together(request: FindPlans, is_mix: bool) -> None:
-    """Refuse options that exclude each other, with the reason."""
+    """Raise InputError with the reason if options exclude each other."""
     of_one_class = {
         "prompts_on": request.prompts_on is not None,
         "sensitivity": request.sensitivity,
@@ -134,7 +134,7 @@ def _refuse_together(request: FindPlans, is_mix: bool) -> None:
 
 
 def _refuse_without_rate(request: FindPlans, rate: float | None) -> None:
-    """Refuse a workload file without a rate, if no resource limits are given either."""
+    """Raise InputError for a workload file without a rate, unless resource limits are given."""
     has_means = is_of_fleet(request) or request.max_chips is not None
     if rate is None and request.traffic is not None and not has_means:
         raise InputError(
@@ -160,10 +160,10 @@ def _with_caches(
 ) -> Planned:
     """Plan for traffic with the prefix hit rate that the plan's own caches reach.
 
-    The memory that a plan leaves for caches determines the hit rate for the trace. Starting with a
-    plan without hits, the hit rate is lowered until a plan reaches the rate that it assumes.
+    The memory that a plan leaves for caches determines the hit rate for the trace. Starting from a
+    plan without hits, the assumed hit rate is lowered until a plan reaches it.
 
-    best_for : finds the best plan without the others that are reported, which takes less time
+    best_for : finds only the best plan, without the others to report, which is faster
     """
     if not isinstance(recorded.reuse, Reuse):
         return planned_for(recorded)
@@ -179,7 +179,7 @@ def _with_caches(
 
 
 def _found_by(planned: Planned) -> float:
-    """Compute the fraction of prompt tokens found in the caches of all replicas together. [1]"""
+    """Return the fraction of prompt tokens found in the caches of all replicas together. [1]"""
     traffic, tokens = planned.traffic, 0.0
     assert isinstance(traffic.reuse, Reuse)
     for allocation in planned.fleet.allocations:

@@ -1,4 +1,4 @@
-"""Score every layout and batch of one deployment: resources used, and limits missed."""
+"""Score every layout and batch of a deployment: resources used, and limits missed."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,11 +52,11 @@ STACK = 24
 """Number of grids evaluated together. Larger arrays no longer fit the caches of a core. [1]"""
 
 _kept = OrderedDict[Grid, EvaluatedPoints]()
-_ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
+_ROUNDING = 1e-12  # of a limit: replicas at exactly the maximum utilization meet it
 
 
 def _prepare(grids: Iterable[Grid], service: Service) -> None:
-    """Evaluate the grids to score next in one stack, except those already cached."""
+    """Evaluate the grids to score next as one stack, except those already cached."""
     new = [grid for grid in grids if grid not in _kept]
     together: list[Count] = [*OF_TRAFFIC, *class_times(len(service.classes))]
     for grid, points in zip(new, solved_all(new, together), strict=True):
@@ -68,9 +68,9 @@ def _prepare(grids: Iterable[Grid], service: Service) -> None:
 def score(
     grid: Grid, service: Service, prompt_pools: Sequence[PrefillPool | None] | None = None
 ) -> list[Scored]:
-    """Score the deployments of a grid for one request class, with each kind of prefill.
+    """Score the deployments of a grid for one request class, with each type of prefill.
 
-    Prefill pools are searched among the grid's layouts unless given; None means colocated prefill.
+    Prefill pools are searched among the grid's layouts unless given. None means colocated prefill.
     """
     (scored,) = _score_all([(grid, service, prompt_pools)])
     return scored
@@ -81,7 +81,7 @@ AskedGrid = tuple[Grid, Service, AnyPools]
 
 
 def score_in_stacks(asked: Sequence[AskedGrid]) -> Iterator[list[Scored]]:
-    """Yield the deployments of many grids for the same requests, some scored together."""
+    """Yield the deployments of many grids for the same requests, scoring some together."""
     for start in range(0, len(asked), STACK):
         yield from _score_all(asked[start : start + STACK])
 
@@ -94,14 +94,14 @@ def _score_all(asked: Sequence[AskedGrid]) -> list[list[Scored]]:
 
 
 def resized(scored: Scored, index: int, service: Service) -> Scored:
-    """Size a single deployment with colocated prefill for another service of the same speed."""
+    """Size one deployment with colocated prefill for another service at the same speed."""
     only = scored.replica.only(index), scored.mixed.only(index)
     unsized = _unsized(scored.grid, service, *only)
     return _sized(unsized, needed(*unsized.asked))
 
 
 def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Iterator[_Unsized]":
-    """Yield the demand of a service on the replicas of a grid, by kind of prefill."""
+    """Yield the demand of a service on the replicas of a grid, by type of prefill."""
     if grid not in _kept:
         _prepare([grid], service)
     _kept.move_to_end(grid)
@@ -109,13 +109,13 @@ def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Itera
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
     is_held = np.broadcast_to(grid.batches <= points.placement.max_batch, grid.shape)[0]
-    # A server queues requests before it slows down to use host memory.
+    # A server queues requests rather than slowing down by using host memory.
     is_over = np.broadcast_to(overflows(points.estimate), grid.shape)[0]
     fits = is_new & np.asarray(is_held & ~is_over)
     replica = Replica.of(points, fits)
     if service.share is not None:
         replica = replica.at_random(service.output)
-    if prompt_pools is None:  # disaggregated prefill takes two chips at least
+    if prompt_pools is None:  # disaggregated prefill needs at least two chips
         has_two = chips_within(service, grid.scenario) >= 2.0
         prompt_pools = [None, *(pools_of(grid, service, points) if has_two else ())]
     arrivals = replica.batch / replica.run
@@ -129,7 +129,7 @@ def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Itera
 
 @dataclass(frozen=True, eq=False)
 class _Unsized:
-    """The demand of a service on the replicas of a grid, before the replicas are counted.
+    """The demand of a service on the replicas of a grid, before replicas are counted.
 
     asked : the service; replica time per request, for each replica [s]; TTFT without queueing, for
         pools x replicas [s]; queues if requests arrive at random
@@ -241,7 +241,7 @@ def _unsized(
 
 
 _Times = tuple[Floats, Floats, dict[str, Any]]
-"""The two times that a service needs, and the parameters of the queues."""
+"""Return the two times that a service needs, and the parameters of the queues."""
 
 
 def _colocated_load(
@@ -249,12 +249,12 @@ def _colocated_load(
 ) -> _Times:
     run, alone, batch = replica.run, replica.ttft, replica.batch
     prompts = replica.prompt_seconds(service.output)
-    # Attention replicas run in step. If requests come faster than they are prefilled one by
-    # one, several prefill in the same step, which is then as long as that of all.
+    # Attention replicas run in step. If requests come faster than they are prefilled one by one,
+    # several prefill in the same step, which is then as long as that of all.
     meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / replica.dp)
     ttft = alone + meets * np.maximum(replica.prompts_together - alone, 0.0)
-    # Nobody's prompt is before that of one alone. Each attention replica, and each micro-batch of
-    # a pipeline, prefills prompts of its own, and its queue is longer in proportion.
+    # A single request waits for no other prompt. Each attention replica, and each micro-batch of a
+    # pipeline, prefills its own prompts, and its queue is longer in proportion.
     lanes = np.minimum(replica.pp, grid.site.machine.software.micro_batches) * replica.dp
     before = prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation * lanes
     first = mixed.latest(service, ttft)[np.newaxis]
@@ -278,7 +278,7 @@ def _disaggregated_load(
 
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
-    """Check whether the required price and power of a chip are known."""
+    """Return whether the required price and power of a chip are known."""
     objective = "" if service.is_fleet else service.objective
     needs_power = objective == "watts" or "power" in service.limits
     needs_price = objective == "usd" or "budget" in service.limits
@@ -290,7 +290,7 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
 def _cost(
     grid: Grid, service: Service, replica: Replica, chips: Floats, seconds_busy: Floats
 ) -> Floats:
-    """Compute the objective: for all chips or, without a rate, per token of one replica.
+    """Return the objective: for all chips or, without a rate, per token of one replica.
 
     seconds_busy : replica time per request, including idle time [s]
     """

@@ -17,7 +17,7 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid
 
-_LEAST = 1e-9  # of a limit, where nothing is left of it
+_LEAST = 1e-9  # of a limit, if nothing is left of it
 Amounts = TypeVar("Amounts", float, Floats)
 
 _OF_ESTIMATE = (
@@ -36,13 +36,13 @@ _OF_ESTIMATE = (
 
 @dataclass(frozen=True, eq=False)
 class Replica:
-    """A full replica with colocated prefill, as columns with an element per fitting deployment.
+    """Full replicas with colocated prefill, as columns with an element per fitting deployment.
 
     layout : index of its layout in the grid [1]
     batch : decode batch [1]
     chips, pp, dp : chips and parallel ranks of its layout [1]
 
-    The others are values of its `fastcalc.core.estimate.Estimate`, at the speed that the service
+    The rest are values of its `fastcalc.core.estimate.Estimate`, at the speed that the service
     assumes.
     """
 
@@ -77,7 +77,7 @@ class Replica:
         )
 
     def at_random(self, output: float) -> "Replica":
-        """Copy for random arrivals, with attention replicas that prefill in turn.
+        """Return the replicas for random arrivals, whose attention replicas prefill in turn.
 
         output : output tokens per request [1]
         """
@@ -87,7 +87,7 @@ class Replica:
         return replace(self, run=run, served=self.served * self.run / run, tpot_in_traffic=token)
 
     def prompt_seconds(self, output: float) -> Floats:
-        """Compute the prefill time in a run. [s]
+        """Return the part of a run that is spent on prefill. [s]
 
         output : output tokens per request [1]
         """
@@ -95,7 +95,7 @@ class Replica:
         return np.asarray(np.maximum(self.run - output * self.tpot, 0.0))
 
     def only(self, index: int) -> "Replica":
-        """Select a single replica."""
+        """Return a single replica."""
         columns = {part.name: getattr(self, part.name)[index : index + 1] for part in fields(self)}
         return Replica(**columns)
 
@@ -105,16 +105,16 @@ class Scored:
     """The deployments of a grid that fit: each replica with each prefill pool, if any.
 
     service : the service with its limits
-    replica, pools : each deployment combines one replica with one pool, if there are pools
+    replica, pools : each deployment combines a replica with a pool, if there are pools
     mixed : TTFT of each class on each replica
-    values : limited quantities by name: TTFT and TPOT in seconds, chips, and dollars per month
-        and watts if these are limited
+    values : limited quantities by name: TTFT and TPOT in seconds, chips, and dollars per month and
+        watts if these are limited
     seconds : replica time per request [s]
-    throughput : throughput of each replica at its highest utilization [1/s]
-    counts, packing : number of replicas, and their packing into nodes
+    throughput : throughput of each replica at its maximum utilization [1/s]
+    counts, packing : numbers of replicas, and how they are packed into nodes
     busy : utilization of each decode replica [1]
-    cost, unfit : the objective, and the number of deployments that do not fit [1]
-    class_ttft : TTFT with one row per class, if there are several [s]
+    cost, unfit : the objective, and how many deployments do not fit [1]
+    class_ttft : TTFT with a row per class, if there are several [s]
     more : additional cost of the prefill pool over the same number of decode chips
     """
 
@@ -151,12 +151,12 @@ class Scored:
 
     @cached_property
     def row(self) -> Ints:
-        """The number of each combination of a layout and a pool. [1]"""
+        """An index for each combination of a layout and a pool. [1]"""
         pools = np.repeat(np.arange(self._ways), len(self.replica.batch))
         return self.layout + len(self.grid.layouts) * pools
 
     def pool(self, index: int) -> PrefillPool | None:
-        """Return the prefill pool of a deployment. None if colocated."""
+        """Return the prefill pool of a deployment. None if prefill is colocated."""
         return self.every_pool[index // len(self.replica.batch)]
 
     @property
@@ -165,7 +165,7 @@ class Scored:
         return self.pools or [None]
 
     def by_pool(self, indices: Ints) -> Iterator[tuple[PrefillPool | None, Ints]]:
-        """Yield each prefill pool of some deployments with the indices of these, in order."""
+        """Yield each prefill pool with the indices of its deployments, in order."""
         pools = indices // max(len(self.replica.batch), 1)
         for at in np.unique(pools):
             among = indices[pools == at]
@@ -182,9 +182,9 @@ class Scored:
         return np.where(self.row[near] == self.row[indices], near, indices)
 
     def tried_around(self, indices: Ints) -> tuple[Floats, Floats]:
-        """Find the tried batches next below and above those of deployments, or their own. [1]
+        """Return the tried batches next below and above those of deployments, or their own. [1]
 
-        Includes batches that do not fit: with host memory, a larger one may fit even so.
+        Batches that do not fit are included, because with host memory a larger one may still fit.
         """
         tried = np.broadcast_to(self.grid.batches, self.grid.shape[1:])[self.layout[indices]]
         own = self.batch[indices, np.newaxis]
@@ -195,7 +195,7 @@ class Scored:
 
     @cached_property
     def misses(self) -> dict[str, Floats]:
-        """The ratio of each value to its limit. At most 1 if the limit is met."""
+        """The ratio of each value to its limit, at most 1 if the limit is met."""
         return misses_of(self.values, self.service)
 
     @cached_property
@@ -206,9 +206,9 @@ class Scored:
         return first & between
 
     def best_of_rows(self, priority: Floats) -> Ints:
-        """Find the lowest priority in each row that has deployments within the limits.
+        """Return the lowest priority in each row that has deployments within the limits.
 
-        The indices of a row are consecutive. Of equal ones, the first is used.
+        The indices of a row are consecutive. Among equals, the first is used.
         """
         starts = np.flatnonzero(np.diff(self.row, prepend=-1))
         priority = np.where(self.is_in_time, priority, inf)
@@ -224,7 +224,7 @@ class Scored:
 
     @property
     def best_of_layouts(self) -> list[int]:
-        """The best deployment within all limits per layout and pool, by index, in order."""
+        """The best deployment within all limits for each layout and pool, by index, in order."""
         (indices,) = np.nonzero(self.is_met)
         keys = self.last_resort[indices], self.values["chips"][indices], self.cost[indices]
         indices = indices[np.lexsort(keys)]
@@ -232,14 +232,14 @@ class Scored:
         return [int(index) for index in indices[np.sort(first)]]
 
     def in_row_of(self, layout: Layout, pool: PrefillPool | None) -> Ints:
-        """List all batches of a layout with a prefill pool (None if colocated), by index."""
+        """Return all batches of a layout with a prefill pool (None if colocated), by index."""
         layouts = [at for at, own in enumerate(self.grid.layouts) if own == layout]
         pools = [at for at, own in enumerate(self.every_pool) if own is pool]
         rows = np.add.outer(len(self.grid.layouts) * np.array(pools, int), np.array(layouts, int))
         return np.flatnonzero(np.isin(self.row, rows))
 
     def order(self, index: int) -> tuple[float, float, float]:
-        """Return the sort key of a deployment, like the key of a plan."""
+        """Return the sort key of a deployment, like that of a plan."""
         columns = self.cost, self.values["chips"], self.last_resort
         cost, chips, last_resort = (float(values[index]) for values in columns)
         return cost, chips, last_resort
@@ -262,11 +262,11 @@ class Scored:
         return self._first(self.cheapest)
 
     def first_of(self, among: Bools) -> int | None:
-        """Return the index of the first of some deployments, in the order of plans."""
+        """Return the index of the first of several deployments, in the order of plans."""
         return self._first(self._least(among))
 
     def first_of_pools(self, indices: Ints) -> Ints:
-        """Find the first deployment of each pool, among those with equal cost and chip count."""
+        """Return the first deployment of each pool, among those with equal cost and chip count."""
         indices = indices[np.argsort(self.last_resort[indices], kind="stable")]
         _, first = np.unique(indices // len(self.replica.batch), return_index=True)
         return indices[first]

@@ -1,4 +1,4 @@
-"""Requirements on a deployment: latency limits, request rate, objective, and an API to compare."""
+"""Requirements on a deployment: latency limits, request rate, objective, an API to compare with."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class Tariff:
     grid: float | None = None
 
     def request_usd(self, prompt: float, output: float, prefix_hit: float) -> float | None:
-        """Compute the API charge per request. Returns None without an API. [USD]"""
+        """Return what the API charges per request. None without an API. [USD]"""
         if self.api is None:
             return None
         input_price, cached_price, output_price = self.api
@@ -40,12 +40,12 @@ class Tariff:
 
 
 NO_TARIFF = Tariff()
-"""The tariff of plans that are compared with no API and no grid."""
+"""The tariff of plans without an API or a grid to compare with."""
 
 
 Objective = Literal["usd", "watts", "chips"]
 
-NEAR = 2.0  # a miss by less than this is near
+NEAR = 2.0  # a miss by less than this factor is near
 
 
 @dataclass(frozen=True)
@@ -55,27 +55,27 @@ class Service:
     prompt, output : prompt and output tokens per request [1]
     ttft, tpot : limits on TTFT and TPOT, or infinity for no limit [s]
     rate : request rate, or None for one deployment at any rate [1/s]
-    users : closed-loop users that make the requests, or infinity if requests do not depend on
+    users : closed-loop users who make the requests, or infinity if requests do not depend on
         answers [1]
-    max_chips, utilization : limits on the number of chips and on the utilization of a replica [1]
-    budget, power : limits on dollars per month [USD], and on power with host and cooling [W]
-    deviations : standard deviations below the expected speed at which the limits must still
-        hold [1]
-    tariff : API prices and grid emissions, for comparison
-    in_nodes : whether chips are rented in whole nodes, if they are sold so
-    is_fleet : whether, without a rate, the number of replicas is as large as the limits allow, and
-        the highest throughput is best
-    objective : what is minimized; without a rate, dollars per million tokens or joules per token
+    max_chips, utilization : maximum number of chips, and maximum utilization of a replica [1]
+    budget, power : maximum dollars per month [USD], and maximum power with host and cooling [W]
+    deviations : standard deviations below the expected speed at which the limits must still hold
+        [1]
+    tariff : API prices and grid emissions to compare with
+    in_nodes : whether chips are rented in whole nodes, if sold that way
+    is_fleet : whether, without a rate, to use as many replicas as the limits allow and maximize
+        throughput
+    objective : quantity to minimize; without a rate, dollars per million tokens or joules per token
     is_speed : whether the TPOT limit was given as a speed
-    share : share of requests that must meet ``ttft`` with random arrivals; None if arrivals are
+    share : fraction of requests that must meet ``ttft`` with random arrivals; None if arrivals are
         evenly spaced [1]
     prefix_hit : fraction of a prompt found in the prefix cache, also on prefill replicas [1]
     classes : request classes that share replicas, each with its own limits; ``prompt`` and
-        ``output`` are then their means, ``ttft`` the longest limit, which represents the limit of
-        each class, and ``tpot`` the shortest. None if requests are uniform
+        ``output`` are then their means, ``ttft`` the longest limit (standing for that of each
+        class) and ``tpot`` the shortest. None if requests are uniform
     variation : coefficient of variation of the times between arrivals, for uniform requests; 1 for
         random arrivals [1]
-    any_weights, any_cache : whether formats quantized further than published may lead
+    any_weights, any_cache : whether formats quantized below the published ones may lead
     """
 
     prompt: float
@@ -102,9 +102,9 @@ class Service:
     users: float = inf
 
     def of_classes(self, classes: tuple[RequestClass, ...], rate: float | None) -> "Service":
-        """Copy for requests of some classes, at a rate.
+        """Return this service for the requests of the given classes, at a rate.
 
-        For a single class of uniform requests, the copy has the lengths and limits of that class.
+        For a single class of uniform requests, it has the lengths and limits of that class.
         """
         mix, first = Mix.of(classes, Traffic.speculation), classes[0]
         is_alike = len(classes) == len(first.lengths.share) == 1
@@ -147,14 +147,14 @@ class Service:
 
     @property
     def claimed_share(self) -> float | None:
-        """The fraction of requests that meets ``ttft``, if arrivals allow a percentile. [1]
+        """The fraction of requests that must meet ``ttft``, if arrivals allow a percentile. [1]
 
         None if requests arrive evenly or in bursts.
         """
         return self.share if self.is_random else None
 
     def node_chips(self, hardware: Hardware) -> int:
-        """Count the chips that are rented together. 1 if chips are rented singly. [1]
+        """Return how many chips are rented together. 1 if they are rented singly. [1]
 
         Without a rate, a replica stands for a fraction of a larger deployment.
         """
@@ -163,19 +163,19 @@ class Service:
 
     @property
     def prompt_variation(self) -> float:
-        """The mean square of computed prompts over the square of their mean. [1]"""
+        """The mean square of computed prompts relative to the square of their mean. [1]"""
         return Mix.of(self.classes, Traffic.speculation).prompt_variation if self.classes else 1.0
 
     @property
     def api_request_usd(self) -> float | None:
-        """The API charge per request. None if no API is compared. [USD]"""
+        """What the API charges per request. None if no API is compared. [USD]"""
         hit = self.prefix_hit
         if self.classes:
             hit = float(Mix.of(self.classes, Traffic.speculation).prefix_hit)
         return self.tariff.request_usd(self.prompt, self.output, hit)
 
     def limited(self, limits: Mapping[str, float]) -> "Service":
-        """Copy with other values of some limits, given by name."""
+        """Return this service with other values for some limits, by name."""
         fields: dict[str, Any] = dict(limits)
         if "chips" in fields:
             fields["max_chips"] = fields.pop("chips")
@@ -183,7 +183,7 @@ class Service:
 
     @property
     def sized_to_limits(self) -> "Service":
-        """A copy that, without a rate, uses as many replicas as limits allow, in whole nodes."""
+        """This service, with as many whole-node replicas as limits allow if there is no rate."""
         return self if self.rate is not None else replace(self, is_fleet=True)
 
     @property
@@ -193,7 +193,7 @@ class Service:
 
     @property
     def limits(self) -> dict[str, float]:
-        """The limits by name of the value: seconds, chips, and possibly dollars and watts."""
+        """The limits by name of the value: seconds, chips, and maybe dollars and watts."""
         limits = {"ttft": self.ttft, "tpot": self.tpot, "chips": self.max_chips}
         optional = {"budget": self.budget, "power": self.power}
         return limits | {name: limit for name, limit in optional.items() if limit < inf}

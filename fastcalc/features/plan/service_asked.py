@@ -1,4 +1,4 @@
-"""The service and resources requested from ``fastcalc plan``, and their description in words."""
+"""The service and resources requested from ``fastcalc plan``, and how to describe them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 _BUDGET = re.compile(r"\$?([0-9][^kM/]*)([kM]?)(?:/(h|hour|month|year))?")
 _NEXT_CHIP = re.compile(r",(?=\s*(?:[A-Za-z]|\d+\s*x))")
-"""Pattern of a comma before another chip type, but not within a number."""
+"""Matches a comma before another chip type, but not within a number."""
 _GRID = Limit(0.0, 10_000.0, "g/kWh")
-"""Permitted emissions: from zero to ten times those of lignite."""
+"""Allowed emissions: from zero to ten times those of lignite."""
 
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6}
 _A_MONTH = {"h": HOURS_PER_MONTH, "hour": HOURS_PER_MONTH, "month": 1.0, "year": 1.0 / 12.0}
@@ -65,7 +65,7 @@ def _count(typed: str, count: str) -> int:
 
 
 def usd_a_month(budget: str | float | None) -> float | None:
-    """Parse a budget into dollars per month. A month is 730 hours.
+    """Parse a budget into dollars per month. A month has 730 hours.
 
     >>> usd_a_month("50k/month"), usd_a_month("$600,000/year"), usd_a_month("100/h")
     (50000.0, 50000.0, 73000.0)
@@ -121,18 +121,18 @@ def grid_grams(grams: float | None) -> float | None:
 
 
 DEFAULT_PERCENTILE = 99.0
-"""Default percentage of the requests that must meet their limits."""
+"""Default percentage of requests that must meet their limits."""
 
 
 def is_of_fleet(request: FindPlans) -> bool:
-    """Check whether chips are owned, or the highest load of given resources is requested."""
+    """Return whether chips are owned, or the highest load of given resources is requested."""
     has_rate = request.rate is not None or request.users is not None
     has_means = request.budget is not None or request.power is not None
     return request.own is not None or (has_means and not has_rate)
 
 
 def service_of(request: FindPlans) -> Service:
-    """Build the service requested by options, with uniform requests."""
+    """Build the service described by options, with uniform requests."""
     tpot, is_speed = _seconds(request.tpot, option("tpot")), False
     if request.min_speed is not None:
         readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
@@ -167,7 +167,7 @@ def service_of(request: FindPlans) -> Service:
 
 
 def _share_in_time(request: FindPlans) -> float | None:
-    """Parse the fraction of requests that must meet the TTFT limit. [1]"""
+    """Return the fraction of requests that must meet the TTFT limit. [1]"""
     askers = (request.rate, request.users, request.traffic)
     arrives = any(asked is not None for asked in askers) or is_of_fleet(request)
     if request.percentile is None:
@@ -182,7 +182,7 @@ def _share_in_time(request: FindPlans) -> float | None:
 
 
 def _percent(value: float | None, name: str, limit: float, example: int) -> float:
-    """Parse a percentage between 50, the default, and a maximum."""
+    """Parse a percentage between 50 (the default) and a maximum."""
     if value is not None and not 50 <= value <= limit:
         raise InputError(
             f"{option(name)} {value:g} is not from 50 to {limit:g}; write for example {example}"
@@ -199,12 +199,12 @@ def _seconds(text: str | None, flag: str) -> float:
 def phrase(request: FindPlans, service: Service, models: str | None = None) -> str:
     """Describe the requested service in a phrase.
 
-    models : models that serve several request classes, whose lengths a table lists
+    models : models for several request classes, whose lengths are in a table
     """
     tokens = many(round(service.output), "token")
     cached = f" ({stated_percent(service.prefix_hit)} cached)" if service.prefix_hit else ""
     lengths = f"prompt {round(service.prompt):,}{cached}, output {tokens}"
-    shown = ("prefix_hit", "price")  # above, and in the line of prices
+    shown = ("prefix_hit", "price")  # shown above, and in the line of prices
     phrases = {
         setting.name: setting.phrase for setting in settings(request) if setting.name not in shown
     }

@@ -1,4 +1,4 @@
-"""Pools of replicas, shared by request classes or dedicated to one class."""
+"""Pools of replicas, shared by request classes or dedicated to one of them."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +12,10 @@ from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.packing import Packing
 from fastcalc.features.plan.scored import misses_of
 
-_ROUNDING = 1e-9  # of a node, so that replicas that just fill it take no other
+_ROUNDING = 1e-9  # of a node, so that replicas that just fill it do not take another
 EVERY_GROUP = 3
-"""Maximum number of classes for trying every group; beyond that, only groups of classes with
-neighboring prompt lengths, which share best. [1]"""
+"""Maximum number of classes for which every group is tried. With more, only classes with
+neighboring prompt lengths, which share best, are grouped. [1]"""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ReplicaPool:
 
     @property
     def cost(self) -> float:
-        """The value of the objective. Infinity if no deployment serves the classes."""
+        """The value of the objective. Infinite if no deployment serves the classes."""
         return self.plan.cost if self.decision.plans else inf
 
     @property
@@ -41,7 +41,7 @@ class ReplicaPool:
         return self.plan.values["chips"] if self.decision.plans else inf
 
     def on_chips(self, chips: float, node_chips: int) -> Self:
-        """Copy with another number of chips in its nodes, some of which may be idle."""
+        """Return the pool with another number of chips in its nodes, some of which may be idle."""
         times, values = chips / self.chips, self.plan.values
         amounts = values.keys() & {"chips", "budget", "power"}
         values = values | {name: values[name] * times for name in amounts}
@@ -59,9 +59,9 @@ Pools = tuple[ReplicaPool, ...]
 
 
 def in_shared_nodes(pools: Sequence[ReplicaPool]) -> Pools:
-    """Place pools in the shared nodes of a chip type. The last pool gets the idle chips.
+    """Place pools in shared nodes of a chip type. The last pool gets the idle chips.
 
-    pools : pools that count running chips only
+    pools : pools whose chips include only running ones
     """
     nodes, left = defaultdict[str, float](float), defaultdict[str, float](float)
     shared: list[ReplicaPool] = []
@@ -82,13 +82,13 @@ def in_shared_nodes(pools: Sequence[ReplicaPool]) -> Pools:
 
 @dataclass(frozen=True)
 class Sharing:
-    """The cheapest pools, and alternatives for comparison.
+    """The cheapest pools, with alternatives to compare.
 
-    pools : each class is in one of them, empty if no deployment serves all classes
+    pools : each class is in one of them; empty if no deployment serves all classes
     shared_by_all, one_each : one pool for all classes, and one for each class, if searched
     unserved : classes that no deployment serves with any resources, with the reason
-    on_one_chip : the cheapest pools on one chip type, if the cheapest overall use several
-    needed : resources of the cheapest pools for the full rate, for each limit that they exceed
+    on_one_chip : cheapest pools on one chip type, if the cheapest overall use several
+    needed : resources of the cheapest pools for the full rate, for each limit they exceed
     """
 
     pools: Pools
@@ -113,7 +113,7 @@ class Sharing:
 
 
 def partitions(count: int) -> Iterator[list[int]]:
-    """Yield all groupings of some classes, each group as a bit mask of its members.
+    """Yield all groupings of classes, with each group as a bit mask of its members.
 
     >>> list(partitions(2))
     [[3], [1, 2]]
@@ -135,7 +135,7 @@ def _all_partitions(members: int) -> Iterator[list[int]]:
     lowest = members & -members
     remaining = members ^ lowest
     joining = remaining
-    while True:  # every set of the others joins the lowest
+    while True:  # every subset of the others joins the lowest
         for groups in _all_partitions(remaining ^ joining):
             yield [lowest | joining, *groups]
         if not joining:

@@ -15,10 +15,10 @@ from fastcalc.grid.grid import Grid
 API = "API"
 
 _FACTORS = (1.1, 1.25, 1.5, 2.0, 4.0, 8.0)
-"""Factors, up and down, at which the choice is checked for a change. [1]"""
+"""Factors, up and down, at which to check whether the choice changes. [1]"""
 
 _HALVINGS = 5
-"""Halvings of the last step between them, so that a tipping point is known to 1 or 2%. [1]"""
+"""Halvings of the last step between them, which give a tipping point to 1 or 2%. [1]"""
 
 Costs = dict[str, tuple[float, float]]
 """Dollars per hour and number of chips of each competitor, by chip or `API`."""
@@ -26,12 +26,12 @@ Costs = dict[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class TippingPoint:
-    """A value at which the best choice changes, with everything else unchanged.
+    """A value at which the best choice changes if everything else stays the same.
 
     quantity : ``price`` of a chip-hour [USD/h], ``slowness`` of the chip, ``rate`` [1/s],
         ``prompt`` or ``output`` of a request [1]
-    of : the chip, for a price or a slowness
-    at, is_above : the value, and whether the change is above or below it
+    of : the chip whose price or slowness it is
+    at, is_above : the value, and whether the choice changes above or below it
     leads : the chip that is then cheapest, or `API`
     """
 
@@ -43,7 +43,7 @@ class TippingPoint:
 
 
 def turns(decision: Decision, grids: Sequence[Grid]) -> list[TippingPoint]:
-    """List the tipping points between the best two chips, and the API if it has prices."""
+    """Return the tipping points between the best two chips, and the API if it has prices."""
     service = decision.service
     rivals = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:2]
     is_priced = service.rate and service.objective == "usd" and not service.is_fleet
@@ -84,7 +84,7 @@ def _searched(
     first, rate = _leader(costs), service.rate or 0.0
 
     def by_slowness(times: float) -> str:
-        """Find the cheapest choice if the first chip were slower by a factor."""
+        """Return the cheapest choice if the first chip were slower by a factor."""
         limits = service.ttft / times, service.tpot / times
         slow = replace(service, rate=rate * times, ttft=limits[0], tpot=limits[1])
         without = {name: cost for name, cost in costs.items() if name != first}
@@ -135,7 +135,7 @@ def _nearest(
 
 
 def _costs(service: Service, grids: dict[str, list[Grid]]) -> Costs:
-    """Compute the costs of the chips that can serve the load."""
+    """Return the costs of the chips that can serve the load."""
     decisions = {chip: decide(several, service, shown=1) for chip, several in grids.items()}
     return {
         chip: (decision.plans[0].cost, decision.plans[0].values["chips"])
@@ -161,7 +161,7 @@ def _of_lengths(service: Service, prompt: float, output: float) -> Service:
 
 
 def _leader_of(service: Service, grids: dict[str, list[Grid]]) -> str:
-    """Find the cheapest choice for another service."""
+    """Return the cheapest choice for another service."""
     moved = {
         chip: [
             grid
@@ -178,13 +178,13 @@ def _leader_of(service: Service, grids: dict[str, list[Grid]]) -> str:
 
 
 def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0.0) -> float | None:
-    """Compute the price per chip-hour at which a plan costs as much as an alternative. [USD/h]
+    """Return the price per chip-hour at which a plan costs as much as an alternative. [USD/h]
 
-    Costs are linear in this price. Other prices stay the same. None if no price makes them equal.
+    Costs are linear in this price, and other prices stay the same. None if no price equalizes them.
 
     chip : id of a chip of the plan
-    cost, cost_of_chip : cost of the alternative, and the part of it for the same chip, in
-        the unit of the plan's cost
+    cost, cost_of_chip : cost of the alternative, and how much of it is for the same chip, in the
+        unit of the plan's cost
     """
     quotes = {scenario.hardware.id: scenario.quote for scenario in plan.scenarios}
     price = quotes[chip].usd_per_hour if chip in quotes else None
@@ -197,10 +197,10 @@ def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0
 
 
 def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
-    """Compute the chip prices at which the runner-up leads: best above, runner-up below. [USD/h]
+    """Return the chip prices at which the runner-up leads: best above, runner-up below. [USD/h]
 
-    A runner-up that is quantized further than requested never leads; fleets are ranked by
-    throughput. An API that costs less than the runner-up wins first when the best's price rises.
+    A runner-up quantized below the request never leads, and fleets are ranked by throughput. If an
+    API costs less than the runner-up, it wins first as the best chip's price rises.
     """
     second, service = decision.runner_up, decision.service
     if second is None or service.objective != "usd" or service.is_fleet:
@@ -220,7 +220,7 @@ def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
 
 
 def share_of_cost(plan: Plan, chip: str) -> float:
-    """Compute the fraction of a plan's cost that is due to one chip type. [1]"""
+    """Return the fraction of a plan's cost that is due to one chip type. [1]"""
     of_chip = plan.of_all_chips(
         lambda scenario: (scenario.quote.usd_per_hour or 0.0) * (scenario.hardware.id == chip)
     )
