@@ -183,7 +183,7 @@ class Service:
 
     @property
     def sized_to_limits(self) -> "Service":
-        """This service, with as many whole-node replicas as limits allow if there is no rate."""
+        """The service with as many whole-node replicas as limits allow, if there is no rate."""
         return self if self.rate is not None else replace(self, is_fleet=True)
 
     @property
