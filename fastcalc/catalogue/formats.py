@@ -161,6 +161,7 @@ NAMES = {
     **dict.fromkeys(("q4_k", "ud-q4_k_m"), "q4_k_m"),
     **dict.fromkeys(("q3_k", "ud-q3_k_m"), "q3_k_m"),
     **dict.fromkeys(("q5_k", "ud-q5_k_m"), "q5_k_m"),
+    **{f"q{bits}_k_xl": f"ud-q{bits}_k_xl" for bits in (2, 4, 5)},
 }
 """Alternative names of formats, as used by engines, repositories and users."""
 

@@ -42,6 +42,8 @@ def run(request: Diagnose) -> DiagnosisAnswer | StoppedAnswer:
             "give a file of measured points, such as runs.csv, or what the server printed when it "
             f"started, with {option('log', 'server.log')}"
         )
+    if request.path is not None and request.path.suffix == ".log":
+        raise InputError(f"{request.path}: give a start-up log as {option('log', request.path)}")
     log = read_start(request.log) if request.log else None
     if request.path is None:
         assert log is not None

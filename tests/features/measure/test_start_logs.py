@@ -522,3 +522,10 @@ def test_what_is_computed_of_a_stopped_start_says_which_requests_it_assumes(tmp_
         "A log states no requests: computed changes assume 1,000 prompt and 1,000 output tokens "
         "per request."
     ) in [note.text for note in answer.notes()]
+
+
+def test_a_log_in_place_of_measurements_is_asked_for_as_a_log(tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text(V1)
+    with pytest.raises(InputError, match=r"server\.log: give a start-up log as .*log"):
+        fastcalc.diagnose(path)

@@ -266,6 +266,7 @@ _UNSAID = "Warning: {} does not say how its weights are stored: they are taken a
         # llama-server --help on -hf: "quant is optional [...] default to Q4_K_M".
         ("unsloth/Qwen3-32B-GGUF", "q4_k_m", "bf16", f"{{}}{_FILES}q4_k_m"),
         ("unsloth/Qwen3-32B-GGUF:Q8_0", "q8_0", "bf16", None),
+        ("unsloth/Qwen3-32B-GGUF:Q4_K_XL", "ud-q4_k_xl", "bf16", None),  # there is no other XL
         ("unsloth/gpt-oss-20b-GGUF", "q8_0+experts=mxfp4", "bf16", f"{{}}{_FILES}mxfp4-experts-"),
         ("someone/Qwen3-32B-INT4", "int4-g128", "bf16", f"{_UNSAID}int4-g128"),
         ("TheBloke/Llama-2-70B-Chat-GPTQ", "gptq-int4-g128", "bf16", f"{_UNSAID}gptq-int4-g128"),
