@@ -93,7 +93,7 @@ class UsersTime(Request):
     premise = "user"
 
     check_seconds: Annotated[
-        float, flag("S", "User's time per run, for checking.", says="{:g} s to check each run")
+        float, flag("S", "User's time to check each run.", says="{:g} s to check each run")
     ] = 0.0
     repair_seconds: Annotated[
         float | None,

@@ -20,7 +20,7 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
         Path | None,
         argument(
             "FILE",
-            "A CSV of measurements, JSON of vLLM, SGLang, TensorRT-LLM, GuideLLM, AIPerf, "
+            "A CSV of measurements, JSON from vLLM, SGLang, TensorRT-LLM, GuideLLM, AIPerf, "
             "inference-perf, InferenceX, llama-bench and others, or a folder of them; default: the "
             "shipped evidence.",
         ),

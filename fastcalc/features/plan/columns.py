@@ -107,7 +107,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "plan.usd_per_month",
         ("$ per", "month"),
     ),
-    Column("watts", "W", "power of all chips, host and site included", "watts", ("", "watts")),
+    Column("watts", "W", "power of all chips, including host and site", "watts", ("", "watts")),
     Column("objective", "text", "quantity that is minimized", "service.objective"),
     Column("cost", "as objective", "amount of that quantity", "plan.cost"),
     *pick("warnings"),
@@ -222,8 +222,8 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "chips_expected",
         "count",
-        "chips of the best such plan at expected speeds; with a confidence, chips_total uses "
-        "slower speeds",
+        "chips of the best plan of this variant at expected speeds; with a confidence, "
+        "chips_total assumes slower speeds",
         "chips_expected",
         ("chips", "expected"),
     ),
@@ -274,7 +274,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "prefill_price_terms",
         "text",
-        "terms of that price, as price_terms",
+        "terms of that price, like price_terms",
         lambda point: point.plan.prefill_scenario and point.plan.prefill_scenario.quote.terms,
     ),
     Column(

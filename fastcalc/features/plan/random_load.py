@@ -53,7 +53,7 @@ def percentile_record(percentiles: Percentiles) -> Record:
 def request_seconds(plan: Plan, service: Service) -> float:
     """Return the mean end-to-end latency of a request, without queueing if it has no closed form.
 
-    Closed-loop users, who wait for it, have this many requests in flight per request and second.
+    For closed-loop users it is also the number of requests in flight per request/s (Little's law).
     """
     load = random_load(plan, service)
     return load.times().request_mean if load else plan.request_seconds(service.output)

@@ -37,7 +37,7 @@ class ServiceLevel(Request):
         float | None,
         flag(
             "TOK/S",
-            f"Minimum tokens/s per user, another way to state {option('tpot')}.",
+            f"Minimum tokens/s per user, another way to set {option('tpot')}.",
             says="at least {:g} tokens/s per user",
         ),
     ] = None

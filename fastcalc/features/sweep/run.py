@@ -208,7 +208,7 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
 
 
 def _with_own_rows(axes: Axes, rows: Like) -> Axes:
-    """Correct the engines of some axes by the user's measurements."""
+    """Correct the engines of the axes with the user's measurements."""
     own = [(chip, rows.engine(engine), borrowed) for chip, engine, borrowed in axes.chips]
     return replace(axes, chips=own)
 

@@ -353,7 +353,7 @@ class GpuLayers(Request):
         flag(
             "N",
             "Layers that llama.cpp (-ngl) keeps on the card, including the output layer; the host "
-            "computes the others.",
+            "computes the rest.",
             says="{} layers on the card",
         ),
     ] = None
@@ -361,7 +361,7 @@ class GpuLayers(Request):
         int | None,
         flag(
             "N",
-            "Number of first layers whose routed experts llama.cpp computes on the host.",
+            "Number of leading layers whose routed experts llama.cpp computes on the host.",
             says=lambda layers: (
                 f"experts of {'all' if layers >= 999 else layers} layers on the host"
             ),

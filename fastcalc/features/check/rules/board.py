@@ -13,7 +13,7 @@ def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     """Power outside the range for this type of chip.
 
     Power determines joules per token and the ownership cost.
-    Example: A node's 10.2 kW as one GPU's; 23 W for a 23 kW wafer.
+    Example: A node's 10.2 kW entered for one GPU; 23 W for a 23 kW wafer.
     Fix: Write one chip's maximum, in W or kW.
     """
     power = sheet.numbers.get("power.chip")

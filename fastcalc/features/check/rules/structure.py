@@ -32,7 +32,7 @@ def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
 def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
     """An excuse for a problem that does not exist.
 
-    An excuse that remains after its fault is corrected hides the next fault.
+    An excuse that outlives its problem hides the next problem.
     Example: A linter's ignore comment that is never removed.
     Fix: Remove it from 'excused', or write the id of the rule as in the message.
     """

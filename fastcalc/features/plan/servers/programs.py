@@ -241,7 +241,7 @@ class LlamaCpp(Program):
     drafts_itself = False
 
     def refuse(self, plan: Plan) -> None:
-        """Reject a plan that llama-server cannot run, by the README of its tools/server."""
+        """Reject a plan that llama-server cannot run, see the README in its tools/server."""
         chips, cache = plan.layout.chips, plan.scenario.work.kv_format
         if plan.prefill_layout or chips > HOST_CHIPS:
             kind = "disaggregated prefill" if plan.prefill_layout else f"{chips} chips"
