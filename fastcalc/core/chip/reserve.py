@@ -233,7 +233,7 @@ def _graphs(
     fixed = graph_memory(
         graphs=graph_count(rows, largest),
         cut=cut_graphs(work.model, rows, largest),
-        layers=work.layers + _indexer_layers(work.model),
+        layers=cut_layers(work),
         of_graph=software.graph_memory,
         of_layer=software.graph_layer_memory,
     )
@@ -241,14 +241,14 @@ def _graphs(
     return half, float(fixed) + half
 
 
-@once
-def _indexer_layers(model: Model) -> int:
-    """Count the layers whose graphs are split a second time, at the indexer of latent attention.
+def cut_layers(work: Workload) -> float:
+    """Count the splits of a graph: at attention, and at the indexer of latent attention. [1]
 
     Source: splitting_ops of vllm/config/compilation.py, version 0.28.
     """
-    attentions = [(block.count, block.attention) for block in model.blocks]
-    return sum(n for n, one in attentions if isinstance(one, LatentAttention) and one.indexer)
+    attentions = [(block.count, block.attention) for block in work.model.blocks]
+    indexed = (n for n, one in attentions if isinstance(one, LatentAttention) and one.indexer)
+    return work.layers + sum(indexed)
 
 
 @cache

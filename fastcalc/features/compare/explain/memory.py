@@ -7,6 +7,7 @@ from fastcalc.core.chip.reserve import (
     NOTHING,
     StartRows,
     cut_graphs,
+    cut_layers,
     graph_count,
     has_states,
     start_rows,
@@ -126,11 +127,11 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
     rows : maximum number of tokens in a decode-only step [1]
     """
     largest = float(placement.machine.software.largest_graph)
-    graphs = number(graph_count(rows, largest))
-    cuts = number(cut_graphs(placement.work.model, rows, largest)) * number(placement.work.layers)
+    work, graphs = placement.work, number(graph_count(rows, largest))
+    cuts = number(cut_graphs(work.model, rows, largest)) * number(cut_layers(work))
     memory = graphs * numbers.setting("graph_memory") + cuts * numbers.setting("graph_layer_memory")
     row = numbers.setting("graph_row_memory")
-    if not has_states(placement.work.model) or not row.value:
+    if not has_states(work.model) or not row.value:
         return memory
     largest_rows = number(float(largest_capture(sequences=rows, largest=largest)))
     half = number(0.5) + number(0.5) / number(placement.layout.tp)
