@@ -302,6 +302,12 @@ def test_notes_of_a_decision_have_the_weights_of_what_they_say():
         assert [value for text, value in weights.items() if text.startswith(start)] == [weight]
     prices = [text for text in weights if "3.60" in text]
     assert [weights[text] for text in prices] == [0]
+    in_nodes = decision(best, second, service=Service(1000.0, 1000.0, rate=2.0, in_nodes=True))
+    (counted,) = [
+        note for note in notes.decision_notes(in_nodes, [second], [second])
+        if note.text.startswith("Counted in single chips")
+    ]  # fmt: skip
+    assert (counted.weight, counted.text.endswith("second-chip.")) == (0, True)
 
 
 @every("has_servers,wide", [(False, False), (False, True), (True, False)])

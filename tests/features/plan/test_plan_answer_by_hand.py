@@ -642,6 +642,7 @@ def test_pools_are_told_apart_by_owner_and_model(monkeypatch):
             "made-up-chip" if kinds else "second-chip",
             "second-chip",
         ]
+        assert [record["rank"] for record in made.records()] == [1, 2]
         tables = page_tables.tables_of(made, rows_of(made, wide=False), made.unrounded, Screen(300))
         assert tables[1:] == ["classes"]
 

@@ -10,7 +10,7 @@ import pytest
 from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
-from fastcalc.features.plan import class_groups, demand, page_notes, score
+from fastcalc.features.plan import class_groups, demand, first_tokens, page_notes, score
 from fastcalc.features.plan.answer import _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.answer_regret import _digits, _measurement, _rough, _texts
 from fastcalc.features.plan.candidates import BATCHES, candidates
@@ -758,3 +758,23 @@ def test_a_first_token_is_late_by_what_the_longer_of_two_queues_needs(
         Service(1000.0, 500.0, ttft=1.0), uniform, np.array([ttft]), np.array([waits]), pools
     )
     assert found == (compared if compared == 1.0 else pytest.approx(compared))
+
+
+def test_prompts_meet_where_attention_replicas_prefill_at_once(monkeypatch):
+    """2 s alone and 5 s with all: of a quarter request/s half meet, with three of four replicas."""
+    times = {"alone": 2.0, "joint": 5.0, "late": 6.0, "sooner": 1.0}
+    monkeypatch.setattr(first_tokens, "class_times", lambda _: list(times))
+    estimate = SimpleNamespace(of_passes=lambda time: np.array(times[time]), slowness=1.0)
+    points = SimpleNamespace(estimate=estimate)
+    kinds = [
+        replace(RequestClass(name, share, Lengths.fixed(1.0, 1.0)), ttft=limit)
+        for name, share, limit in (("a", 1.0, 9.0), ("b", 3.0, 8.0))
+    ]
+    fits = np.array([[True, True, True, False]])
+    found = first_tokens.class_first_tokens(
+        points, kinds, fits=fits, arrivals=np.array([0.25, 1.0, 0.25]), dp=np.array([4, 4, 1])
+    )
+    # 2 + 3/8 x 3, 2 + 3/4 x 3 and 2 alone; who is no slower together is as fast as alone.
+    assert found.seconds.tolist() == [[3.125, 4.25, 2.0], [6.0, 6.0, 6.0]]
+    assert found.limits.tolist() == [[9.0], [8.0]]
+    assert found.shares.tolist() == [0.25, 0.75]

@@ -25,6 +25,7 @@ from fastcalc.features.plan.servers.programs import PROGRAMS
 from fastcalc.features.plan.servers.script import lines_of
 from fastcalc.features.plan.servers.server import Server
 from fastcalc.kit.answer.numbers_as_text import number
+from tests import made_up
 from tests.features.plan.test_plan_sentences import SECOND, SERVICE, deployed
 from tests.features.plan.test_plan_sentences import plan as made_plan
 from tests.helpers import ROOT, every, run, run_once, thorough
@@ -466,6 +467,27 @@ def script_lines(monkeypatch, program, role="all", server=None, **changes):
     monkeypatch.setattr(known, "start", lambda *_: ["start"])
     monkeypatch.setattr(type(trtllm), "options", lambda *_: {"a": 1})
     return [*script._servers(known(), made_plan(**changes), role, "m")]
+
+
+# The first ports of `vllm serve`, `sglang serve`, `trtllm-serve` and `llama-server`; the chips that
+# each runs on; of llama-server a draft model is a file of its own.
+@every(
+    "program,engine,port,kinds,drafts_itself",
+    [
+        ("vllm", "vllm", 8000, ("gpu", "soc", "tpu", "npu"), True),
+        ("sglang", "sglang", 30000, ("gpu", "soc", "tpu", "npu"), True),
+        ("trtllm", "tensorrt-llm", 8000, ("gpu",), True),
+        ("llama-cpp", "llama-cpp", 8080, ("gpu", "soc", "apple"), False),
+    ],
+)
+def test_what_each_program_starts_from(program, engine, port, kinds, drafts_itself):
+    known = PROGRAMS[program]
+    assert (known.engine, known.port, known.drafts_itself) == (engine, port, drafts_itself)
+    assert {
+        kind
+        for kind in ("gpu", "soc", "apple", "tpu", "npu", "wafer", "lpu")
+        if known.runs_on(made_up.clocked(kind=kind, vendor="NVIDIA"))
+    } == {*kinds}
 
 
 APART = {"prefill_layout": Layout(tp=2), "prefill_replicas": 2.0, "replicas": 1.0}
