@@ -174,16 +174,16 @@ def counts_within(
     if pools is None:
         return ReplicaCounts.of(np.maximum(alone, 1.0), throughput, None)
     # The pools balance at fractional replica counts. For the pool with more throughput per replica,
-    # the best integer is adjacent to that: one less loses more than the other pool can gain.
+    # the best integer is the next below or above: one less loses more than the other can gain.
     decode_at_most = room / (slots + prompt_slots * throughput / pools.capacity)
     prefill_at_most = room / (prompt_slots + slots * pools.capacity / throughput)
     requests = np.zeros(throughput.shape)
-    for fewer in (-1.0, 0.0, 1.0):
-        decoding = np.minimum(np.maximum(np.floor(decode_at_most) - fewer, 1.0), alone)
+    for further in (0.0, 1.0):
+        decoding = np.minimum(np.maximum(np.floor(decode_at_most) + further, 1.0), alone)
         taking = np.floor((room - decoding * slots) / prompt_slots + _ROUNDING)
         taking = np.clip(taking, 0.0, prompts_alone)
         requests = np.maximum(requests, np.minimum(decoding * throughput, taking * pools.capacity))
-        taking = np.clip(np.floor(prefill_at_most) - fewer, 0.0, prompts_alone)
+        taking = np.clip(np.floor(prefill_at_most) + further, 0.0, prompts_alone)
         decoding = np.floor((room - taking * prompt_slots) / slots + _ROUNDING)
         decoding = np.clip(decoding, 0.0, alone)
         requests = np.maximum(requests, np.minimum(decoding * throughput, taking * pools.capacity))

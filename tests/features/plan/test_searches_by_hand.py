@@ -1,5 +1,6 @@
 """Bounds, gaps, counts and notes of plans with numbers for mental arithmetic."""
 
+import random
 from dataclasses import replace
 from math import inf
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ from fastcalc.features.plan.class_table import (  # fmt: skip
 )
 from fastcalc.features.plan.decision import Decision, _argmin
 from fastcalc.features.plan.first_tokens import ClassFirstTokens
-from fastcalc.features.plan.packing import Packing, ReplicaCounts, chips_within
+from fastcalc.features.plan.packing import Packing, ReplicaCounts, chips_within, counts_within
 from fastcalc.features.plan.page_tables import PlanRow, columns
 from fastcalc.features.plan.percentile_checks import _best_held, _may_be_closer, _most_replicas
 from fastcalc.features.plan.planned_fleet import PlannedFleet
@@ -778,3 +779,30 @@ def test_prompts_meet_where_attention_replicas_prefill_at_once(monkeypatch):
     assert found.seconds.tolist() == [[3.125, 4.25, 2.0], [6.0, 6.0, 6.0]]
     assert found.limits.tolist() == [[9.0], [8.0]]
     assert found.shares.tolist() == [0.25, 0.75]
+
+
+def test_the_most_that_some_chips_sustain_is_that_of_every_number_of_replicas():
+    """Slots of nodes for decode and prefill replicas of random sizes, tried one by one."""
+    chance = random.Random(17)
+    for _ in range(2000):
+        slots, prompt_slots = (float(chance.choice((1, 2, 3, 4, 5, 8))) for _ in range(2))
+        node_slots, nodes = float(chance.choice((1, 2, 4, 8))), chance.randint(1, 40)
+        throughput, capacity = (
+            chance.choice((chance.uniform(0.5, 8.0), chance.randint(1, 8))) for _ in range(2)
+        )
+        packing = SimpleNamespace(
+            node_chips=8, node_slots=np.array([node_slots]), slots=np.array([slots]),
+            prompt_slots=np.array([prompt_slots]), nodes=np.array([slots / node_slots]),
+            prompt_nodes=np.array([prompt_slots / node_slots]),
+        )  # fmt: skip
+        room = nodes * node_slots
+        most = max(
+            (
+                min(decode * throughput, (room - decode * slots) // prompt_slots * capacity)
+                for decode in range(1, int(room // slots) + 1)
+            ),
+            default=0.0,
+        )
+        pools = SimpleNamespace(capacity=np.array([float(capacity)]))
+        found = counts_within(8.0 * nodes + 3.0, packing, np.array([float(throughput)]), pools)
+        assert float(found.requests[0]) == pytest.approx(most)
