@@ -139,8 +139,8 @@ class PrefillQueue:
         if quanta not in self._likely:
             return ahead
         over = np.fft.rfft(waiting[quanta:] / max(waiting[quanta:].sum(), 1e-300), 2 * self._states)
-        both = np.fft.irfft(np.fft.rfft(ahead[-1], 2 * self._states) * over, 2 * self._states)
-        return np.concatenate([ahead[:-1], np.maximum(both[np.newaxis, :, : self._states], 0.0)])
+        summed = np.fft.irfft(np.fft.rfft(ahead[-1], 2 * self._states) * over, 2 * self._states)
+        return np.concatenate([ahead[:-1], np.maximum(summed[np.newaxis, :, : self._states], 0.0)])
 
     def until_taken_in(self, tokens: float) -> tuple[Floats, Floats]:
         """Compute the time from arrival until a prompt is processed, as a distribution. [s], [1]"""
@@ -153,8 +153,8 @@ class PrefillQueue:
         together = weights * self._together(within) if within else ahead[..., :0]
         total = alone + float(ahead.sum()) + float(together.sum())
         # Times are computed only for quanta with non-negligible probability.
-        both, after = (np.nonzero(each > _UNLIKELY * total) for each in (together, ahead))
-        taken = np.minimum(both[2] * self._part + tokens, self._full)
+        joined, after = (np.nonzero(part > _UNLIKELY * total) for part in (together, ahead))
+        taken = np.minimum(joined[2] * self._part + tokens, self._full)
         ends = (within + after[2]) * self._part + tokens
         full = np.ceil(ends / self._full - 1e-9) - 1.0
         before = left[after[:2]] + full * self._types[-1]
@@ -162,10 +162,10 @@ class PrefillQueue:
         last = np.minimum(ends - full * self._full + mean * before, self._full)
         times = (
             np.array([self.alone(tokens)]),
-            left[both[:2]] + self._seconds(taken),
+            left[joined[:2]] + self._seconds(taken),
             before + self._seconds(last),
         )
-        chances_of = np.array([alone]), together[both], ahead[after]
+        chances_of = np.array([alone]), together[joined], ahead[after]
         return binned(np.concatenate(times), np.concatenate(chances_of) / total)
 
     @cached_property
@@ -178,8 +178,8 @@ class PrefillQueue:
         """Compute the distribution of quanta ahead, up to a number, and behind in a step. [1]"""
         if within not in self._both:
             ahead = np.fft.rfft(self._ahead[..., :within], 2 * self._states)
-            both = np.fft.irfft(ahead * self._behind, 2 * self._states)
-            self._both[within] = np.maximum(both, 0.0)
+            summed = np.fft.irfft(ahead * self._behind, 2 * self._states)
+            self._both[within] = np.maximum(summed, 0.0)
         return self._both[within]
 
     @cached_property

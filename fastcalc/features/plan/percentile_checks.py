@@ -114,12 +114,11 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     """
     service, order = scored.service, scored.order(index)
     places, max_cost = _batches(scored, index, checks), inf if service.rate is None else order[0]
-    is_least = _costs_no_less(places, order[0])
     chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost)
     is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
     if chosen is not None and is_exact and chosen.order <= order:
         return chosen
-    if is_least:  # and so no other batch is better than one with exact percentiles at this cost
+    if _costs_no_less(places, order[0]):  # so none is better than one with exact percentiles
         exact = _smallest_on_fewest(places, checks, None, scored.replicas[index], (True,))
         if exact is not None and exact.has_percentiles and exact.replicas >= _fewest(places):
             return exact
@@ -127,31 +126,30 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     if service.rate is None or held_limits(plan_of(scored, index), service) is None:
         return _best_held(chosen, largest)
     best = _best_held(chosen or _sized_to_limits(scored, index, checks), largest)
-    most = _most_replicas(scored, index, checks.most)
-    return _smallest_on_fewest(places, checks, best, most, (True, False))
+    return _smallest_on_fewest(places, checks, best, _most_replicas(scored, index, checks.most))
 
 
 def _smallest_on_fewest(
     places: Sequence[tuple[Scored, int]],
     checks: _Checks,
-    best: Plan | None,
-    most: float,
-    known: Sequence[bool],
+    plan: Plan | None,
+    max_replicas: float,
+    exactness: Sequence[bool] = (True, False),
 ) -> Plan | None:
     """Find the smallest batch of a layout on the fewest replicas, if it is better than a plan.
 
-    most : maximum number of replicas to try if there is no plan [1]
-    known : whether percentiles must be exact, for each attempt
+    max_replicas : maximum number of replicas to try if there is no plan [1]
+    exactness : whether percentiles must be exact, for each attempt
     """
     batches, fewest = [_Batch(*place) for place in places], _fewest(places)
-    most = best.replicas if best else min(most, 2.0 * fewest)
+    max_replicas = plan.replicas if plan else min(max_replicas, 2.0 * fewest)
     rate = places[0][0].service.rate or 0.0
-    for is_known in known:
-        counts = range(fewest, int(most) + 1 if is_known or not best else int(best.replicas))
-        for batch, replicas in _on_fewest(batches, rate, counts, is_known=is_known):
+    for is_known in exactness:
+        end = int(max_replicas) + 1 if is_known or not plan else int(plan.replicas)
+        for batch, replicas in _on_fewest(batches, rate, range(fewest, end), is_known=is_known):
             at = batch.scored, batch.index
-            best = _best_held(best, _sized_to_limits(*at, checks, best, guess=replicas))
-    return best
+            plan = _best_held(plan, _sized_to_limits(*at, checks, plan, guess=replicas))
+    return plan
 
 
 def _fewest(places: Sequence[tuple[Scored, int]]) -> int:

@@ -131,8 +131,8 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
         _loads.popitem(last=False)
     if plan.batch not in by_batch:
         larger = by_batch[max(by_batch)] if max(by_batch, default=0.0) > plan.batch else None
-        few = larger and larger.with_slots(int(plan.batch))
-        by_batch[plan.batch] = few or _load_of(plan, service, rate / plan.replicas, cycle)
+        load = larger and larger.with_slots(int(plan.batch))
+        by_batch[plan.batch] = load or _load_of(plan, service, rate / plan.replicas, cycle)
     load = by_batch[plan.batch]
     return load and load.at(rate / plan.replicas)
 

@@ -106,19 +106,12 @@ def _costs(
 ) -> list[list[float]]:
     """Return the cost of the best plan on each chip at each speed. Infinite if none. [USD/h]"""
     service = decision.service
-    chips = [plan.scenario.hardware.id for plan in plans]
-    of_chips = [
-        [
-            grid
-            for grid in grids
-            if grid.scenario.hardware.id == chip and decision.may_lead_in(grid.scenario)
-        ]
-        for chip in chips
-    ]
+    of_chips = [decision.grids_to_lead(grids, plan.scenario.hardware.id) for plan in plans]
 
-    def costs_at(asked: Sequence[tuple[int, float]]) -> list[float]:
-        searches = ((of_chips[row], replace(service, deviations=each)) for row, each in asked)
-        return [each.plans[0].cost if each.plans else inf for each in decide_each(searches)]
+    def costs_at(points: Sequence[tuple[int, float]]) -> list[float]:
+        searches = ((of_chips[row], replace(service, deviations=point)) for row, point in points)
+        decisions = decide_each(searches)
+        return [decided.plans[0].cost if decided.plans else inf for decided in decisions]
 
     # Percentiles are checked for the plan alone; they raise its cost equally at any speed.
     rows, even = rising(costs_at, len(plans), at.tolist()), at.tolist().index(service.deviations)
@@ -137,19 +130,19 @@ def rising(
     costs_at : computes costs by index, each at a point, in one call
     """
     costs: list[dict[int, float]] = [{} for _ in range(count)]
-    asked = [(row, end) for row in range(count) for end in (0, len(at) - 1)]
-    while asked:
-        found = costs_at([(row, at[index]) for row, index in asked])
-        for (row, index), cost in zip(asked, found, strict=True):
+    points = [(row, end) for row in range(count) for end in (0, len(at) - 1)]
+    while points:
+        usd_at = costs_at([(row, at[index]) for row, index in points])
+        for (row, index), cost in zip(points, usd_at, strict=True):
             costs[row][index] = cost
-        asked = []
-        for row, known in enumerate(costs):
-            for low, high in pairwise(sorted(known)):
-                if known[low] == known[high]:
-                    known |= dict.fromkeys(range(low, high), known[low])
+        points = []
+        for row, computed in enumerate(costs):
+            for low, high in pairwise(sorted(computed)):
+                if computed[low] == computed[high]:
+                    computed |= dict.fromkeys(range(low, high), computed[low])
                 elif high - low > 1:
-                    asked.append((row, (low + high) // 2))
-    return [[known[index] for index in range(len(at))] for known in costs]
+                    points.append((row, (low + high) // 2))
+    return [[row[index] for index in range(len(at))] for row in costs]
 
 
 def _measured(plan: Plan, regret: Callable[..., float]) -> Measurement:

@@ -80,15 +80,15 @@ AskedGrid = tuple[Grid, Service, AnyPools]
 """A grid, its service, and its prefill pools."""
 
 
-def score_in_stacks(asked: Sequence[AskedGrid]) -> Iterator[list[Scored]]:
+def score_in_stacks(grids: Sequence[AskedGrid]) -> Iterator[list[Scored]]:
     """Yield the deployments of many grids for the same requests, scoring some together."""
-    for start in range(0, len(asked), STACK):
-        yield from _score_all(asked[start : start + STACK])
+    for start in range(0, len(grids), STACK):
+        yield from _score_all(grids[start : start + STACK])
 
 
-def _score_all(asked: Sequence[AskedGrid]) -> list[list[Scored]]:
-    _prepare(dict.fromkeys(grid for grid, *_ in asked), asked[0][1])
-    by_grid = [list(_all_unsized(*each)) for each in asked]
+def _score_all(grids: Sequence[AskedGrid]) -> list[list[Scored]]:
+    _prepare(dict.fromkeys(grid for grid, *_ in grids), grids[0][1])
+    by_grid = [list(_all_unsized(*each)) for each in grids]
     sizings = iter(needed_of_all([unsized.asked for unsized in chain(*by_grid)]))
     return [[_sized(unsized, next(sizings)) for unsized in part] for part in by_grid]
 

@@ -71,7 +71,14 @@ def decided(monkeypatch):
 
 def decision_of(*plans, leads=lambda _: True, in_grid=lambda _: True, **service):
     service = Service(1000.0, 500.0, **({"rate": 1.0} | service))
-    return SimpleNamespace(service=service, of_each_chip=plans, may_lead=leads, may_lead_in=in_grid)
+    return SimpleNamespace(
+        service=service,
+        of_each_chip=plans,
+        may_lead=leads,
+        grids_to_lead=lambda grids, chip: [
+            each for each in grids if each.scenario.hardware.id == chip and in_grid(each.scenario)
+        ],
+    )
 
 
 def stepped(chip, deviations):
