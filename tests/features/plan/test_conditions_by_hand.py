@@ -444,3 +444,24 @@ def test_a_plan_that_slow_chips_miss_is_joined_by_another():
 )
 def test_where_no_regret_is_known(plans, changes):
     assert regrets(plans, **changes) is None
+
+
+@every(
+    "limits,pricing,rate,users,is_fleet,may",
+    [
+        # Without means chips that have no price cannot win; within some they are used.
+        ({}, None, 2.0, None, False, False), ({}, None, None, None, False, False),
+        ({"max_chips": 8}, None, 2.0, None, False, True), ({"budget": 9.0}, None, 2.0, None, False, True),
+        ({"power": 9.0}, None, 2.0, None, False, True), ({}, "owned", 2.0, None, False, True),
+        # A fleet of which no rate is asked is as large as its means.
+        ({}, None, None, None, True, True), ({}, None, 2.0, None, True, False), ({}, None, None, 9.0, True, False),
+    ],
+)  # fmt: skip
+def test_chips_without_a_price_are_used_within_means(limits, pricing, rate, users, is_fleet, may):
+    asked = SimpleNamespace(
+        service=Service(1000.0, 500.0, **limits), traffic=SimpleNamespace(rate=rate),
+        request=SimpleNamespace(users=users), pricing=pricing,
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demand, "is_of_fleet", lambda _: is_fleet)
+        assert demand.Deployments._may_fill_means.fget(asked) is may

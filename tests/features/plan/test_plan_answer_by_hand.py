@@ -837,3 +837,7 @@ def test_why_a_confidence_takes_more_chips(cost, chance, deviations, words):
         assert text.startswith("with 2 made-up-chip, enough at expected speeds, the chance of ")
         assert text.endswith(words)
         assert note.weight == plan_notes.Weight.ODDS
+
+
+def test_chips_that_are_not_owned_sustain_nothing():
+    assert answer(part(pool())).owned_capacity == 0.0

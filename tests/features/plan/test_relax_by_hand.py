@@ -310,6 +310,7 @@ def test_percentiles_may_ask_for_a_little_more_than_the_search(monkeypatch, need
         # None or all of it is no part of a rate.
         ({}, {"budget": 9.0}, 0.0, False, {}, False),
         ({}, {"budget": 9.0}, 4.0, False, {}, False),
+        ({}, {"budget": 9.0}, None, False, {}, False),
         # Without means nothing is looked for, and without a rate single chips alone.
         ({}, {}, 3.0, True, {}, False),
         ({}, {"budget": 9.0, "rate": None}, 3.0, True, {"by": 1.0}, False),
@@ -323,7 +324,8 @@ def test_the_part_of_a_rate_that_means_allow(
 
     def most_on(search, service, chips):
         seen.append((search.grids, service.max_chips, chips, search.shown))
-        plans = [SimpleNamespace(requests=each) for each in (requests / 2, requests)]
+        each_of = () if requests is None else (requests / 2, requests)
+        plans = [SimpleNamespace(requests=each) for each in each_of]
         return SimpleNamespace(in_order=plans)
 
     monkeypatch.setattr(PoolSearch, "most_on", most_on)

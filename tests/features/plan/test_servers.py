@@ -21,7 +21,7 @@ from fastcalc.errors import InputError
 from fastcalc.features.plan.deployments_asked import typed_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers import script
-from fastcalc.features.plan.servers.programs import PROGRAMS
+from fastcalc.features.plan.servers.programs import BATCHES, PROGRAMS, bench_command
 from fastcalc.features.plan.servers.script import lines_of
 from fastcalc.features.plan.servers.server import Server
 from fastcalc.kit.answer.numbers_as_text import number
@@ -488,6 +488,19 @@ def test_what_each_program_starts_from(program, engine, port, kinds, drafts_itse
         for kind in ("gpu", "soc", "apple", "tpu", "npu", "wafer", "lpu")
         if known.runs_on(made_up.clocked(kind=kind, vendor="NVIDIA"))
     } == {*kinds}
+
+
+def test_a_benchmark_sends_the_requests_of_the_plan():
+    """Prompts and outputs of 1,000 tokens, ten at a time, and four times as many in all."""
+    made = made_plan()
+    command = bench_command(made, "made-up-model")
+    said = command.split(" --random-input-len ")[1]
+    assert said == (
+        "1000 --random-output-len 1000 --ignore-eos --max-concurrency 10 --num-prompts "
+        f"{10 * BATCHES} --save-result"
+    )
+    assert command.startswith("vllm bench serve --model ")
+    assert " --dataset-name random " in command
 
 
 APART = {"prefill_layout": Layout(tp=2), "prefill_replicas": 2.0, "replicas": 1.0}
