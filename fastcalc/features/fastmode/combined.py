@@ -245,7 +245,7 @@ def combinations(base: Base) -> list[Option]:
 
 
 def _cheapest(base: Base, choices: list[_Way]) -> Option | None:
-    """Find the cheapest candidate. They must be ordered by the lower bound of their cost."""
+    """Find the cheapest candidate, given candidates ordered by their lower cost bound."""
     lowest, option, hopes = inf, None, list[tuple[float, bool, int]]()
     for index, bound in enumerate(chain((choice.usd for choice in choices), [inf])):
         # Candidates with the lowest cost bounds are searched first.

@@ -37,7 +37,7 @@ class Label:
 
 
 def spread(heights: Sequence[float], line: float, low: float, high: float) -> list[float]:
-    """Move heights at least one line height apart, within limits, close to where they were wanted.
+    """Space heights at least one line height apart, within limits, close to the wanted heights.
 
     Heights that are too close move as a block to the mean of their wanted positions, which is the
     ordered least-squares solution (pool-adjacent-violators).

@@ -51,7 +51,7 @@ def chips_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def speeds_of(outcome: Outcome, positions: Bools | int) -> list[Floats | None]:
-    """Return the speed, its bound and the ends of its range (if any) at some batches. [1/s]"""
+    """Return the speed, its bound and the ends of its range (if any) at given batches. [1/s]"""
     estimate = outcome.estimate
     all_values = (estimate.speed, estimate.bound, estimate.low, estimate.high)
     return [None if rates is None else rates[positions] for rates in all_values]

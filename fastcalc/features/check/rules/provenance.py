@@ -243,7 +243,7 @@ _WHOLE = (
 def printed_is_halved(sheet: Sheet, _: RuleContext) -> Findings:
     """The printed text says 'sparse' or 'both directions', but the value was not halved.
 
-    By the source's own words, the number is twice the one that fastcalc needs.
+    According to the source itself, the number is twice the one that fastcalc needs.
     Example: '3,958 TFLOPS (with sparsity)' stored as 3,958.
     Fix: Halve the value and write the reading.
     """

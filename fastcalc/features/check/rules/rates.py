@@ -24,7 +24,7 @@ _DROPPED = 0.1  # of another rate: upper limit for a format that a chip barely s
 def _against(
     sheet: Sheet, name: str, below: WrittenNumber | None, *allowed: float, minimum: float = 0.0
 ) -> Findings:
-    """Yield a problem if the ratio of two peaks is above the minimum but not allowed."""
+    """Yield a problem if the ratio of two peaks is at least the minimum but not allowed."""
     upper = sheet.numbers.get(f"peak.{name}")
     if not upper or not below or not below.si or not upper.si:
         return
