@@ -7,10 +7,13 @@ from functools import lru_cache
 import numpy as np
 
 from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.chip.formats_run import formats_run, narrower_caches
+from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import check_start, layouts_on_offer
+from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.pricing import Pricing
@@ -114,13 +117,19 @@ def _requests_of(prompt: float, output: float, classes: tuple[RequestClass, ...]
     return Requests(np.array([prompt]), np.array([output]), np.array([context]))
 
 
+@once
+def _layouts_on_offer(machine: Machine, work: Workload, longest: tuple[float]) -> list[Layout]:
+    """List the layouts for a length, cached since groups of classes share their longest."""
+    return layouts_on_offer(Site(machine, work, longest[0]))
+
+
 def _layouts(scenario: Scenario, site: Site) -> list[Layout]:
     """Return the requested layout, or all layouts of one copy of the weights that fit a sequence.
 
     Raises LayoutError if the model does not support the layout or its engine has no kernel for it.
     """
     if not scenario.sharding.names_ranks:
-        return layouts_on_offer(site)
+        return _layouts_on_offer(site.machine, site.work, (float(site.reserved_tokens),))
     check_start(site)
     asked = site.place(scenario.sharding.layout(site))
     return [asked.layout] if asked.max_batch >= 1 else []
