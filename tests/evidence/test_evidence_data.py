@@ -30,7 +30,7 @@ COUNTS = "chips tp ep pp dp concurrency prompt output".split()
 ENGINES = set(
     "vllm vllm-eager sglang tensorrt-llm llama-cpp exllama exllamav2 mlc mlx gpt-fast splitwise-2023 deepseek "
     "ds4 atom cerebras groq sambanova sglang-jax transformers-neuronx nxd-inference "
-    "optimum-habana pegainfer lmdeploy unknown".split()
+    "optimum-habana pegainfer lmdeploy transformers unknown".split()
 ) | {""}
 
 
