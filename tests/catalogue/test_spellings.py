@@ -90,10 +90,11 @@ CHIPS = {
 }  # fmt: skip
 ENGINES = {
     "tensorrt-llm": "TRT-LLM|trtllm|trt llm|TensorRT LLM|tensorrt_llm",
-    "llama-cpp": "llama.cpp|llamacpp|llama cpp|llama-server|Llama.cpp server|ollama|KoboldCpp",
+    "llama-cpp": "llama.cpp|llamacpp|llama cpp|llama-server|Llama.cpp server|ollama|KoboldCpp|"
+    "LM Studio|llamafile|Jan|ik_llama.cpp",
     "vllm-0.16": "vllm 0.11|vLLM v0.11.0|vllm-0.11.2",
     "exllama": "ExLlamaV2|exllamav3|exl2",
-    "mlx": "MLX|mlx-lm|mlx_lm",
+    "mlx": "MLX|mlx-lm|mlx_lm|vllm-mlx|oMLX",
     "sglang": "SGLang|sgl",
 }
 
