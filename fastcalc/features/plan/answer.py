@@ -155,6 +155,7 @@ _TERMS = {
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
 _OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arrivals"
 _IN_POOLS = "p99: in the slowest of the class's pools"
+_WITH_PREFILL = f"chips include those of separate prefill replicas ({option('wide')})"
 _IN_NODES = f"chips: rented in whole nodes if sold so ({option('by', 'chip')} rents single chips)"
 _QUANTIZED = (
     f"*: fewer bits than published, which may cost quality; ranked first only if "
@@ -167,7 +168,7 @@ _MARKS = {
 }
 
 
-def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[TextTable]) -> str:
+def legend(planned: PlannedFleet, rows: Sequence[PlanRow], tables: Sequence[TextTable]) -> str:
     """Return the key to the columns and marks of the tables on a page.
 
     rows : plans in the tables
@@ -177,6 +178,8 @@ def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[Text
     if planned.is_of_one_class:
         terms = _TERMS if planned.service.share else _TERMS | {"TTFT": _AT_FULL_BATCH}
         texts = [text for heading, text in terms.items() if heading in headings]
+        is_disaggregated = any(row.plan.prefill_layout for row in rows)
+        texts += [_WITH_PREFILL] * (is_disaggregated and "prefill" not in headings)
         is_rented = any(not allocation.is_owned for allocation, _ in planned.pools)
         texts += [_IN_NODES] * (is_rented and any(row.plan.node_chips > 1 for row in rows))
     cells = [cell for table in tables for row in table.rows for cell in row]

@@ -729,6 +729,16 @@ def test_a_table_of_formats_that_differ_leaves_other_tables_as_they_are():
     assert with_formats(kept, alike, has_fewer_bits=True) == before
 
 
+@every("columns", [80, 100, 160])
+def test_chips_beyond_those_of_the_replicas_are_explained(capsys, monkeypatch, columns):
+    """Two replicas of 16 chips and two of 4 for prefill are 40 chips, not 32."""
+    monkeypatch.setenv("COLUMNS", f"{columns}")
+    asked = "plan deepseek-r1 --on mi355x --rate 5/s --tpot 40ms --confidence 90".split()
+    text = words(run_once(*asked, capsys=capsys, monkeypatch=monkeypatch).out)
+    is_shown = " 2 x tp4 " in text
+    assert ("chips include those of separate prefill replicas (--wide)" in text) is not is_shown
+
+
 @every("is_over", [False, True])
 def test_a_mark_of_times_over_their_limit_is_explained_where_one_stands(is_over):
     mix = SimpleNamespace(is_of_one_class=False, pools=())
