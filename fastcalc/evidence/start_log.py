@@ -85,6 +85,7 @@ class StartLog:
     graphs : the memory of CUDA graphs [byte]
     equivalent : the memory fraction that leaves as much for caches without a reserve for graphs [1]
     backend : the name of the attention backend
+    draft_model : the model in the configuration of drafts, if stated
     stopped : the error that ended the start, or empty if it was successful
     limits : the largest values with which the server would start, from that error, by setting
     needed : the chip memory needed for one sequence, according to that error [byte]
@@ -103,6 +104,7 @@ class StartLog:
     graphs: float | None = None
     equivalent: float | None = None
     backend: str = ""
+    draft_model: str = ""
     stopped: str = ""
     limits: dict[str, float] = field(default_factory=dict)
     needed: float | None = None
@@ -111,6 +113,12 @@ class StartLog:
         """Parse a numeric setting, or return None if it is missing."""
         text = self.settings.get(name, "")
         return parse_number(text) if text[:1].isdigit() else None
+
+    @property
+    def draft(self) -> str | None:
+        """The separate draft model, if there is one."""
+        is_none = self.draft_model in ("", "ngram", "suffix", self.settings.get("model"))
+        return None if is_none else self.draft_model
 
     @property
     def engine(self) -> str:

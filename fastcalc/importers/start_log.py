@@ -98,6 +98,7 @@ _LIMITS = {
     **dict.fromkeys(("tp", "pp", "dp"), LIMITS["chips"]),
 }
 _NUMBER = r"([\d,][\w.,+-]*)"  # everything that may be part of a number
+_DRAFTS = r"['\"]?\s*[:=]\s*['\"]?(?:SpeculativeConfig\(|\{)[^})]{0,300}?\b"
 
 
 def _value(text: str) -> float | None:
@@ -148,6 +149,13 @@ _LINES: tuple[tuple[str, str, str, Callable[[str], float | str | None]], ...] = 
     ("context_len=", _NUMBER, "length", _count),
     ("Maximum concurrency for ", rf"[\d,]+ tokens per request: {_NUMBER}x", "at_once", _plain),
     ("equivalent to --gpu-memory-utilization=", rf"{_NUMBER} without", "equivalent", _plain),
+    (
+        "speculative_config",
+        rf"{_DRAFTS}model['\"]?\s*[:=]\s*['\"]([^'\"]{{1,200}})",
+        "draft_model",
+        str,
+    ),
+    ("speculative_draft_model_path=", r"'([^']{1,200})", "draft_model", str),
     ("Using ", r"(\w[\w ]{2,30}?) (?:attention )?backend", "backend", str),
     *((f"# {name} blocks: ", _NUMBER, "blocks", _count) for name in ("GPU", "cuda", "CUDA")),
 )

@@ -39,8 +39,6 @@ _LENGTH_KEYS = {"max_position_embeddings", "text_config", "rope_scaling", "rope_
 _UNSCALED = {"su", "longrope", "llama3"}
 _YARN = {"yarn", "deepseek_yarn", "deepseek_llama_scaling"}
 """Rope types whose factor vLLM does not apply to the position limit in a configuration."""
-_OTHER_DRAFTS = re.compile(r"eagle|medusa|mtp|dflash|dspark|draft|assistant|specul", re.IGNORECASE)
-"""Names of draft models with shapes of their own, despite the name of a model or EAGLE-3 head."""
 _NO_MODEL = {"mtp", "ngram", "suffix", "nextn"}
 """Methods that draft without a separate model."""
 _COUNT = re.compile(r"[1-9]\d{0,8}")
@@ -239,11 +237,8 @@ def _speculate(line: Words, count: str) -> None:
 def _is_counted(line: Words, name: str) -> bool:
     """Return whether the size of a draft model is known, given the model of the command."""
     from fastcalc.catalogue.store import Catalogue  # few commands have a draft model
-    from fastcalc.kit.request.draft_models import EAGLE, draft_model
+    from fastcalc.kit.request.draft_models import counted_draft, has_own_shape
 
-    if _OTHER_DRAFTS.search(name) and not EAGLE.search(name):
-        return False
-    try:
-        return line.model is None or bool(draft_model(Catalogue(), name, line.model))
-    except InputError:
-        return False
+    if line.model is None:
+        return not has_own_shape(name)
+    return counted_draft(Catalogue(), name, line.model) is not None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import MemoryChoice
@@ -28,7 +29,7 @@ from fastcalc.importers.naming import checkpoint_format, model_id
 from fastcalc.importers.setup import no_model, unclear_format
 from fastcalc.importers.start_log import read_start
 from fastcalc.kit.request import loading
-from fastcalc.kit.request.draft_models import draft_model
+from fastcalc.kit.request.draft_models import counted_draft, draft_model
 from fastcalc.kit.request.speculate import speculation
 from fastcalc.mentions import option
 from fastcalc.written import listed, many
@@ -56,12 +57,13 @@ def run(request: Diagnose) -> DiagnosisAnswer | StoppedAnswer:
                 for scenario in (logged_start.scenario_as_started, logged_start.scenario_as_logged)
             )
             return StoppedAnswer(request=request, log=log, location=expected, as_logged=logged)
-        scenario = _scenario_of_log(request, catalogue, log)
+        reading: list[str] = []
+        scenario = _scenario_of_log(request, catalogue, log, reading)
         try:
             start = _started(log, scenario)
         except InputError as error:
             raise InputError(f"{request.log}: {error.sentence}") from None
-        return DiagnosisAnswer(request=request, start=start)
+        return DiagnosisAnswer(request=request, reading=reading, start=start)
     return _of_points(request, catalogue, request.path, log)
 
 
@@ -90,8 +92,7 @@ def _of_points(
             points = [replace(row, kv=row.kv or kv, engine=row.engine or by) for row in points]
         draft = None
         if points:
-            drafted_for = catalogue.model(points[0].model)
-            draft = draft_model(catalogue, request.draft_model, drafted_for, reading)
+            draft = _draft(request, catalogue, log, catalogue.model(points[0].model), reading)
         limits = limits_of(start.log, start.scenario.engine) if start else None
         has_room = bool(start and start.has_room)
         result = diagnose(points, catalogue, engine, limits, draft=draft, has_room=has_room)
@@ -139,6 +140,7 @@ def _start_of_points(
         traffic=_traffic(point.prompt, point.output),
         weights=point.weights or None,
         kv=point.kv or None,
+        memory=MemoryChoice(draft=_draft(request, catalogue, log, deployment.model)),
     )
     return _started(log, scenario)
 
@@ -172,7 +174,9 @@ def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
     return sentences
 
 
-def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Scenario:
+def _scenario_of_log(
+    request: Diagnose, catalogue: Catalogue, log: StartLog, reading: list[str] | None = None
+) -> Scenario:
     """Build the deployment described by a log. Raises InputError if the log is incomplete."""
     called = log.settings.get("model", "")
     model = str(request.model) if request.model else model_id(called, catalogue)
@@ -188,6 +192,7 @@ def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> 
     if any(missing):
         raise InputError(f"{request.log}: {'; '.join(filter(None, missing))}")
     assert model is not None
+    started = catalogue.model(model)
     named = str(request.hardware)
     chip = catalogue.hardware(printed_chip(named, catalogue) or named)
     name = request.engine or log.engine
@@ -195,14 +200,28 @@ def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> 
         name = engine_of_class(chip)[0]
     return Scenario(
         hardware=chip,
-        model=catalogue.model(model),
+        model=started,
         engine=catalogue.engine(name),
         batches=(1,),
         traffic=_traffic(None, None),
         weights=stored or None,
         kv=request.kv,
         sharding=Sharding(request.chips, request.tp, request.pp, request.ep, request.dp),
+        memory=MemoryChoice(draft=_draft(request, catalogue, log, started, reading)),
     )
+
+
+def _draft(
+    request: Diagnose,
+    catalogue: Catalogue,
+    log: StartLog | None,
+    model: Model,
+    reading: list[str] | None = None,
+) -> Model | None:
+    """Find the separate draft model: the request's, or the log's if its size is known."""
+    if request.draft_model or log is None or not log.draft:
+        return draft_model(catalogue, request.draft_model, model, reading)
+    return counted_draft(catalogue, log.draft, model, reading)
 
 
 def _quantized(log: StartLog) -> str | None:
@@ -223,7 +242,8 @@ def _logged(log: StartLog, scenario: Scenario) -> Start:
     if not sharding.names_ranks:
         sharding = replace(sharding, **_ranks(log))
     longest = float(log.length or log.number("max_model_len") or 0.0)
-    memory = MemoryChoice(
+    memory = replace(
+        scenario.memory,
         longest=longest,
         language_model_only=log.is_on("language_model_only"),
         drafted=log.number("drafted") or 0.0,

@@ -16,6 +16,8 @@ EAGLE = re.compile(r"eagle-?3", re.IGNORECASE)
 """Matches names of EAGLE-3 heads (arXiv:2503.01840)."""
 EAGLE_HEAD = "eagle-3-head"
 """The id of an EAGLE-3 head."""
+_OTHER_DRAFTS = re.compile(r"eagle|medusa|mtp|dflash|dspark|draft|assistant|specul", re.IGNORECASE)
+"""Names of draft models with shapes of their own, despite the name of a model or EAGLE-3 head."""
 _SIZE = re.compile(r"(?<![\d.a-z])(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z\d])", re.IGNORECASE)
 """Matches a parameter count in a name, such as 0.5B or 135M."""
 _HEAD_VOCABULARY = 32_000
@@ -60,6 +62,21 @@ def draft_model(
             "(llama.cpp and chips with regions: also by the pipeline stages)"
         )
     return draft
+
+
+def has_own_shape(name: str) -> bool:
+    """Check whether the shape of a draft model does not follow from its name."""
+    return bool(_OTHER_DRAFTS.search(name) and not EAGLE.search(name))
+
+
+def counted_draft(
+    entries: Catalogue, name: str, model: Model, notes: list[str] | None = None
+) -> Model | None:
+    """Find the draft model that a server names, or None if its size is unknown."""
+    try:
+        return None if has_own_shape(name) else draft_model(entries, name, model, notes)
+    except InputError:
+        return None
 
 
 def _known(entries: Catalogue, name: str, notes: list[str]) -> Model | None:

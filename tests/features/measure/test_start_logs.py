@@ -9,7 +9,9 @@ import fastcalc
 from fastcalc.errors import InputError
 from fastcalc.evidence.start_log import StartLog
 from fastcalc.evidence.validate import validate
+from fastcalc.features.measure.diagnose import run as diagnosed
 from fastcalc.features.measure.diagnosis.terms import HOST, NEWER_RELEASE, RUNNING
+from fastcalc.features.measure.request import Diagnose
 from fastcalc.importers.start_log import read_start
 from fastcalc.kit.answer.console import render
 from fastcalc.kit.answer.screen import Screen
@@ -484,6 +486,38 @@ def test_points_that_contradict_the_log_are_said_to(tmp_path, changes, settings,
     answer = fastcalc.diagnose(file_of(points, tmp_path), log=logged(tmp_path, **LLAMA, **settings))
     notes = " ".join(answer.notes)
     assert sentence in notes if sentence else "state" not in notes
+
+
+@pytest.mark.parametrize(
+    ("drafts", "billions"),
+    [
+        (
+            "{'method': 'draft_model', 'model': 'Qwen/Qwen3-0.6B', 'num_speculative_tokens': 3}",
+            0.596,
+        ),
+        (
+            "SpeculativeConfig(method='eagle3', model='x/EAGLE3-LLaMA3.1-8B', num_spec_tokens=3)",
+            0.4,
+        ),
+        ("{'method': 'mtp', 'model': 'Qwen/Qwen3-8B', 'num_speculative_tokens': 1}", 0.0),
+        ("{'method': 'dflash', 'model': 'z-lab/Qwen3-8B-DFlash-b16'}", 0.0),
+        ("None", 0.0),
+    ],
+)
+def test_weights_of_a_draft_model_that_the_log_names_are_counted(drafts, billions, tmp_path):
+    """0.596 billion parameters of Qwen3 0.6B (its card), and one layer and a head of EAGLE-3."""
+    path = tmp_path / "server.log"
+    path.write_text(
+        "vLLM API server version 0.11.0\n"
+        "non-default args: {'model': 'Qwen/Qwen3-8B', 'speculative_config': " + drafts + "}\n"
+        f"{cache_of(300_000)}\n"
+    )
+    start = diagnosed(Diagnose(log=path, hardware="h100-sxm")).start
+    plain = replace(start.scenario, memory=replace(start.scenario.memory, draft=None, drafted=0.0))
+    weights = (
+        start.placement.weights_per_chip - replace(start, scenario=plain).placement.weights_per_chip
+    )
+    assert float(weights) / 2e9 == pytest.approx(billions, rel=0.02)
 
 
 def next_words(answer):
