@@ -114,14 +114,18 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     """
     service, order = scored.service, scored.order(index)
     places, max_cost = _batches(scored, index, checks), inf if service.rate is None else order[0]
-    chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost)
+    is_least = _costs_no_less(places, order[0])
+    is_open = not is_least or _may_be_exact(_Batch(scored, index), order[0])
+    chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost) if is_open else None
     is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
     if chosen is not None and is_exact and chosen.order <= order:
         return chosen
-    if _costs_no_less(places, order[0]):  # so none is better than one with exact percentiles
+    if is_least:  # so no other batch is better than one with exact percentiles at this cost
         exact = _smallest_on_fewest(places, checks, None, scored.replicas[index], (True,))
         if exact is not None and exact.has_percentiles and exact.replicas >= _fewest(places):
             return exact
+    if not is_open:
+        chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost)
     largest = _sized_to_limits(*places[-1], checks, chosen)
     if service.rate is None or held_limits(plan_of(scored, index), service) is None:
         return _best_held(chosen, largest)
@@ -169,6 +173,12 @@ def _costs_no_less(places: Sequence[tuple[Scored, int]], cost: float) -> bool:
         if scored.cost[index] / scored.values["chips"][index] * chips < cost * (1.0 - _SAME_COST):
             return False
     return True
+
+
+def _may_be_exact(batch: "_Batch", cost: float) -> bool:
+    """Return whether percentiles are exact on the most replicas that a cost allows."""
+    replicas = _most_replicas(batch.scored, batch.index, cost)
+    return batch.limits.at((batch.scored.service.rate or 0.0) / replicas).load.is_known
 
 
 def _batches(scored: Scored, index: int, checks: _Checks) -> list[tuple[Scored, int]]:

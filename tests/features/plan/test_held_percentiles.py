@@ -86,6 +86,7 @@ def held(monkeypatch):
         monkeypatch.setattr(percentile_checks, "_Batch", Batch)
         monkeypatch.setattr(percentile_checks, "_most_replicas", lambda *_: inf)
         monkeypatch.setattr(percentile_checks, "_costs_no_less", lambda *_: is_least)
+        monkeypatch.setattr(percentile_checks, "_may_be_exact", lambda *_: False)
         monkeypatch.setattr(percentile_checks, "plan_of", lambda *_: None)
         monkeypatch.setattr(percentile_checks, "held_limits", lambda *_: "limits")
         return _held_of_layout(scored, 0, _Checks([]))
