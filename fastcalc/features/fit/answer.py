@@ -489,7 +489,14 @@ def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
     ]
     if larger:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for _, location in larger)])
-        batches = dict.fromkeys(f"{batch:,} on {named_chips(where)}" for batch, where in larger)
+        has_models = len({_what(location) for location in locations}) > 1
+        names = [
+            " ".join(("of", *_what(where), "on")) if has_models else "on" for _, where in larger
+        ]
+        batches = dict.fromkeys(
+            f"{batch:,} {name} {named_chips(where)}"
+            for name, (batch, where) in zip(names, larger, strict=True)
+        )
         yield (
             f"if {engines} reserves the expected rather than the maximum memory, the largest batch "
             f"is {listed([*batches])}"

@@ -677,6 +677,15 @@ def test_a_note_on_one_of_several_models_names_it():
     assert note.startswith("minimax-m2 fp8 bf16 on mi355x: ")
 
 
+def test_larger_batches_of_several_checkpoints_are_told_apart(capsys, monkeypatch):
+    words = ["fit", "qwen3-8b,qwen3-8b-fp8", "--on", "h100-sxm"]
+    said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
+    assert re.search(
+        r"largest batch is \d+ of qwen3-8b bf16 bf16 on one h100-sxm and \d+ of qwen3-8b fp8 bf16 on",
+        said,
+    )
+
+
 def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     """vllm-project/vllm#12569: 22,096 tokens, of which ten sequences have 2,048 each."""
     server = (
