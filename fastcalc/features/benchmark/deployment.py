@@ -72,7 +72,7 @@ def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeploymen
         raise InputError(f"name the chip of your server, for example {option('on', 'h100-sxm')}")
     candidates = scenarios(request, notes)
     chips = {scenario.hardware.id for scenario in candidates}
-    models = {scenario.model.id for scenario in candidates}
+    models = {scenario.model.checkpoint for scenario in candidates}
     if len(chips) > 1 or len(models) > 1:
         raise InputError("a benchmark measures one server: name one model and one chip")
     outcomes = solve_all(candidates)

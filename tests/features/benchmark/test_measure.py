@@ -92,6 +92,11 @@ def test_nothing_that_fits_is_nothing_to_measure(capsys, monkeypatch):
     assert "nothing to measure" in result.err
 
 
+def test_two_checkpoints_of_a_model_are_not_one_server():
+    with pytest.raises(InputError, match="name one model and one chip"):
+        fc.measure("qwen3-8b,qwen3-8b-fp8", on="h100-sxm")
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
