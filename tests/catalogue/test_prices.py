@@ -235,7 +235,7 @@ def test_records_carry_the_price_and_mark_amounts(fastcalc):
     text = fastcalc(*asked).out
     assert re.search(r"1 x gaudi-3 .* \d\.\d+\? +\w+\n", text)
     assert re.search(r"1 x h100-sxm .* \d\.\d+ +\w+\n", text)
-    assert "?: rough (unpublished specification, unsure price or unmeasured batch)" in words(text)
+    assert "?: rough (unpublished figure, uncertain price or unmeasured batch)" in words(text)
     rows = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))
     assert rows[0]["price_terms"] == "on-demand"
     assert rows[0]["low_confidence"].split("; ") == sure["gaudi-3"]

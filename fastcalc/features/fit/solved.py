@@ -62,7 +62,7 @@ _WIDE = pick("placement kv_cache_tokens max_concurrency", COLUMNS)
 
 _KEYS = {
     "context": "fits: most tokens of prompt and output together, for each of these users",
-    "users": "fits: most concurrent users, each with so many tokens",
+    "users": "fits: most concurrent users, each with that many tokens",
 }
 _KEY = "; tight: the same if the engine reserves its minimum memory"
 _KEY_OF_LAYOUT = "; layout: the one with the largest capacity"

@@ -22,7 +22,7 @@ UNDETERMINED = "?"
 """The mark for numbers without a published source and for uncertain prices."""
 
 _MARKED = re.compile(r"\dx?\?")
-MARK_MEANS = f"{UNDETERMINED}: rough (unpublished specification, unsure price or unmeasured batch)"
+MARK_MEANS = f"{UNDETERMINED}: rough (unpublished figure, uncertain price or unmeasured batch)"
 """Key entry for the mark. The notes on the chip and its price give the reason."""
 
 BOUND = "tokens_per_s_per_user_bound"

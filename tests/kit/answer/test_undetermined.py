@@ -66,7 +66,7 @@ def test_tables_mark_the_ttft_of_a_wafer_and_say_why(command, capsys, monkeypatc
     assert (KEY in words(ran.out)) == ("markdown" not in command)
 
 
-KEY = "?: rough (unpublished specification, unsure price or unmeasured batch) - "
+KEY = "?: rough (unpublished figure, uncertain price or unmeasured batch) - "
 WSE = ("llama-3.1-70b", "--on", "wse-3")
 CORSAIR = ("llama-3.1-8b", "--on", "d-matrix-corsair", "--price", "d-matrix-corsair=3")
 
