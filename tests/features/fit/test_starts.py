@@ -271,6 +271,7 @@ KEPT_MORE = {
     "wsl-gemma-4-26b-nvfp4-5090-256k",
     "wsl-qwen3.6-35b-nvfp4-5090-fail",
     "wsl-qwen3.6-35b-nvfp4-5090-98k-fail",
+    "bisect-glm-5.1-fp8-h200-tp8-eager",  # of eight ranks, by 0.8 of 4.4 GiB
 }
 """Starts that kept more than is expected, by more than a tenth."""
 
@@ -477,7 +478,7 @@ def test_all_commands_agree_at_the_edge(limits, verdict):
 
 
 def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
-    """Of 70.4 GB expected, and 68.9 GB for certain, 70.9 GB are needed; four chips hold it."""
+    """Of 70.3 GB expected, and 68.8 GB for certain, 70.9 GB are needed; four chips hold it."""
     ran = run("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "2", "--notes",
               "--engine", "vllm-0.16", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
     text = " ".join(ran.out.split())
@@ -486,8 +487,8 @@ def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
     )
     assert "it fits on four h100-sxm" in text
     assert " 0..1 " in text
-    assert "each of two chips needs 70.9 GB for weights and caches; vllm-0.16 leaves 68.9" in text
-    assert "vllm-0.16 fills 90% of 85 GB and reserves 6.09 GB (5.54 GB to 7.61 GB)" in text
+    assert "each of two chips needs 70.881 GB for weights and caches; vllm-0.16 leaves 68.769" in text
+    assert "vllm-0.16 fills 90% of 85 GB and reserves 6.2 GB (5.64 GB to 7.75 GB)" in text
     assert "with bf16 weights and the bf16 KV cache at 16 bits" in text
 
 
