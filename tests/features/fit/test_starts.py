@@ -487,7 +487,9 @@ def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
     )
     assert "it fits on four h100-sxm" in text
     assert " 0..1 " in text
-    assert "each of two chips needs 70.881 GB for weights and caches; vllm-0.16 leaves 68.769" in text
+    assert (
+        "each of two chips needs 70.881 GB for weights and caches; vllm-0.16 leaves 68.769" in text
+    )
     assert "vllm-0.16 fills 90% of 85 GB and reserves 6.2 GB (5.64 GB to 7.75 GB)" in text
     assert "with bf16 weights and the bf16 KV cache at 16 bits" in text
 
