@@ -41,7 +41,8 @@ def speed(stated: Headline) -> str:
     fastest = stated.fastest
     if fastest is None:
         chips = listed(first_few(stated.tried, _MOST_NAMED), "or")
-        sentence = f"{stated.model} does not fit on {chips} at batch {stated.smallest_batch:,}."
+        verb = "does not start" if stated.is_refused else "does not fit"
+        sentence = f"{stated.model} {verb} on {chips} at batch {stated.smallest_batch:,}."
         needs = []
         for chip, needed in stated.left_out:
             smallest, largest = min(needed), max(needed)

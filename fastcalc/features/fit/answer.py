@@ -20,6 +20,7 @@ from fastcalc.features.fit.gpu_layers import MostOnCard
 from fastcalc.features.fit.quantized import quantized_note
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.request import FitMemory
+from fastcalc.formulas.sequences import grouped
 from fastcalc.grid.column import Column, TableColumn, key_figure
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
@@ -446,9 +447,10 @@ def _verdict(members: Sequence[StartLocation]) -> str:
             condition = f"it starts only if the system leaves {engines} its share of the memory"
         where = listed([named_chips(location) for location in edge])
         clauses.append(("fits tightly", f"on {where}: {condition}{_certain(edge)}"))
-    if unfit:
-        without = listed([_where_unfit(location) for location in unfit], "or")
-        clauses.append(("does not fit", f"on {without}"))
+    for verb, places in grouped(unfit, _verb_of_unfit).items():
+        clauses.append(
+            (verb, f"on {listed([_where_unfit(location) for location in places], 'or')}")
+        )
     (verb, chips), *others = clauses
     further = "".join(f"; it {verb} {chips}" for verb, chips in others)
     return f"{model} {verb} at batch {batch:,} {chips}{further}.{largest}"
@@ -470,6 +472,11 @@ def _verdict_on_many(
     ends = [choice(fitting, key=attrgetter("max_batch")) for choice in (min, max)]
     batches = " to ".join(f"{location.max_batch:,} on {named_chips(location)}" for location in ends)
     return f"{counts} The largest batch is from {batches}."
+
+
+def _verb_of_unfit(location: StartLocation) -> str:
+    is_stopped = location.refused or location.memory_verdict != "no"
+    return "does not start" if is_stopped else "does not fit"
 
 
 def _where_unfit(location: Location) -> str:
@@ -548,11 +555,12 @@ def _tight_on(location: StartLocation) -> str:
     return f" (tight on {_count(chips)})" if chips else ""
 
 
-def _certain(edge: Sequence[Location]) -> str:
+def _certain(edge: Sequence[StartLocation]) -> str:
     """Return the numbers of chips on which a tight fit becomes a full fit."""
     counts = [
         counted(location.min_chips[0], location.scenario.hardware.id)
         for location in edge
         if location.min_chips[0] not in (None, location.placement.layout.chips)
+        and not location.is_share_uncertain
     ]
     return f"; it fits on {listed(counts)}" if counts else ""
