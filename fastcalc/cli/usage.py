@@ -53,13 +53,22 @@ def sentence(error: Exception, name: Sequence[str] = ()) -> str:
 
 def _commands_with(option: str) -> list[str]:
     """Return the commands that have an option."""
-    return [name for name in COMMANDS if option in map(flag, declared(request_of(name)))]
+    return [
+        name
+        for name in COMMANDS
+        for field, declaration in declared(request_of(name)).items()
+        if flag(field) == option and not declaration.setting.is_argument
+    ]
 
 
 def _instead(message: str, request: type[Request]) -> str:
     """Suggest a replacement for a missing or extra word. Empty for other errors."""
     example = f"write for example '{request.examples[0]}'"
-    if (unknown := _UNKNOWN.match(message)) and (others := _commands_with(unknown[1])):
+    unknown = _UNKNOWN.match(message)
+    asked_for = declared(request).get(unknown[1].strip("-").replace("-", "_")) if unknown else None
+    if asked_for is not None and asked_for.setting.is_argument:
+        return f"{asked_for.setting.metavar} is given without {unknown[1]}; {example}"
+    if unknown and (others := _commands_with(unknown[1])):
         names = listed(first_few(others, 3, "more commands"))
         has = "have" if len(others) > 1 else "has"
         return f"{request.command()} has no option {unknown[1]}, which {names} {has}; {example}"

@@ -103,21 +103,21 @@ def _of(tested: Tested) -> Iterator[str]:
 
 
 _NARROW = 1.05
-"""Ratio of two break-evens below which the outcome between them is noise and not reported."""
+"""Ratio of two break-evens below which a different outcome between equal ones is noise."""
 
 
-def _without_narrow(flips: Iterable[Flip]) -> Iterator[Flip]:
-    """Merge break-evens that are too close together, keeping the last of them."""
-    joined = list[Flip]()
+def _without_narrow(flips: Iterable[Flip]) -> list[Flip]:
+    """Drop narrow outcomes between two equal ones."""
+    kept = list[Flip]()
     for flip in flips:
-        is_near = bool(joined) and 0.0 < joined[-1].at <= flip.at < _NARROW * joined[-1].at
-        joined.append(replace(flip, below=joined.pop().below) if is_near else flip)
-    return (flip for flip in joined if flip.below != flip.above)
+        is_noise = kept and kept[-1].below == flip.above and flip.at < _NARROW * kept[-1].at
+        kept = kept[:-1] if is_noise else [*kept, flip]
+    return kept
 
 
 def _along(all_flips: Sequence[Flip]) -> Iterator[str]:
     """Yield the outcomes along an input's range. Counts show the integers on both sides."""
-    flips = [*_without_narrow(all_flips)] or all_flips
+    flips = _without_narrow(all_flips) or all_flips
     first, last = flips[0], flips[-1]
     below = "up to" if first.is_count else "below"
     yield f"{_WORDS[first.below]} {below} {_last(first)}"

@@ -64,8 +64,8 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     first = decision.winner
     rest = "the others'" if len(offered) > 2 else "the other's"
     turns = [
-        f" {flip.winner} wins if {first.name}'s accuracy is below {percent(flip.value)} and {rest} "
-        "is 100%."
+        f" {flip.winner} leads if {first.name}'s accuracy is below {percent(flip.value)} and "
+        f"{rest} is 100%."
         for flip in flips
         if first is not None
         and flip.parameter == f"{first.name}.accuracy"

@@ -28,7 +28,7 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
 
 _KEY = "key: each row: cheapest option of its technique"
-_STAR = "with and without *; *: may lower quality (other model or fewer bits)"
+_STAR = " (with and without *); *: may lower quality (other model or fewer bits)"
 _OF_OTHER_MODELS = (
     f"{TRICKS['smaller-model']}: the one with the most active parameters below today's"
 )
@@ -114,7 +114,7 @@ class FastmodeAnswer(Answer):
         """Return the key to the rows and the star."""
         same_answers = self.solution.same_answers
         changing = any(choice.outcome and choice not in same_answers for choice in self._shown)
-        return ", ".join([_KEY, *[_STAR] * changing])
+        return _KEY + _STAR * changing
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on the assumptions behind the table."""

@@ -225,7 +225,7 @@ def why_or_stop(location: StartLocation) -> str:
     if line is None or (location.fits and location.memory_verdict == "edge"):
         says = why(location)
     elif location.fits and location.is_share_uncertain:
-        says = f"{stops} if the system leaves as little"
+        says = f"{stops} if the system leaves so little"
     else:
         is_certain = location.fits and not location.is_expected_to_stop
         blocks = location.expected_blocks if is_certain else None

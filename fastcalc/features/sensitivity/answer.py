@@ -38,7 +38,7 @@ _WIDE = pick("served_tokens_per_s_total_change path", COLUMNS)
 
 _PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
-    "key: +10%: change of tok/s and so on if the parameter rises by 10% (an integer: at least by "
+    "key: +10%: change of each column if the parameter rises by 10% (an integer: at least by "
     f"1); largest gain: highest tok/s / present; reached at: value with 99% of it; {_PATHS}"
 )
 _TARGET_KEY = (

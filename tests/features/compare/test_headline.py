@@ -790,8 +790,8 @@ def test_where_nothing_rests_on_that_nothing_is_said_of_it(rest, capsys, monkeyp
 
 
 def test_what_fits_nowhere_says_why_in_every_command(fastcalc, tmp_path):
-    """DeepSeek-R1 is 673 GB in fp8, and no link of an M5 is stated."""
-    why = "apple-m5: 673 GB does not fit on one chip, and the hardware file gives no link to more"
+    """DeepSeek-R1 is 713 GB as q8_0, which llama.cpp reads, and no link of an M5 is stated."""
+    why = "apple-m5: 713 GB does not fit on one chip, and the hardware file gives no link to more"
     request = ["deepseek-r1", "--on", "h100-sxm,apple-m5"]
     page = tmp_path / "page.html"
     assert fastcalc("report", *request, "-o", page).code == 0

@@ -793,7 +793,7 @@ def test_unlike_models_of_no_accuracy_win_only_if_equally_right(fastcalc, decide
     """Of 15.4, 5.88 and 1 s: Spark takes 1 / p seconds, and 5.88 at p = 170 / 1000."""
     text = words(fastcalc().out)
     assert text.startswith("At equal accuracy spark is fastest")
-    assert "opus-fast wins if spark's accuracy is below 17.0% and the others' is 100%" in text
+    assert "opus-fast leads if spark's accuracy is below 17.0% and the others' is 100%" in text
     steps = words(fastcalc("--steps", "10", "--tokens", "800", "--tool-seconds", "10").out)
     # 100 + 8 s over p^10 is 100 + 47.06 s at p = (108 / 147.06)^(1/10).
     share = 100 * (108 / (100 + 8000 / 170)) ** 0.1

@@ -229,7 +229,7 @@ def test_options_that_change_the_answers_follow_those_that_do_not():
         "key: each row: cheapest option of its technique"
     )
     assert made.key().endswith(
-        "technique, with and without *; *: may lower quality (other model or fewer bits)"
+        "technique (with and without *); *: may lower quality (other model or fewer bits)"
     )
 
 
