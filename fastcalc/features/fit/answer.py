@@ -505,8 +505,8 @@ def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
             for name, (batch, where) in zip(names, larger, strict=True)
         )
         yield (
-            f"if {engines} reserves the expected rather than the maximum memory, the largest batch "
-            f"is {listed([*batches])}"
+            f"with the expected rather than the maximum reserve of {engines}, the largest batch is "
+            f"{listed([*batches])}"
         )
 
 

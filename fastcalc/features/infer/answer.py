@@ -278,7 +278,8 @@ class InferAnswer(Answer):
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on numbers that would decide, other hardware, few samples, and the search."""
-        yield from map(Note, (*self.deciding(), *self._other_hardware()))
+        yield from map(Note, self.deciding())
+        yield from (Note(text, weight=0) for text in self._other_hardware())
         if any(combination.is_rough for combination in self.listed):
             yield Note(
                 f"{_FEW}: fewer than {ENOUGH} samples match, so the ranges are rough; "
@@ -361,8 +362,8 @@ class InferAnswer(Answer):
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"knowing one more number, {listed(nouns, 'or')}, would raise the chance of naming the "
-            f"right explanation from {now}% to {chance_then}%"
+            f"knowing {listed(nouns, 'or')} as well would raise the chance of naming the right "
+            f"explanation from {now}% to {chance_then}%"
         )
 
     def next_command(self) -> str:

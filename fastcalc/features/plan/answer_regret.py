@@ -114,8 +114,9 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
         text = f"no plan has {chance}{_relaxed(odds, service)}"
     elif (times := confident.cost / chosen.cost) < DEAR:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
-        bill = chips_and_price(confident, slower)
-        text = f"{chance} needs {bill}{on}"
+        needs = f"needs {chips_and_price(confident, slower)}{on}"
+        is_same = times == 1.0 and not on
+        text = f"{chance} " + ("takes another layout or batch" if is_same else needs)
     else:
         text = f"{chance} costs {times:,.0f} times as much{on}{_relaxed(odds, service)}"
     yield Note(f"{text} ({flag})", Weight.ODDS)
@@ -138,7 +139,8 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
 def _relaxed(odds: Odds, service: Service) -> str:
     """Say which limit to relax for a confident plan at a reasonable cost. Empty if none."""
     options = [limit_as_option(name, value, service, None) for name, value in odds.relaxed.items()]
-    return f"; with {listed(options, 'or')}, at most {DEAR:g} times the cost" if options else ""
+    relaxed = f"; with {listed(options, 'or')} one has, for at most {DEAR:g} times the cost"
+    return relaxed if options else ""
 
 
 def regret_notes(verdict: Verdict) -> Iterator[Note]:

@@ -285,10 +285,10 @@ def level_runner_up(decision: Decision, *, is_sure: bool = False) -> str:
     chip, service = second.scenario.hardware.id, decision.service
     if service.is_fleet:
         chips = f"{second.values['chips']:,.0f} {chip}"
-        return f"; {chips} {_may_win(decision)}, within the 80% ranges"
+        return f"; {chips} {_may_win(decision)} (80% ranges overlap)"
     usd = second.usd_per_month if service.objective == "usd" else None
     bill = chips_and_price(second, service) if usd is None else f"${dollars(usd)}"
-    return f"; {chip} ({bill}) {_may_win(decision)}, within the 80% ranges"
+    return f"; {chip} ({bill}) {_may_win(decision)} (80% ranges overlap)"
 
 
 def _may_win(decision: Decision) -> str:

@@ -197,6 +197,6 @@ def _caches_note(traffic: AskedTraffic) -> Iterator[str]:
     share = traffic.classes[0].prefix_hit
     if isinstance(traffic.reuse, Reuse):
         yield (
-            f"{share:.2%} of the prompt tokens of this trace are found in the memory that these "
-            "replicas leave free, with prompts that share a prefix routed to the same one"
+            f"prefix-cache hit rate of this trace: {share:.2%} of prompt tokens in the memory that "
+            "these replicas leave free, if prompts that share a prefix go to the same replica"
         )

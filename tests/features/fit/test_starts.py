@@ -698,7 +698,10 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     words = ["fit", "--on", "h100-sxm", "--engine", "vllm-0.7", "--server", server]
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "The largest batch is 5." in said
-    assert "rather than the maximum memory, the largest batch is 11 on one h100-sxm." in said
+    assert (
+        "rather than the maximum reserve of vllm-0.7, the largest batch is 11 on one h100-sxm."
+        in said
+    )
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)
     assert int(tokens[1].replace(",", "")) == pytest.approx(22_096, rel=0.07)
     assert "'Available KV cache memory: " in said

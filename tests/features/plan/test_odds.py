@@ -52,8 +52,7 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     assert f"{found['limits_hold_percent']:.0f}% chance of meeting the latency limits" in text
     bill = f"{plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} per month"
     assert plan["hardware"] == found["records"][0]["hardware"]  # so the note leaves it out
-    chance = "A 90% chance (at up to 80% utilization)"
-    assert f"{chance} would need {bill} (--confidence 90)" in text
+    assert f"A 90% chance of meeting the limits needs {bill} (--confidence 90)" in text
 
 
 @pytest.mark.thorough
@@ -80,7 +79,7 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
     usd = found["records"][0]["usd_per_month"]
     assert found["plan_at_90_percent_confidence"]["usd_per_month"] > 10.0 * usd
     text = words(fastcalc(*plan, "20ms").out)
-    enough = re.search(r"; with --tpot (\S+), at most 3 times the cost", text)[1]
+    enough = re.search(r"; with --tpot (\S+) one has, for at most 3 times the cost", text)[1]
     assert planned(*plan, enough, "--confidence", 90)["records"][0]["usd_per_month"] <= 3.001 * usd
     barely = f"{float(enough.removesuffix('ms')) - 0.7:g}ms"
     assert planned(*plan, barely, "--confidence", 90)["records"][0]["usd_per_month"] > 3.0 * usd
@@ -88,7 +87,7 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
     asked = words(fastcalc(*plan, "20ms", "--confidence", 90).out)
     chips = found["records"][0]["chips_total"]
     assert f"{chips} rtx-5090, enough at expected speeds, the chance of meeting the" in asked
-    assert f"; with --tpot {enough}, at most 3 times the cost" in asked
+    assert f"; with --tpot {enough} one has, for at most 3 times the cost" in asked
 
 
 @pytest.mark.thorough

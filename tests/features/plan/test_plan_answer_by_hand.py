@@ -821,7 +821,7 @@ def test_what_the_latencies_of_a_plan_are(changes, words):
         (20.0, 0.85, 1.0, " is 85%; more chips keep utilization within 80% at slow speeds, too"),
         # Above three times the cost the limit to relax is named, too.
         (30.0, 0.6, 1.0, " is 60%"),
-        (30.1, 0.6, 1.0, " is 60%; with --ttft 1.5s, at most 3 times the cost"),
+        (30.1, 0.6, 1.0, " is 60%; with --ttft 1.5s one has, for at most 3 times the cost"),
         (30.1, 0.85, 1.0, " is 85%; more chips keep utilization within 80% at slow speeds, too"),
     ],
 )

@@ -231,12 +231,12 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     found = decision(best, second)
     said = notes.times_the_cost(found, second)
     assert said == "1.50 times the cost" + " (may turn out cheaper)" * is_tied
-    in_headline = "; second-chip ($5,256) may turn out cheaper, within the 80% ranges" * is_tied
+    in_headline = "; second-chip ($5,256) may turn out cheaper (80% ranges overlap)" * is_tied
     assert notes.level_runner_up(found) == in_headline
     assert notes.level_runner_up(decision(best)) == ""
     # The same words on a screen of a fleet, whose runner-up is told by its chips.
     of_fleet = decision(best, second, service=replace(SERVICE, is_fleet=True))
-    in_headline = "; 2 second-chip may sustain more, within the 80% ranges" * is_tied
+    in_headline = "; 2 second-chip may sustain more (80% ranges overlap)" * is_tied
     assert notes.level_runner_up(of_fleet) == in_headline
     (next_chip,) = [
         note for note in notes.decision_notes(found, [best], [best]) if "Second-best" in note.text
@@ -816,7 +816,7 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
                 chance=0.7, confident=plan(cost=290.0), relaxed={"ttft": 1.5, "tpot": 0.02781}
             ),
             "a 90% chance of meeting the limits costs 29 times as much; with --ttft 1.5s or --tpot "
-            "27.9ms, at most 3 times the cost (--confidence 90)",
+            "27.9ms one has, for at most 3 times the cost (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(cost=29.9)),
