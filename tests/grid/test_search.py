@@ -290,7 +290,8 @@ def test_an_uneven_pipeline_takes_the_cheaper_of_its_batches():
     pricing = Pricing(user_prices={"rtx-pro-6000": 1.0})
     engine = ENTRIES.engine("llama-cpp")
     parameters = engine.parameters.model_copy(update={"micro_batches": None})
-    engine = engine.model_copy(update={"split_modes": [], "parameters": parameters})
+    changes = {"split_modes": [], "parameters": parameters, "program": "made-up", "refused": []}
+    engine = engine.model_copy(update=changes)
     one = scenario("frontier-5t", "rtx-pro-6000", pricing=pricing, engine=engine)
     space = Space(replace(one, hardware=card))
     layout = Layout(tp=2, pp=14, ep=4, dp=2)

@@ -221,10 +221,10 @@ def test_a_plan_for_a_trace_has_the_hits_that_its_memory_leaves(folder, capsys, 
     """One replica of one sequence holds three blocks, as above: 0.495; two of them hold all."""
     words = ("plan", *ASKED[1:-4], "--traffic", "t.jsonl", "--ttft", "10s")
     one = run(*words, capsys=capsys, monkeypatch=monkeypatch)
-    assert "note: 49.50% of the prompt tokens of this trace are found" in one.err
+    assert "note: prefix-cache hit rate of this trace: 49.50% of prompt tokens" in one.err
     assert "--prefix-hit 0.495 --batch 1" in " ".join(one.out.split())
     two = run(*words, "--rate", "12/s", capsys=capsys, monkeypatch=monkeypatch)
-    assert "note: 99.00% of the prompt tokens" in two.err
+    assert "note: prefix-cache hit rate of this trace: 99.00% of prompt tokens" in two.err
 
 
 def test_what_says_nothing_of_caches_is_refused(folder, capsys, monkeypatch):

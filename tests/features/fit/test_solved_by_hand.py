@@ -175,7 +175,7 @@ BOTH = ((remedy("--tp 2"), remedy("--kv fp8")),)
         (TIGHT | {"expected_blocks": 1200}, f"{STOPS} if it reserves its maximum memory (1,200 blocks are expected)"),
         (TIGHT | {"is_expected_to_stop": True, "expected_blocks": 1200}, STOPS),
         # What else runs on the machine may leave less memory.
-        (TIGHT | {"is_share_uncertain": True, "expected_blocks": 9}, f"{STOPS} if the system leaves as little"),
+        (TIGHT | {"is_share_uncertain": True, "expected_blocks": 9}, f"{STOPS} if the system leaves so little"),
         ({"is_share_uncertain": True}, STOPS),
         (TIGHT | {"memory_verdict": "edge"}, "why"),
         ({"memory_verdict": "edge"}, STOPS),

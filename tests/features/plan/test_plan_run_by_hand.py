@@ -189,7 +189,9 @@ def test_a_best_plan_that_checks_replace_is_searched_with_the_others(memory):
 
 def test_the_share_that_is_found_is_said():
     (said,) = _caches_note(TRACE.with_found(0.1234))
-    assert said.startswith("12.34% of the prompt tokens of this trace are found in the memory")
+    assert said.startswith(
+        "prefix-cache hit rate of this trace: 12.34% of prompt tokens in the memory"
+    )
     assert not [*_caches_note(replace(TRACE, reuse=None))]
 
 
