@@ -67,6 +67,8 @@ def made_for(cases, programs):
         patch.setattr(scripts, "script", lambda *given: made.append(given[:3]) or "")
         for case in cases:
             for program in programs:
+                if program == "llama-cpp" and CASES[case].get("weights") == "fp8":
+                    continue  # which it does not start
                 fc.plan(**CASES[case], emit=program)
     return made
 

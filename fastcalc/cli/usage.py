@@ -65,9 +65,11 @@ def _instead(message: str, request: type[Request]) -> str:
     """Suggest a replacement for a missing or extra word. Empty for other errors."""
     example = f"write for example '{request.examples[0]}'"
     unknown = _UNKNOWN.match(message)
-    for field, declaration in declared(request).items() if unknown else ():
-        if unknown and declaration.setting.is_argument and flag(field) == unknown[1]:
-            return f"{declaration.setting.metavar} is given without {unknown[1]}; {example}"
+    arguments = {
+        field.setting.metavar for field in declared(request).values() if field.setting.is_argument
+    }
+    if unknown and (argument := unknown[1].removeprefix("--").upper()) in arguments:
+        return f"{argument} is given without {unknown[1]}; {example}"
     if unknown and (others := _commands_with(unknown[1])):
         names = listed(first_few(others, 3, "more commands"))
         has = "have" if len(others) > 1 else "has"

@@ -448,6 +448,7 @@ WRONG_REQUESTS = [
         ("fit", "--rate", "4"),
         "fit has no option --rate, which plan has; write for example 'fastcalc",
     ),
+    (("compare", "--model", "glm-4.7"), "MODEL is given without --model; write for example"),
     (("fastmode", "--model", "glm-4.7"), "MODEL is given without --model; write for example"),
     (("infer", "--path", "x"), "No such option: --path"),
 ]

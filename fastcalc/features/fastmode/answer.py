@@ -169,6 +169,7 @@ class FastmodeAnswer(Answer):
             choice.outcome.scenario.hardware.id
             for choice in self._first
             if choice.outcome and choice.usd and choice.outcome.scenario.model is today.model
+            if choice.outcome.scenario.hardware.id != today.hardware.id
         ]
         on = ",".join(list(dict.fromkeys([own, *chips]))[:3])
         comparison = replace(comparison, batch=str(today.batches[0]))

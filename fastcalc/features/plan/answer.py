@@ -156,7 +156,9 @@ _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls in
 _OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arrivals"
 _IN_POOLS = "p99: in the slowest of the class's pools"
 _WITH_PREFILL = f"chips include those of separate prefill replicas ({option('wide')})"
-_IN_NODES = f"chips: rented in whole nodes if sold so ({option('by', 'chip')} rents single chips)"
+_IN_NODES = (
+    f"chips: rented in whole nodes if sold that way ({option('by', 'chip')} rents single chips)"
+)
 _QUANTIZED = (
     f"*: fewer bits than published, which may cost quality; ranked first only if "
     f"{option('weights')} or {option('kv')} names the format"

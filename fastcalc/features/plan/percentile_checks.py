@@ -71,7 +71,8 @@ class _Checks:
 def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> None:
     """Replace the best plan of a variant with the best one whose percentiles meet the limits.
 
-    Tries the best plan of each layout in order, until the next one costs no less even unchecked.
+    Tries the best plan of each layout in order, until the next one costs no less even unchecked, or
+    costs more if the best one so far has only upper bounds.
     """
     cheapest: Plan | None = None
     checks, layouts = _Checks(late, decision.options[variant]), set[object]()
@@ -85,11 +86,13 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
         layout = _row_of(scored, index)
         if layout in layouts:  # all of its batches were tried
             continue
-        if len(layouts) == _CHECKED or (cheapest is not None and cheapest.order <= order):
+        if len(layouts) == _CHECKED or (
+            cheapest is not None and _rank(cheapest) <= (*order[:1], False, order)
+        ):
             break
         layouts.add(layout)
         plan = _held_of_layout(scored, index, checks)
-        if plan is not None and (cheapest is None or plan.order < cheapest.order):
+        if plan is not None and (cheapest is None or _rank(plan) < _rank(cheapest)):
             cheapest = plan
     decision.best_by_variant.pop(variant)
     if cheapest is not None:
@@ -97,6 +100,16 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
         if limits is not None:
             cheapest = with_percentiles(cheapest, decision.service, limits)
         decision.best_by_variant[variant] = cheapest
+
+
+def _rank(plan: Plan) -> tuple[float, bool, tuple[float, ...]]:
+    """Return a plan's place: by cost, then with exact percentiles, then as without percentiles."""
+    return plan.order[0], not _is_exact(plan), plan.order
+
+
+def _is_exact(plan: Plan) -> bool:
+    """Return whether the percentiles of a plan are exact, or can only be upper bounds."""
+    return plan.has_percentiles or plan.prefill_layout is not None
 
 
 def _row_of(scored: Scored, index: int) -> tuple[object, ...]:
@@ -117,8 +130,7 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     is_least = _costs_no_less(places, order[0])
     is_open = not is_least or _may_be_exact(_Batch(scored, index), order[0])
     chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost) if is_open else None
-    is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
-    if chosen is not None and is_exact and chosen.order <= order:
+    if chosen is not None and _is_exact(chosen) and chosen.order <= order:
         return chosen
     if is_least:  # so no other batch is better than one with exact percentiles at this cost
         exact = _smallest_on_fewest(places, checks, None, scored.replicas[index], (True,))

@@ -715,9 +715,9 @@ def stale(text, book):
     model, machine, both = numbers(
         r"is ([\d.]+) times \S+ from the model, ([\d.]+) times \S+ from the machine, and ([\d.]+) times"
     )
-    found["They do not simply multiply"] = abs(np.log(both / model / machine)) > np.log(1.06)
+    found["The factors do not simply multiply"] = abs(np.log(both / model / machine)) > np.log(1.06)
     wafers = book.alone("glm-4.7", "wse-3", "fp8")
-    found["GLM-4.7 are above the expected ones"] = float(wafers.estimate.speed[0]) < 1000.0
+    found["GLM-4.7 are above the expected speeds"] = float(wafers.estimate.speed[0]) < 1000.0
     found["and above the 80% range"] = float(wafers.estimate.high[0]) < 1000.0
     found["one wafer is too small, but several are enough"] = wafers.placement.layout.chips > 1
     if "| Spark, if it is " in text:

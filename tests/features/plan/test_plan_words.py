@@ -164,9 +164,9 @@ def test_the_runner_up_wins_above_the_price_named_and_not_below(prices, planned,
     for factor, winner in ((0.999, names[1]), (1.001, names[0])):
         given = f"{names[1]}={below * factor!r}"
         assert planned(*asked, "--price", given)["records"][0]["hardware"] == winner
-    first, last = f"{names[1]} wins if {names[0]} costs more than $", f" or {names[1]} less than $"
-    above, _, own = page(*asked).partition(first)[2].partition(last)
-    said, own = float(above), float(own.split(" ")[0].removesuffix("."))
+    first, last = "wins if it costs less than $", f" or {names[0]} more than $"
+    own, _, above = page(*asked).partition(first)[2].partition(last)
+    said, own = float(above.split(" ")[0].removesuffix(".")), float(own)
     assert price <= said < price * 1.011
     assert below * 0.989 < own <= below
 
