@@ -21,6 +21,12 @@ from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
 from tests.helpers import every
 
+
+@pytest.fixture(autouse=True)
+def _width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 FAST = Contender("fast", {"speed": 100.0, "price": 20.0})
 SLOW = Contender("slow", {"speed": 50.0, "price": 10.0})
 MAP = WinnerMap(

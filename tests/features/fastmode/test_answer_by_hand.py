@@ -25,6 +25,12 @@ from fastcalc.mentions import as_flags
 from tests import made_up
 from tests.helpers import every, outcome
 
+
+@pytest.fixture(autouse=True)
+def _width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 SMALL = made_up.clocked(memory=[{"name": "M", "capacity": "1.02 MB", "bandwidth": "1000 TB/s"}])
 """A chip that holds 10,000 sequences of two bytes besides a model of 1 MB."""
 

@@ -14,6 +14,11 @@ from tests.helpers import every
 BATCH, HARDWARE, MARKUP = ("smaller batch",), ("other hardware",), ("higher markup",)
 
 
+@pytest.fixture(autouse=True)
+def _width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 def region(tricks, *, samples=500, changed=1.0, share=0.01, is_thin=False, at_edge=()):
     return SimpleNamespace(
         tricks=tricks, own=["chips_ratio", "fast_chip"] if HARDWARE[0] in tricks else [],

@@ -13,6 +13,12 @@ from fastcalc.mentions import as_flags
 from tests import made_up
 from tests.helpers import every
 
+
+@pytest.fixture(autouse=True)
+def _width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 ask = partial(
     fc.sensitivity,
     made_up.minimal(),
