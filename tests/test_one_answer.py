@@ -115,6 +115,10 @@ def assert_same(row, record, *, ranks_are_named=False):
     assert answers[0] == answers[1]
 
 
+def without_warnings(record):
+    return {key: value for key, value in record.items() if key != "warnings"}
+
+
 def searched(request, asked):
     """Yield rows of a random command that searches, and the words that print each again."""
     command = request.chance.choice(["sweep", "fit", "plan", "frontier", "fastmode"])
@@ -200,7 +204,8 @@ def test_where_they_choose_they_agree(asked):
         for record, fit, row in zip(alone, fitted, swept, strict=True):
             assert_same(fit, record)
             assert_same(row, record)
-            assert record in listed
+            # A layout that several batches share has the warnings of each.
+            assert without_warnings(record) in map(without_warnings, listed)
         return any(record["fits"] for record in compared)
 
     compare_until(REQUESTS * 2 // 5, has_answer)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_args
 
-from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import QuantityError
@@ -40,13 +40,13 @@ _TAKEN = (
 )
 
 
-def with_usual_cores(memory: MemoryChoice) -> MemoryChoice:
-    """Give the host a typical compute rate if it has none.
+def with_usual_cores(memory: MemoryChoice, engine: Engine) -> MemoryChoice:
+    """Give the host a typical compute rate if it has none and the engine computes on the host.
 
-    Used for engines that always compute offloaded layers on the host.
+    llama.cpp always computes offloaded layers on the host.
     """
     host = memory.host
-    if host is None or memory.note != _STREAMS:
+    if engine.program != "llama-cpp" or host is None or memory.note != _STREAMS:
         return memory
     cores = _host_of(f"{host.name},compute={_USUAL_CORES}").model_copy(update={"name": host.name})
     return replace(memory, host=cores, use=None, note=_TAKEN)

@@ -65,7 +65,9 @@ def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
     is_moe = bool(placement.work.experts) and memory.gpu_layers is None
     layers = int(placement.work.layers)
     choices = {
-        count: with_usual_cores(with_gpu_layers(entries, chip, scenario.model, choice))
+        count: with_usual_cores(
+            with_gpu_layers(entries, chip, scenario.model, choice), scenario.engine
+        )
         for count, choice in _choices(memory, layers, is_moe=is_moe)
     }
     *_, shared = choices.values()

@@ -124,14 +124,14 @@ def _memory_under(
             "max_context in a copy of the model's file, as rope scaling does"
         )
     if not memory.shares_layers:
-        return with_usual_cores(memory) if engine.program == "llama-cpp" else memory
+        return with_usual_cores(memory, engine)
     if engine.program != "llama-cpp":
         flag = option("n_cpu_moe" if memory.gpu_layers is None else "n_gpu_layers")
         raise InputError(
             f"{flag} is a setting of llama.cpp, and {chip.id} runs {engine.id}: add "
             f"{option('engine', 'llama-cpp')}, or leave it out"
         )
-    return with_usual_cores(with_gpu_layers(entries, chip, model, memory))
+    return with_usual_cores(with_gpu_layers(entries, chip, model, memory), engine)
 
 
 def _check_points(points: int) -> None:
