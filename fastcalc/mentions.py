@@ -97,7 +97,7 @@ def as_prose(text: str) -> str:
 
 
 def _without_advice(clause: str) -> str:
-    """Return a clause up to its advice on what to type; empty if that is all it contains."""
+    """Return a clause up to its advice on what to type, or nothing if that is all it contains."""
     if _END not in clause:
         return clause
     head = clause[: next(_MENTION.finditer(clause)).start()]

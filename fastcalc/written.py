@@ -25,7 +25,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 
 class Clean(str):
-    """Text whose names are already escaped; any remaining escape sequences are our own styles."""
+    """Text whose names are already escaped. Any remaining escape sequences are our own styles."""
 
     __slots__ = ()
 
@@ -176,7 +176,7 @@ def csv_line(values: Iterable[Any]) -> str:
 
 
 def to_csv(records: Iterable[dict[str, Any]], keys: Iterable[str] = ()) -> Iterator[str]:
-    """Yield a header, then a line for each record with the same keys; missing values are empty.
+    """Yield a header, then a line for each record with the same keys. Missing values are empty.
 
     keys : keys in the header if there are no records
     """

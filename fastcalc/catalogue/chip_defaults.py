@@ -87,7 +87,7 @@ class Default(NamedTuple):
     row : the key in `MEDIANS`
     kind : the type of chip over which the median is taken
     times : the quantity multiplied by a median ratio
-    cores : the assumed number of cores [1]
+    cores : the assumed number of cores
     """
 
     path: str
@@ -202,7 +202,7 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
 
 
 def _assumed_cores(hardware: Hardware, chip_type: str) -> float:
-    """Estimate the number of cores of a chip whose file gives none. [1]"""
+    """Estimate the number of cores of a chip whose file gives none."""
     peak, bandwidth = OF_A_CORE[chip_type]
     peaks = (rate.si for name, rate in hardware.peak.items() if name in ("bf16", "fp16"))
     near = (tier.bandwidth.si for tier in hardware.memory if tier.where not in ("host", "disk"))

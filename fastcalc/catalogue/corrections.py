@@ -38,7 +38,7 @@ def key_meant(key: str, valid: Iterable[str]) -> str | None:
 
 
 def _is_same_name(name: str, valid: str) -> bool:
-    """Return whether a key or format is a different spelling of a known one.
+    """Check whether a key or format is a different spelling of a known one.
 
     >>> _is_same_name("Q4-K-M", "q4_k_m"), _is_same_name("fp9", "fp8")
     (True, False)
@@ -51,7 +51,7 @@ def _letters(name: str) -> str:
 
 
 def is_one_slip(word: str, valid: str) -> bool:
-    """Return whether one letter is missing, extra, replaced or swapped, while all digits match."""
+    """Check whether one letter is missing, extra, replaced or swapped, while all digits match."""
     if len(word) < _SHORTEST or abs(len(word) - len(valid)) > 1:
         return False
     if re.sub(r"\D", "", word) != re.sub(r"\D", "", valid):

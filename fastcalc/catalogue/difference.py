@@ -21,7 +21,7 @@ _RESULTS = {"rows", "file", "date"}
 
 
 def is_fitted(document: Document) -> bool:
-    """Return whether a file has fitted values, on which the predictions of measured rows depend."""
+    """Check whether a file has fitted values, on which the predictions of measured rows depend."""
     groups = [document.mapping("parameters")]
     groups += [
         document.mapping("architectures", name) for name in document.mapping("architectures")
@@ -49,7 +49,7 @@ def joined_deployments(stated: Json, inherited: Json) -> Json:
 
 
 def _is_same(first: Json, second: Json) -> bool:
-    """Return whether two deployments are equal except for their results."""
+    """Check whether two deployments are equal except for their results."""
     if not isinstance(first, dict) or not isinstance(second, dict):
         return False
     keys = (first.keys() | second.keys()) - _RESULTS
@@ -92,7 +92,7 @@ class Change:
     value: Json
 
     def fits(self, names: Iterable[str]) -> bool:
-        """Return whether the change applies to an entry with any of these names."""
+        """Check whether the change applies to an entry with any of these names."""
         return self.entry is None or self.entry.lower() in map(str.lower, names)
 
 
@@ -176,7 +176,7 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
 
 
 def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
-    """Locate a user's path in a document; the last key may be new in its mapping.
+    """Locate a user's path in a document. The last key may be new in its mapping.
 
     Several words may form a single key (``architectures.rdna3.5``); list items have a name or
     index.
@@ -207,7 +207,7 @@ def _position(members: list[Json], word: str) -> int:
 
 
 def joined(chain: Sequence[Document]) -> list[Document]:
-    """Merge a chain of documents, each extending the next; each result has all inherited values."""
+    """Merge a chain of documents, each extending the next. Each result has all inherited values."""
     *documents, last = chain
     if isinstance(last.at("memory"), dict):  # by name, in a list that extends nothing
         last = extended(last, _NO_MEMORY)

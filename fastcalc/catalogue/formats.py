@@ -42,12 +42,12 @@ class NumberFormat:
 
     @property
     def bytes(self) -> float:
-        """The bytes per stored weight. [byte]"""
+        """The bytes per stored weight."""
         return self.bits / 8
 
     @property
     def cache_bytes(self) -> float:
-        """The bytes per cached element. [byte]"""
+        """The bytes per cached element."""
         return (self.cache_bits or self.bits) / 8
 
 
@@ -228,7 +228,7 @@ class WeightFormats:
     groups: tuple[tuple[str, NumberFormat], ...] = ()
 
     def of(self, group: str) -> NumberFormat:
-        """Return the format of a group; embedding, head and towers have 16 bits by default."""
+        """Return the format of a group. Embedding, head and towers have 16 bits by default."""
         stored = dict(self.groups).get(group)
         if stored is None and self.base.id in IN_FILES:
             tables = dict(zip(("head", "embedding"), IN_FILES[self.base.id], strict=True))
@@ -316,7 +316,7 @@ _NO_GGUF = ("mlx-", "fp8", "mxfp8", "int8-w8a8", "gptq-", "awq-", "exl2-", "exl3
 
 
 def is_read_by_llama_cpp(name: str, *, as_published: bool = False) -> bool:
-    """Return whether llama.cpp can read weights in these formats, for all groups.
+    """Check whether llama.cpp can read weights in these formats, for all groups.
 
     as_published : whether the weights come unconverted from a repository or configuration
 
@@ -374,7 +374,7 @@ def cache_name(text: str) -> str | None:
 
 
 def weight_names(names: Iterable[str]) -> list[str]:
-    """Parse a list of weight formats; group formats belong to the format before them.
+    """Parse a list of weight formats. Group formats belong to the format before them.
 
     >>> weight_names(["fp8", "bf16", "experts=nvfp4", "attention=fp8"])
     ['fp8', 'bf16+experts=nvfp4+attention=fp8']

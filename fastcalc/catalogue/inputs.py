@@ -82,7 +82,7 @@ def remember(path: object) -> None:
 
 
 def was_read(state: os.stat_result) -> bool:
-    """Return whether the command named or read a file, through any of its links."""
+    """Check whether the command named or read a file, through any of its links."""
     return _identity(state) in _read
 
 

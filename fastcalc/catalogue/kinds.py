@@ -52,7 +52,7 @@ def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
 
 
 def share_of_keys(document: Document) -> float:
-    """Compute the fraction of a document's keys that belong to an entry, as far as it was read. [1]
+    """Compute the fraction of a document's keys that belong to an entry, as far as it was read.
 
     The result is 0 for a document without keys, such as a file with only comments. A document that
     could not be read counts as an entry if its first letters or its folder suggest it.
@@ -73,7 +73,7 @@ def _folder(document: Document) -> str:
 
 
 def is_of_another_program(document: Document) -> bool:
-    """Return whether most keys of a document are unknown, or no key identifies a type."""
+    """Check whether most keys of a document are unknown, or no key identifies a type."""
     if share_of_keys(document) < 0.5:
         return True
     return kind_of(document) is None and not document.faults

@@ -18,7 +18,7 @@ class Limit:
     is_whole: bool = False
 
     def __contains__(self, value: float) -> bool:
-        """Return whether a number is in the range; NaN never is."""
+        """Check whether a number is in the range; NaN never is."""
         is_inside = self.minimum <= value <= self.maximum or (self.zero and value == 0)
         return is_inside and (not self.is_whole or value == int(value))
 

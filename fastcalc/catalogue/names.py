@@ -79,7 +79,7 @@ LONGEST_NAME = 255  # bytes per path component on common file systems
 
 @dataclass(frozen=True)
 class Names:
-    """The folders in which names are looked up; the user's folders precede the shipped ones."""
+    """The folders in which names are looked up. The user's folders precede the shipped ones."""
 
     user_folders: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
 
@@ -105,11 +105,11 @@ class Names:
         return sorted(name for name, text in texts if any(word in text for word in needles))
 
     def texts(self, entry_type: Kind) -> dict[str, bytes]:
-        """Read the file of each id; the user's files take precedence over shipped ones."""
+        """Read the file of each id. The user's files take precedence over shipped ones."""
         return {name: path.read_bytes() for name, path in self._files(entry_type).items()}
 
     def knows(self, name: str, entry_type: Kind) -> bool:
-        """Return whether an entry type has an entry with this id or alias."""
+        """Check whether an entry type has an entry with this id or alias."""
         if is_too_long(name):
             return False
         if self._named(name, entry_type) or name.lower() in self._by_alias(entry_type):
@@ -190,7 +190,7 @@ class Names:
         return None
 
     def _by_alias(self, entry_type: Kind) -> dict[str, Path]:
-        """Map all ids and aliases in lower case to files; the user's files take precedence."""
+        """Map all ids and aliases in lower case to files. The user's files take precedence."""
         folders = reversed(self.folders(entry_type))
         indices = (_index(folder, _listed(folder), _lower_names).items() for folder in folders)
         return {name: files[-1] for index in indices for name, files in index}
@@ -201,7 +201,7 @@ class Names:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """List the entries in a folder, sorted; pipes are skipped, because reading them would block."""
+    """List the entries in a folder, sorted. Pipes are skipped, because reading them would block."""
     return [folder / name for name, *_ in _listed(folder)]
 
 
@@ -226,7 +226,7 @@ def _index(folder: Path, listed: _Listing, names_of: _NamesOf) -> dict[str, list
 
 
 def is_too_long(name: str) -> bool:
-    """Return whether a name is too long for any file system."""
+    """Check whether a name is too long for any file system."""
     return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
 
 

@@ -12,7 +12,7 @@ _LONGEST = 300  # letters, so that plain digits are finite
 
 
 def parse_number(text: str, separators: str = "") -> float | None:
-    """Parse a finite number from text; return None for NaN, infinity, other digits or other text.
+    """Parse a finite number from text. Return None for NaN, infinity, other digits or other text.
 
     separators : the allowed thousands separators, "," or "_"
 

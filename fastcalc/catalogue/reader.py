@@ -97,7 +97,7 @@ class Document:
         self.faults.append(Fault(rule, self.file, *mark, message))
 
     def is_refused(self, path: Path_) -> bool:
-        """Return whether a problem was found at a path or above it."""
+        """Check whether a problem was found at a path or above it."""
         return any(path[:length] in self.refused for length in range(len(path) + 1))
 
 
@@ -247,7 +247,7 @@ class _Builder:
                 self.note(event, "ST010", why, self.place(None, event))
 
     def note(self, event: yaml.Event, rule: str, why: str, path: Path_ | None = None) -> None:
-        """Add a problem at an event; given a path, no more problems are reported for that value."""
+        """Add a problem at an event. Given a path, no more problems are reported for that value."""
         self.document.add(rule, _mark(event), why)
         if path is not None:
             self.document.refused.add(path)

@@ -98,7 +98,7 @@ class Catalogue(Names):
         return self._load(name, "models", Model)
 
     def is_configuration(self, name: str | Path | Model) -> bool:
-        """Return whether a name refers to a Hugging Face ``config.json`` or a folder with one."""
+        """Check whether a name refers to a Hugging Face ``config.json`` or a folder with one."""
         if isinstance(name, Model):
             return False
         name = str(name)

@@ -62,7 +62,7 @@ class QuantityError(InputError, ValueError):  # pydantic handles a ValueError
 
 
 def parse_quantity(text: object, dimension: str) -> float:
-    """Parse a number with a unit of the given dimension into SI; it must be finite and nonnegative.
+    """Parse a number with a unit of the given dimension into SI. It must be finite and nonnegative.
 
     Raises QuantityError if there is no number, or no unit of this dimension.
 
@@ -111,7 +111,7 @@ _RATE = re.compile(r"[\d.eE+-]*\s*([kMGTPE]i?)?(B|b|FLOP|OP)(\s*(?:/|per|p)?\s*s
 
 
 def is_same_unit(unit: str, known: str) -> bool:
-    """Return whether a unit is a known rate in another spelling, or without the time.
+    """Check whether a unit is a known rate in another spelling, or without the time.
 
     Bits without a time may be a mistake for bytes.
 

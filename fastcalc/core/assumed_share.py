@@ -20,8 +20,8 @@ _EITHER_WAY = 0.1
 class OtherCount(NamedTuple):
     """A different chip count, and the usable-memory fraction that leads to it.
 
-    chips : the number of chips in the deployment, or 0 if no number fits the batch [1]
-    share : the largest fraction that needs more chips, or the smallest that needs fewer [1]
+    chips : the number of chips in the deployment, or 0 if no number fits the batch
+    share : the largest fraction that needs more chips, or the smallest that needs fewer
     """
 
     chips: int
@@ -75,7 +75,7 @@ def _turn(location: Location, same: int, second: int) -> OtherCount | None:
 
 
 def _chips_at(location: Location, percent: int) -> int:
-    """Count the chips that fit the smallest batch at a usable percentage, or 0 if none do. [1]"""
+    """Count the chips that fit the smallest batch at a usable percentage, or 0 if none do."""
     scenario = location.scenario
     limits = Parameters.model_validate({_SHARE: percent / 100})
     placed = locate(replace(scenario, engine=scenario.engine.limited(limits)))

@@ -29,7 +29,7 @@ from fastcalc.mentions import option
 def _once_a_site(
     count: Callable[[Site, *Arguments], Answer],
 ) -> Callable[[Site, *Arguments], Answer]:
-    """Cache results for sites with a single request type; other results are too large."""
+    """Cache results for sites with a single request type. Other results are too large."""
     cached = lru_cache(maxsize=256)(count)
 
     def counted(site: Site, *arguments: *Arguments) -> Answer:
@@ -45,7 +45,7 @@ class Chosen(NamedTuple):
 
     layouts : the candidate layouts
     positions : the index of the layout of each batch
-    max_batch : the largest batch that fits safely on the same chips in their best layout [1]
+    max_batch : the largest batch that fits safely on the same chips in their best layout
     """
 
     layouts: list[Layout]
@@ -64,7 +64,7 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
     Only usual layouts are listed, or the smallest legal layout that fits a sequence if no usual one
     does. Layouts that may fail to start are omitted if others on as many chips certainly start.
 
-    chips : the allowed numbers of chips, or None for any [1]
+    chips : the allowed numbers of chips, or None for any
 
     Raises LayoutError if the engine has no kernel for the weights.
     """
@@ -153,7 +153,7 @@ class LayoutQuestion(NamedTuple):
 
     site : a workload on a chip type. For several request types, the reserved tokens are an array
         with the types along the first of three axes and length one along the others
-    chips : the number of chips, or None for the fewest that fit each batch [1]
+    chips : the number of chips, or None for the fewest that fit each batch
     """
 
     site: Site
@@ -258,8 +258,8 @@ def open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
 class _Choice:
     """The candidate layouts on a number of chips, from which each batch gets one.
 
-    limits : the largest batch that fits safely in each layout [1]
-    rate : the score of layouts whose throughput is not evaluated [1]
+    limits : the largest batch that fits safely in each layout
+    rate : the score of layouts whose throughput is not evaluated
     is_tried, holds : the layouts whose throughput is evaluated, and whether they fit each batch
     tried : the layouts to evaluate, or None if there is no choice
     is_here : the batches on this number of chips, or None for all of them
@@ -303,13 +303,13 @@ def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choic
 
 
 def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
-    """Return the smallest usual chip count that fits each batch, or NaN if none does. [1]
+    """Return the smallest usual chip count that fits each batch, or NaN if none does.
 
     Each copy of the weights adds the same batch. If the model fits in no usual layout, the default
     legal layouts are used.
 
     site : the site, whose reserved tokens have the shape required by `LayoutQuestion`
-    batches : the batches of the whole deployment, along a single axis [1]
+    batches : the batches of the whole deployment, along a single axis
     """
     sequences = floats(np.atleast_1d(batches))
     counts, largest = _usually_held(site)
@@ -328,7 +328,7 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
 
 @_once_a_site
 def _usually_held(site: Site) -> tuple[Floats, Floats]:
-    """List chip counts, and the capacity of one copy of the weights in usual layouts. [1]"""
+    """List chip counts, and the capacity of one copy of the weights in usual layouts."""
     by_chips = list(_held_by_chips(site, usual_layouts(site)))
     shape = (len(by_chips), *np.shape(site.reserved_tokens)[:1], 1)
     fitting = np.array([sequences for _, sequences in by_chips], dtype=float).reshape(shape)
@@ -337,7 +337,7 @@ def _usually_held(site: Site) -> tuple[Floats, Floats]:
 
 
 def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int, Floats]]:
-    """Yield each chip count with the capacity of one copy of the weights. [1]"""
+    """Yield each chip count with the capacity of one copy of the weights."""
     largest = site.place_all(layouts, axes=1).max_batch
     shape = (*np.shape(site.reserved_tokens)[:1], len(layouts), 1)
     largest = np.broadcast_to(floats(largest), shape)
@@ -356,7 +356,7 @@ def _different(counts: Floats | Ints) -> list[int]:
 
 
 def _beside_shared_memory(site: Site, fewest: Floats, batches: Floats) -> Floats:
-    """Find the fewest chips if copies share a memory and each fits less than a lone copy. [1]"""
+    """Find the fewest chips if copies share a memory and each fits less than a lone copy."""
     if all(tier.shared_by == 1.0 for tier in site.machine.tiers):
         return fewest
     is_open = np.isfinite(fewest)

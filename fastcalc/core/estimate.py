@@ -28,7 +28,7 @@ sites, and the mean of about 1.5 that operators report in surveys."""
 
 
 def site_power(hardware: Hardware) -> float | None:
-    """Estimate the power per chip including its share of host, network and site, or None. [W]
+    """Estimate the power per chip including its share of host, network and site, or None, in watts.
 
     If the chip's file does not give this power, a default is used. If only the power of a whole box
     or node is published, it is divided by its chips and multiplied by `SITE_FACTOR`.
@@ -71,7 +71,7 @@ class Estimate:
     Values are meaningful only where `fits` is True. Each is computed on first access.
 
     passes : the engine steps of the placement under its traffic
-    slowness : the ratio of assumed to expected latency [1]
+    slowness : the ratio of assumed to expected latency
     """
 
     passes: Schedule
@@ -103,7 +103,7 @@ class Estimate:
 
     @property
     def batch(self) -> Floats:
-        """The number of sequences decoded concurrently by the whole deployment. [1]"""
+        """The number of sequences decoded concurrently by the whole deployment."""
         return np.atleast_1d(self.passes.batch)
 
     @property
@@ -154,17 +154,17 @@ class Estimate:
 
     @cached_property
     def bound(self) -> Floats:
-        """The hardware bound (roofline) of decode speed per user. [token/s]"""
+        """The hardware bound (roofline) of decode speed per user, in tokens per second."""
         return np.atleast_1d(1.0 / (self.of_passes(_BOUND_SECONDS) / self._kept))
 
     @property
     def bound_memory(self) -> Floats:
-        """The bound set by memory bandwidth alone. [token/s]"""
+        """The bound set by memory bandwidth alone, in tokens per second."""
         return np.atleast_1d(self._kept / self.of_passes(_BOUND_MEMORY_SECONDS))
 
     @property
     def bound_compute(self) -> Floats:
-        """The bound set by FLOP/s alone. [token/s]"""
+        """The bound set by FLOP/s alone, in tokens per second."""
         return np.atleast_1d(self._kept / self.of_passes(_BOUND_COMPUTE_SECONDS))
 
     @property
@@ -180,12 +180,12 @@ class Estimate:
 
     @cached_property
     def tpot(self) -> Floats:
-        """The time per output token (TPOT) in decode alone. [s]"""
+        """The time per output token (TPOT) in decode alone, in seconds."""
         return self._slowed_seconds(timeline.token)
 
     @cached_property
     def tpot_in_traffic(self) -> Floats:
-        """The TPOT under load, where prefill of other requests interrupts decode. [s]"""
+        """The TPOT under load, where prefill of other requests interrupts decode, in seconds."""
         return self._slowed_seconds(timeline.token_in_traffic)
 
     @cached_property
@@ -195,22 +195,22 @@ class Estimate:
 
     @property
     def prompts_together(self) -> Floats:
-        """The duration of a step in which each attention replica prefills a prompt. [s]"""
+        """The duration of a step in which each attention replica prefills a prompt, in seconds."""
         return self._slowed_seconds(timeline.prompts_together)
 
     @property
     def in_turn_at_random(self) -> Floats:
-        """The ratio of prefill time with random arrivals to that with synchronized replicas. [1]"""
+        """The ratio of prefill time with random arrivals to that with synchronized replicas."""
         return self.of_passes(_IN_TURN_AT_RANDOM)
 
     @property
     def request(self) -> Floats:
-        """The end-to-end latency of a request: TTFT plus decode. [s]"""
+        """The end-to-end latency of a request: TTFT plus decode, in seconds."""
         return self.ttft + (np.asarray(self.traffic.output) - 1.0) * self.tpot
 
     @property
     def speed(self) -> Floats:
-        """The expected decode speed per user, 1 / TPOT. [token/s]"""
+        """The expected decode speed per user, 1 / TPOT, in tokens per second."""
         return 1.0 / self.tpot
 
     @cached_property
@@ -251,7 +251,7 @@ class Estimate:
 
     @property
     def total(self) -> Floats:
-        """The output throughput of the deployment in decode alone. [token/s]"""
+        """The output throughput of the deployment in decode alone, in tokens per second."""
         return self.batch * self.speed
 
     @cached_property
@@ -265,17 +265,17 @@ class Estimate:
 
     @property
     def run(self) -> Floats:
-        """The time to serve one batch of requests, including prefill. [s]"""
+        """The time to serve one batch of requests, including prefill, in seconds."""
         return floats(self.batch * self.traffic.output / self.served)
 
     @property
     def prompt_seconds(self) -> Floats:
-        """The machine time per request for prefill, in steady state. [s]"""
+        """The machine time per request for prefill, in steady state, in seconds."""
         return floats((self._run - self.traffic.output * self.tpot) / self.batch)
 
     @property
     def output_seconds(self) -> Floats:
-        """The machine time per request for decode, in steady state. [s]"""
+        """The machine time per request for decode, in steady state, in seconds."""
         return floats(self.traffic.output * self.tpot / self.batch)
 
     @property
@@ -291,9 +291,9 @@ class Estimate:
         )
 
     def usd_of_output(self, usd_per_hour: ArrayLike) -> Floats:
-        """Compute the price per million output tokens, without prefill. [USD]
+        """Compute the price per million output tokens, without prefill, in USD.
 
-        usd_per_hour : the price of the whole deployment per hour of use [USD/h]
+        usd_per_hour : the price of the whole deployment per hour of use, in USD per hour
         """
         seconds = self.output_seconds
         return money.usd_per_million(
@@ -301,9 +301,9 @@ class Estimate:
         )
 
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Compute the price per million input, output and total tokens. [USD]
+        """Compute the price per million input, output and total tokens, in USD.
 
-        usd_per_hour : the price of the whole deployment per hour of use [USD/h]
+        usd_per_hour : the price of the whole deployment per hour of use, in USD per hour
         """
         traffic, prompt, output = self.traffic, self.prompt_seconds, self.output_seconds
         return (
@@ -320,7 +320,7 @@ class Estimate:
 def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
     """Estimate the speed and price of a placement for each batch.
 
-    batch : the number of sequences decoded concurrently by the whole deployment, in any shape [1]
+    batch : the number of sequences decoded concurrently by the whole deployment, in any shape
 
     Returns
     -------

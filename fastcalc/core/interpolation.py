@@ -14,10 +14,10 @@ class Interpolation(NamedTuple):
     D k, plus the noise.
 
     weights : the weight of each measurement
-    decrease : the matrix D [1]
+    decrease : the matrix D
     variance, noise : the prior variance shared between points, and the noise that is independent at
         each point [1]
-    chances : the posterior probability of each candidate variance [1]
+    chances : the posterior probability of each candidate variance
     """
 
     weights: Array
@@ -37,10 +37,10 @@ def interpolation(
 
     .. math:: D = \sum_s p_s \left(v_s^2 (v_s K + n_s I)^{-1} - w_s w_s^T\right) + w w^T
 
-    covariance : the covariance between measurements for a prior variance of 1, :math:`K` [1]
-    values : the measured values, :math:`y` [1]
-    variances, noises : the candidate shared variances and noise variances, :math:`v, n` [1]
-    prior : the prior probability of each candidate, :math:`p^0` [1]
+    covariance : the covariance between measurements for a prior variance of 1, :math:`K`
+    values : the measured values, :math:`y`
+    variances, noises : the candidate shared variances and noise variances, :math:`v, n`
+    prior : the prior probability of each candidate, :math:`p^0`
 
     Source: Rasmussen and Williams 2006, eq. 2.23 and 2.24, averaged over hyperparameters (5.2).
 
@@ -84,9 +84,9 @@ def expected_variance(
     No measured values are needed: for a given candidate, the remaining variance depends only on the
     operating points measured.
 
-    covariance : the covariance between measurements, :math:`K` [1]
-    across : the covariance of the prediction with each measurement, on the last axis, :math:`k` [1]
-    variance : the prior variance of the prediction, :math:`k_0` [1]
+    covariance : the covariance between measurements, :math:`K`
+    across : the covariance of the prediction with each measurement, on the last axis, :math:`k`
+    variance : the prior variance of the prediction, :math:`k_0`
     variances, noises, chances : the variance, noise and probability of each candidate,
         :math:`v, n, p` [1]
 

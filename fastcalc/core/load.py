@@ -61,7 +61,7 @@ _MOST_FED_BACK = 0.95  # maximum fraction of time taken by other requests' promp
 
 @dataclass(frozen=True)
 class Spread:
-    """A mean time, and the percentiles listed in `SHARES`. [s]"""
+    """A mean time, and the percentiles listed in `SHARES`, in seconds."""
 
     mean: float
     percentiles: tuple[float, ...]
@@ -69,7 +69,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Percentiles:
-    """TTFT, TPOT and end-to-end latency, each measured from arrival. [s]"""
+    """TTFT, TPOT and end-to-end latency, each measured from arrival, in seconds."""
 
     ttft: Spread
     tpot: Spread
@@ -84,7 +84,7 @@ class _EachPrompt(Mix):
 
     @property
     def computed_prompt(self) -> Array:
-        """The number of prompt tokens to compute for each request type. [1]"""
+        """The number of prompt tokens to compute for each request type."""
         return self.kinds.computed * self.longer
 
     def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
@@ -96,7 +96,7 @@ class _EachPrompt(Mix):
 class _AnyRate(NamedTuple):
     """Values per number of requests in flight that do not depend on the arrival rate.
 
-    holds, tokens : the time that a request occupies its slot, and its TPOT [s]
+    holds, tokens : the time that a request occupies its slot, and its TPOT, in seconds
     rates, prompt_shares : the service rate of requests [1/s], and the fraction of time spent on
         prefill [1]
     """
@@ -129,7 +129,7 @@ class RandomLoad:
 
     passes : the steps at 1, 2, ... requests in flight, up to the number of slots
     rate : the arrival rate of requests [1/s]
-    slowness : the ratio of actual to expected step times [1]
+    slowness : the ratio of actual to expected step times
     cycle : the mean time between a closed-loop user's requests, or infinity for open-loop arrivals
         [s]
     """
@@ -154,7 +154,7 @@ class RandomLoad:
         return cls(Schedule(placement, mix, np.arange(1.0, slots + 1.0)), rate)
 
     def at(self, rate: float) -> "RandomLoad":
-        """Return the same replica at another arrival rate, from a cache if possible. [1/s]"""
+        """Return the same replica at another arrival rate, from a cache if possible, per second."""
         if rate not in self._at_rates:
             load = self._at_rates[rate] = replace(self, rate=rate)
             shared = {"_any_rate": self._any_rate, "_each_prompt": self._each_prompt}
@@ -162,13 +162,13 @@ class RandomLoad:
         return self._at_rates[rate]
 
     def slowed(self, slowness: float) -> "RandomLoad":
-        """Return the same replica with all step times multiplied by a factor. [1]"""
+        """Return the same replica with all step times multiplied by a factor."""
         load = replace(self, slowness=slowness)
         load.__dict__["_any_rate"] = self._any_rate
         return load
 
     def with_slots(self, slots: int) -> "RandomLoad | None":
-        """Return the same replica with fewer slots, or None if its bytes might then move. [1]"""
+        """Return the same replica with fewer slots, or None if its bytes might then move."""
         passes = self.passes
         if not passes.has_one_memory:
             return None
@@ -190,18 +190,18 @@ class RandomLoad:
 
     @property
     def _arrivals(self) -> float:
-        """The arrival rate per second of expected step time. [1/s]"""
+        """The arrival rate per second of expected step time, per second."""
         return self.rate * self.slowness
 
     @cached_property
     def _lane_rate(self) -> float:
-        """The arrival rate at one attention replica or pipeline micro-batch. [1/s]"""
+        """The arrival rate at one attention replica or pipeline micro-batch, per second."""
         lanes = self.passes.placement.layout.dp * self.passes.lanes
         return self._arrivals / float(lanes)
 
     @property
     def _replicas(self) -> int:
-        """The number of attention replicas, which run in lockstep. [1]"""
+        """The number of attention replicas, which run in lockstep."""
         return int(self.passes.placement.layout.dp)
 
     @cached_property
@@ -224,17 +224,17 @@ class RandomLoad:
 
     @property
     def _rates(self) -> Floats:
-        """The service rate of requests at each number in flight. [1/s]"""
+        """The service rate of requests at each number in flight, per second."""
         return self._any_rate.rates
 
     @property
     def utilization(self) -> float:
-        """The offered load as a fraction of capacity. [1]"""
+        """The offered load as a fraction of capacity."""
         return self.rate / self.capacity
 
     @property
     def capacity(self) -> float:
-        """The service rate of requests if all slots are occupied. [1/s]"""
+        """The service rate of requests if all slots are occupied, per second."""
         return float(self._rates[-1]) / self.slowness
 
     @property
@@ -245,12 +245,12 @@ class RandomLoad:
 
     @property
     def queued(self) -> float:
-        """The fraction of requests that find no free slot. [1]"""
+        """The fraction of requests that find no free slot."""
         return float(self._found[len(self._rates) :].sum())
 
     @cached_property
     def _found(self) -> Floats:
-        """The probability that an arrival finds 0, 1, 2, ... other requests, queue included. [1]"""
+        """The probability that an arrival finds 0, 1, 2, ... other requests, queue included."""
         users, arrivals = self.rate * self.cycle, None
         queued = _QUEUED if users == inf else max(ceil(users) - len(self._rates), 1)
         served = np.concatenate([self._rates, np.full(queued, self._rates[-1])])
@@ -264,7 +264,7 @@ class RandomLoad:
 
     @property
     def _spread(self) -> float:
-        """The variance of the number in flight, relative to a birth-death process. [1]"""
+        """The variance of the number in flight, relative to a birth-death process."""
         share, outputs = self.mix.kinds.share, self.mix.kinds.output
         prompts = float(np.interp(self._arrivals, self._rates, self._any_rate.prompt_shares))
         shorter = share @ np.minimum(outputs[:, np.newaxis], outputs) @ share
@@ -273,7 +273,7 @@ class RandomLoad:
 
     @cached_property
     def _slots_taken(self) -> Floats:
-        """The probability of each number of occupied slots, counting the arriving request. [1]"""
+        """The probability of each number of occupied slots, counting the arriving request."""
         slots = len(self._rates)
         chances = self._found[:slots].copy()
         chances[-1] += self._found[slots:].sum()
@@ -281,7 +281,7 @@ class RandomLoad:
 
     @property
     def in_flight(self) -> float:
-        """The mean number of occupied slots seen by a request, counting its own. [1]"""
+        """The mean number of occupied slots seen by a request, counting its own."""
         return float(self._slots_taken @ np.ravel(self.passes.batch))
 
     @cached_property
@@ -316,7 +316,7 @@ class RandomLoad:
 
     @cached_property
     def _lengthened(self) -> Floats:
-        """The decode stall caused by each type of prompt, which may share a step. [s]"""
+        """The decode stall caused by each type of prompt, which may share a step, in seconds."""
         begun = self._begun
         per_pass = begun.streams * self._replicas / float(np.ravel(self.passes.steps)[0])
         prompts = float(self.mix.kinds.share @ begun.chunks) * per_pass
@@ -328,14 +328,14 @@ class RandomLoad:
 
     @cached_property
     def _in_turn(self) -> float:
-        """The number of attention replicas that prefill in turn while the others wait. [1]"""
+        """The number of attention replicas that prefill in turn while the others wait."""
         passes = self.passes
         in_turn = np.broadcast_to(passes.in_turn_at_random, passes.batch.shape)
         return float(np.interp(self.in_flight, passes.batch, in_turn))
 
     @cached_property
     def prompt_share(self) -> float:
-        """The fraction of time spent on prefill if short prompts can share a step. [1]"""
+        """The fraction of time spent on prefill if short prompts can share a step."""
         requests, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
         filled = requests.computed / chunk
         in_chunks = filled * self._begun.seconds + (1.0 - filled) * self._marginal
@@ -357,7 +357,7 @@ class RandomLoad:
 
     @cached_property
     def _regularity(self) -> float:
-        """The wait for a slot, relative to exponential service times. [1]"""
+        """The wait for a slot, relative to exponential service times."""
         requests = self.mix.kinds
         variation = (
             float(requests.share @ requests.output**2 / (requests.share @ requests.output) ** 2)
@@ -424,7 +424,7 @@ class RandomLoad:
         ]
 
     def share_prefilled_within(self, limit: float, index: int) -> float:
-        """Compute the fraction of a class that prefills within a limit if it need not queue. [1]"""
+        """Compute the fraction of a class that prefills within a limit if it need not queue."""
         return float(self._share_of(index)[self._prefill <= limit].sum())
 
     @property
@@ -433,7 +433,7 @@ class RandomLoad:
         return np.asarray((self._begun.seconds + self._begun.overhead) * self.slowness)
 
     def prefill_quantile(self, part: float, index: int) -> float:
-        """Compute a quantile of a class's prefill time, without queueing. [s]"""
+        """Compute a quantile of a class's prefill time, without queueing, in seconds."""
         order = np.argsort(self._prefill)
         up_to = np.cumsum(self._share_of(index)[order])
         return float(self._prefill[order][np.searchsorted(up_to, part * (1.0 - 1e-9))])
@@ -485,13 +485,13 @@ class RandomLoad:
         return {}
 
     def _share_of(self, index: int | None) -> Floats:
-        """Compute each request type's fraction of all requests or of one class. [1]"""
+        """Compute each request type's fraction of all requests or of one class."""
         requests = self.mix.kinds
         fraction = requests.share if index is None else requests.share * (requests.places == index)
         return np.asarray(fraction / fraction.sum())
 
     def share_within_tpot(self, limit: float, index: int | None = None) -> float:
-        """Compute the fraction of requests, overall or in one class, within a TPOT limit. [1]
+        """Compute the fraction of requests, overall or in one class, within a TPOT limit.
 
         limit : the TPOT limit, or infinity for none; single-token requests have no TPOT and are not
             counted [s]
@@ -509,7 +509,7 @@ class RandomLoad:
 
     @cached_property
     def _tpot(self) -> float:
-        """The mean TPOT. [s]"""
+        """The mean TPOT, in seconds."""
         return float(self._slots_taken @ self._any_rate.tokens)
 
     @cached_property

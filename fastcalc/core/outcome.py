@@ -106,7 +106,7 @@ class Location:
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:
-        """The fewest chips that fit each batch, or None if no number of chips does. [1]
+        """The fewest chips that fit each batch, or None if no number of chips does.
 
         The search covers the usual layouts and the chosen layout.
         """
@@ -130,12 +130,12 @@ class Location:
 
     @property
     def max_batch(self) -> int:
-        """The largest batch that safely fits on its chips in the largest-capacity layout. [1]"""
+        """The largest batch that safely fits on its chips in the largest-capacity layout."""
         return int(self.roomiest.max_batch)
 
     @property
     def usd_per_hour(self) -> float | None:
-        """The hourly price of all chips, including idle ones. [USD/h]"""
+        """The hourly price of all chips, including idle ones, in USD per hour."""
         chip = self.scenario.pricing.per_chip_hour(self.scenario.hardware)
         return None if chip is None else chip * self.placement.layout.chips
 
@@ -148,7 +148,7 @@ class Outcome(Location):
 
     @cached_property
     def usd(self) -> tuple[Floats, Floats, Floats] | None:
-        """The price per million input, output and total tokens, or None if unknown. [USD]"""
+        """The price per million input, output and total tokens, or None if unknown, in USD."""
         price = self.usd_per_hour
         if price is None:
             return None
@@ -174,7 +174,7 @@ class Outcome(Location):
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     """Build the site of a scenario: a model on a chip type with all memory available to it.
 
-    reserved_tokens : the number of tokens for which a sequence's cache is reserved [1]
+    reserved_tokens : the number of tokens for which a sequence's cache is reserved
     """
     work = scenario.work
     site_machine = machine(scenario.hardware, scenario.engine, work, scenario.memory)

@@ -9,7 +9,7 @@ from fastcalc.formulas.types import Array, Bools, floats
 
 
 def batch_without_host(placement: AnyPlacement) -> Array:
-    """Compute the largest batch that fits in chip memory, or 0 if the weights do not. [1]
+    """Compute the largest batch that fits in chip memory, or 0 if the weights do not.
 
     The result is infinity without a host, or if the user places bytes explicitly.
     """
@@ -39,7 +39,7 @@ def overflows(estimate: Estimate) -> Bools:
 def overflow_note(host: str, near: float) -> str:
     """Return a note on a batch that loses throughput by overflowing into host memory.
 
-    near : the largest batch that fits without host memory [1]
+    near : the largest batch that fits without host memory
     """
     return (
         f"a batch beyond {near:,.0f} reaches into {host} and serves less than {near:,.0f} "

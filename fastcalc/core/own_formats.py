@@ -13,7 +13,7 @@ def own_formats(model: Model) -> tuple[str, str]:
 
 
 def narrows_weights(scenario: Scenario) -> bool:
-    """Return whether weights are quantized below every release by the model's maker."""
+    """Check whether weights are quantized below every release by the model's maker."""
     return _narrows_weights(scenario.model, scenario.weights)
 
 
@@ -26,7 +26,7 @@ def _narrows_weights(model: Model, chosen_format: str | None) -> bool:
 
 
 def narrows_cache(scenario: Scenario) -> bool:
-    """Return whether the cache has lower precision than the engine's default for the model."""
+    """Check whether the cache has lower precision than the engine's default for the model."""
     return _narrows_cache(scenario.model, scenario.engine, scenario.hardware, scenario.kv)
 
 
@@ -42,5 +42,5 @@ def _narrows_cache(model: Model, engine: Engine, hardware: Hardware, kv: str | N
 
 
 def is_narrowed(scenario: Scenario) -> bool:
-    """Return whether weights or cache have lower precision than the published or default format."""
+    """Check whether weights or cache have lower precision than the published or default format."""
     return narrows_weights(scenario) or narrows_cache(scenario)

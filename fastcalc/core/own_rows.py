@@ -56,7 +56,7 @@ _PRIOR = _PRIOR / _PRIOR.sum()
 class Places(NamedTuple):
     """Operating points of measured or predicted steps, as broadcastable logarithms.
 
-    decode_share : the fraction of time spent on decode steps [1]
+    decode_share : the fraction of time spent on decode steps
     """
 
     batch: Array
@@ -68,7 +68,7 @@ class Places(NamedTuple):
     def of(
         cls, batch: ArrayLike, context: ArrayLike, prompt: ArrayLike, decode_share: ArrayLike
     ) -> "Places":
-        """Build operating points from plain numbers. [1]"""
+        """Build operating points from plain numbers."""
         batch, context, prompt = (
             floats(np.log(np.maximum(number, 1.0))) for number in (batch, context, prompt)
         )
@@ -79,27 +79,27 @@ class Places(NamedTuple):
         return Places(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
 
     def across(self, rows: "Places") -> Array:
-        """Compute the covariance with each measurement, along a new last axis. [1]"""
+        """Compute the covariance with each measurement, along a new last axis."""
         columns = (floats(number)[..., np.newaxis] for number in self)
         return Places(*columns).covariance(rows)
 
     def covariance(self, rows: "Places") -> Array:
-        """Compute the elementwise covariance with measurements. [1]"""
+        """Compute the elementwise covariance with measurements."""
         decode = self._alike(rows, self.context, rows.context)
         prompt = self._alike(rows, self.prompt, rows.prompt)
         both_prompt = (1.0 - self.decode_share) * (1.0 - rows.decode_share)
         return self.decode_share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
 
     def with_each(self, rows: "Places") -> list[Array] | None:
-        """Compute the covariance with each measurement while recording, else return None. [1]"""
+        """Compute the covariance with each measurement while recording, else return None."""
         if not any(isinstance(number, Recorded) for number in self):
             return None
         return [self.covariance(Places(*row)) for row in zip(*rows, strict=True)]
 
     def _alike(self, rows: "Places", own_length: ArrayLike, row_length: ArrayLike) -> Array:
-        """Compute the covariance of one type of step, given its batch and one length. [1]
+        """Compute the covariance of one type of step, given its batch and one length.
 
-        own_length, row_length : this length and the length of each measurement, as logarithms [1]
+        own_length, row_length : this length and the length of each measurement, as logarithms
         """
         pairs = ((self.batch, rows.batch), (own_length, row_length))
         squares = ((own_value - row_value) ** 2 for own_value, row_value in pairs)
@@ -107,7 +107,7 @@ class Places(NamedTuple):
 
     @property
     def variance(self) -> Array:
-        """The error variance, relative to that of a decode step. [1]"""
+        """The error variance, relative to that of a decode step."""
         fraction = floats(self.decode_share)
         return fraction**2 + PROMPTS * (1.0 - fraction) ** 2
 
@@ -124,7 +124,7 @@ class _Rows:
     drafted: "_Rows | None" = None
 
     def slower(self, conditions: Places) -> Array:
-        """Predict the log factor by which steps are slower than expected. [1]"""
+        """Predict the log factor by which steps are slower than expected."""
         item = conditions.with_each(self.places)
         if item is not None:
             terms = zip(self.says.weights.tolist(), item, strict=True)
@@ -132,7 +132,7 @@ class _Rows:
         return conditions.across(self.places) @ self.says.weights
 
     def unexplained(self, conditions: Places) -> Array:
-        """Compute the variance of predictions, relative to that without measurements. [1]"""
+        """Compute the variance of predictions, relative to that without measurements."""
         says, all_alike = self.says, conditions.variance
         item = conditions.with_each(self.places)
         if item is None:
@@ -191,21 +191,21 @@ class OwnEffect:
 
     @cached_property
     def decode(self) -> Floats:
-        """The factor by which decode steps are slower than expected. [1]"""
+        """The factor by which decode steps are slower than expected."""
         return self._slower(1.0)
 
     @cached_property
     def prompts(self) -> Floats:
-        """The factor by which prefill steps are slower than expected. [1]"""
+        """The factor by which prefill steps are slower than expected."""
         return self._slower(0.0)
 
     def unexplained(self, decode_share: ArrayLike) -> Floats:
-        """Compute the variance of a prediction, relative to that without measurements. [1]
+        """Compute the variance of a prediction, relative to that without measurements.
 
         With draft tokens, half of the variance comes from speculation, and only measurements with
         speculation reduce it.
 
-        decode_share : the fraction of time spent on decode steps [1]
+        decode_share : the fraction of time spent on decode steps
         """
         rows, conditions = self.rows, self._at(decode_share)
         left = rows.unexplained(conditions)
@@ -215,9 +215,9 @@ class OwnEffect:
         return floats(np.where(self.applies, left, 1.0))
 
     def narrowed(self, decode_share: ArrayLike) -> Floats:
-        """Compute the half-width of a range, relative to that without measurements. [1]
+        """Compute the half-width of a range, relative to that without measurements.
 
-        decode_share : the fraction of time spent on decode steps [1]
+        decode_share : the fraction of time spent on decode steps
         """
         return floats(LEFT + (1.0 - LEFT) * self.unexplained(decode_share))
 
@@ -264,9 +264,9 @@ def believed_at_rows(deployment: OwnDeployment) -> tuple[Floats, Floats]:
 
 
 def after_one_row(off: float) -> float:
-    """Compute the relative half-width of the TPOT range at a single measurement, at most 1. [1]
+    """Compute the relative half-width of the TPOT range at a single measurement, at most 1.
 
-    off : the logarithm of measured over expected time [1]
+    off : the logarithm of measured over expected time
     """
     row = OwnRow(batch=1, context=1, prompt=1, decode_share=1.0, slower=float(np.exp(off)))
     unexplained = float(_of([row]).unexplained(Places.of(1.0, 1.0, 1.0, 1.0)))
@@ -274,7 +274,7 @@ def after_one_row(off: float) -> float:
 
 
 def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()) -> Floats:
-    """Compute the relative half-width of ranges to expect after new measurements. [1]
+    """Compute the relative half-width of ranges to expect after new measurements.
 
     The half-width is relative to that without any measurements.
 
@@ -299,7 +299,7 @@ def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()
 
 
 def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:
-    """Predict the latency factor at a measurement's operating point, with its half-width. [1]"""
+    """Predict the latency factor at a measurement's operating point, with its half-width."""
     effect = effect_of(
         deployment, batch=row.batch, context=row.context, prompt=row.prompt, drafted=row.drafted
     )
@@ -331,7 +331,7 @@ def effect_of(
 
     batch, context, prompt : the number of sequences, and the mean lengths of a sequence and of its
         prompt [1]
-    drafted : the number of draft tokens [1]
+    drafted : the number of draft tokens
     applies : whether the layout is the measured layout
     """
     conditions = Places.of(batch, context, prompt, decode_share=1.0)

@@ -23,7 +23,7 @@ USD_PER_KWH = 0.08
 class Quote:
     """The price per chip-hour and where it comes from.
 
-    usd_per_hour : the price, or None if unknown [USD/h]
+    usd_per_hour : the price, or None if unknown, in USD per hour
     terms : the terms of the offer, or ``given`` (by the user), ``ownership``, or ``unstated`` (in
         the file); None if there is no price
     origin : the catalogue quantity, or None for a user's price
@@ -87,8 +87,8 @@ class Pricing:
     """How chip-hours are priced.
 
     basis : ``cloud`` for the dated rental price, ``tco`` for depreciation and electricity
-    utilization : the fraction of paid hours during which the machine serves requests [1]
-    user_prices : the user's own prices by hardware id [USD/h]
+    utilization : the fraction of paid hours during which the machine serves requests
+    user_prices : the user's own prices by hardware id, in USD per hour
     offer : the required rental terms. None means on-demand or, if there is no such offer, the next
         of ``DEFAULT_TERMS``
     years, usd_per_kwh : the depreciation period of owned chips [1], and the price of electricity
@@ -108,7 +108,7 @@ class Pricing:
         return self.offer or self.basis
 
     def per_chip_hour(self, hardware: Hardware) -> float | None:
-        """Compute the price per chip-hour, or None if it is unknown. [USD/h]"""
+        """Compute the price per chip-hour, or None if it is unknown, in USD per hour."""
         return self.quote(hardware).usd_per_hour
 
     def quote(self, hardware: Hardware) -> Quote:

@@ -17,7 +17,7 @@ class Ranged(NamedTuple):
 
 
 def cost_range(cost: ArrayLike, speed: Ranged) -> Ranged:
-    """Compute the cost per token over the range of a speed. [USD]
+    """Compute the cost per token over the range of a speed, in USD.
 
     The lowest speed gives the highest cost. If the speed is 40 tokens/s with a range of 30 to 60, a
     cost of $6 has a range of $4 to $8:
@@ -31,7 +31,7 @@ def cost_range(cost: ArrayLike, speed: Ranged) -> Ranged:
 
 
 def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
-    """Divide one prediction by another, assuming independent errors. [1]
+    """Divide one prediction by another, assuming independent errors.
 
     Divide 8 (range 4 to 12) by 2 (range 1 to 3):
 

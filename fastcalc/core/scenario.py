@@ -92,7 +92,7 @@ def check_traffic(scenario: Scenario) -> None:
 def check_context(model: Model, tokens: float, description: str) -> None:
     """Raise an error if a sequence is longer than the model's maximum context.
 
-    tokens : the final length of a sequence [1]
+    tokens : the final length of a sequence
     description : how to name these tokens in the error message
     """
     if model.max_context is not None and tokens > model.max_context:

@@ -28,7 +28,7 @@ _LEAST_DECODE = attrgetter("least_decode")
 
 
 def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """Compute the expected tokens per second per user without a full estimate. [1/s]
+    """Compute the expected tokens per second per user without a full estimate, per second.
 
     Batches broadcast with the layouts of the placement.
     """
@@ -69,7 +69,7 @@ def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
 
 
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
-    """Find the largest batch that reaches each target speed, or 0 if none does. [1]
+    """Find the largest batch that reaches each target speed, or 0 if none does.
 
     speed : the target tokens per second per user, with at most one dimension [1/s]
     """
@@ -79,7 +79,7 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
 
 
 def cost_multiples(speeds_at: Speeds, before: Batches, after: Batches) -> Floats:
-    """Compute the ratio of the costs per output token at two batches. [1]
+    """Compute the ratio of the costs per output token at two batches.
 
     Both batches run on the same chips, so this ratio times the ratio of speeds equals the ratio of
     batches. The result is infinite if either batch is 0.

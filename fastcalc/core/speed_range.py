@@ -17,7 +17,7 @@ in ten values are above the lower limit. [1]"""
 
 
 def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") -> bool:
-    """Return whether an engine was fitted on chips of this class."""
+    """Check whether an engine was fitted on chips of this class."""
     return class_of(hardware) in engine.fitted_kinds.get(phase, ())
 
 
@@ -84,9 +84,9 @@ def speed_range(
     limit assumes that they alternate.
 
     phase : the phase whose speed is predicted
-    fitted_share : the fitted fraction of the time, per element [1]
+    fitted_share : the fitted fraction of the time, per element
     is_offloaded : whether any part of the model is on a host
-    streams : the number of tokens that are decoded together [1]
+    streams : the number of tokens that are decoded together
     """
     engine = placement.machine.engine
     stated, widths = engine.stated_range("offload" if is_offloaded else phase), engine.range_widths

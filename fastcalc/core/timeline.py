@@ -21,10 +21,10 @@ class Timeline:
     """A time as a sum of steps.
 
     passes : the available steps, for every batch
-    counts : the steps in the sum, in order, and how often each occurs [1]
-    requests : the number of requests whose overhead is included [1]
-    per : the number of tokens by which the total is divided [1]
-    loading : the time to load cached prefixes, independent of other work [s]
+    counts : the steps in the sum, in order, and how often each occurs
+    requests : the number of requests whose overhead is included
+    per : the number of tokens by which the total is divided
+    loading : the time to load cached prefixes, independent of other work, in seconds
     """
 
     passes: Schedule
@@ -35,28 +35,28 @@ class Timeline:
 
     @property
     def overhead(self) -> Array:
-        """The constant time added per request, regardless of its length. [s]"""
+        """The constant time added per request, regardless of its length, in seconds."""
         return floats(self.requests * self.passes.machine.software.request_overhead)
 
     @property
     def seconds(self) -> Floats:
-        """The expected time. [s]"""
+        """The expected time, in seconds."""
         terms = (count * self.passes.seconds(name) for name, count in self.counts)
         return floats((self.overhead + self.loading + sum(terms)) / self.per)
 
     @property
     def decode_share(self) -> Floats:
-        """The fraction of the time spent on decode steps. [1]"""
+        """The fraction of the time spent on decode steps."""
         terms = (count * self.passes.seconds(name) for name, count in self.counts if name == DECODE)
         return floats(sum(terms, 0.0) / (self.per * self.seconds))
 
     @property
     def narrowed(self) -> ArrayLike:
-        """The half-width of a range, relative to that without measurements. [1]"""
+        """The half-width of a range, relative to that without measurements."""
         return self.passes.narrowed(self.decode_share) if self.passes.own else 1.0
 
     def works(self) -> Iterator[tuple[PassWork, Array]]:
-        """Yield the work of each step and how often the step occurs. [1]"""
+        """Yield the work of each step and how often the step occurs."""
         for name, count in self.counts:
             for work, times in self.passes.works(name):
                 yield work, floats(count * times / self.per)
@@ -84,7 +84,7 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
     cached prompt tokens to be loaded from another memory.
 
     passes : the steps with the batch that the request joins
-    runs : the number of earlier runs to wait for if memory cannot fit the request yet [1]
+    runs : the number of earlier runs to wait for if memory cannot fit the request yet
     """
     wait = where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
     own_passes = ((DECODE, wait), (FIRST, passes.chunks))

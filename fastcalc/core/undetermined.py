@@ -7,7 +7,7 @@ from fastcalc.core.chip.machine import Machine
 
 
 def is_assumed(engine: Engine) -> bool:
-    """Return whether an engine has ranges although none of its values depends on a measurement."""
+    """Check whether an engine has ranges although none of its values depends on a measurement."""
     return bool(engine.ranges) and not engine.fitted_architectures
 
 
@@ -54,5 +54,5 @@ def batching_notes(machine: Machine) -> Iterator[str]:
 
 
 def _is_known_for_one_user(machine: Machine) -> bool:
-    """Return whether only the single-user decode speed is published, as for chips with regions."""
+    """Check whether only the single-user decode speed is published, as for chips with regions."""
     return machine.is_spatial and not machine.engine.is_bound

@@ -118,7 +118,7 @@ _DEPENDS = 0.05
 
 
 def publishers_of(fit: Fit, logs: Floats, evidence: Evidence) -> list[int]:
-    """Count the publishers whose measurements depend on each value. [1]"""
+    """Count the publishers whose measurements depend on each value."""
     publishers = np.array([evidence.publisher(point) for point in fit.rows.points])
     depends = np.abs(fit.jacobian(logs)) >= _DEPENDS
     return [len(np.unique(publishers[column])) for column in depends.T]

@@ -50,7 +50,7 @@ class CsvRows:
         return starts[position] + 1 if position < len(starts) else len(text.rstrip("\r")) + 1
 
     def cells_begun(self, line: int) -> int:
-        """Count the cells that begin on a line of the last row. [1]"""
+        """Count the cells that begin on a line of the last row."""
         return len(_starts(self._row[line]))
 
     def fault(self, line: int, position: int, message: str) -> FileFault:

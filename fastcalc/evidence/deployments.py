@@ -100,7 +100,7 @@ class Deployment:
     def assumed(self, layout: Layout, reason: str, choices: int) -> str | None:
         """Describe the ranks assumed for a layout, or return None if the source gives all of them.
 
-        reason, choices : the reason for the choice, and the number of layouts to choose from [1]
+        reason, choices : the reason for the choice, and the number of layouts to choose from
         """
         if self.open_ranks:
             fewest = self.stated.chips is None

@@ -17,8 +17,8 @@ from fastcalc.written import shown
 class ChipChange:
     """The median prediction error for a chip, before and after.
 
-    count : the number of measurements predicted by both versions [1]
-    before, after : the median error factors [1]
+    count : the number of measurements predicted by both versions
+    before, after : the median error factors
     """
 
     hardware: str
@@ -28,7 +28,7 @@ class ChipChange:
 
     @property
     def worse(self) -> float:
-        """The relative increase of the median error factor; negative if it decreased. [1]"""
+        """The relative increase of the median error factor; negative if it decreased."""
         return self.after / self.before - 1.0
 
 
@@ -61,7 +61,7 @@ def chip_changes(
 
     Only measurements predicted by both versions are compared.
 
-    earlier : the error factors of the earlier version, by measurement id [1]
+    earlier : the error factors of the earlier version, by measurement id
     """
     pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for prediction in predictions:

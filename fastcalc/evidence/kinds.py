@@ -25,9 +25,9 @@ https://github.com/mlcommons/inference_results_v4.1)."""
 class Columns:
     """The inputs of several measurements of one deployment, with one element each.
 
-    concurrency : the concurrent sequences or requests on all chips, or infinity for unlimited [1]
-    accepted, drafted : the tokens per step, and the draft tokens per step [1]
-    requests : the requests in the whole run, or infinity if unknown [1]
+    concurrency : the concurrent sequences or requests on all chips, or infinity for unlimited
+    accepted, drafted : the tokens per step, and the draft tokens per step
+    requests : the requests in the whole run, or infinity if unknown
     """
 
     concurrency: Floats
@@ -45,9 +45,9 @@ class Columns:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A measurement's time as a sum of steps, with a lower bound. [s]
+    """A measurement's time as a sum of steps, with a lower bound, in seconds.
 
-    tokens, batch : the tokens of all chips in that time, and the sequences decoded together [1]
+    tokens, batch : the tokens of all chips in that time, and the sequences decoded together
     at_once : the sequences of a static batch that fit in memory at once; the others wait for the
         next wave [1]
     """
@@ -195,7 +195,7 @@ def room(placement: AnyPlacement, columns: Columns) -> Floats:
 
 
 def _sequences_held(placement: AnyPlacement, columns: Columns) -> Floats:
-    """Count the sequences that fit in memory together with their output. [1]
+    """Count the sequences that fit in memory together with their output.
 
     It is assumed that the measured server was configured so that the engine reserved little.
     """

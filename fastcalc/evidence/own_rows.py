@@ -41,8 +41,8 @@ class OwnRows:
     """The measurements in a file, converted for an engine.
 
     engine : the engine including the measured deployments
-    left_aside : the number of skipped rows for each reason [1]
-    inherited : the number of rows used that were measured with another engine, by engine id [1]
+    left_aside : the number of skipped rows for each reason
+    inherited : the number of rows used that were measured with another engine, by engine id
     """
 
     engine: Engine
@@ -101,7 +101,7 @@ def own_rows(
 
 
 def _applies_to(engine: Engine, measured_with: Engine | None) -> bool:
-    """Return whether a measurement applies to an engine.
+    """Check whether a measurement applies to an engine.
 
     It applies if it was made with this engine, with an unknown engine, or with one that this engine
     extends and that is the same program: rows from vLLM may come from any release, and do not say
@@ -163,7 +163,7 @@ def _members(
 
 
 def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[OwnRow]:
-    """Return the ratio of measured to expected time for each measurement in a batch. [1]"""
+    """Return the ratio of measured to expected time for each measurement in a batch."""
     timeline = batch.recipe.timeline
     traffic = timeline.passes.traffic
     columns = (

@@ -50,7 +50,7 @@ class Point:
     chips, tp, ep, pp, dp : ``chips = tp x pp x dp / ranks of a chip``; ``ep`` overlays them. None
         if not given
     concurrency : the concurrent sequences or requests on all chips
-    prompt, output : the mean lengths [token]
+    prompt, output : the mean lengths, in tokens
     value : the measured value, in the unit named by its metric, which is one of `METRICS`
     tokens_per_pass : the tokens per step: 1 without speculation, None if unknown (then not tested)
     notes : start with ``kind=`` and the type of measurement; the remaining words give properties
@@ -113,12 +113,12 @@ class Point:
 
     @property
     def mean_context(self) -> float | None:
-        """The mean context of a decode step, if the notes contain ``mean context N``. [token]"""
+        """The mean context of a decode step, if the notes contain ``mean context N``, in tokens."""
         return noted(self.notes).get("mean context")
 
     @property
     def drafted(self) -> float:
-        """The draft tokens per step, if the notes contain ``draft tokens N``, otherwise 0. [1]"""
+        """The draft tokens per step, if the notes contain ``draft tokens N``, otherwise 0."""
         return noted(self.notes).get("draft tokens", 0.0)
 
     @property

@@ -18,15 +18,15 @@ _EMPTY = dict.fromkeys(COLUMNS, "")
 
 
 def no_file(_: str) -> None:
-    """Return None; stands in for `ranks_of` when no chips are known."""
+    """Return None, as a substitute for `ranks_of` when no chips are known."""
 
 
 @dataclass
 class PointTable:
     """A single pass over the lines of a CSV.
 
-    ranks_of : function that gives the ranks per chip by chip name, or None for an unknown file [1]
-    uncounted : the number of problems beyond those listed [1]
+    ranks_of : function that gives the ranks per chip by chip name, or None for an unknown file
+    uncounted : the number of problems beyond those listed
     """
 
     file: str
@@ -152,7 +152,7 @@ def gathered(
 ) -> Points:
     """Assemble the content of a file, with problems sorted by location and limited in number.
 
-    uncounted : the number of additional problems [1]
+    uncounted : the number of additional problems
     """
     ordered = sorted(faults, key=lambda fault: (fault.line, fault.column))
     listed = tuple(ordered[:MOST_FAULTS])
@@ -170,7 +170,7 @@ def points_in(
 ) -> Points:
     """Read measurements from the lines of a CSV.
 
-    ranks_of : function that gives the ranks per chip by chip name, or None for an unknown file [1]
+    ranks_of : function that gives the ranks per chip by chip name, or None for an unknown file
     """
     table = PointTable(file, lines, ranks_of)
     try:

@@ -54,7 +54,7 @@ SHORT_CHAT = 256.0  # assumed mean context of a single stream if no lengths are 
 class Batch:
     """Measurements of one layout and type, predicted by a rule in `RATES`.
 
-    typical : the median speed over possible layouts, relative to that of the chosen layout [1]
+    typical : the median speed over possible layouts, relative to that of the chosen layout
     """
 
     index: Sequence[int]
@@ -148,7 +148,7 @@ class Alike:
     """Measurements that are predicted together: same rule, type and deployment.
 
     index : the positions of the measurements
-    longest : the prompt plus output of the longest request [token]
+    longest : the prompt plus output of the longest request, in tokens
     """
 
     rule: str
@@ -262,5 +262,5 @@ def columns_of(points: Iterable[Point]) -> Columns:
 
 
 def _lengths(point: Point) -> tuple[float, float]:
-    """Return prompt and output tokens, at least one each. [1]"""
+    """Return prompt and output tokens, at least one each."""
     return max(point.prompt or 0.0, 1.0), max(point.output or 0.0, 1.0)

@@ -10,10 +10,10 @@ from fastcalc.catalogue.folders import shipped_folder
 class PublicSpeed(NamedTuple):
     """A published single-user speed.
 
-    tokens_per_s : the speed of a single user [token/s]
+    tokens_per_s : the speed of a single user, in tokens per second
     date : the date given by the source, YYYY-MM or longer
-    tokens_per_pass : the accepted tokens per step: 1 without speculation, None if unknown [1]
-    chips : the number of chips, or None if unknown [1]
+    tokens_per_pass : the accepted tokens per step: 1 without speculation, None if unknown
+    chips : the number of chips, or None if unknown
     """
 
     tokens_per_s: float

@@ -43,8 +43,8 @@ class Prediction:
     machine, phase : the machine class; ``decode``, ``prefill`` or ``served``
     low, high : the limits of the range, or None if there is only a hardware bound
     assumed : the assumptions about the layout, and about the waves of a static batch
-    typical : the median speed over possible layouts, relative to the expected speed [1]
-    fitted_share : the fitted fraction of the expected time [1]
+    typical : the median speed over possible layouts, relative to the expected speed
+    fitted_share : the fitted fraction of the expected time
     """
 
     point: Point
@@ -71,13 +71,13 @@ class Prediction:
 
     @property
     def factor(self) -> float:
-        """The error factor of the expected value, in either direction. [1]"""
+        """The error factor of the expected value, in either direction."""
         ratio = self.expected / self.point.value
         return max(ratio, 1.0 / ratio)
 
     @property
     def bias(self) -> float:
-        """The ratio of expected to measured rate; above 1, the prediction is too fast. [1]"""
+        """The ratio of expected to measured rate. Above 1, the prediction is too fast."""
         ratio = self.expected / self.point.value
         return 1.0 / ratio if self.point.is_time else ratio
 
@@ -177,7 +177,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
 
 
 def _as_measured(rows: StackedPoints) -> Floats:
-    """Compute each measurement's time, corrected by the engine's own rows, if any. [s]"""
+    """Compute each measurement's time, corrected by the engine's own rows, if any, in seconds."""
     seconds, first = rows.seconds(), 0
     for batch in dict.fromkeys(rows.batches):
         after = first + len(batch.points)

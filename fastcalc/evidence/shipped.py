@@ -23,7 +23,7 @@ def number_of(publisher: str) -> int:
 
 
 def role_of(publisher: str) -> Role:
-    """Return whether a publisher's measurements are used for fitting, selection or evaluation.
+    """Check whether a publisher's measurements are used for fitting, selection or evaluation.
 
     Of every five publishers, three are used for fitting, one for selection and one for evaluation.
     """
@@ -71,20 +71,20 @@ class Evidence:
         return role_of(self.publisher(point))
 
     def is_held_out(self, point: Point) -> bool:
-        """Return whether a measurement's publisher is reserved for evaluation and never fitted."""
+        """Check whether a measurement's publisher is reserved for evaluation and never fitted."""
         return self.role(point) == "judge"
 
     def is_blind(self, point: Point) -> bool:
-        """Return whether a measurement had not been used when publishers were divided."""
+        """Check whether a measurement had not been used when publishers were divided."""
         return self.provenance.sources[point.source_key].blind
 
     def is_used(self, point: Point) -> bool:
-        """Return whether a measurement is not suspect and its model is entirely on chips."""
+        """Check whether a measurement is not suspect and its model is entirely on chips."""
         excluded = point.id in self.unpredictable or point.id in self.suspect
         return not (excluded or point.is_offloaded)
 
     def is_fitted(self, point: Point) -> bool:
-        """Return whether a measurement is used to fit the shipped engines."""
+        """Check whether a measurement is used to fit the shipped engines."""
         return self.is_used(point) and not self.is_held_out(point)
 
 

@@ -29,7 +29,7 @@ def publishers_behind(
     publisher: Callable[[Point], str],
     among: Sequence[Prediction] | None = None,
 ) -> list[int]:
-    """Count the other publishers that measured the same chip, engine and phase. [1]
+    """Count the other publishers that measured the same chip, engine and phase.
 
     publisher : function that returns the publisher of a measurement
     among : the predictions of the measurements to count, or None for the same ones
@@ -41,7 +41,7 @@ def publishers_behind(
 def unseen_kinds(
     predictions: Sequence[Prediction], publisher: Callable[[Point], str]
 ) -> list[bool]:
-    """Return whether no other publisher measured the engine on the chip class in that phase.
+    """Check whether no other publisher measured the engine on the chip class in that phase.
 
     publisher : function that returns the publisher of a measurement
     """
@@ -55,7 +55,7 @@ def _others(
     cell: Callable[[Prediction], tuple[str, str, str]],
     among: Sequence[Prediction] | None = None,
 ) -> list[int]:
-    """Count the other publishers with measurements in the same cell. [1]"""
+    """Count the other publishers with measurements in the same cell."""
     behind = defaultdict[tuple[str, str, str], set[str]](set)
     for prediction in predictions if among is None else among:
         behind[cell(prediction)].add(publisher(prediction.point))
@@ -86,7 +86,7 @@ def ranged(
     """Add a range with the given widths to a prediction.
 
     unseen : whether the engine was not fitted on the chip class
-    behind : the number of publishers that measured the same chip, engine and phase [1]
+    behind : the number of publishers that measured the same chip, engine and phase
     """
     below, above = reach(
         widths,
@@ -169,7 +169,7 @@ _NAMES = (
 def _name(prediction: Prediction, behind: int) -> str:
     """Return the name of the `RangeWidths` width that applies to a prediction.
 
-    behind : the number of publishers that measured the same chip, engine and phase [1]
+    behind : the number of publishers that measured the same chip, engine and phase
     """
     return width_name(
         prediction.phase,
@@ -180,7 +180,7 @@ def _name(prediction: Prediction, behind: int) -> str:
 
 
 def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools) -> float:
-    """Compute the range width of selected measurements over that of the others, 1 to 3. [1]"""
+    """Compute the range width of selected measurements over that of the others, 1 to 3."""
     if not chosen.any() or chosen.all():
         return 1.0
     wide, usual = (
@@ -190,7 +190,7 @@ def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools
 
 
 def _needed(prediction: Prediction) -> tuple[float, float]:
-    """Compute the widths below and above that contain a measurement if no time is fitted. [1]"""
+    """Compute the widths below and above that contain a measurement if no time is fitted."""
     too_fast, typical = log(prediction.bias), log(prediction.typical)
     times = float(half_width(least=1.0, fitted_share=prediction.fitted_share))
     return (too_fast - max(-typical, 0.0)) / times, (-too_fast - max(typical, 0.0)) / times
@@ -199,7 +199,7 @@ def _needed(prediction: Prediction) -> tuple[float, float]:
 def _quantile(numbers: Floats, sources: Array, counts: Floats, fraction: float) -> float:
     """Compute a quantile in which each source has the square root of its row count as weight.
 
-    counts : how many times each measurement counts [1]
+    counts : how many times each measurement counts
     """
     _, inverse, points = np.unique(sources, return_inverse=True, return_counts=True)
     weights = counts / np.sqrt(points[inverse])

@@ -23,7 +23,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints
 class Pile:
     """The steps on chips with the same execution model, one element each.
 
-    point, times : the index of the measurement to which a step belongs, and its repetitions [1]
+    point, times : the index of the measurement to which a step belongs, and its repetitions
     """
 
     work: PassWork
@@ -34,7 +34,7 @@ class Pile:
     is_spatial: bool
 
     def seconds(self, software: EngineParameters) -> Floats:
-        """Compute the time of each step, including repetitions. [s]"""
+        """Compute the time of each step, including repetitions, in seconds."""
         return np.asarray(self.step(software).seconds * self.times, dtype=float)
 
     def step(self, software: EngineParameters) -> Step:
@@ -50,8 +50,8 @@ class StackedPoints:
     piles : the steps of chips that run layers in sequence, and of chips with a region per layer
     measured, bound, overhead : the measured time, its lower bound, and the time for request
         overhead [s]
-    tokens : the number of tokens that, divided by the time, gives the rate; 1 for a time [1]
-    typical : the median speed over possible layouts, relative to that of the chosen layout [1]
+    tokens : the number of tokens that, divided by the time, gives the rate; 1 for a time
+    typical : the median speed over possible layouts, relative to that of the chosen layout
     """
 
     points: Sequence[Point]
@@ -85,7 +85,7 @@ class StackedPoints:
 
     @property
     def fitted_share(self) -> Floats:
-        """The fitted fraction of each measurement's time in layers and request overhead. [1]"""
+        """The fitted fraction of each measurement's time in layers and request overhead."""
         printed, fitted = np.zeros(len(self.points)), self.overhead
         for pile in self.piles:
             spent = [

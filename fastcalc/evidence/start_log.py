@@ -78,17 +78,17 @@ class StartLog:
 
     program, version : ``vllm``, ``sglang``, ``llama.cpp`` or ``tensorrt-llm``, and the release
     settings : the text of each setting, by fastcalc's name of the option or field
-    weights, available, total, free : the memory of a chip; the last two before startup [byte]
-    tokens : the cache capacity of a replica in tokens [1]
+    weights, available, total, free : the memory of a chip; the last two before startup, in bytes
+    tokens : the cache capacity of a replica in tokens
     length, at_once : the longest sequence in tokens, and how many such sequences fit in the cache
         [1]
-    graphs : the memory of CUDA graphs [byte]
-    equivalent : the memory fraction that leaves as much for caches without a reserve for graphs [1]
+    graphs : the memory of CUDA graphs, in bytes
+    equivalent : the memory fraction that leaves as much for caches without a reserve for graphs
     backend : the name of the attention backend
     draft_model : the model in the configuration of drafts, if stated
     stopped : the error that ended the start, or empty if it was successful
     limits : the largest values with which the server would start, from that error, by setting
-    needed : the chip memory needed for one sequence, according to that error [byte]
+    needed : the chip memory needed for one sequence, according to that error, in bytes
     """
 
     program: str
@@ -143,5 +143,5 @@ class StartLog:
         return self.program == VLLM and (is_old or self.is_on("first_engine"))
 
     def is_on(self, name: str) -> bool:
-        """Return whether a setting is on."""
+        """Check whether a setting is on."""
         return self.settings.get(name) == "True"

@@ -51,7 +51,7 @@ class Text:
 
 @contextmanager
 def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
-    """Open a file for reading and decompress gzip; raises InputError if it is unreadable.
+    """Open a file for reading and decompress gzip. Raises InputError if it is unreadable.
 
     is_kept : whether a pipe must be readable again later
     """
@@ -68,7 +68,7 @@ def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
 
 
 def text_in(file: str, stream: BufferedReader) -> Text:
-    """Read the rest of an open file as UTF-8 text; raises InputError if it is too large."""
+    """Read the rest of an open file as UTF-8 text. Raises InputError if it is too large."""
     raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         too_large = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"

@@ -25,9 +25,9 @@ _WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed")
 
 
 class PackedPredictions(RebuiltSequence[Prediction]):
-    """The predictions for measurements, in order; some measurements may have none.
+    """The predictions for measurements, in order. Some measurements may have none.
 
-    predicted : the number of measurements with a prediction [1]
+    predicted : the number of measurements with a prediction
     """
 
     def __init__(self, points: Sequence[Point]) -> None:

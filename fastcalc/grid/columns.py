@@ -439,10 +439,10 @@ def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> l
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
-    """Yield a record for each point; columns without a value are None.
+    """Yield a record for each point. Columns without a value are None.
 
     columns : arrays that broadcast to the shape
-    shape : the shape of the grid [1]
+    shape : the shape of the grid
     """
     fits_by_point = np.broadcast_to(columns["fits"], shape).ravel().tolist()
     cells = [flat(column, shape).tolist() for column in columns.values()]

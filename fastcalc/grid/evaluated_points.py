@@ -39,10 +39,10 @@ class EvaluatedPoints:
     scenario : the inputs shared by all points; batches, traffic and sharding come from the estimate
         instead
     estimate : the estimate, whose arrays broadcast with each other
-    usd_per_hour : the hourly price of each deployment, including idle chips [USD/h]
+    usd_per_hour : the hourly price of each deployment, including idle chips, in USD per hour
     min_chips : function that gives the fewest chips that fit each batch safely, or NaN if none do
         [1]
-    largest_batch : function that gives the largest batch that fits safely on each point's chips [1]
+    largest_batch : function that gives the largest batch that fits safely on each point's chips
     locations, warnings : functions that return the memories in use and the notes, as `CodedColumn`
     """
 
@@ -76,7 +76,7 @@ class EvaluatedPoints:
 
     @property
     def batch(self) -> Floats:
-        """The number of sequences decoded together. [1]"""
+        """The number of sequences decoded together."""
         return self.estimate.batch
 
     @property
@@ -91,17 +91,17 @@ class EvaluatedPoints:
 
     @property
     def max_batch(self) -> ArrayLike:
-        """The largest batch that fits safely on the chips of each point. [1]"""
+        """The largest batch that fits safely on the chips of each point."""
         return self.largest_batch()
 
     @property
     def used(self) -> Floats:
-        """The fraction of usable memory that is in use. [1]"""
+        """The fraction of usable memory that is in use."""
         return self.placement.used_fraction(self.batch)
 
     @cached_property
     def usd(self) -> tuple[Floats | None, Floats | None, Floats | None]:
-        """The price per million input, output and total tokens, or None if unknown. [USD]"""
+        """The price per million input, output and total tokens, or None if unknown, in USD."""
         price = self.usd_per_hour
         if price is None:
             return None, None, None
@@ -109,14 +109,14 @@ class EvaluatedPoints:
 
     @property
     def usd_of_output(self) -> Floats | None:
-        """The price per million output tokens, or None if unknown. [USD]"""
+        """The price per million output tokens, or None if unknown, in USD."""
         price = self.usd_per_hour
         if price is None:
             return None
         return self.estimate.usd_of_output(price / self.scenario.pricing.utilization)
 
     def near(self, kind: str) -> ArrayLike:
-        """Compute the fraction of a category of bytes that is in the fastest memory. [1]"""
+        """Compute the fraction of a category of bytes that is in the fastest memory."""
         return near_share(self.placement.machine, self.estimate.passes.split, kind)
 
     @property

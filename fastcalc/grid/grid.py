@@ -40,7 +40,7 @@ class Grid:
 
     scenario : the deployment; its own batches and sharding are ignored
     layouts : the layouts; if empty, the best layout is chosen for each batch
-    batches : the numbers of sequences decoded together, optionally with a row per layout [1]
+    batches : the numbers of sequences decoded together, optionally with a row per layout
     chips : the number of chips if no layouts are given, or None for the fewest that fit each batch
         [1]
     """
@@ -53,12 +53,12 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """The numbers of request types, layouts and batches. [1]"""
+        """The numbers of request types, layouts and batches."""
         return len(self.requests), max(len(self.layouts), 1), self.batches.shape[-1]
 
     @property
     def size(self) -> int:
-        """The number of points. [1]"""
+        """The number of points."""
         return int(np.prod(self.shape))
 
     @cached_property
@@ -180,7 +180,7 @@ def _placed(grid: Grid) -> _PlacedGrid:
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:
-    """Evaluate columns for a grid, which broadcast to its shape; text columns are slow."""
+    """Evaluate columns for a grid, which broadcast to its shape. Text columns are slow."""
     return values(columns, solved(grid))
 
 

@@ -39,7 +39,7 @@ def by_octaves(space: Space, layouts: Sequence[Layout]) -> tuple[Floats, Floats]
 def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> Evaluation:
     """Return an evaluation of layouts at several batches per octave, up to each layout's capacity.
 
-    steps : the number of batches per octave [1]
+    steps : the number of batches per octave
     """
     placement = space.site.place_all(layouts, axes=1)
     max_batch = np.broadcast_to(placement.max_batch, (len(layouts), 1))
@@ -63,7 +63,7 @@ class Reach:
 
     @cached_property
     def fastest(self) -> float:
-        """The highest speed of a single user on any layout. [1/s]"""
+        """The highest speed of a single user on any layout, per second."""
         return 0.0 if self.alone is None else float(self._user_speeds(self.alone.decode).max())
 
     @cached_property
@@ -80,7 +80,7 @@ class Reach:
         return self.bound > 0.0
 
     def _user_speeds(self, timed: Step | Bound) -> Floats:
-        """Compute the speed of a single user on each layout. [1/s]"""
+        """Compute the speed of a single user on each layout, per second."""
         assert self.alone is not None
         shape = (*np.shape(self.alone.placement.layout.chips)[:-1], 1)
         tokens = self.alone.traffic.speculation.tokens_per_pass
@@ -88,7 +88,7 @@ class Reach:
 
 
 def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
-    """Find the point with the lowest cost per output token at a target speed. [1/s]
+    """Find the point with the lowest cost per output token at a target speed, per second.
 
     For each layout, the search considers the largest batch that reaches the speed, and smaller
     batches that cost even less. Without a price, it minimizes chip-seconds per token. Points that
@@ -147,7 +147,7 @@ def _cheapest(
 def least_usd(
     layouts: Sequence[Layout], batch: Floats, user_speeds: Floats, speed: float
 ) -> Floats:
-    """Compute lower bounds on the cost per million tokens, at one dollar per chip-hour. [USD]
+    """Compute lower bounds on the cost per million tokens, at one dollar per chip-hour, in USD.
 
     Batches and speeds are those returned by `by_octaves`; speeds may also be upper bounds. Speed
     per user never increases with the batch, so if a batch misses the target, so do all batches up
@@ -199,7 +199,7 @@ def _closest(
 
 
 def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
-    """Compute the tokens per step needed for a target speed, or NaN above the bound. [1]"""
+    """Compute the tokens per step needed for a target speed, or NaN above the bound."""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
     def speed_at(tokens: float, drafted: float) -> float:

@@ -30,9 +30,9 @@ class CachedTier:
     """The performance of a deployment that keeps prefix caches in a memory tier.
 
     name : the name of the memory, or None if nothing is cached
-    size : the cache size over all chips [byte]
-    tokens : the capacity in tokens [1]
-    hit, loaded : the fractions of prompt tokens that are hits, and that are loaded over a link [1]
+    size : the cache size over all chips, in bytes
+    tokens : the capacity in tokens
+    hit, loaded : the fractions of prompt tokens that are hits, and that are loaded over a link
     estimate : the estimate with this hit rate for every prompt
     loading : the time to load a request's tokens over the link, or NaN if no host is named [s]
     requests : the request rate that can be sustained [1/s]
@@ -54,7 +54,7 @@ class CachedTier:
 
     @property
     def ttft(self) -> float:
-        """The mean time to first token. [s]"""
+        """The mean time to first token, in seconds."""
         return float(self.estimate.ttft[0]) + (0.0 if isnan(self.loading) else self.loading)
 
 
@@ -84,14 +84,14 @@ class CachedDeployment:
 
     @cached_property
     def bytes_per_token(self) -> float:
-        """The cache size per token of a mean prompt, over all chips that store it. [byte]"""
+        """The cache size per token of a mean prompt, over all chips that store it, in bytes."""
         prompt, placement = self.lengths.mean(self.lengths.prompt), self.location.placement
         layout = placement.layout
         return float(placement.cache_on_chip(prompt)) / prompt * layout.chips / layout.dp
 
     @cached_property
     def own_size(self) -> float:
-        """The chip memory left by the weights and by outputs in flight. [byte]
+        """The chip memory left by the weights and by outputs in flight, in bytes.
 
         Prompts in flight count as recently used prefixes.
         """
@@ -108,7 +108,7 @@ class CachedDeployment:
     def tiers(self, sizes: Sequence[float]) -> list[CachedTier]:
         """Evaluate each tier: no cache, chip memory, host memories, and one of the given sizes.
 
-        sizes : cache sizes, over all chips [byte]
+        sizes : cache sizes, over all chips, in bytes
         """
         host, chips = self.scenario.memory.host, self.location.placement.layout.chips
         memories = own_tiers(completed(host)) if host else ()
@@ -157,12 +157,12 @@ def _traffic(scenario: Scenario, lengths: Lengths, hit: float) -> Mix:
 
 
 def _carried(estimate: Estimate) -> float:
-    """Compute the request rate that the chips sustain, ignoring links. [1/s]"""
+    """Compute the request rate that the chips sustain, ignoring links, per second."""
     return float(estimate.served[0] / estimate.traffic.output)
 
 
 def gain(tier: CachedTier, in_chips: CachedTier) -> float:
-    """Return the request rate with a tier, relative to that with chip memory alone. [1]"""
+    """Return the request rate with a tier, relative to that with chip memory alone."""
     return tier.requests / in_chips.requests
 
 
@@ -170,7 +170,7 @@ def break_even(tier: CachedTier, in_chips: CachedTier, usd_per_hour: float | Non
     """Compute the price below which a tier pays off, or None without a price or a saving.
 
     in_chips : the tier for the chips' own memory
-    usd_per_hour : the price of the chips [USD/h]
+    usd_per_hour : the price of the chips, in USD per hour
     """
     if usd_per_hour is None or not tier.loaded or gain(tier, in_chips) <= 1.0:
         return None

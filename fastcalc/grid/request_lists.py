@@ -14,7 +14,7 @@ from fastcalc.formulas.types import Array, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Request lengths, with one element per request type. [1]"""
+    """Request lengths, with one element per request type."""
 
     prompt: Floats
     output: Floats
@@ -73,7 +73,7 @@ class OpenRequests:
 
     @cached_property
     def _ends(self) -> Ints:
-        """The cumulative number of request types after each prompt. [1]"""
+        """The cumulative number of request types after each prompt."""
         outputs = [
             np.count_nonzero(prompt + self.outputs <= self.longest) for prompt in self.prompts
         ]

@@ -17,7 +17,7 @@ _WHOLE = 64  # for chips with whole layers, the number of chips up to which ever
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The usual layouts of a scenario; its own batches and chips are ignored."""
+    """The usual layouts of a scenario. Its own batches and chips are ignored."""
 
     scenario: Scenario
 
@@ -30,7 +30,7 @@ class Space:
 
     @cached_property
     def fewest_chips(self) -> int | None:
-        """The fewest chips that fit a sequence, or None if no number does. [1]"""
+        """The fewest chips that fit a sequence, or None if no number does."""
         fewest = float(fewest_chips(self.site, 1.0)[0])
         return None if isnan(fewest) else int(fewest)
 
@@ -74,7 +74,7 @@ class Space:
 
 
 def chip_counts(fewest: int, largest: int) -> list[int]:
-    """List the two chip counts and the powers of two between them. [1]
+    """List the two chip counts and the powers of two between them.
 
     >>> chip_counts(3, 20)
     [3, 4, 8, 16, 20]

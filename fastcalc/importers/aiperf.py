@@ -20,14 +20,14 @@ _UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "ns": 1e-9}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is the summary of an AIPerf or GenAI-Perf run."""
+    """Check whether a record is the summary of an AIPerf or GenAI-Perf run."""
     keys = record.data.keys()
     is_counted = "request_count" in keys or {"request_throughput", "input_config"} <= keys
     return is_counted and {"request_latency", "output_sequence_length"} <= keys
 
 
 def is_request(record: Record) -> bool:
-    """Return whether a record is a single AIPerf request."""
+    """Check whether a record is a single AIPerf request."""
     return "request_start_ns" in record.within("metadata").data and "metrics" in record.data
 
 

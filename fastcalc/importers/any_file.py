@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_foreign(path: Path) -> bool:
-    """Return whether a file contains results of another program, which may omit settings."""
+    """Check whether a file contains results of another program, which may omit settings."""
     with opened(path, is_kept=True) as stream:
         return _is_foreign(_head(stream), path)
 

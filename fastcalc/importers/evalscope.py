@@ -33,7 +33,7 @@ _COUNTS = {
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a summary from ``evalscope perf``."""
+    """Check whether a record is a summary from ``evalscope perf``."""
     keys = record.data.keys()
     return any({_COUNTS["clients"][year], _COUNTS["completed"][year]} <= keys for year in (0, 1))
 
@@ -75,7 +75,7 @@ def _number(record: Record, name: str) -> float | None:
 
 
 def _seconds(record: Record, name: str) -> float | None:
-    """Read a time in the unit given in its key. [s]"""
+    """Read a time in the unit given in its key, in seconds."""
     for key in _NAMES[name]:
         for unit, seconds in _UNITS.items():
             if (value := record.number(f"{key} {unit}")) is not None:

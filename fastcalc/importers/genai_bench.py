@@ -15,7 +15,7 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a genai-bench run."""
+    """Check whether a record is a genai-bench run."""
     return "stats" in record.within("aggregated_metrics").data
 
 
@@ -53,7 +53,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def _seconds(run: Record, completed: int | None) -> float | None:
-    """Return the duration of a run; older files give requests per minute instead. [s]"""
+    """Return the duration of a run, in seconds. Older files give requests per minute instead."""
     if (duration := run.number("run_duration")) is not None:
         return duration
     rate = (run.number("requests_per_minute") or 0.0) / 60.0

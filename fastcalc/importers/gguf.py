@@ -61,10 +61,10 @@ class GgufHeader:
 
     pairs : short values by key
     stored : format of each group of matrices, excluding small tensors
-    sizes : parameters in each group [1]
-    parameters : parameters in all tensors [1]
+    sizes : parameters in each group
+    parameters : parameters in all tensors
     names : names of all tensors
-    vocabulary : rows of the embedding, or None if there is none [1]
+    vocabulary : rows of the embedding, or None if there is none
     """
 
     pairs: dict[str, Json]

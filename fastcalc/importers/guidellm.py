@@ -14,7 +14,7 @@ _CLOSED = {"synchronous": None, "concurrent": "streams", "throughput": "max_conc
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a GuideLLM report."""
+    """Check whether a record is a GuideLLM report."""
     return "guidellm_version" in record.within("metadata").data and "benchmarks" in record.data
 
 
@@ -54,7 +54,7 @@ def _run(benchmark: Record) -> ServedRun:
 
 
 def _times(statistics: Record, unit: float) -> Times:
-    """Convert times from another unit. [s]"""
+    """Convert times from another unit, in seconds."""
     return times_in(statistics.within("percentiles"), unit=unit, mean=statistics.number("mean"))
 
 

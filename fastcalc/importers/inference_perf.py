@@ -24,7 +24,7 @@ _LENGTHS = (
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a stage of inference-perf, or the summary of all stages."""
+    """Check whether a record is a stage of inference-perf, or the summary of all stages."""
     return {"load_summary", "successes", "failures"} <= record.data.keys()
 
 

@@ -23,7 +23,7 @@ _BITS = {"fp4": 4, "int4": 4, "fp8": 8, "int8": 8, "bf16": 16, "fp16": 16}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a row of InferenceX."""
+    """Check whether a record is a row of InferenceX."""
     return {"conc", "isl", "osl", "framework", "precision"} <= record.data.keys() or (
         "scenario_type" in record.data and "infmax_model_prefix" in record.data
     )

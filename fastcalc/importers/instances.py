@@ -57,7 +57,7 @@ _COUNTED = re.compile(r"(\d{1,4})\s*[xX*]\s*(.+)|(.+?)(?:\s+[xX]|\s*[*:])\s*(\d{
 
 
 def stated_count(text: str) -> int | None:
-    """Return the number of chips in an instance type or counted name, or None. [1]
+    """Return the number of chips in an instance type or counted name, or None.
 
     >>> stated_count("8xh100"), stated_count("a3-highgpu-8g"), stated_count("mi300x")
     (8, 8, None)

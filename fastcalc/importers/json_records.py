@@ -51,7 +51,7 @@ class Record:
         return replace(self, data=data, steps=(*self.steps, *steps))
 
     def mappings(self, key: str) -> Iterator["Record"]:
-        """Yield the mappings in the list at a key; none if there is no list."""
+        """Yield the mappings in the list at a key, if there is one."""
         values = self.data.get(key)
         for index, value in enumerate(values if isinstance(values, list) else []):
             data = value if isinstance(value, dict) else {}
@@ -82,7 +82,7 @@ class Record:
         return float(value)
 
     def numbers(self, key: str) -> list[float]:
-        """Return the finite numbers in the list at a key; a nested list counts as its sum."""
+        """Return the finite numbers in the list at a key. A nested list counts as its sum."""
         values = self.data.get(key)
         sums = [
             sum(value) if isinstance(value, list) and _are_numbers(value) else value
@@ -104,7 +104,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 class NoNumberError(ValueError):
-    """Raised if a value is not a number or is out of range; its path is attached."""
+    """Raised if a value is not a number or is out of range. Its path is attached."""
 
     def __init__(self, path: tuple[str | int, ...], sentence: str) -> None:
         super().__init__(sentence)
@@ -112,7 +112,7 @@ class NoNumberError(ValueError):
 
 
 class NoRunError(Exception):
-    """Raised if a record has no usable run; the message gives the reason."""
+    """Raised if a record has no usable run. The message gives the reason."""
 
 
 def records(content: Text) -> tuple[list[Record], list[FileFault]]:

@@ -22,12 +22,12 @@ _NO_GPU = {"BLAS", "CPU", "RPC"}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record was printed by ``llama-bench``."""
+    """Check whether a record was printed by ``llama-bench``."""
     return {"avg_ts", "n_prompt", "n_gen"} <= record.data.keys()
 
 
 def measurements(record: Record, options: Options) -> list[Point | str]:
-    """Read the measurement of one test, or the reason why there is none; may raise `Unsaid`."""
+    """Read the measurement of one test, or the reason why there is none. May raise `Unsaid`."""
     prompt, output = record.count("n_prompt") or 0, record.count("n_gen") or 0
     depth, speed = record.count("n_depth") or 0, record.number("avg_ts") or 0.0
     reason = _no_point(record, prompt=prompt, output=output, depth=depth, speed=speed)

@@ -14,7 +14,7 @@ from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a llama-benchy report."""
+    """Check whether a record is a llama-benchy report."""
     return {"latency_mode", "prefix_caching_enabled", "benchmarks"} <= record.data.keys()
 
 

@@ -13,7 +13,7 @@ from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is an llmperf summary, or one of its requests."""
+    """Check whether a record is an llmperf summary, or one of its requests."""
     keys = record.data.keys()
     return {"results_ttft_s_mean", "num_concurrent_requests"} <= keys or _is_request(record)
 

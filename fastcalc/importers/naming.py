@@ -212,7 +212,7 @@ def _without_format(text: str) -> list[str]:
 
 
 def is_quantized_copy(text: str, repositories: Iterable[str]) -> bool:
-    """Return whether a name differs from any of the repositories only in the weight format.
+    """Check whether a name differs from any of the repositories only in the weight format.
 
     >>> is_quantized_copy("Qwen/Qwen3-32B-FP8", ["Qwen/Qwen3-32B"])
     True

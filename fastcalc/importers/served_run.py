@@ -30,7 +30,7 @@ _DISAGREES = sqrt(2.0)  # ratio that is closer to two tokens per chunk than to o
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Statistics of a time over the requests in a run. [s]
+    """Statistics of a time over the requests in a run, in seconds.
 
     upper : the available percentiles among `UPPER`
     """
@@ -41,7 +41,7 @@ class Times:
 
     @property
     def typical(self) -> float | None:
-        """The median, or the mean if the median is missing. [s]"""
+        """The median, or the mean if the median is missing, in seconds."""
         return self.mean if self.median is None else self.median
 
 
@@ -64,7 +64,7 @@ def times_in(
 ) -> Times:
     """Read times whose percentiles have the keys ``p90``, ``p95`` and ``p99``.
 
-    unit : unit of all numbers in the file [s]
+    unit : unit of all numbers in the file, in seconds
     mean : mean in that unit; by default, the value of the key ``mean``
     median : key of the median
     prefix : prefix of all these keys
@@ -86,8 +86,8 @@ class Arrivals:
     """How requests arrive.
 
     rate : request rate, or infinity if requests were sent without delay [1/s]
-    limit : maximum number of concurrent requests, or None without a limit [1]
-    in_flight : measured mean number of concurrent requests, or None if unknown [1]
+    limit : maximum number of concurrent requests, or None without a limit
+    in_flight : measured mean number of concurrent requests, or None if unknown
     """
 
     rate: float = inf
@@ -100,12 +100,12 @@ class ServedRun:
     """The results of one server benchmark run, as reported by its program.
 
     program : benchmark program
-    completed, failed : number of requests, or None if unknown [1]
+    completed, failed : number of requests, or None if unknown
     seconds : time from the first request to the last answer, or None if unknown
-    prompt, output : mean lengths [token]
+    prompt, output : mean lengths, in tokens
     ttft, tpot, request : TTFT, time per output token after the first, and end-to-end latency
     between_chunks : time between streamed chunks of an answer, with any number of tokens
-    rate : output throughput [token/s]
+    rate : output throughput, in tokens per second
     tokens_per_pass : tokens per step: 1 without speculation, None if unknown
     is_speculated : whether the server uses speculative decoding, or None if unknown
     is_decode_only : whether other chips computed the prompts
@@ -150,7 +150,7 @@ class ServedRun:
 
 
 def clients_in(record: Record, key: str) -> int:
-    """Read the number of concurrent requests; raises NoRunError if it is missing. [1]"""
+    """Read the number of concurrent requests. Raises NoRunError if it is missing."""
     clients = record.count(key)
     if not clients or clients < 1:
         raise NoRunError(f"the file does not state the number of concurrent requests: {key}")
@@ -184,7 +184,7 @@ def each_run(
 
 
 def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
-    """Derive the measurements of a run, or the reasons why there are none; may raise `Unsaid`."""
+    """Derive the measurements of a run, or the reasons why there are none. May raise `Unsaid`."""
     if 0 in (run.completed, run.seconds) or min(run.completed or 1, run.seconds or 1.0) < 0:
         return ["no request was completed"]
     if run.prompt < 0 or run.output <= 0:
@@ -340,7 +340,7 @@ def _unlike(run: ServedRun, stored: str, model: str, catalogue: Catalogue) -> st
 
 
 def accepted_tokens(record: Record, key: str) -> float | None:
-    """Return the mean tokens per step given by a record, if at least 1. [1]"""
+    """Return the mean tokens per step given by a record, if at least 1."""
     accepted = record.number(key)
     return accepted if accepted is not None and accepted >= 1 else None
 

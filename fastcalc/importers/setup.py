@@ -47,7 +47,7 @@ class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
 
 
 def checked(options: Mapping[str, str]) -> dict[str, str]:
-    """Validate the user's settings; an invalid count or name raises InputError."""
+    """Validate the user's settings. An invalid count or name raises InputError."""
     stripped = {name: options[name].strip() for name in OPTIONS if options.get(name, "").strip()}
     for name in WORDS:
         if len(stripped.get(name, "")) > _LONGEST:
@@ -65,12 +65,12 @@ def _count(text: str) -> int | None:
 
 
 def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
-    """Complete the given layout if only one is possible; empty if none is given.
+    """Complete the given layout if only one is possible, or nothing if none is given.
 
     A number of chips that is not a multiple of the given ranks is rejected.
 
     options : settings given by the user, by name
-    ranks : ranks per chip: one, or one for each core [1]
+    ranks : ranks per chip: one, or one for each core
 
     >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"})["pp"]
     ({'tp': 4, 'pp': 1, 'dp': 1, 'chips': 4, 'ep': None}, None)
@@ -96,7 +96,7 @@ def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
 
 
 def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
-    """Return a function that gives a chip's ranks by name, or None if there is no such chip. [1]"""
+    """Return a function that gives a chip's ranks by name, or None if there is no such chip."""
 
     @cache
     def ranks_of(name: str) -> int | None:

@@ -17,7 +17,7 @@ _LAYOUT = {"tp": "tp_size", "pp": "pp_size", "ep": "ep_size"}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a line from ``sglang.bench_serving``."""
+    """Check whether a record is a line from ``sglang.bench_serving``."""
     return vllm.is_result(record) and bool(_OWN & record.data.keys())
 
 

@@ -293,7 +293,7 @@ class _StartReader:
             start.limits["gpu_memory_utilization"] = fraction
 
     def _read_buffer(self, start: StartLog, line: str) -> None:
-        """Add a buffer of llama.cpp; host buffers are ignored."""
+        """Add a buffer of llama.cpp. Host buffers are ignored."""
         match = _BUFFER.search(line) if start.program == LLAMA_CPP else None
         if match is None or match[1].startswith("CPU"):
             return
@@ -302,7 +302,7 @@ class _StartReader:
         setattr(start, name, (buffer_bytes or 0.0) + float(match[3]) * 2.0**20)
 
     def check_settings(self, start: StartLog) -> None:
-        """Reject a number that no server accepts; a word or a sign counts as missing."""
+        """Reject a number that no server accepts. A word or a sign counts as missing."""
         for setting, limit in _LIMITS.items():
             text, value = start.settings.get(setting, ""), start.number(setting)
             if text[:1].isdigit() and (value is None or value not in limit):

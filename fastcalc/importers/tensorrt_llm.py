@@ -19,7 +19,7 @@ _LAYOUT = {"tp": "tp_size", "pp": "pp_size", "ep": "ep_size", "chips": "world_si
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a ``trtllm-bench`` report."""
+    """Check whether a record is a ``trtllm-bench`` report."""
     return {"engine", "world_info", "request_info", "performance"} <= record.data.keys()
 
 

@@ -59,10 +59,10 @@ def _none() -> Ints:
 class Trace:
     """The requests in order of arrival.
 
-    prompt, output : tokens of each request [1]
-    arrival : arrival of each request after the first, empty if unknown [s]
+    prompt, output : tokens of each request
+    arrival : arrival of each request after the first, empty if unknown, in seconds
     blocks : hashes of prompt blocks, request by request, if the file has them
-    ends : number of blocks up to the end of each request, empty if there are none [1]
+    ends : number of blocks up to the end of each request, empty if there are none
     reading : notes on request count, time span, rate, unit and skipped rows
     """
 
@@ -75,14 +75,14 @@ class Trace:
 
     @property
     def rate(self) -> float | None:
-        """The mean request rate, or None if unknown. [1/s]"""
+        """The mean request rate, or None if unknown, per second."""
         if len(self.arrival) < 2 or self.arrival[-1] <= self.arrival[0]:
             return None
         return float((len(self.arrival) - 1) / (self.arrival[-1] - self.arrival[0]))
 
     @property
     def block(self) -> int | None:
-        """The tokens per block: the common size that explains the number of blocks. [1]"""
+        """The tokens per block: the common size that explains the number of blocks."""
         sizes = np.diff(self.ends, prepend=0)
         prompt = self.prompt[: len(sizes)]
         fitting = (
@@ -112,11 +112,11 @@ class _Requests:
     """The requests read so far, in the units of the file.
 
     stamps : arrival times; fewer than requests if some have none
-    unit : unit of the arrival times, if the file defines it [s]
+    unit : unit of the arrival times, if the file defines it, in seconds
     is_dated : whether the file has dates, which are stored as seconds
-    odd_rows : number of rows that are not requests [1]
+    odd_rows : number of rows that are not requests
     first_odd : reason for the first such row, with its location
-    failed : number of requests without an answer [1]
+    failed : number of requests without an answer
     """
 
     file: str
@@ -141,7 +141,7 @@ class _Requests:
             raise InputError(self.first_odd)
 
     def add(self, prompt: float, output: float, stamp: float | None) -> bool:
-        """Add a request, and return whether it counts; failed requests do not."""
+        """Add a request, and return whether it counts. Failed requests do not."""
         if output == 0.0 and self.fields.zero_output_failed:
             self.failed += 1
             return False
@@ -341,7 +341,7 @@ def _csv_requests(file: str, stream: BufferedReader) -> _Requests:
 
 
 def _cell(row: list[str], column: int) -> float:
-    """Parse a whole number of tokens in a cell; raises ValueError if it is invalid. [1]"""
+    """Parse a whole number of tokens in a cell. Raises ValueError if it is invalid."""
     tokens = parse_number(row[column])
     if tokens is None or tokens % 1.0 or not 0.0 <= tokens <= _MOST_TOKENS:
         raise ValueError
@@ -359,7 +359,7 @@ class _Clock:
         self.is_numeric = False
 
     def read(self, cell: str) -> float:
-        """Parse the time in a cell; raises ValueError if it is invalid or the notation changes."""
+        """Parse the time in a cell. Raises ValueError if it is invalid or the notation changes."""
         number = parse_number(cell)
         if number is not None and self.first is None and abs(number) < _LATEST:
             self.is_numeric = True

@@ -22,7 +22,7 @@ from fastcalc.importers.setup import OPTIONS, engine_named
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record was saved by ``vllm bench serve``."""
+    """Check whether a record was saved by ``vllm bench serve``."""
     return {"duration", "completed", "total_input_tokens"} <= record.data.keys()
 
 

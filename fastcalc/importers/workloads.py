@@ -28,7 +28,7 @@ _FINE = 100  # quantiles averaged in each interval
 
 
 def typical_lengths(quantile: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Divide requests by length, and compute the fraction and mean length of each group. [1]
+    """Divide requests by length, and compute the fraction and mean length of each group.
 
     The overall mean equals the mean of the distribution, however long its tail.
 
@@ -78,7 +78,7 @@ class AskedTraffic:
 def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedTraffic:
     """Read a workload, or a trace as a single class.
 
-    ttft, tpot : limits for classes without their own [s]
+    ttft, tpot : limits for classes without their own, in seconds
     """
     if path.suffix.lower() not in (".yaml", ".yml"):
         trace = read_trace(path)

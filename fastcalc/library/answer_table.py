@@ -50,7 +50,7 @@ class Table(Sequence[Record]):
 
     @property
     def found(self) -> bool:
-        """Whether there is an answer. False if the command line would exit with 1."""
+        """Whether there is an answer, or False if the command line would exit with 1."""
         return self._answer.code == 0
 
     @cached_property

@@ -95,7 +95,7 @@ class PlacedModel:
 
     @property
     def _usd_per_hour(self) -> float | None:
-        """The price per hour of use of the whole deployment. None if it is unknown. [USD/h]"""
+        """The price per hour of use of the whole deployment, or None if it is unknown. [USD/h]"""
         price = self.outcome.usd_per_hour
         return None if price is None else price / self.outcome.scenario.pricing.utilization
 

@@ -184,7 +184,7 @@ class Article(Entry):
 
 
 class Claim(Entry):
-    """A statement from articles in our own words; without a ``check``, it is external.
+    """A statement from articles in our own words. Without a ``check``, it is external.
 
     ``place`` gives headings and paragraphs by article, and ``hedge`` the limitations that an author
     mentions. ``ours`` marks claims made by no article. ``conclusion`` tests the article's

@@ -26,7 +26,7 @@ Value = TypeVar("Value")  # core uses broadcastable numbers
 class Parameter:
     """The declaration of an engine parameter.
 
-    neutral : the value if a file omits the parameter, which adds no time [SI]
+    neutral : the value if a file omits the parameter, which adds no time, in SI units
     raised : the effect of a larger value on step time, or None if it depends on the request
     plausible : the range over existing engines, with some margin (EN004); None to use the type's
         limits [SI]
@@ -56,7 +56,7 @@ def choice(
     raised: Literal["faster", "slower"] | None = None,
     label: str = "",
 ) -> Any:
-    """Declare a parameter; use `rate` if larger values are faster, or `cost` if they are slower."""
+    """Declare a parameter. Use `rate` if larger values are faster, or `cost` if they are slower."""
     parameter = Parameter(quantity, neutral, meaning, raised, plausible, label)
     return field(default=neutral, metadata={"declared": parameter})
 

@@ -72,7 +72,7 @@ class RangeWidths(Entry):
     basis: str
 
     def of(self, phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> HalfWidths:
-        """Return the half-widths for a phase, for mixture-of-experts or dense models. [1]
+        """Return the half-widths for a phase, for mixture-of-experts or dense models.
 
         machine, is_measured : as for `width_name`
         """
@@ -115,7 +115,7 @@ else:
 
 
 class Parameters(_Declared):
-    """The efficiencies and overheads of an engine; omitted values add no time."""
+    """The efficiencies and overheads of an engine. Omitted values add no time."""
 
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
@@ -143,12 +143,12 @@ class Instead(Entry):
     attention: Literal["latent", "compressed"] | None = None
 
     def is_of(self, hardware: Hardware) -> bool:
-        """Return whether this replacement applies to a chip."""
+        """Check whether this replacement applies to a chip."""
         is_kind = not self.kinds or hardware.kind in self.kinds
         return is_kind and (not self.architectures or hardware.architecture in self.architectures)
 
     def is_for(self, model: Model) -> bool:
-        """Return whether this replacement applies to a model."""
+        """Check whether this replacement applies to a model."""
         kinds = {block.attention.kind for block in model.blocks if block.attention}
         return self.attention is None or _KINDS_OF_ATTENTION[self.attention] in kinds
 
@@ -161,7 +161,7 @@ class FormatRow(Entry):
     note: str | None = None
 
     def is_on(self, hardware: Hardware) -> bool:
-        """Return whether the statement applies to a chip."""
+        """Check whether the statement applies to a chip."""
         return self.architectures is None or hardware.architecture in self.architectures
 
 
@@ -183,11 +183,11 @@ class DefaultCache(FormatRow):
     replaces: list[CacheFormatName] = []
 
     def is_on(self, hardware: Hardware) -> bool:
-        """Return whether this default applies to a chip; if no chips are listed, it always does."""
+        """Check whether this default applies to a chip. If no chips are listed, it always does."""
         return not self.architectures or super().is_on(hardware)
 
     def is_for(self, model: Model, weights: str | None, hardware: Hardware) -> bool:
-        """Return whether this default applies to a model with the given weight format on a chip."""
+        """Check whether this default applies to a model with the given weight format on a chip."""
         base = (weights or "").partition("+")[0]
         is_copy = base in self.weights and weights != model.format_name
         is_of = not self.models or not {model.id, *model.bases}.isdisjoint(self.models)
@@ -371,6 +371,6 @@ class Engine(NamedEntry):
         return LoweredShare(usual.si, on_chip.si)
 
     def on(self, *groups: str | None) -> Parameters:
-        """Return the parameters for a chip; the most specific group takes precedence."""
+        """Return the parameters for a chip. The most specific group takes precedence."""
         overrides = [self.architectures[key] for key in groups if key in self.architectures]
         return merged(self.parameters, *overrides)

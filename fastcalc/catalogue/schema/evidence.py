@@ -24,7 +24,7 @@ class EvidenceSource(Entry):
 
 
 class Exclusion(Entry):
-    """Measurements excluded from all fits; suspect ones are still predicted and shown."""
+    """Measurements excluded from all fits. Suspect ones are still predicted and shown."""
 
     rows: Annotated[list[str], Field(min_length=1)]
     effect: Literal["unpredictable", "suspect"]

@@ -246,7 +246,7 @@ class Hardware(NamedEntry):
 
     @property
     def node_chips(self) -> int | None:
-        """The number of chips in the node in which the chip is sold, or None if not given. [1]"""
+        """The number of chips in the node in which the chip is sold, or None if not given."""
         if self.node is None:
             return None
         up = self.links.scale_up

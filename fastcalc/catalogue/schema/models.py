@@ -69,7 +69,7 @@ class Attention(Entry):
 
     @property
     def cached_heads(self) -> int:
-        """The number of key-value heads in the cache. [1]"""
+        """The number of key-value heads in the cache."""
         return self.kv_heads or self.heads
 
     @model_validator(mode="after")
@@ -208,7 +208,7 @@ class Block(Entry):
 
     @property
     def parts(self) -> int:
-        """The number of components in a layer: attention, feed-forward network or both. [1]"""
+        """The number of components in a layer: attention, feed-forward network or both."""
         return (self.attention is not None) + (self.ffn is not None)
 
     @model_validator(mode="after")

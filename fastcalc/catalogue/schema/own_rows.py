@@ -14,9 +14,9 @@ class OwnRow(Entry):
     """A measurement, and what the engine predicts for it.
 
     batch, context, prompt : the number of sequences decoded together, and the mean token counts
-    decode_share : the fraction of the expected time spent on decode [1]
-    slower : the ratio of measured to expected time [1]
-    drafted : the number of draft tokens [1]
+    decode_share : the fraction of the expected time spent on decode
+    slower : the ratio of measured to expected time
+    drafted : the number of draft tokens
     point, metric : the name of the measurement, and the metric that was measured
     """
 
@@ -31,7 +31,7 @@ class OwnRow(Entry):
 
 
 class OwnDeployment(Entry):
-    """A model on chips as measured by its owner; ranks that were not given are None.
+    """A model on chips as measured by its owner. Ranks that were not given are None.
 
     date : the date of the latest measurement, as YYYY-MM or YYYY-MM-DD, or empty if unknown
     """

@@ -102,7 +102,7 @@ class Arrival(Entry):
 
     @property
     def variation(self) -> float:
-        """The coefficient of variation of interarrival times. [1]"""
+        """The coefficient of variation of interarrival times."""
         return {"poisson": 1.0, "constant": 0.0}.get(self.process, self.cv or 1.0)
 
 

@@ -100,7 +100,7 @@ def read_lengths(line: Words) -> None:
 
 
 def _positive(value: Any) -> float:
-    """Return a positive number or a string of digits as a number. 0 for anything else."""
+    """Return a positive number or a string of digits as a number, or 0 for anything else."""
     if isinstance(value, str) and value.isdecimal():
         return float(value)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -235,7 +235,7 @@ def _speculate(line: Words, count: str) -> None:
 
 
 def _is_counted(line: Words, name: str) -> bool:
-    """Return whether the size of a draft model is known, given the model of the command."""
+    """Check whether the size of a draft model is known, given the model of the command."""
     from fastcalc.catalogue.store import Catalogue  # few commands have a draft model
     from fastcalc.kit.request.draft_models import counted_draft, has_own_shape
 

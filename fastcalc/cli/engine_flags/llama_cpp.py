@@ -124,7 +124,7 @@ def _read_cache_types(line: Words) -> None:
 
 
 def _key_fraction(line: Words) -> float:
-    """Return the fraction of the KV cache taken up by keys. 0.5 if the model is unknown. [1]
+    """Return the fraction of the KV cache taken up by keys. 0.5 if the model is unknown.
 
     Latent attention caches one vector for both, in the type of the keys.
     """
@@ -158,7 +158,7 @@ def _read_overrides(line: Words) -> None:
     is_on_host = partial(_is_on_host, overrides)
 
     def experts(layers: int) -> float:
-        """Count the layers on the host, as overrides may add to a number of first layers. [1]"""
+        """Count the layers on the host, as overrides may add to a number of first layers."""
         later_layers = range(first, layers)
         names = (name.format(layer) for layer in later_layers for name in _EXPERT_TENSORS)
         return min(first, layers) + sum(map(is_on_host, names)) / len(_EXPERT_TENSORS)
@@ -193,7 +193,7 @@ def _override(text: str) -> tuple[re.Pattern[str], str]:
 
 
 def _is_on_host(overrides: Sequence[tuple[re.Pattern[str], str]], name: str) -> bool:
-    """Return whether the first override that matches a tensor puts it in host memory."""
+    """Check whether the first override that matches a tensor puts it in host memory."""
     buffers = (buffer for pattern, buffer in overrides if pattern.search(name))
     return next(buffers, None) == "CPU"
 

@@ -31,7 +31,7 @@ class Words:
         return pairwise([*self.words, ""])
 
     def has(self, *names: str) -> bool:
-        """Return whether the command contains one of these words."""
+        """Check whether the command contains one of these words."""
         return not set(names).isdisjoint(self.words)
 
     def value(self, name: str) -> str:
@@ -93,7 +93,7 @@ class Words:
 
     @property
     def model(self) -> "Model | None":
-        """The model named in the command. None if it is unknown."""
+        """The model named in the command, or None if it is unknown."""
         return model_of(self.model_name)
 
     @property
@@ -200,7 +200,7 @@ def parted(words: Iterable[str]) -> Iterator[str]:
 
 
 def whole(text: str) -> int:
-    """Parse a number of up to nine digits. 0 for any other text. [1]
+    """Parse a number of up to nine digits, or 0 for any other text.
 
     >>> whole("999999999"), whole("1000000000"), whole("1.5")
     (999999999, 0, 0)

@@ -56,7 +56,7 @@ _USUAL_HOST = "ddr5-2ch"
 
 
 def shares_memory_with_host(chip: Hardware) -> bool:
-    """Return whether chip and host share the same memory, which rules out offloading."""
+    """Check whether chip and host share the same memory, which rules out offloading."""
     return class_of(chip) in ("apple", "unified") or chip.execution == "spatial"
 
 

@@ -39,12 +39,12 @@ FED_BITS = 16
 class Chip:
     """The published peak rates of a chip for a model in its number formats.
 
-    bandwidth : the bandwidth of the fastest memory tier [byte/s]
+    bandwidth : the bandwidth of the fastest memory tier, in bytes per second
     cores : the number of cores that read and multiply, or infinity if unknown for this type of chip
         [1]
     products : the rate of matrix products for each category of weights
-    blocks : the fraction of dense weights in mixed-width blocks: 1 for GGUF, otherwise 0 [1]
-    vector : the FLOP rate of the vector units, which unpack weights [FLOP/s]
+    blocks : the fraction of dense weights in mixed-width blocks: 1 for GGUF, otherwise 0
+    vector : the FLOP rate of the vector units, which unpack weights, in FLOP/s
     link, link_out : the one-way link rates within and beyond the link domain, or infinity without
         links [byte/s]
     hop, hop_inside : the latency of one hop beyond and within the domain; 0 within if the engine's
@@ -64,7 +64,7 @@ class Chip:
 
 @dataclass(frozen=True, eq=False)
 class EngineParameters(DeclaredParameters[ArrayLike]):
-    """The parameters of an engine on one chip as plain numbers; by default, they add no time."""
+    """The parameters of an engine on one chip as plain numbers. By default, they add no time."""
 
     @classmethod
     def of(cls, parameters: Parameters) -> "EngineParameters":
@@ -72,12 +72,12 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
         return cls(**{name: quantity.si for name, quantity in parameters.given.items()})
 
     def value(self, name: str) -> ArrayLike:
-        """Look up a parameter by the name that engine files use. [SI]"""
+        """Look up a parameter by the name that engine files use, in SI units."""
         value: ArrayLike = getattr(self, name)
         return value
 
     def bandwidth(self, chip: Chip) -> Array:
-        """Compute the memory bandwidth achieved by long reads. [byte/s]"""
+        """Compute the memory bandwidth achieved by long reads, in bytes per second."""
         return achieved_bandwidth(
             peak=chip.bandwidth,
             fraction=self.bandwidth_fraction,
@@ -86,7 +86,7 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
         )
 
     def rate(self, chip: Chip, product: WorkingRate) -> Array:
-        """Compute the FLOP rate achieved by matrix products. [FLOP/s]"""
+        """Compute the FLOP rate achieved by matrix products, in FLOP/s."""
         return achieved_compute(
             peak=product.peak,
             fraction=self.compute_fraction,
@@ -98,10 +98,10 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
 class Reached(NamedTuple):
     """The rates that an engine achieves on a chip, independent of the step.
 
-    bandwidth : the bandwidth of long reads [byte/s]
+    bandwidth : the bandwidth of long reads, in bytes per second
     decode, prompt : the rates of products with decoded tokens and with prompt tokens, whose weights
         may be stored in blocks [FLOP/s]
-    least_rows : the minimum number of rows in a tile of dense products [1]
+    least_rows : the minimum number of rows in a tile of dense products
     """
 
     bandwidth: Array
@@ -133,7 +133,7 @@ class Machine:
     tiers : the memories that hold weights and caches, fastest first
     fastest : the chip's fastest memory, even if nothing is placed there
     memory : the user's memory options
-    place : for each category of bytes placed by the user, its fraction in each tier [1]
+    place : for each category of bytes placed by the user, its fraction in each tier
     prefix : the index of the memory from which cached prefixes are loaded
     chip, software, peaks : the rates of chip and engine for this workload
     reserve : the memory that the engine reserves on the chip for this workload
@@ -158,13 +158,13 @@ class Machine:
 
     @property
     def ranks(self) -> int:
-        """The ranks per chip: its cores if each is exposed as a device, otherwise 1. [1]"""
+        """The ranks per chip: its cores if each is exposed as a device, otherwise 1."""
         ranks = self.hardware.ranks
         return int(ranks.si) if ranks and not self.is_spatial else 1
 
     @property
     def max_sequences(self) -> ArrayLike:
-        """The maximum number of sequences in a step of a replica. [1]
+        """The maximum number of sequences in a step of a replica.
 
         Some engines use a lower default on chips with little memory.
         """
@@ -174,13 +174,13 @@ class Machine:
 
     @property
     def shared_context(self) -> float:
-        """The context that a replica's sequences share, or infinity without such a limit. [1]"""
+        """The context that a replica's sequences share, or infinity without such a limit."""
         is_shared = self.engine.program == "llama-cpp" and self.memory.longest
         return self.memory.longest if is_shared else inf
 
     @property
     def length_to_start(self) -> float:
-        """The sequence length that must fit for the engine to start, or 0 if it always starts. [1]
+        """The sequence length that must fit for the engine to start, or 0 if it always starts.
 
         SGLang and TensorRT-LLM start anyway and reject requests that are longer than their cache
         (sgl-project/sglang#4048; NVIDIA/TensorRT-LLM#16802).
@@ -189,7 +189,7 @@ class Machine:
         return 0.0 if starts else self.memory.longest
 
     def sequences_of_context(self, tokens: ArrayLike) -> ArrayLike:
-        """Count the sequences of a given length that fit into a replica's context. [1]
+        """Count the sequences of a given length that fit into a replica's context.
 
         The slots of llama.cpp share its context, or divide it equally if ``-np`` is given without
         ``-kvu``: ggml-org/llama.cpp, tools/server/server.cpp and src/llama-context.cpp, November
@@ -203,7 +203,7 @@ class Machine:
         return np.where(np.asarray(tokens) <= context / slots, slots, 0.0)
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
-        """Count the chips needed for a number of ranks. [1]"""
+        """Count the chips needed for a number of ranks."""
         return chips_filled(ranks, self.ranks)
 
     @property
@@ -212,12 +212,12 @@ class Machine:
         return self.tiers[0]
 
     def usable(self, chips: ArrayLike, reserved: ArrayLike = 0.0) -> list[ArrayLike]:
-        """Compute the memory in each tier that is available for weights and caches. [byte]
+        """Compute the memory in each tier that is available for weights and caches, in bytes.
 
         The engine's reserve is taken from the chip's slowest memory first, then from the next.
 
-        chips : the number of chips in the deployment, since some memories are shared [1]
-        reserved : the memory that the engine reserves on the chip [byte]
+        chips : the number of chips in the deployment, since some memories are shared
+        reserved : the memory that the engine reserves on the chip, in bytes
         """
         fraction = self.software.memory_fraction
         rooms: list[ArrayLike] = [
@@ -231,7 +231,7 @@ class Machine:
         return rooms
 
     def reported(self, tier: Tier) -> ArrayLike:
-        """Return the fraction of a memory's capacity that its driver reports. [1]"""
+        """Return the fraction of a memory's capacity that its driver reports."""
         if tier.reported is not None:
             return tier.reported
         return self.software.reported_fraction if tier.is_near else 1.0
@@ -243,9 +243,9 @@ class Machine:
 
 
 def chips_filled(ranks: ArrayLike, of_chip: int) -> ArrayLike:
-    """Count the chips needed for a number of ranks. [1]
+    """Count the chips needed for a number of ranks.
 
-    of_chip : the number of ranks per chip [1]
+    of_chip : the number of ranks per chip
     """
     return ranks if of_chip == 1 else np.ceil(np.asarray(ranks) / of_chip)
 
@@ -308,7 +308,7 @@ def _places(
     work: Workload,
     unread_bytes: float,
 ) -> dict[str, tuple[float, ...]]:
-    """Compute the fraction of each category of bytes in each tier, as the user placed them. [1]
+    """Compute the fraction of each category of bytes in each tier, as the user placed them.
 
     All layers are assumed to be equal, and the output layer comes last (``i_gpu_start`` in
     llama.cpp, src/llama-model.cpp, November 2026). The experts on the host are those of the first

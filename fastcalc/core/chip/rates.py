@@ -17,7 +17,7 @@ _WIDTH = {
 class WorkingRate(NamedTuple):
     """The rate of products with stored weights, as numbers or as arrays over chips.
 
-    peak : the dense peak [FLOP/s]
+    peak : the dense peak, in FLOP/s
     bits : the width of the operands [bit]
     is_unpacked : the fraction of weights that are converted to 16 bits because the chip lacks a
         rate, or the engine a kernel, for their format; 0 or 1 for a single format [1]
@@ -71,7 +71,7 @@ def _rate_of_one(
 
 
 def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
-    """Compute the fastest dense peak in any format that represents the weights exactly. [FLOP/s]
+    """Compute the fastest dense peak in any format that represents the weights exactly, in FLOP/s.
 
     Any format at least as wide as the stored format is exact, and the bound uses the fastest of
     them. Storing weights in fewer bits can only raise this rate.

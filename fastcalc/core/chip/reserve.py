@@ -35,7 +35,7 @@ _PADDED_HEADS = 64
 
 
 class StartRows(NamedTuple):
-    """The batch for which the engine allocates at startup: sequences and prompt tokens. [1]"""
+    """The batch for which the engine allocates at startup: sequences and prompt tokens."""
 
     sequences: float
     tokens: float
@@ -43,7 +43,7 @@ class StartRows(NamedTuple):
 
 @dataclass(frozen=True)
 class KeptMemory:
-    """The memory that an engine is expected to reserve on a chip. [byte]
+    """The memory that an engine is expected to reserve on a chip, in bytes.
 
     sampling, layer, encoder : the memory needed while sampling, in a layer, and while encoding an
         image or a clip; these never coincide
@@ -60,7 +60,7 @@ class KeptMemory:
 
     @property
     def total(self) -> ArrayLike:
-        """The total reserve. [byte]"""
+        """The total reserve, in bytes."""
         peak = activation_peak(sampling=self.sampling, layer=self.layer)
         return np.maximum(peak, self.encoder) + self.runtime + self.joined + self.graphs
 
@@ -69,7 +69,7 @@ class KeptMemory:
 class Reserve:
     """The chip memory that is used for neither weights nor caches, by component.
 
-    sampling : the memory for sampling: copies of logits and their hidden states [byte]
+    sampling : the memory for sampling: copies of logits and their hidden states, in bytes
     layers : the memory for a layer, for each type of attention and feed-forward network: bytes
         divided among tensor-parallel ranks, and bytes that are not [byte]
     alone, joined : the memory for runtime and libraries, and the addition for multiple chips [byte]
@@ -79,7 +79,7 @@ class Reserve:
         ranks, and bytes that are not [byte]
     graphs : the memory of CUDA graphs: bytes divided among tensor-parallel ranks, and bytes that
         are not [byte]
-    below, above : the factors by which the actual reserve may be smaller or larger [1]
+    below, above : the factors by which the actual reserve may be smaller or larger
     """
 
     sampling: float = 0.0
@@ -120,7 +120,7 @@ def start_rows(
     """Compute the batch for which the engine allocates memory at startup, within its limits.
 
     tier : the chip memory from which the engine takes its reserve
-    longest : the tokens of the longest sequence, which may be a single prompt, or 0 if unknown [1]
+    longest : the tokens of the longest sequence, which may be a single prompt, or 0 if unknown
     """
     sequences, tokens = float(software.max_sequences), float(software.prompt_chunk)
     if tier.capacity < software.small_memory:
@@ -147,8 +147,8 @@ def reserve_of(
 
     tier : the chip memory from which the engine takes its reserve
     has_encoder : whether the engine loads an image or audio encoder
-    drafted : the number of draft tokens per sequence and step [1]
-    longest : the tokens of the longest sequence, or 0 for the model's maximum [1]
+    drafted : the number of draft tokens per sequence and step
+    longest : the tokens of the longest sequence, or 0 for the model's maximum
     """
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     longest = longest or float(model.max_context or 0)
@@ -190,20 +190,20 @@ def reserve_of(
 
 @once
 def has_states(model: Model) -> bool:
-    """Return whether a model has recurrent states."""
+    """Check whether a model has recurrent states."""
     return any(isinstance(block.attention, LinearAttention) for block in model.blocks)
 
 
 def graph_row_bytes(
     software: DeclaredParameters[ArrayLike], model: Model, rows: float
 ) -> ArrayLike:
-    """Compute the memory that a rank reserves at startup for CUDA graphs of all sizes. [byte]
+    """Compute the memory that a rank reserves at startup for CUDA graphs of all sizes, in bytes.
 
     vLLM captures two graphs and assumes that all others are as large as the second, whose buffers
     for recurrent states grow with its rows. Ranks divide half of this memory, which belongs to
     heads rather than hidden states.
 
-    rows : the maximum number of tokens in a decode-only step [1]
+    rows : the maximum number of tokens in a decode-only step
     """
     if not software.graph_row_memory or not has_states(model):
         return 0.0
@@ -213,12 +213,12 @@ def graph_row_bytes(
 
 
 def cut_graphs(model: Model, rows: float, largest: float) -> float:
-    """Count the CUDA graphs that need memory in every layer. [1]
+    """Count the CUDA graphs that need memory in every layer.
 
     These are the prefill graphs, or all graphs if layers have recurrent states.
 
-    rows : the maximum number of tokens in a decode-only step [1]
-    largest : the number of rows of the largest graph if configured, otherwise infinity [1]
+    rows : the maximum number of tokens in a decode-only step
+    largest : the number of rows of the largest graph if configured, otherwise infinity
     """
     if has_states(model):
         return graph_count(rows, largest)
@@ -242,7 +242,7 @@ def _graphs(
 
 
 def cut_layers(work: Workload) -> float:
-    """Count the splits of a graph: at attention, and at the indexer of latent attention. [1]
+    """Count the splits of a graph: at attention, and at the indexer of latent attention.
 
     Source: splitting_ops of vllm/config/compilation.py, version 0.28.
     """
@@ -253,10 +253,10 @@ def cut_layers(work: Workload) -> float:
 
 @cache
 def graph_count(rows: float, largest: float) -> float:
-    """Count the CUDA graphs captured at startup. [1]
+    """Count the CUDA graphs captured at startup.
 
-    rows : the maximum number of tokens in a decode-only step [1]
-    largest : the number of rows of the largest graph if configured, otherwise infinity [1]
+    rows : the maximum number of tokens in a decode-only step
+    largest : the number of rows of the largest graph if configured, otherwise infinity
     """
     return float(captured_graphs(sequences=rows, largest=largest))
 
@@ -271,7 +271,7 @@ def _context_buffers(
     model_executor/layers/attention/mla_attention.py). An indexer gathers 8-bit keys with a 4-byte
     scale, and stores scores (model_executor/layers/sparse_attn_indexer.py).
 
-    longest : the tokens of the longest sequence [1]
+    longest : the tokens of the longest sequence
     """
     if software.context_chunk <= 1.0:
         return

@@ -28,10 +28,10 @@ class MemoryChoice:
     prefix_tier : the memory from which cached prefixes are loaded, or None for the chip's own
     place_for : what the placement of the other categories optimizes
     note : a note to the user on how the options were interpreted
-    longest : the sequence length that must fit, or 0 for that of the requests [1]
-    slots : the number of llama.cpp slots that divide ``longest`` equally, or 1 if they share it [1]
+    longest : the sequence length that must fit, or 0 for that of the requests
+    slots : the number of llama.cpp slots that divide ``longest`` equally, or 1 if they share it
     language_model_only : whether to skip loading image and audio encoders
-    drafted : the number of draft tokens per step [1]
+    drafted : the number of draft tokens per step
     draft : the draft model, or None to use the model's own draft layers or a one-layer head
     gpu_layers : the number of layers in chip memory, counted from the last and including the output
         layer; earlier layers, their caches and the embedding table are on the host. None if not
@@ -57,7 +57,7 @@ class MemoryChoice:
     def drafting(self, tokens: ArrayLike) -> "MemoryChoice":
         """Drop the draft model if no tokens are drafted.
 
-        tokens : the number of draft tokens per step [1]
+        tokens : the number of draft tokens per step
         """
         drafted = float(np.max(tokens))
         return replace(self, drafted=drafted, draft=self.draft if drafted else None)
@@ -81,11 +81,11 @@ class Tier:
     capacity, bandwidth : the values for the entire memory [byte], [byte/s]
     link : the one-way rate at which a chip reads the memory over its link, or infinity without a
         link [byte/s]
-    shared_by : the number of chips that share the memory [1]
+    shared_by : the number of chips that share the memory
     flop_rates : the rates of the cores attached to the memory, for each category of bytes, or None
         if they may not compute [FLOP/s]
     streams : whether chips may read the memory over the link
-    reported : the fraction of the capacity that the driver reports, or None if unknown [1]
+    reported : the fraction of the capacity that the driver reports, or None if unknown
     """
 
     entry: Memory
@@ -109,14 +109,14 @@ class Tier:
         return self.where in ("chip", "package")
 
     def share(self, chips: ArrayLike) -> ArrayLike:
-        """Compute the fraction of the memory available to one chip. [1]"""
+        """Compute the fraction of the memory available to one chip."""
         if self.shared_by == 1.0:
             return 1.0
         return np.ceil(np.asarray(chips) / self.shared_by) / chips
 
     @property
     def rate(self) -> float:
-        """The highest rate at which a single chip can read the memory. [byte/s]"""
+        """The highest rate at which a single chip can read the memory, in bytes per second."""
         return self.bandwidth if self.flop_rates else min(self.bandwidth, self.link)
 
     def order(self, regions: float = 1.0) -> tuple[bool, float]:

@@ -26,16 +26,16 @@ _INDEX_SCALE_BYTES = 4.0
 class CacheGroup:
     """Layers with the same type of cache and attention.
 
-    layers : the number of layers [1]
-    elements : the cached elements per token and layer [1]
-    window : the number of most recent tokens kept, or infinity for all [1]
+    layers : the number of layers
+    elements : the cached elements per token and layer
+    window : the number of most recent tokens kept, or infinity for all
     shards : the maximum number of ranks that can divide the cache: the number of key-value heads,
         or 1 for a latent that every rank needs in full [1]
     decode_flops, prefill_flops : the attention FLOPs per layer for each pair of a new token and a
         token it attends to [FLOP]
     picked : the number of tokens that an indexer selects per new token, or infinity without an
         indexer [1]
-    element_bytes : the width of an element, or None to use the cache format [byte]
+    element_bytes : the width of an element, or None to use the cache format, in bytes
     latent_heads : the number of query heads that share each cached token; 0 if heads have separate
         keys [1]
     """
@@ -52,7 +52,7 @@ class CacheGroup:
 
     @property
     def attended(self) -> float:
-        """The maximum number of tokens that a new token attends to. [1]"""
+        """The maximum number of tokens that a new token attends to."""
         return min(self.window, self.picked)
 
 
@@ -64,10 +64,10 @@ class LayerCount:
         of the dense network, of shared experts, and of routed experts [1]
     small, expert_biases : the parameters of norms, biases and routers; the biases of routed experts
         [1]
-    state : the recurrent state per sequence in elements, independent of its length [1]
-    convolution : the state elements that are convolution inputs, stored in 16 bits [1]
-    prompt_traffic : the memory traffic between a state layer's kernels per prompt token [byte]
-    copied : the matrix parameters of attention that every tensor-parallel rank stores in full [1]
+    state : the recurrent state per sequence in elements, independent of its length
+    convolution : the state elements that are convolution inputs, stored in 16 bits
+    prompt_traffic : the memory traffic between a state layer's kernels per prompt token, in bytes
+    copied : the matrix parameters of attention that every tensor-parallel rank stores in full
     absorbed : the latent-attention parameters of which engines keep an additional transposed 16-bit
         copy [1]
     caches : the cache groups of a single layer
@@ -90,18 +90,18 @@ class LayerCount:
         return LayerCount(*map(add, vars(self).values(), vars(other).values()))
 
     def times(self, layers: float) -> "LayerCount":
-        """Multiply parameters and state by a number of layers, but keep the caches of one. [1]"""
+        """Multiply parameters and state by a number of layers, but keep the caches of one."""
         *numbers, _ = vars(self).values()
         return LayerCount(*(layers * number for number in numbers))
 
     @property
     def dense(self) -> float:
-        """The parameters of matrices that every token uses. [1]"""
+        """The parameters of matrices that every token uses."""
         return self.attention + self.ffn + self.shared_experts
 
     @property
     def parameters(self) -> float:
-        """All parameters of the layer. [1]"""
+        """All parameters of the layer."""
         return self.dense + self.small + self.experts + self.expert_biases
 
 

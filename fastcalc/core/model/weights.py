@@ -15,7 +15,7 @@ class Weights:
 
     @property
     def bytes(self) -> float:
-        """The size of these weights. [byte]"""
+        """The size of these weights, in bytes."""
         return self.parameters * self.format.bytes
 
 

@@ -62,15 +62,15 @@ class Workload:
         attention, and in total [1]
     depth : the number of sequential layers, where a layer without attention or without a
         feed-forward network counts half [1]
-    hidden : the hidden width, or None if not published [1]
-    expert_width : the feed-forward width of a routed expert, or infinity if unknown [1]
+    hidden : the hidden width, or None if not published
+    expert_width : the feed-forward width of a routed expert, or infinity if unknown
     caches : the caches that grow with the context
-    state_elements : the recurrent state per sequence in elements, independent of its length [1]
-    convolution_elements : the state elements that are convolution inputs [1]
+    state_elements : the recurrent state per sequence in elements, independent of its length
+    convolution_elements : the state elements that are convolution inputs
     prompt_traffic : the memory traffic between kernels of recurrent layers per prompt token [byte]
-    largest_layer_bytes : the weights of the largest layer [byte]
+    largest_layer_bytes : the weights of the largest layer, in bytes
     copied : the matrices that every tensor-parallel rank stores in full, if ranks keep copies
-    absorbed_bytes : the 16-bit copies of latent-attention weights, divided among ranks [byte]
+    absorbed_bytes : the 16-bit copies of latent-attention weights, divided among ranks, in bytes
     layer_kinds : the number of layers of each type, with the workload of one such layer; empty if
         not published
     """
@@ -98,12 +98,12 @@ class Workload:
 
     @property
     def latent_heads(self) -> float:
-        """The number of query heads that share each cached latent, or 0 without latents. [1]"""
+        """The number of query heads that share each cached latent, or 0 without latents."""
         return max((group.latent_heads for group in self.caches), default=0.0)
 
     @property
     def sent_width(self) -> float:
-        """The elements per token sent between chips, or a default if the width is unpublished. [1]
+        """The elements per token sent between chips, or a default if the width is unpublished.
 
         The hardware bound uses only published widths (`hidden`).
         """
@@ -111,7 +111,7 @@ class Workload:
 
     @property
     def vocabulary(self) -> int:
-        """The vocabulary size, and thus the number of logits, or a default if unpublished. [1]"""
+        """The vocabulary size, and thus the number of logits, or a default if unpublished."""
         return self.model.vocabulary or VOCABULARY
 
     @cached_property
@@ -123,14 +123,14 @@ class Workload:
 
     @property
     def norm_parameters(self) -> float:
-        """The norms, biases and routers of the layers, which are used by every prompt token. [1]"""
+        """The norms, biases and routers of the layers, which are used by every prompt token."""
         if not self.layer_kinds:
             return self.weights.small.parameters
         return sum(count * layer.weights.small.parameters for count, layer in self.layer_kinds)
 
     @cached_property
     def bytes(self) -> Kinds[float]:
-        """The weights that steps read, by category and without caches. [byte]"""
+        """The weights that steps read, by category and without caches, in bytes."""
         dense, small, head, _, experts, biases = (group.bytes for group in self.weights)
         return Kinds(dense, small + head, experts + biases, kv=0.0)
 
@@ -142,71 +142,71 @@ class Workload:
 
     @property
     def total_parameters(self) -> float:
-        """The number of parameters of the text model. [1]"""
+        """The number of parameters of the text model."""
         return sum(group.parameters for group in self.weights)
 
     @property
     def stored_experts(self) -> float:
-        """The routed experts stored per layer, including redundant copies. [1]"""
+        """The routed experts stored per layer, including redundant copies."""
         ffns = [block.ffn for block in self.model.blocks]
         copies = [ffn.redundant_experts for ffn in ffns if isinstance(ffn, MixtureOfExperts)]
         return self.experts + max(copies, default=0)
 
     @property
     def active_share(self) -> float:
-        """The fraction of routed experts used by each token. [1]"""
+        """The fraction of routed experts used by each token."""
         return self.active_experts / self.experts if self.experts else 0.0
 
     @property
     def active_parameters(self) -> float:
-        """The parameters used by each token, including the embedding but no other tables. [1]"""
+        """The parameters used by each token, including the embedding but no other tables."""
         experts = self.weights.experts.parameters + self.weights.expert_biases.parameters
         unused = experts * (1.0 - self.active_share) + _looked_up(self.model)
         return self.total_parameters - unused
 
     @property
     def multiplied_parameters(self) -> float:
-        """The parameters multiplied for each token, without the input embedding (a lookup). [1]"""
+        """The parameters multiplied for each token, without the input embedding (a lookup)."""
         embedding = self.weights.embedding.parameters - _looked_up(self.model)
         return self.active_parameters - embedding
 
     @property
     def weight_bytes(self) -> float:
-        """The size of all weights. [byte]"""
+        """The size of all weights, in bytes."""
         return sum(group.bytes for group in self.weights)
 
     @property
     def flops_per_token(self) -> float:
-        """The FLOPs of matrix products per token, without attention scores. [FLOP]"""
+        """The FLOPs of matrix products per token, without attention scores."""
         return float(counting.linear_flops(parameters=self.multiplied_parameters))
 
     @property
     def state_bytes(self) -> float:
-        """The recurrent state kept for each sequence, regardless of its length. [byte]"""
+        """The recurrent state kept for each sequence, regardless of its length, in bytes."""
         recurrent = self.state_elements - self.convolution_elements
         return recurrent * _STATE_BYTES + self.convolution_elements * _16_BIT
 
     def cache_bytes(self, tokens: ArrayLike, *, ranks: ArrayLike = 1.0) -> Array:
         """Compute the cache size of one sequence on one of ``ranks`` tensor-parallel ranks. [byte]
 
-        ranks : the size of the tensor-parallel group, which divides heads but copies latents [1]
+        ranks : the size of the tensor-parallel group, which divides heads but copies latents
         """
         windows = [group.window for group in self.caches]
         return self.cache_of(_attended(windows, tokens, 0.0), ranks)
 
     def cache_read_bytes(self, tokens: ArrayLike, *, spread: ArrayLike = 0.0) -> Array:
-        """Compute the cache bytes read per decode step, which sparse attention reduces. [byte]
+        """Compute the cache bytes read per decode step, which sparse attention reduces, in bytes.
 
-        spread : the half-width of the range of contexts around the mean [1]
+        spread : the half-width of the range of contexts around the mean
         """
         return self.cache_of(self.attended(tokens, spread))
 
     def attended(self, context: ArrayLike, spread: ArrayLike) -> list[Array]:
-        """Count the tokens that a new token attends to in each cache group. [1]"""
+        """Count the tokens that a new token attends to in each cache group."""
         return _attended([group.attended for group in self.caches], context, spread)
 
     def cache_of(self, tokens: Sequence[Array], ranks: ArrayLike = 1.0) -> Array:
-        """Compute the cache size of a sequence from its tokens in each cache group. [byte]"""
+        """Compute the cache size of a sequence from its tokens in each cache group, in bytes."""
         total: Array = self.state_bytes / np.asarray(ranks)
         for group, count in zip(self.caches, tokens, strict=True):
             layer = cache_bytes_per_layer(
@@ -216,12 +216,12 @@ class Workload:
         return total
 
     def element_bytes(self, group: CacheGroup) -> float:
-        """Return the bytes per element of a cache group. [byte]"""
+        """Return the bytes per element of a cache group."""
         return group.element_bytes or number_format(self.kv_format, cache=True).cache_bytes
 
     @property
     def cache_bytes_per_token(self) -> float:
-        """The cache size per token, before any window is full. [byte]"""
+        """The cache size per token, before any window is full, in bytes."""
         return sum(
             group.layers * group.elements * self.element_bytes(group) for group in self.caches
         )
@@ -229,10 +229,10 @@ class Workload:
     def attention_flops(
         self, context: ArrayLike, *, spread: ArrayLike = 0.0, prompt: bool = False
     ) -> ArrayLike:
-        """Compute the attention FLOPs of one new token at a given context. [FLOP]
+        """Compute the attention FLOPs of one new token at a given context.
 
-        context : the mean number of tokens before it [1]
-        spread : the half-width of the range of contexts around the mean [1]
+        context : the mean number of tokens before it
+        spread : the half-width of the range of contexts around the mean
         prompt : whether the token is a prompt token. For latent attention, prefill uses the cheaper
             of two forms: expanded into heads over all tokens, or absorbed over the selected tokens
         """
@@ -256,7 +256,7 @@ class Workload:
         return total
 
     def head_flops_of(self, picked: Sequence[Array]) -> ArrayLike:
-        """Compute the FLOPs of one query head of latent attention per new token. [FLOP]"""
+        """Compute the FLOPs of one query head of latent attention per new token."""
         total: ArrayLike = 0.0
         for group, tokens in zip(self.caches, picked, strict=True):
             if group.latent_heads:
@@ -265,7 +265,7 @@ class Workload:
 
 
 def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) -> list[Array]:
-    """Count the tokens attended to under each limit; equal limits are computed once. [1]"""
+    """Count the tokens attended to under each limit. Equal limits are computed once."""
     by_limit = {
         limit: attended_tokens(context=context, spread=spread, window=limit)
         for limit in dict.fromkeys(limits)
@@ -380,7 +380,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
 
 
 def _looked_up(model: Model) -> float:
-    """Count the parameters of other lookup tables, of which a token reads only a few rows. [1]"""
+    """Count the parameters of other lookup tables, of which a token reads only a few rows."""
     return model.lookup_parameters.si if model.lookup_parameters else 0.0
 
 
@@ -473,12 +473,12 @@ def _layer_bytes(layer: LayerCount, formats: WeightFormats) -> float:
 
 
 def checkpoint_parameters(model: Model) -> float:
-    """Count the parameters of text model, prediction layers and vision tower. [1]"""
+    """Count the parameters of text model, prediction layers and vision tower."""
     return workload(model).total_parameters + sum(outside_core(model).values())
 
 
 def checkpoint_bytes(model: Model) -> float:
-    """Compute the size of a published checkpoint with towers and prediction layers. [byte]"""
+    """Compute the size of a published checkpoint with towers and prediction layers, in bytes."""
     outside, formats = outside_core(model), model.own_formats
     return workload(model).weight_bytes + sum(
         parameters * formats.of(group).bytes for group, parameters in outside.items()
@@ -487,7 +487,7 @@ def checkpoint_bytes(model: Model) -> float:
 
 @once
 def outside_core(model: Model) -> dict[str, float]:
-    """Count a checkpoint's parameters outside the text model, by weight group. [1]
+    """Count a checkpoint's parameters outside the text model, by weight group.
 
     A multi-token-prediction layer consists of a model layer, a projection from two hidden states to
     one, and three norms; some checkpoints also store copies of the embedding and head in it.

@@ -42,8 +42,8 @@ def best_split(
 
     split : the split with assigned categories in their memories and all others in the first one
     assigned : the categories that are assigned to a memory
-    rooms : the capacity of each memory; bytes that fit nowhere are in the last one [byte]
-    seconds : function that computes the total step time for a split [s]
+    rooms : the capacity of each memory; bytes that fit nowhere are in the last one, in bytes
+    seconds : function that computes the total step time for a split, in seconds
     passes : the costs of each step, for each way to run it, or None if other effects matter
 
     Returns ------- Split Arrays that broadcast with the batch.
@@ -87,9 +87,9 @@ def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...
 
 
 def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> tuple[Split, Array]:
-    """Choose the best of several splits and the previous split for each batch. [s]
+    """Choose the best of several splits and the previous split for each batch, in seconds.
 
-    before, seconds_before : the previous split, and the step time with it [s]
+    before, seconds_before : the previous split, and the step time with it, in seconds
     fills, spent : the candidate splits along the first axis, and the step time with each [s]
     """
     lowest = np.min(spent, axis=0)
@@ -121,7 +121,7 @@ def _fills(
 
     groups : the categories that may move
     memories : the indices of the memories, in filling order
-    room : the free space in each memory; bytes that do not fit go into the last one [byte]
+    room : the free space in each memory; bytes that do not fit go into the last one, in bytes
     order_options : whether to also spread categories equally, and whether to also leave room free
     """
     totals = {group: sum(split.shares[group][at] for at in memories) for group in groups}
@@ -148,10 +148,10 @@ def _fills(
 
 
 def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
-    """Compute the fraction of bytes in each memory if memories are filled in order. [1]
+    """Compute the fraction of bytes in each memory if memories are filled in order.
 
-    start, width : the bytes placed earlier, and the size of this category [byte]
-    usable : the usable size of each memory [byte]
+    start, width : the bytes placed earlier, and the size of this category, in bytes
+    usable : the usable size of each memory, in bytes
     """
     fractions, end, before = [], floats(0.0), floats(0.0)
     stop, divisor = start + width, np.maximum(width, 1.0)

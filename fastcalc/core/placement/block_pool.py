@@ -11,11 +11,11 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class LayerCache(NamedTuple):
-    """The cache of one layer type on a rank; layers with equal values may share a block table.
+    """The cache of one layer type on a rank. Layers with equal values may share a block table.
 
-    token : the cache of one token [byte]
-    window : the number of past tokens attended to, or infinity for all [1]
-    state : the recurrent state, which occupies a block regardless of length [byte]
+    token : the cache of one token, in bytes
+    window : the number of past tokens attended to, or infinity for all
+    state : the recurrent state, which occupies a block regardless of length, in bytes
     is_chunked : whether windows are disjoint, each starting a new block
     """
 
@@ -29,8 +29,8 @@ class BlockGroup(NamedTuple):
     """Layers that share a block table.
 
     layer : the cache of each layer
-    tables : the number of groups of this type [1]
-    tokens : the tokens per block [1]
+    tables : the number of groups of this type
+    tokens : the tokens per block
     """
 
     layer: LayerCache
@@ -42,10 +42,10 @@ class BlockGroup(NamedTuple):
 class BlockPool:
     """The pool from which all layers of a rank allocate cache blocks.
 
-    block_bytes : the size of a block, summed over all layers that use its index [byte]
+    block_bytes : the size of a block, summed over all layers that use its index, in bytes
     groups : the block tables by layer type
-    state_blocks : the blocks per sequence in each table for recurrent states [1]
-    padded_bytes : the block size in the startup check for one sequence, or None if equal [byte]
+    state_blocks : the blocks per sequence in each table for recurrent states
+    padded_bytes : the block size in the startup check for one sequence, or None if equal, in bytes
     """
 
     block_bytes: float
@@ -60,21 +60,21 @@ class BlockPool:
 
     @property
     def checked_bytes(self) -> float:
-        """The block size in the startup check that one sequence fits. [byte]"""
+        """The block size in the startup check that one sequence fits, in bytes."""
         return self.block_bytes if self.padded_bytes is None else self.padded_bytes
 
     def blocks(self, available: float) -> int:
-        """Count the blocks that fit in an amount of memory. [1]
+        """Count the blocks that fit in an amount of memory.
 
-        available : the memory of a rank that is available for caches [byte]
+        available : the memory of a rank that is available for caches, in bytes
         """
         return max(int(available // self.block_bytes), 0)
 
     def reserved(self, tokens: ArrayLike, *, step: float = 1.0) -> Array:
-        """Count the blocks that a sequence occupies in the pool. [1]
+        """Count the blocks that a sequence occupies in the pool.
 
-        tokens : the tokens of the sequence [1]
-        step : the tokens added by steps in flight before a window frees any: 1 during decode [1]
+        tokens : the tokens of the sequence
+        step : the tokens added by steps in flight before a window frees any: 1 during decode
         """
         total = floats(np.zeros(np.shape(tokens)))
         for group in self.groups:

@@ -30,7 +30,7 @@ CONVOLUTION_BYTES = 2.0
 def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool | None:
     """Build the block pool of one rank, or return None if there is none or it is unknown.
 
-    tp, pp : the ranks that divide each layer, and the stages among which layers are divided [1]
+    tp, pp : the ranks that divide each layer, and the stages among which layers are divided
     """
     paging = _paging(machine, work)
     return None if paging is None else _pool(work, (tp, pp), paging)
@@ -41,7 +41,7 @@ class _Paging(NamedTuple):
 
     block, drafted, state_blocks : the tokens per block, draft tokens, and blocks per recurrent
         state [1]
-    ranks : the ranks per chip [1]
+    ranks : the ranks per chip
     draft : the separate draft model
     """
 
@@ -98,14 +98,14 @@ def _one_group(
 
 
 def _token_bytes(draft: Workload, tp: int) -> float:
-    """Compute the cache per token of a draft model on one rank. [byte]"""
+    """Compute the cache per token of a draft model on one rank, in bytes."""
     return float(draft.cache_bytes(2.0, ranks=tp) - draft.cache_bytes(1.0, ranks=tp))
 
 
 def _with_draft(pool: BlockPool, token: float) -> BlockPool:
     """Add separate tables for the caches of a draft model to a pool.
 
-    token : the cache of one token of the draft model [byte]
+    token : the cache of one token of the draft model, in bytes
     """
     if not token:
         return pool
@@ -118,7 +118,7 @@ def _with_draft(pool: BlockPool, token: float) -> BlockPool:
 def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, int]:
     """Count the layers of each cache type on a rank, without draft layers.
 
-    drafted : the draft tokens per step, whose convolution inputs are also stored [1]
+    drafted : the draft tokens per step, whose convolution inputs are also stored
     """
     counts: dict[LayerCache, int] = {}
     for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
@@ -143,9 +143,9 @@ def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, i
 
 
 def _draft_layers(work: Workload, token: float, tp: int, paging: _Paging) -> int:
-    """Count the attention layers whose caches need as much memory as the draft's. [1]
+    """Count the attention layers whose caches need as much memory as the draft's.
 
-    token : the cache of one token in such a layer [byte]
+    token : the cache of one token in such a layer, in bytes
     """
     if not token:
         return 0
@@ -155,7 +155,7 @@ def _draft_layers(work: Workload, token: float, tp: int, paging: _Paging) -> int
 
 
 def _on_last_stage(layers: int, drafting: int, pp: int) -> int:
-    """Count the layers of the fullest stage if all draft layers are on the last stage. [1]
+    """Count the layers of the fullest stage if all draft layers are on the last stage.
 
     The last stage never gets a remainder layer (vLLM, get_pp_indices in vllm/distributed/utils.py).
 
@@ -192,7 +192,7 @@ def _grouped(
 def reserved_on_chip(
     machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike
 ) -> Array | None:
-    """Compute the cache of a sequence on the fullest chip, in whole pages. [byte]
+    """Compute the cache of a sequence on the fullest chip, in whole pages, in bytes.
 
     Returns None if the engine counts bytes, or if all layers are of the same type, since then only
     the last block can be partly empty.

@@ -20,12 +20,12 @@ BLOCK = 16.0
 class CacheSize:
     """The expected KV-cache capacity of one replica.
 
-    length : the maximum tokens per sequence [1]
+    length : the maximum tokens per sequence
     tokens : the capacity in tokens as logged, which assumes sequences of this length; up to vLLM
         0.19, it counts the tokens of one block table that gets an equal share of the blocks [1]
-    concurrency : the number of sequences of this length that fit [1]
-    blocks : the blocks in the pool, or 0 if the engine does not use a pool [1]
-    needed : the chip memory needed for one sequence of this length [byte]
+    concurrency : the number of sequences of this length that fit
+    blocks : the blocks in the pool, or 0 if the engine does not use a pool
+    needed : the chip memory needed for one sequence of this length, in bytes
     """
 
     length: int
@@ -36,7 +36,7 @@ class CacheSize:
 
 
 def longest_sequence(placement: Placement) -> int:
-    """Return the maximum sequence length of engine or model, or else the reserved tokens. [1]"""
+    """Return the maximum sequence length of engine or model, or else the reserved tokens."""
     stated = placement.machine.memory.longest or placement.work.model.max_context
     return int(stated or np.max(placement.reserved_tokens))
 
@@ -83,6 +83,6 @@ def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) ->
 
 @once
 def _tokens_in_flight(machine: Machine, length: tuple[int]) -> tuple[float, float]:
-    """Return the prompt tokens of a step, and the steps of a stage that overlap. [1]"""
+    """Return the prompt tokens of a step, and the steps of a stage that overlap."""
     rows = start_rows(machine.software, largest_memory(machine.hardware), length[0])
     return rows.tokens, float(np.max(machine.software.overlaps_steps))

@@ -37,11 +37,11 @@ class _Pages:
     is_quantized: bool
 
     def entry(self, head_dim: int) -> int:
-        """Compute the size of a key, which also serves as the value. [byte]"""
+        """Compute the size of a key, which also serves as the value, in bytes."""
         return head_dim + _UNSCALED_BYTES if self.is_quantized else 2 * head_dim
 
     def page(self, size: int, *, is_indexer: bool = False) -> int:
-        """Compute the size of a page, including padding if pages are aligned. [byte]"""
+        """Compute the size of a page, including padding if pages are aligned, in bytes."""
         if not self.is_quantized and not is_indexer:
             return size
         return ceil(size / _PAGE_UNIT) * _PAGE_UNIT
@@ -50,8 +50,8 @@ class _Pages:
 class _Table(NamedTuple):
     """Layers whose blocks span the same number of tokens.
 
-    layer, tokens : the cache of each layer, and the tokens per block [1]
-    sizes : the number of layers by page size [byte]
+    layer, tokens : the cache of each layer, and the tokens per block
+    sizes : the number of layers by page size, in bytes
     """
 
     layer: LayerCache
@@ -60,14 +60,14 @@ class _Table(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The number of layers with the most common page size. [1]"""
+        """The number of layers with the most common page size."""
         return max(self.sizes.values())
 
 
 def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
     """Build the pool of one rank, or return None if the model also uses other attention.
 
-    pp : the number of stages among which layers are divided [1]
+    pp : the number of stages among which layers are divided
     """
     counts: dict[CompressedAttention, int] = {}
     for block in work.model.blocks:
@@ -108,9 +108,9 @@ def _pool(tables: list[_Table]) -> BlockPool:
 
 
 def _tuple_layers(counts: list[int]) -> int:
-    """Choose the number of layers per group with the least padding, or the largest in a tie. [1]
+    """Choose the number of layers per group with the least padding, or the largest in a tie.
 
-    counts : the number of layers in each table [1]
+    counts : the number of layers in each table
     """
     return min(
         range(counts[0], max(counts) + 1),

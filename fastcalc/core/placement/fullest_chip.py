@@ -40,7 +40,7 @@ def once_a_layout(count: OfLayout[Chip, Counted]) -> OfLayout[Chip, Counted]:
 
 
 def chips_per_layer(machine: AnyMachine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Count the chips that share a layer on machines that place whole layers. [1]"""
+    """Count the chips that share a layer on machines that place whole layers."""
     return np.maximum(layout.pp // slots(machine, work), 1) if machine.is_spatial else 1
 
 
@@ -51,7 +51,7 @@ def _layers_per_stage(machine: AnyMachine, work: Workload, layout: AnyLayout) ->
 
 @once_a_layout
 def stage_share(topology: Topology, work: Workload, layout: AnyLayout) -> Array:
-    """Compute the fraction of all layers that the fullest stage has. [1]"""
+    """Compute the fraction of all layers that the fullest stage has."""
     if topology.is_spatial:
         return np.minimum(_layers_per_stage(topology, work, layout) / work.layers, 1.0)
     return floats(np.ceil(work.layers / layout.pp) / work.layers)
@@ -76,7 +76,7 @@ def _fullest(
 
 
 def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Compute the cache of one sequence on the fullest chip of a replica. [byte]"""
+    """Compute the cache of one sequence on the fullest chip of a replica, in bytes."""
     topology = topology_of(machine)
     if isinstance(layout, Layout) and isinstance(tokens, float):
         of_rank = _cache_on_rank_once(topology, work, layout, tokens)
@@ -91,7 +91,7 @@ def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: A
 
 
 def _draft_share(machine: Machine, draft: Workload, layout: AnyLayout) -> ArrayLike:
-    """Compute the fraction of a draft model's layers on the fullest chip. [1]
+    """Compute the fraction of a draft model's layers on the fullest chip.
 
     llama.cpp splits a draft model by layers like the main model (load_model in
     tools/server/server-context.cpp, ggml-org/llama.cpp), and so do chips with regions. Other
@@ -102,7 +102,7 @@ def _draft_share(machine: Machine, draft: Workload, layout: AnyLayout) -> ArrayL
 
 
 def _draft_cache_on_rank(work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Compute the cache per sequence of the draft layers on one rank. [byte]
+    """Compute the cache per sequence of the draft layers on one rank, in bytes.
 
     Engines allocate as much cache for each draft layer as for a model layer whose cache grows with
     context (SGLang 0.5.23, python/sglang/srt/model_executor/pool_configurator.py).
@@ -127,7 +127,7 @@ _cache_on_rank_once = lru_cache(maxsize=1024)(_cache_on_rank)
 
 
 def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Compute the factor by which kernels enlarge packed experts by padding columns. [1]"""
+    """Compute the factor by which kernels enlarge packed experts by padding columns."""
     formats = work.weights.experts.format.shares
     packed = sum(fraction * stored.bytes for stored, fraction in formats if stored.id == "mxfp4")
     if machine.is_spatial or not packed or work.expert_width == inf:
@@ -141,7 +141,7 @@ def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> Array
 
 @once_a_layout
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
-    """Compute the weights on the fullest chip by category, including the embedding table. [byte]
+    """Compute the weights on the fullest chip by category, including the embedding table, in bytes.
 
     Image and audio encoders, and draft layers or a draft model, count as embeddings. If layers are
     placed whole, each needs as much memory as the largest. If there are several layer types, each
@@ -201,5 +201,5 @@ def _in_layers(
 
 @once_a_layout
 def weights_per_chip(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
-    """Compute the size of all weights on the fullest chip. [byte]"""
+    """Compute the size of all weights on the fullest chip, in bytes."""
     return floats(sum(stored_weights(machine, work, layout).values()))

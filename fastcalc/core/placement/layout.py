@@ -30,7 +30,7 @@ class LayoutError(InputError):
 class Layout:
     """A parallel layout with ``tp * pp * dp`` ranks; ``ep`` ranks overlay the ``tp * dp`` ranks.
 
-    per_chip : the ranks per chip: its cores if each is exposed as a device, otherwise 1 [1]
+    per_chip : the ranks per chip: its cores if each is exposed as a device, otherwise 1
     """
 
     tp: int = 1
@@ -41,12 +41,12 @@ class Layout:
 
     @property
     def ranks(self) -> int:
-        """The number of ranks in all stages and replicas. [1]"""
+        """The number of ranks in all stages and replicas."""
         return self.tp * self.pp * self.dp
 
     @property
     def chips(self) -> int:
-        """The number of chips used. [1]"""
+        """The number of chips used."""
         return -(-self.ranks // self.per_chip)
 
     @property
@@ -60,12 +60,12 @@ class Layout:
 
     @property
     def expert_shards(self) -> int:
-        """The number of ranks over which one copy of the experts is spread. [1]"""
+        """The number of ranks over which one copy of the experts is spread."""
         return max(self.tp, self.ep)
 
     @property
     def sharing_replicas(self) -> int:
-        """The number of attention replicas that share one copy of the experts, or 0. [1]"""
+        """The number of attention replicas that share one copy of the experts, or 0."""
         return self.expert_shards // self.tp * (self.expert_shards > self.tp)
 
     @property
@@ -75,7 +75,7 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """The number of ranks in one pipeline stage. [1]"""
+        """The number of ranks in one pipeline stage."""
         return self.tp * self.dp
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class Layouts:
         """Convert layouts into arrays with additional trailing axes of length one.
 
         layouts : one or more layouts; equal arguments return the same object
-        axes : the number of axes along which other quantities vary [1]
+        axes : the number of axes along which other quantities vary
         """
         return _stacked(tuple(layouts), axes)
 
@@ -108,22 +108,22 @@ class Layouts:
 
     @property
     def ranks(self) -> Ints:
-        """The number of ranks in all stages and replicas. [1]"""
+        """The number of ranks in all stages and replicas."""
         return self.tp * self.pp * self.dp
 
     @property
     def chips(self) -> Ints:
-        """The number of chips used. [1]"""
+        """The number of chips used."""
         return -(-self.ranks // self.per_chip)
 
     @property
     def expert_shards(self) -> Ints:
-        """The number of ranks over which one copy of the experts is spread. [1]"""
+        """The number of ranks over which one copy of the experts is spread."""
         return np.maximum(self.tp, self.ep)
 
     @property
     def sharing_replicas(self) -> Ints:
-        """The number of attention replicas that share one copy of the experts, or 0. [1]"""
+        """The number of attention replicas that share one copy of the experts, or 0."""
         return self.expert_shards // self.tp * (self.expert_shards > self.tp)
 
     @property
@@ -134,7 +134,7 @@ class Layouts:
 
     @property
     def width(self) -> Ints:
-        """The number of ranks in one pipeline stage. [1]"""
+        """The number of ranks in one pipeline stage."""
         return self.tp * self.dp
 
 

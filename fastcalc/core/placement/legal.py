@@ -46,13 +46,13 @@ has seven links, a Mac three cables (see their files in ``hardware/``)."""
 
 @once
 def link_domain(hardware: Hardware) -> int:
-    """Count the chips connected by the fast link, or 1 if there is none. [1]"""
+    """Count the chips connected by the fast link, or 1 if there is none."""
     link = completed(hardware).links.scale_up
     return floor(link.domain.si) if link and link.domain else 1
 
 
 def mesh_chips(hardware: Hardware) -> int | None:
-    """Count the chips with direct links to each other, or return None if they use a switch. [1]
+    """Count the chips with direct links to each other, or return None if they use a switch.
 
     The result is also None if links meet in the host. Domains larger than `LARGEST_MESH` are
     assumed to have direct links within groups of that size and a switch between groups.
@@ -67,10 +67,10 @@ class Topology(NamedTuple):
 
     Machines that differ only in rates or sizes have the same topology and share cached results.
 
-    ranks : the ranks per chip [1]
+    ranks : the ranks per chip
     is_spatial : whether every layer has its own region
-    domain : the number of chips connected by the fast link [1]
-    mesh : the number of chips with a link between every two of them, or None [1]
+    domain : the number of chips connected by the fast link
+    mesh : the number of chips with a link between every two of them, or None
     link : the type of the fast link: empty if its file omits it, None if there is no link
     has_scale_out : whether a network connects domains
     is_bridged : whether a host's bus connects domains
@@ -94,7 +94,7 @@ class Topology(NamedTuple):
         return self.link == "pcie"
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
-        """Count the chips needed for a number of ranks. [1]"""
+        """Count the chips needed for a number of ranks."""
         return chips_filled(ranks, self.ranks)
 
 
@@ -145,7 +145,7 @@ def common_heads(work: Workload) -> int:
 
 @lru_cache(maxsize=512)
 def slots(machine: AnyMachine, work: Workload) -> float:
-    """Count the layers to place, including embedding and head on chips with regions. [1]"""
+    """Count the layers to place, including embedding and head on chips with regions."""
     if not machine.is_spatial:
         return work.layers
     ends = work.weights.embedding.bytes + work.weights.head.bytes
@@ -174,26 +174,26 @@ class LegalLayouts:
 
     @property
     def chips_joined(self) -> int:
-        """The number of chips connected by the fast link. [1]"""
+        """The number of chips connected by the fast link."""
         return link_domain(self.machine.hardware)
 
     @cached_property
     def domain(self) -> int:
-        """The number of ranks on the chips connected by the fast link. [1]"""
+        """The number of ranks on the chips connected by the fast link."""
         return self.chips_joined * self.machine.ranks
 
     @property
     def widest_stage(self) -> int:
-        """The number of ranks in the widest pipeline stage of the default layouts. [1]"""
+        """The number of ranks in the widest pipeline stage of the default layouts."""
         return self.usual_domain if self.defaults_to("tp") else 1
 
     def defaults_to(self, rank: Rank) -> bool:
-        """Return whether the engine uses a type of parallelism by default."""
+        """Check whether the engine uses a type of parallelism by default."""
         return rank in self.machine.engine.default_ranks
 
     @property
     def widest_group(self) -> int:
-        """The maximum size of a tensor-parallel group that a user may request. [1]
+        """The maximum size of a tensor-parallel group that a user may request.
 
         Cards that are bridged in pairs also communicate over the host's bus or a switch, and are
         used in larger groups. Chips with a larger domain are not.
@@ -229,14 +229,14 @@ class LegalLayouts:
 
     @cached_property
     def usual_domain(self) -> int:
-        """The maximum default size of a tensor-parallel group: a link domain, or a host. [1]
+        """The maximum default size of a tensor-parallel group: a link domain, or a host.
 
         Cards that are bridged in pairs are also used as one tensor-parallel group over the bus.
         """
         return self.widest_group if self.machine.hardware.is_bridged else self.domain
 
     def is_joined(self, layout: Layout) -> bool:
-        """Return whether known links connect all chips of a replica; replicas need no link.
+        """Check whether known links connect all chips of a replica. Replicas need no link.
 
         Beyond the domain, chips are connected by the slower link. Programs with a region per layer
         run on racks with the fast link.
@@ -259,7 +259,7 @@ class LegalLayouts:
 
     @property
     def most_stages(self) -> int:
-        """The maximum number of stages, each of which has a layer, the embedding or the head. [1]
+        """The maximum number of stages, each of which has a layer, the embedding or the head.
 
         Chips connected by a fast link can split layers that are too large for one chip, which
         allows more stages.
@@ -269,25 +269,25 @@ class LegalLayouts:
 
     @cached_property
     def doubled_groups(self) -> tuple[int, ...]:
-        """The tensor-parallel group sizes in powers of two, as far as experts permit. [1]"""
+        """The tensor-parallel group sizes in powers of two, as far as experts permit."""
         largest, of_experts = self.widest_stage, EXPERT_TENSOR_CHIPS * self.machine.ranks
         largest = min(largest, of_experts) if self.work.experts else largest
         powers = (2**exponent for exponent in range(largest.bit_length()))
         return tuple(ranks for ranks in powers if common_heads(self.work) % ranks == 0)
 
     def expert_ranks(self, tp: int, dp: int) -> int:
-        """Compute the default number of ranks that share the experts. [1]
+        """Compute the default number of ranks that share the experts.
 
         With attention replicas, experts are spread over the whole stage. Without replicas, they are
         spread if sharding an expert would split quantization blocks.
 
-        tp, dp : the number of tensor-parallel ranks and of replicas [1]
+        tp, dp : the number of tensor-parallel ranks and of replicas
         """
         is_spread = dp > 1 or not self.has_whole_blocks(Layout(tp))
         return tp * dp if is_spread and self.work.experts else 1
 
     def has_whole_blocks(self, layout: Layout) -> bool:
-        """Return whether no quantization block is split between ranks."""
+        """Check whether no quantization block is split between ranks."""
         machine, work = self.machine, self.work
         sharers = layout.expert_shards // layout.ep
         return (
@@ -314,7 +314,7 @@ class LegalLayouts:
                     yield layout
 
     def _has_heads(self, tp: int) -> bool:
-        """Return whether heads can be divided, which on multi-rank chips includes padding.
+        """Check whether heads can be divided, which on multi-rank chips includes padding.
 
         Source: get_number_of_extra_heads in parallel_layers/pad.py of AWS's neuronx-distributed.
         The cost of padding is not modeled.
@@ -324,7 +324,7 @@ class LegalLayouts:
         )
 
     def padded_heads(self, tp: int) -> int:
-        """Count the padding heads on the last ranks of a tensor-parallel group. [1]"""
+        """Count the padding heads on the last ranks of a tensor-parallel group."""
         return -common_heads(self.work) % tp
 
     def mode_notes(self, layout: Layout) -> list[str]:
@@ -362,7 +362,7 @@ class LegalLayouts:
         return notes
 
     def allows(self, layout: Layout) -> bool:
-        """Return whether chip and model support a layout."""
+        """Check whether chip and model support a layout."""
         try:
             self.check(layout)
         except LayoutError:

@@ -38,7 +38,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     With `Layouts` or an array of tokens, every result is an array.
 
     machine, work, layout : the chip and its engine, the model, and the layout
-    reserved_tokens : the number of tokens for which a sequence's cache is reserved [1]
+    reserved_tokens : the number of tokens for which a sequence's cache is reserved
     """
 
     machine: Machine
@@ -60,17 +60,17 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def weights_per_chip(self) -> Array:
-        """The weights on the fullest chip. [byte]"""
+        """The weights on the fullest chip, in bytes."""
         return weights_per_chip(self.machine, self.work, self.layout)
 
     @cached_property
     def cache_per_chip(self) -> Array:
-        """The cache of one sequence of a replica on the fullest chip. [byte]"""
+        """The cache of one sequence of a replica on the fullest chip, in bytes."""
         return self.cache_on_chip(self.reserved_tokens)
 
     @cached_property
     def reserved_per_chip(self) -> Array:
-        """The reserved cache of one sequence of a replica on the fullest chip. [byte]"""
+        """The reserved cache of one sequence of a replica on the fullest chip, in bytes."""
         return self._reserved(self.reserved_tokens)
 
     def cache_on_chip(self, tokens: ArrayLike) -> Array:
@@ -78,12 +78,12 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return cache_on_chip(self.machine, self.work, self.layout, tokens)
 
     def _room(self, reserves: float = 1.0) -> tuple[ArrayLike, ArrayLike]:
-        """Compute the memory shared by caches and some weights on the fullest chip. [byte]
+        """Compute the memory shared by caches and some weights on the fullest chip, in bytes.
 
         The second result is the size of these weights. Categories with an explicit memory occupy
         that memory, and all others share the rest.
 
-        reserves : the ratio of the engine's reserve to its expected value [1]
+        reserves : the ratio of the engine's reserve to its expected value
         """
         usable, places = self.usable_beside(reserves), self.machine.place
         if not places:
@@ -104,7 +104,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return np.where(fits, cache_room, 0.0), np.maximum(free - beside, 0.0)
 
     def _reserved(self, tokens: ArrayLike) -> Array:
-        """Compute the memory reserved for a sequence on the fullest chip, in whole pages. [byte]
+        """Compute the memory reserved for a sequence on the fullest chip, in whole pages, in bytes.
 
         If states have a separate memory, the scarcer of the two memories counts as if it were all.
         """
@@ -122,22 +122,22 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def chips_per_layer(self) -> ArrayLike:
-        """The number of chips that share a layer, if there are more chips than layers. [1]"""
+        """The number of chips that share a layer, if there are more chips than layers."""
         return chips_per_layer(self.machine, self.work, self.layout)
 
     @cached_property
     def max_batch(self) -> Array | int:
-        """The largest batch over all replicas that fits within the engine's limits. [1]"""
+        """The largest batch over all replicas that fits within the engine's limits."""
         return self._taken(self.certain_batch)
 
     @cached_property
     def edge_max_batch(self) -> Array | int:
-        """The largest batch within the engine's limits if its memory reserve is minimal. [1]"""
+        """The largest batch within the engine's limits if its memory reserve is minimal."""
         return self._taken(self.edge_batch)
 
     @property
     def expected_max_batch(self) -> Array | int:
-        """The largest batch within the engine's limits at its expected memory reserve. [1]"""
+        """The largest batch within the engine's limits at its expected memory reserve."""
         return self._taken(self.batch_beside(1.0))
 
     def _taken(self, held: Array | int) -> Array | int:
@@ -146,28 +146,28 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def engine_batch(self) -> ArrayLike:
-        """The maximum batch over all replicas that the engine's limits allow. [1]"""
+        """The maximum batch over all replicas that the engine's limits allow."""
         sharing = self.machine.sequences_of_context(self.reserved_tokens)
         return np.floor(np.minimum(self.machine.max_sequences, sharing)) * self.layout.dp
 
     @cached_property
     def certain_batch(self) -> Array | int:
-        """The largest batch over all replicas that fits at the engine's maximum reserve. [1]"""
+        """The largest batch over all replicas that fits at the engine's maximum reserve."""
         return self.batch_beside(self.machine.reserve.above)
 
     @cached_property
     def edge_batch(self) -> Array | int:
-        """The largest batch over all replicas that fits at the engine's minimum reserve. [1]"""
+        """The largest batch over all replicas that fits at the engine's minimum reserve."""
         reserve = self.machine.reserve
         is_exact = reserve.below == reserve.above == 1.0
         return self.certain_batch if is_exact else self.batch_beside(1.0 / reserve.below)
 
     def batch_beside(self, reserves: float) -> Array | int:
-        """Count the sequences over all replicas that fit next to the engine's reserve. [1]
+        """Count the sequences over all replicas that fit next to the engine's reserve.
 
         The result is 0 for formats that the engine refuses.
 
-        reserves : the ratio of the engine's reserve to its expected value [1]
+        reserves : the ratio of the engine's reserve to its expected value
         """
         machine = self.machine
         usable, weights = self._room(reserves)
@@ -185,7 +185,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return largest if np.ndim(largest) else int(largest)
 
     def used_fraction(self, batch: ArrayLike) -> Array:
-        """Compute the fraction of memory on the fullest chip that a batch uses. [1]
+        """Compute the fraction of memory on the fullest chip that a batch uses.
 
         A batch does not fit if the fraction is above 1. If some categories have an explicit memory,
         the memory left for caches also counts. If layers are distributed over memories, the
@@ -212,19 +212,19 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def usable(self) -> list[ArrayLike]:
-        """The memory per chip in each tier that weights and caches may use. [byte]"""
+        """The memory per chip in each tier that weights and caches may use, in bytes."""
         return self.usable_beside(1.0)
 
     def usable_beside(self, reserves: float) -> list[ArrayLike]:
-        """Compute the memory per chip in each tier that weights and caches may use. [byte]
+        """Compute the memory per chip in each tier that weights and caches may use, in bytes.
 
-        reserves : the ratio of the engine's reserve to its expected value [1]
+        reserves : the ratio of the engine's reserve to its expected value
         """
         return self.machine.usable(self.layout.chips, reserves * self.reserved)
 
     @property
     def reserved(self) -> ArrayLike:
-        """The expected memory that the engine reserves on each chip. [byte]"""
+        """The expected memory that the engine reserves on each chip, in bytes."""
         return self.kept.total
 
     @property
@@ -240,9 +240,9 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return self.available_beside(1.0)
 
     def available_beside(self, reserves: float) -> Array:
-        """Compute the memory left for caches on the fullest chip. [byte]
+        """Compute the memory left for caches on the fullest chip, in bytes.
 
-        reserves : the ratio of the engine's reserve to its expected value [1]
+        reserves : the ratio of the engine's reserve to its expected value
         """
         usable, weights = self._room(reserves)
         return floats(usable - weights) * self.machine.software.cache_fraction
@@ -259,7 +259,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return float(np.max(self._reserved(longest)))
 
     def sequences(self, batch: ArrayLike) -> Array:
-        """Compute the number of sequences on the fullest replica. [1]"""
+        """Compute the number of sequences on the fullest replica."""
         return np.ceil(np.asarray(batch) / self.layout.dp)
 
     def where(self, tiers: str) -> str:
@@ -290,7 +290,7 @@ AnyPlacement: TypeAlias = Placement | Placements
 class Site(LegalLayouts):
     """A workload on a chip type, with its possible layouts and their capacity.
 
-    reserved_tokens : the number of tokens for which a sequence's cache is reserved [1]
+    reserved_tokens : the number of tokens for which a sequence's cache is reserved
     """
 
     reserved_tokens: ArrayLike
@@ -300,7 +300,7 @@ class Site(LegalLayouts):
         return Placement(self.machine, self.work, self.counted(layout), self.reserved_tokens)
 
     def place_all(self, layouts: Sequence[Layout], *, axes: int = 0) -> Placements:
-        """Place the workload on several layouts; the axes are those of `Layouts.of`."""
+        """Place the workload on several layouts. The axes are those of `Layouts.of`."""
         stack = Layouts.of([self.counted(layout) for layout in layouts], axes=axes)
         return Placements(self.machine, self.work, stack, self.reserved_tokens)
 
@@ -313,33 +313,33 @@ class Site(LegalLayouts):
 
     @property
     def _experts(self) -> float:
-        """The routed experts of the whole model including copies and kernel padding. [byte]"""
+        """The routed experts of the whole model including copies and kernel padding, in bytes."""
         padding = float(expert_padding(self.machine, self.work, Layout()))
         copies = self.work.stored_experts / (self.work.experts or 1.0)
         return self.work.bytes.experts * padding * copies
 
     @property
     def weight_bytes_needed(self) -> float:
-        """The weights including kernel padding, encoders and draft model. [byte]"""
+        """The weights including kernel padding, encoders and draft model, in bytes."""
         padded = self.work.weight_bytes + self._experts - self.work.bytes.experts
         return padded + self.machine.unread_bytes
 
     def batch_cache_bytes(self, batch: float) -> float:
-        """Compute the cache size of a batch. [byte]"""
+        """Compute the cache size of a batch, in bytes."""
         return batch * self._cache_bytes(self.reserved_tokens)
 
     @property
     def longest_cache_bytes(self) -> float:
-        """The cache of the longest sequence that the engine must be able to serve. [byte]"""
+        """The cache of the longest sequence that the engine must be able to serve, in bytes."""
         return self._cache_bytes(self.machine.length_to_start)
 
     def _cache_bytes(self, tokens: ArrayLike) -> float:
-        """Compute the cache size of a sequence, including the draft model's cache. [byte]"""
+        """Compute the cache size of a sequence, including the draft model's cache, in bytes."""
         works = (self.work, self.machine.draft)
         return sum(float(work.cache_bytes(tokens)) for work in works if work)
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
-        """Compute the minimum number of chips by capacity alone, and with whole layers. [1]
+        """Compute the minimum number of chips by capacity alone, and with whole layers.
 
         The first result is None if the engine leaves no memory. The second is None if layers may be
         split, or if a layer does not fit on one chip.
@@ -370,12 +370,12 @@ class Site(LegalLayouts):
         return capacity, int(for_layers) if for_layers < inf else None
 
     def _usable(self, chips: float) -> list[ArrayLike]:
-        """Compute the memory of each tier that split layers are certain to get. [byte]"""
+        """Compute the memory of each tier that split layers are certain to get, in bytes."""
         reserve = self.machine.reserve
         return self.machine.usable(chips, reserve.above * reserve.on(chips, chips, 0).total)
 
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
-        """Count the chips whose memories in the given tiers fit a number of bytes. [1]"""
+        """Count the chips whose memories in the given tiers fit a number of bytes."""
 
         def usable(chips: float) -> float:
             usable_bytes = self._usable(chips)

@@ -105,7 +105,7 @@ def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def is_run(legal: LegalLayouts, layout: Layout) -> bool:
-    """Return whether a legal layout with a single copy of the weights is usual.
+    """Check whether a legal layout with a single copy of the weights is usual.
 
     legal : a workload on a chip type that shards layers
     """
@@ -132,13 +132,13 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
 
 
 def is_power_of_two(ranks: int) -> bool:
-    """Return whether a number of ranks is a power of two."""
+    """Check whether a number of ranks is a power of two."""
     return ranks & (ranks - 1) == 0
 
 
 @lru_cache(maxsize=512)
 def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
-    """Return the largest usual stage widths in a link domain, and in one of its hosts. [1]"""
+    """Return the largest usual stage widths in a link domain, and in one of its hosts."""
     legal = LegalLayouts(machine, work)
     experts, groups = int(work.stored_experts), legal.doubled_groups
     widths = []

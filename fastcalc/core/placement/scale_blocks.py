@@ -17,7 +17,7 @@ from fastcalc.core.model.workload import Workload
 
 @once
 def dense_blocks(machine: Machine, work: Workload) -> int:
-    """Count the blocks of dense layers that the tensor-parallel size must divide. [1]
+    """Count the blocks of dense layers that the tensor-parallel size must divide.
 
     The result is 0 if any number of ranks is allowed. The check covers feed-forward networks used
     by every token, including shared experts.
@@ -31,7 +31,7 @@ def dense_blocks(machine: Machine, work: Workload) -> int:
 
 @once
 def expert_blocks(machine: Machine, work: Workload) -> int:
-    """Count the blocks that the ranks sharing an expert must divide, or 0 if any may. [1]"""
+    """Count the blocks that the ranks sharing an expert must divide, or 0 if any may."""
     side = _side(machine.engine, work.model, work.weights.experts.format)
     networks = [block.ffn for block in work.model.blocks]
     widths = [ffn.width for ffn in networks if isinstance(ffn, MixtureOfExperts)]
@@ -39,7 +39,7 @@ def expert_blocks(machine: Machine, work: Workload) -> int:
 
 
 def block_side(machine: Machine, work: Workload) -> int:
-    """Return the side length of a quantization block, or 0 if there are no blocks. [1]"""
+    """Return the side length of a quantization block, or 0 if there are no blocks."""
     formats = (work.weights.experts.format, work.weights.dense.format)
     return next(filter(None, (_side(machine.engine, work.model, stored) for stored in formats)), 0)
 

@@ -15,11 +15,11 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
 
 def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
-    """Compute the extra time in the farther memory, ignoring rounding errors. [s]
+    """Compute the extra time in the farther memory, ignoring rounding errors, in seconds.
 
     The result is negative only if the saving exceeds rounding errors.
 
-    near, far : the time in each memory [s]
+    near, far : the time in each memory, in seconds
     """
     extra = floats(far - near)
     if np.all(extra >= 0.0):
@@ -39,9 +39,9 @@ class Split:
     """The distribution of each category of bytes over the memories.
 
     tiers : the memories, fastest first
-    chips : the number of chips in the deployment, since some memories are shared [1]
-    sizes : the size of each category on the fullest chip [byte]
-    shares : the fraction of each category in each memory [1]
+    chips : the number of chips in the deployment, since some memories are shared
+    sizes : the size of each category on the fullest chip, in bytes
+    shares : the fraction of each category in each memory
     has_whole_layers : whether each layer is in a single memory except for its experts, and the
         layers in each memory are consecutive
     """
@@ -53,19 +53,19 @@ class Split:
     has_whole_layers: bool = False
 
     def in_layers(self, tier: int) -> Array:
-        """Compute the fraction of layers with any bytes in the memory at an index. [1]"""
+        """Compute the fraction of layers with any bytes in the memory at an index."""
         return floats(reduce(np.maximum, (self.shares[group][tier] for group in IN_LAYERS)))
 
     def turns(self, tier: int, layers: ArrayLike) -> Array:
-        """Count a step's switches to the cores of a memory, for layers and for the head. [1]
+        """Count a step's switches to the cores of a memory, for layers and for the head.
 
         tier : the index of the memory
-        layers : the number of sequential layers [1]
+        layers : the number of sequential layers
         """
         return floats(self.turns_in_layers(tier, layers) + self.shares["head"][tier])
 
     def turns_in_layers(self, tier: int, layers: ArrayLike) -> Array:
-        """Count the switches for layers; layers entirely in this memory share one switch. [1]"""
+        """Count the switches for layers; layers entirely in this memory share one switch."""
         turns = self.in_layers(tier) * layers
         if not self.has_whole_layers:
             return floats(turns)
@@ -92,10 +92,10 @@ class Split:
 class Costs:
     """The time that a step needs for each category if all its bytes are in one memory.
 
-    by_memory : the time for each category, nearest memory first [s]
+    by_memory : the time for each category, nearest memory first, in seconds
     turning_memory : the index of the memory whose attached cores compute while the chips wait
-    turn_seconds : the time of one switch between the chip and these cores [s]
-    layers : the number of layers in which the two may alternate [1]
+    turn_seconds : the time of one switch between the chip and these cores, in seconds
+    layers : the number of layers in which the two may alternate
     """
 
     by_memory: Sequence[Kinds[ArrayLike]]
@@ -105,12 +105,12 @@ class Costs:
 
     @cached_property
     def extra_seconds(self) -> Sequence[Kinds[Array]]:
-        """The extra time of each category in each memory after the first. [s]"""
+        """The extra time of each category in each memory after the first, in seconds."""
         nearest, *farther = self.by_memory
         return [Kinds(*map(np.subtract, seconds, nearest)) for seconds in farther]
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
-        """Compute the step time for a split, as a sum over memories. [s]
+        """Compute the step time for a split, as a sum over memories, in seconds.
 
         kinds : the categories to include
         """
@@ -141,8 +141,8 @@ def least_extra(
     knapsack). Switches to a host's cores are omitted.
 
     options : the costs of the step, for each way to run it
-    sizes : the size of each category on the fullest chip [byte]
-    rooms : the capacity of each memory [byte]
+    sizes : the size of each category on the fullest chip, in bytes
+    rooms : the capacity of each memory, in bytes
     """
     kind_bytes, least = [sizes[group] for group in READ], floats(np.inf)
     for costs in options:
@@ -162,11 +162,11 @@ def least_extra(
 def _lightest(
     seconds: Sequence[ArrayLike], kind_bytes: Sequence[ArrayLike], moved: ArrayLike
 ) -> Array:
-    """Compute the least time for moving a number of bytes. [s]
+    """Compute the least time for moving a number of bytes, in seconds.
 
     seconds, kind_bytes : the extra time of each category if all of it is moved [s], and its size
         [byte]
-    moved : the number of bytes to move [byte]
+    moved : the number of bytes to move, in bytes
     """
     columns = np.broadcast_arrays(moved, *seconds, *kind_bytes)
     all_seconds, all_bytes = np.split(np.stack(columns[1:]), 2)
@@ -180,7 +180,7 @@ def _lightest(
 
 
 def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
-    """Compute the fraction of a category that is in the chip's fastest memory. [1]
+    """Compute the fraction of a category that is in the chip's fastest memory.
 
     split : the distribution of the bytes, or None if there is only one memory
     group : one of `KINDS`

@@ -41,7 +41,7 @@ class Bound:
 
     @cached_property
     def seconds(self) -> Array:
-        """The longest of the three times. [s]"""
+        """The longest of the three times, in seconds."""
         return np.maximum(self.work.work_time, self.work.link_time)
 
     @cached_property
@@ -75,28 +75,28 @@ class Memories(NamedTuple):
     bandwidths: Array
 
     def read_time(self, size: ArrayLike) -> Array:
-        """Compute the minimum time to read data spread optimally over the memories. [s]"""
+        """Compute the minimum time to read data spread optimally over the memories, in seconds."""
         return time_over_tiers(work=size, capacities=self.capacities, bandwidths=self.bandwidths)
 
 
 class BoundTerms(NamedTuple):
     """The layout-dependent terms in the bound of a step: numbers, or columns over layouts.
 
-    read : the weights that a token reads, with the fewest possible experts [byte]
-    stages : the number of sequential pipeline stages, each with its own memories [1]
+    read : the weights that a token reads, with the fewest possible experts, in bytes
+    stages : the number of sequential pipeline stages, each with its own memories
     at_once, in_turn : all memories of a deployment, and those read by a single stage
     pinned : the fractions of byte categories with an assigned memory [1], and the rates of these
         memories when read by all stages at once and by a single stage [byte/s]
-    parameters : the dense weights, experts, norms and head, at two FLOPs per parameter [1]
-    active_share : the fraction of the experts used by each token [1]
-    rates : the rates per chip of products with these and with caches [FLOP/s]
-    chips : the number of chips that share the products [1]
-    sent_width : the elements per token that cross links; 0 if unknown or on a single-rank chip [1]
-    tp_chips : the chips that participate in each layer's all-reduce [1]
-    reductions : the all-reduces per message and step, halved for the bound [1]
+    parameters : the dense weights, experts, norms and head, at two FLOPs per parameter
+    active_share : the fraction of the experts used by each token
+    rates : the rates per chip of products with these and with caches, in FLOP/s
+    chips : the number of chips that share the products
+    sent_width : the elements per token that cross links; 0 if unknown or on a single-rank chip
+    tp_chips : the chips that participate in each layer's all-reduce
+    reductions : the all-reduces per message and step, halved for the bound
     hops, hop_replicas : 1 with pipeline stages, else 0; and the replicas that share their messages
         [1]
-    link : the one-way rate of the link used by the messages [byte/s]
+    link : the one-way rate of the link used by the messages, in bytes per second
     """
 
     read: Kinds[ArrayLike]
@@ -191,7 +191,7 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
 
 
 def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
-    """Compute the minimum time to read the memories; stages read theirs in turn. [s]"""
+    """Compute the minimum time to read the memories, in seconds. Stages read theirs in turn."""
     at_once = np.maximum(
         terms.at_once.read_time(sum(read)),
         _longest_pinned_read(read, [(parts, rate) for parts, rate, _ in terms.pinned]),
@@ -209,7 +209,7 @@ def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
 
 
 def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
-    """Compute the FLOPs of a step, and the time they take on all chips. [FLOP], [s]"""
+    """Compute the FLOPs of a step, and the time they take on all chips. [FLOP],, in seconds"""
     attention, decode = rows.attention, rows.sequences * rows.verified
     dense, experts, small, head = terms.parameters
     dense_rate, head_rate, expert_rate, cache_rate, either_rate = terms.rates
@@ -259,7 +259,7 @@ def _bandwidth(tier: Tier, chips: Array, stages: ArrayLike = 1.0) -> Array:
 def _longest_pinned_read(
     read: Kinds[ArrayLike], pinned: Sequence[tuple[dict[str, float], Array]]
 ) -> ArrayLike:
-    """Compute the time of the longest read from a single memory with assigned bytes. [s]"""
+    """Compute the time of the longest read from a single memory with assigned bytes, in seconds."""
     sizes, longest = read._asdict() | {"embedding": 0.0}, floats(0.0)
     for fractions, rate in pinned:
         moved = sum(sizes[group] * fraction for group, fraction in fractions.items())
@@ -270,7 +270,7 @@ def _longest_pinned_read(
 def _rates(
     machine: Machine, layout: AnyLayout
 ) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-    """Return the rates of products with each category of bytes, per chip. [FLOP/s]
+    """Return the rates of products with each category of bytes, per chip, in FLOP/s.
 
     The rates of a host's cores are added. The last rate is the higher of the first two.
     """

@@ -32,9 +32,9 @@ class ChipWork(NamedTuple):
 
     kinds : the bytes read of each category, with its products for decoded tokens; for dense
         weights, also for prompt tokens
-    widened : the operations for unpacking low-bit weights [FLOP]
+    widened : the operations for unpacking low-bit weights, in FLOPs
     prompts : the additional arithmetic for prompt tokens
-    touched : the fraction of routed expert weights that is read [1]
+    touched : the fraction of routed expert weights that is read
     """
 
     kinds: Kinds[Component]
@@ -55,7 +55,7 @@ class ChipWork(NamedTuple):
         )
 
     def besides(self, chip: Chip) -> list[ArrayLike]:
-        """Compute the additional arithmetic time for each category. [s]"""
+        """Compute the additional arithmetic time for each category, in seconds."""
         rate = chip.vector / _FUSED_MULTIPLY_ADD
         pairs = zip(self.prompts, self.widened, strict=True)
         return [prompt.seconds + scaled(operations, 1.0 / rate) for prompt, operations in pairs]
@@ -127,7 +127,7 @@ def _dense(work: PassWork, rates: Reached) -> Component:
 
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
-    """Compute the fraction of routed expert weights that a step's tokens read. [1]"""
+    """Compute the fraction of routed expert weights that a step's tokens read."""
     routing = work.routing
     if is_nothing(routing.layers):
         return 1.0

@@ -36,8 +36,8 @@ class Component:
     sent, link : the bytes sent over links [byte] and their rate [byte/s]
     count, seconds_each : the number of sequential launches, messages or hops [1], and the time per
         item [s]
-    norm : how much memory and compute time overlap: 1 for not at all, infinity for completely [1]
-    basis : the fractions of its time at data-sheet rates and at fitted rates [1]
+    norm : how much memory and compute time overlap: 1 for not at all, infinity for completely
+    basis : the fractions of its time at data-sheet rates and at fitted rates
     """
 
     name: str
@@ -68,7 +68,7 @@ class Component:
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
     def part(self, fraction: ArrayLike) -> "Component":
-        """Return a fraction of a component that has only bytes and FLOPs. [1]"""
+        """Return a fraction of a component that has only bytes and FLOPs."""
         if is_nothing(self.seconds) or (isinstance(fraction, float) and fraction == 1.0):
             return self
         component = copy(self)
@@ -77,13 +77,13 @@ class Component:
         return component
 
     def times(self, fraction: ArrayLike) -> "Component":
-        """Return a fraction of any component, as a single time. [1]"""
+        """Return a fraction of any component, as a single time."""
         if is_nothing(self.seconds) or (isinstance(fraction, float) and fraction == 1.0):
             return self
         return Component(self.name, count=fraction, seconds_each=self.seconds, basis=self.basis)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-        """Split the time into memory, compute, link and latency. [s]"""
+        """Split the time into memory, compute, link and latency, in seconds."""
         if is_nothing(self.compute_time):
             return self.memory_time, 0.0, self.link_time, self.latency
         if is_nothing(self.memory_time):
@@ -93,7 +93,7 @@ class Component:
 
 
 def is_nothing(amount: ArrayLike) -> bool:
-    """Return whether an amount is the scalar zero, so that arrays need not be computed."""
+    """Check whether an amount is the scalar zero, so that arrays need not be computed."""
     return isinstance(amount, (float, int)) and not amount
 
 
@@ -107,7 +107,7 @@ def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
 
 
 def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
-    """Add up times in order, skipping scalar zeros. [s]"""
+    """Add up times in order, skipping scalar zeros, in seconds."""
     total: ArrayLike = 0.0
     for term in terms:
         if not is_nothing(term):
@@ -139,7 +139,7 @@ def largest_of(terms: Sequence[ArrayLike]) -> Ints:
 class Step:
     """A step as the sum of its components.
 
-    seconds : the time of the whole step [s]
+    seconds : the time of the whole step, in seconds
     """
 
     components: tuple[Component, ...]
@@ -157,7 +157,7 @@ class Step:
 
     @property
     def by_basis(self) -> tuple[ArrayLike, ArrayLike]:
-        """The time spent in layers at data-sheet rates, and at fitted rates. [s]"""
+        """The time spent in layers at data-sheet rates, and at fitted rates, in seconds."""
         times = [
             [scaled(component.seconds, fraction) for fraction in component.basis]
             for component in self.components
@@ -167,7 +167,7 @@ class Step:
 
     @property
     def fitted_share(self) -> Floats:
-        """The fraction of the time in layers that an engine was fitted to. [1]"""
+        """The fraction of the time in layers that an engine was fitted to."""
         printed, fitted = self.by_basis
         return np.atleast_1d(fitted / (floats(printed) + fitted))
 

@@ -28,12 +28,12 @@ HOST, FAR = "host", "slower memory"
 def tier_rates(
     tiers: Sequence[Tier], chip: Chip, software: EngineParameters, fractions: Sequence[ArrayLike]
 ) -> list[ArrayLike]:
-    """Compute the bandwidth of long reads by one chip from each memory. [byte/s]
+    """Compute the bandwidth of long reads by one chip from each memory, in bytes per second.
 
     Data streamed from a host passes through the chip's own memory and cannot be faster.
 
     tiers : the memories, with the chip's own first
-    fractions : the fraction of each memory's rate available to one chip while others also read [1]
+    fractions : the fraction of each memory's rate available to one chip while others also read
     """
     rates: list[ArrayLike] = []
     chip_rates: list[ArrayLike] = []
@@ -57,7 +57,7 @@ def tier_rates(
 
 
 def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
-    """Compute the fraction of a shared memory's rate available to a chip while others read. [1]
+    """Compute the fraction of a shared memory's rate available to a chip while others read.
 
     work : the step; only stages that hold one of its micro-batches read at the same time
     """
@@ -74,10 +74,10 @@ class OnHost:
 
     place : the index of the memory to which the cores are attached
     bytes, flops : the bytes read [byte] and FLOPs computed [FLOP]
-    memory, compute : the time of each [s]
+    memory, compute : the time of each, in seconds
     sent, link : the activations sent in both directions per layer [byte] and their rate [byte/s]
-    turn_overhead : the additional time for each switch between chip and host [s]
-    layers : the number of sequential layers [1]
+    turn_overhead : the additional time for each switch between chip and host, in seconds
+    layers : the number of sequential layers
     """
 
     place: int
@@ -92,7 +92,7 @@ class OnHost:
 
     @property
     def seconds(self) -> Kinds[Array]:
-        """The time for each category; bytes are read while they are multiplied. [s]"""
+        """The time for each category, in seconds. Bytes are read while they are multiplied."""
         return Kinds(*map(np.maximum, self.memory, self.compute))
 
     def net_seconds(self, chip: Chip, components: ChipWork) -> Kinds[Array]:
@@ -102,8 +102,8 @@ class OnHost:
     def component(self, shares: Sequence[Array], turns: Array) -> Component:
         """Build the component for the work done by the host's cores.
 
-        shares : the fraction of each category read by the cores [1]
-        turns : the number of switches between chip and host per step [1]
+        shares : the fraction of each category read by the cores
+        turns : the number of switches between chip and host per step
         """
         component = _lasting(
             HOST,
@@ -134,15 +134,15 @@ class OffloadOptions:
     host: OnHost | None
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
-        """Compute the step time in the fastest way, for the given categories. [s]"""
+        """Compute the step time in the fastest way, for the given categories, in seconds."""
         return reduce(np.minimum, (costs.seconds(split, kinds) for costs in self.open))
 
 
 class OffloadedPass(NamedTuple):
     """A step whose bytes are in several memories.
 
-    near : the fraction of each category that the chip reads from its first memory [1]
-    multiplied : the fraction of each category that the chip multiplies [1]
+    near : the fraction of each category that the chip reads from its first memory
+    multiplied : the fraction of each category that the chip multiplies
     far : the reads from other memories
     host : the work of the host's cores
     """
@@ -199,13 +199,13 @@ def offload_options(
 
 
 def _never_pays(computed: Costs, streamed: Kinds[ArrayLike]) -> bool:
-    """Return whether the host's cores are always slower, for any placement.
+    """Check whether the host's cores are always slower, for any placement.
 
     Switches between chip and host are included. The cores work in every layer that has bytes of any
     category there, so they save at most the sum over all categories.
 
     computed : the costs of a step in which the cores compute
-    streamed : the costs of each category in the same memory if the chip computes [s]
+    streamed : the costs of each category in the same memory if the chip computes, in seconds
     """
     assert computed.turning_memory is not None
     pairs = zip(streamed, computed.by_memory[computed.turning_memory], strict=True)
@@ -226,7 +226,7 @@ def on_host(
 ) -> OnHost | None:
     """Compute the time of the host's cores by category, or None if they may not compute.
 
-    touched : the fraction of routed expert weights that the step reads [1]
+    touched : the fraction of routed expert weights that the step reads
     """
     tier_index = next((at for at, tier in enumerate(tiers) if tier.flop_rates), None)
     if tier_index is None:
@@ -323,7 +323,7 @@ def _lasting(
 ) -> Component:
     """Build a component for several categories with a given total time.
 
-    seconds : the total time [s]
+    seconds : the total time, in seconds
     read : the bytes [byte] and the time to read them [s]
     multiplied : the arithmetic [FLOP] and its time [s]
     """

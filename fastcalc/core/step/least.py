@@ -32,12 +32,12 @@ class ModelDemand(NamedTuple):
 
     depth, heads : the number of layers, and the number that the tensor-parallel size must divide,
         or infinity for any size [1]
-    width : the hidden width [1]
-    dense, head : the parameters that each step reads and multiplies in layers, and in the head [1]
+    width : the hidden width
+    dense, head : the parameters that each step reads and multiplies in layers, and in the head
     layer_weights, head_weights : the size of the dense layers, and of the head and all norms [byte]
     cache, reserved, element : the cache read per sequence, the cache reserved per sequence, and the
         size of a cache element [byte]
-    layer_flops, head_flops : the FLOPs per token [FLOP]
+    layer_flops, head_flops : the FLOPs per token, in FLOPs
     """
 
     depth: ArrayLike
@@ -59,13 +59,13 @@ class ChipSupply(NamedTuple):
 
     staged : 1 if layers run in sequence at an engine's rates, otherwise 0
     floor, crossing : the minimum time per layer, and its increase with tensor parallelism [s]
-    floor_exponent : the exponent of the width in the floor if each layer has a region [1]
-    ranks : the number of cores that are each exposed as a device, or 1 for the chip itself [1]
+    floor_exponent : the exponent of the width in the floor if each layer has a region
+    ranks : the number of cores that are each exposed as a device, or 1 for the chip itself
     overhead, domain : the host time per sequence [s], and the maximum size of a tensor-parallel
         group [1]
     bandwidth, peak, memory : the values for a single rank, with the memory that the engine uses
         [byte/s, FLOP/s, byte]
-    weight, element : the element sizes of the narrowest weight and cache formats [byte]
+    weight, element : the element sizes of the narrowest weight and cache formats, in bytes
     """
 
     staged: ArrayLike
@@ -156,7 +156,7 @@ def least_chip_seconds(
     sequences fill a rank. The time is infinite if no group is fast enough. [s], [1/s]
 
     model, chip : the values for each pair, as one-dimensional arrays
-    drafts, tokens : the draft tokens per step, and the tokens that each step yields [1]
+    drafts, tokens : the draft tokens per step, and the tokens that each step yields
     speed : the target tokens per second per user [1/s]
     """
     model = ModelDemand(*(np.asarray(column)[:, np.newaxis] for column in model))

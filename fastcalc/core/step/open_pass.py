@@ -27,7 +27,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 class OpenPass:
     """A step of a deployment whose bytes may be placed in several memories.
 
-    machine, chips : the machine, and the number of chips [1]
+    machine, chips : the machine, and the number of chips
     work : the work of the step, independent of the placement of its bytes
     same : a different step with the same decoded sequences
     """
@@ -81,14 +81,14 @@ class OpenPass:
 
     @cached_property
     def seconds(self) -> Callable[[Split], Array]:
-        """Return a function that gives the step time for a given split. [s]"""
+        """Return a function that gives the step time for a given split, in seconds."""
         if self.machine.is_spatial:
             return lambda split: self.step(split).seconds
         chip, software = self.machine.chip, self.machine.software
         return seconds_by_split(self.work, chip, software, self._opened)
 
     def seconds_of_layers(self, split: Split | None) -> Array:
-        """Compute the time on chips that run layers in sequence, without host overhead. [s]
+        """Compute the time on chips that run layers in sequence, without host overhead, in seconds.
 
         split : the distribution of bytes, or None if the chip has a single memory
         """
@@ -97,9 +97,9 @@ class OpenPass:
         return layer_seconds(self.work, chip, software, known_parts, split)
 
     def least_seconds(self, sizes: dict[str, Array]) -> Array:
-        """Compute a lower bound on the step time for any placement of the bytes. [s]
+        """Compute a lower bound on the step time for any placement of the bytes, in seconds.
 
-        sizes : the size of each category on the fullest chip [byte]
+        sizes : the size of each category on the fullest chip, in bytes
         """
         machine, chips = self.machine, self.chips
         rooms = machine.usable(chips)  # additional room never slows a step down

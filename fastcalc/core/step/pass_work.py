@@ -37,7 +37,7 @@ class AttentionWork:
         latent attention [FLOP]
     tp, expert_shards : the number of tensor-parallel ranks, and of ranks that share one copy of the
         experts [1]
-    ranks : the ranks per chip [1]
+    ranks : the ranks per chip
     """
 
     tp: ArrayLike
@@ -78,7 +78,7 @@ class AttentionWork:
 
     @cached_property
     def prompt_flops(self) -> ArrayLike:
-        """The attention FLOPs per prompt token. [FLOP]"""
+        """The attention FLOPs per prompt token."""
 
         def flops(context: Array, spread: Array) -> ArrayLike:
             return self.work.attention_flops(context, spread=spread, prompt=True)
@@ -112,12 +112,12 @@ class PassInput:
     """The input of a step on one attention replica.
 
     attention : the attention work of its tokens
-    sequences : the number of decoded sequences, :math:`b` [1]
+    sequences : the number of decoded sequences, :math:`b`
     expert_sequences : the number of sequences decoded by all replicas that share a copy of the
         experts [1]
-    prompt : the number of prompt tokens, :math:`c` [1]
-    prompt_replicas : the number of replicas that prefill in this step [1]
-    verified : the tokens per sequence and step: one plus any draft tokens [1]
+    prompt : the number of prompt tokens, :math:`c`
+    prompt_replicas : the number of replicas that prefill in this step
+    verified : the tokens per sequence and step: one plus any draft tokens
     """
 
     attention: AttentionWork
@@ -131,9 +131,9 @@ class PassInput:
 class Routing(NamedTuple):
     """The routed experts in a step.
 
-    layers : the number of layers with routed experts [1]
-    experts, active : the number of experts per layer and per token; 1 and 1 for dense models [1]
-    width : the columns of a rank's slice of an expert, or infinity if unknown [1]
+    layers : the number of layers with routed experts
+    experts, active : the number of experts per layer and per token; 1 and 1 for dense models
+    width : the columns of a rank's slice of an expert, or infinity if unknown
     unevenness : the imbalance between ranks with different experts, relative to 128 experts over 8
         ranks [1]
     """
@@ -148,8 +148,8 @@ class Routing(NamedTuple):
 class Latents(NamedTuple):
     """The latent attention of a step, in which query heads share each cached token.
 
-    layers, heads : the number of layers with latent attention, and of query heads on a rank [1]
-    flops : the FLOPs per decoded token of one query head on each rank of a chip [FLOP]
+    layers, heads : the number of layers with latent attention, and of query heads on a rank
+    flops : the FLOPs per decoded token of one query head on each rank of a chip, in FLOPs
     """
 
     layers: ArrayLike
@@ -160,9 +160,9 @@ class Latents(NamedTuple):
 class TensorParallel(NamedTuple):
     """The ranks that all-reduce partial results in each layer.
 
-    ranks, chips : the ranks in the group, and the chips that they occupy [1]
-    link_share : the fraction of the link rate that a chip gets in an all-reduce [1]
-    is_inside : 1 if all ranks are in one link domain, otherwise 0 [1]
+    ranks, chips : the ranks in the group, and the chips that they occupy
+    link_share : the fraction of the link rate that a chip gets in an all-reduce
+    is_inside : 1 if all ranks are in one link domain, otherwise 0
     """
 
     ranks: ArrayLike
@@ -174,12 +174,12 @@ class TensorParallel(NamedTuple):
 class Exchange(NamedTuple):
     """The ranks that exchange tokens with each other's experts.
 
-    happens : 1 if replicas exchange tokens, otherwise 0 [1]
-    ranks : the number of ranks that share one copy of the experts [1]
-    destinations : the number of other ranks to which a token is sent [1]
+    happens : 1 if replicas exchange tokens, otherwise 0
+    ranks : the number of ranks that share one copy of the experts
+    destinations : the number of other ranks to which a token is sent
     crossing : the messages that leave a chip, relative to those sent by one of its ranks; 1 if a
         chip is a single rank [1]
-    link_share : the fraction of the link rate that a chip gets [1]
+    link_share : the fraction of the link rate that a chip gets
     is_inside, is_one_host : 1 if all ranks are in one link domain, and 1 if that domain is one
         host; otherwise 0 [1]
     """
@@ -196,10 +196,10 @@ class Exchange(NamedTuple):
 class Pipeline(NamedTuple):
     """The pipeline stages of a step.
 
-    stages : the number of stages [1]
+    stages : the number of stages
     fullest, last : the fraction of layers in the fullest stage, and in the last stage, which has
         the head [1]
-    is_inside : 1 if all chips are in one link domain, otherwise 0 [1]
+    is_inside : 1 if all chips are in one link domain, otherwise 0
     """
 
     stages: ArrayLike
@@ -217,17 +217,17 @@ class PassWork:
     flops, prompt_flops : the FLOPs on a chip per decoded token and per prompt token; in the head
         category, prompt tokens use only norms and routers [FLOP]
     prompt_bytes : the memory traffic of recurrent layers' kernels on a chip per prompt token [byte]
-    weights : the number of weights on a chip in formats below 16 bits [1]
-    depth : the number of sequential layers [1]
+    weights : the number of weights on a chip in formats below 16 bits
+    depth : the number of sequential layers
     latents : the latent attention
-    hidden : the hidden width, or a default if not published [1]
+    hidden : the hidden width, or a default if not published
     routing : the routed experts
     tp, exchange, pipeline : the ranks that exchange messages
-    sequences, verified : the number of sequences decoded on the replica, and the tokens of each [1]
-    prompt : the number of prompt tokens on the replica [1]
+    sequences, verified : the number of sequences decoded on the replica, and the tokens of each
+    prompt : the number of prompt tokens on the replica
     expert_tokens, expert_prompt : the decoded and prompt tokens that share a copy of the experts
         [1]
-    in_flight : the number of a replica's sequences that can be in different stages [1]
+    in_flight : the number of a replica's sequences that can be in different stages
     split : the distribution of bytes, or None if the chip has a single memory
     layer_passes : the same step through one layer of each type, for any placement; None if all
         layers are equal or in one stage
@@ -256,7 +256,7 @@ class PassWork:
 
     @property
     def tokens(self) -> Array:
-        """The decoded and prompt tokens of the replica. [1]"""
+        """The decoded and prompt tokens of the replica."""
         return floats(self.sequences * self.verified + self.prompt)
 
 
@@ -266,7 +266,7 @@ def count_pass(
     """Count the work of a step on a placement.
 
     rows : the sequences and prompt tokens of one replica; arrays broadcast
-    in_flight : the number of a replica's sequences that can be in different pipeline stages [1]
+    in_flight : the number of a replica's sequences that can be in different pipeline stages
     split : the distribution of bytes, if there are several memories
     """
     work = _whole(rows, in_flight, split)

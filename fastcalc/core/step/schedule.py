@@ -58,15 +58,15 @@ def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
 class Schedule:
     """The steps of a placement for every batch.
 
-    batch : the number of sequences decoded concurrently by the whole deployment [1]
+    batch : the number of sequences decoded concurrently by the whole deployment
     attention : the attention work of these sequences, if already computed
     place_for : what the placement of bytes optimizes, or None to use the user's setting
     find_split : returns the distribution of bytes from a stack, or None for a separate search
 
     streams : the number of sequences decoded per step: one micro-batch of a replica, or all
         sequences on chips with regions [1]
-    expert_sequences : the number of sequences on all replicas that share a copy of the experts [1]
-    lanes : the number of micro-batches of a replica, which are in different stages [1]
+    expert_sequences : the number of sequences on all replicas that share a copy of the experts
+    lanes : the number of micro-batches of a replica, which are in different stages
     """
 
     def __init__(
@@ -109,35 +109,35 @@ class Schedule:
 
     @cached_property
     def chunk(self) -> Array:
-        """The maximum number of prompt tokens per step. [1]"""
+        """The maximum number of prompt tokens per step."""
         return np.minimum(self.machine.software.prompt_chunk, self.traffic.computed_prompt)
 
     @cached_property
     def lump(self) -> Array:
-        """The prompt tokens per mixed step in steady state. [1]"""
+        """The prompt tokens per mixed step in steady state."""
         chunk = self.machine.software.prompt_chunk
         return self.traffic.prompt_lump(batch=self.streams, steps=self.steps, chunk=chunk)
 
     @cached_property
     def prefilling_replicas(self) -> ArrayLike:
-        """The number of attention replicas that prefill in the same step, if any do. [1]"""
+        """The number of attention replicas that prefill in the same step, if any do."""
         is_random = isinstance(self.traffic, Mix) and self.traffic.is_random
         return self._prefilling_at_random if is_random else self.placement.layout.dp
 
     @property
     def _prefilling_at_random(self) -> Array:
-        """The mean number of replicas that prefill per step if prompts arrive at random. [1]"""
+        """The mean number of replicas that prefill per step if prompts arrive at random."""
         own = self.streams * self.traffic.computed_prompt / (self.lump * self.steps)
         return prefilling_replicas(replicas=self.placement.layout.dp, passes=own)
 
     @property
     def prompts_in_turn(self) -> Array:
-        """The number of a batch's prompts that are prefilled one after another. [1]"""
+        """The number of a batch's prompts that are prefilled one after another."""
         return self._in_turn(self.prefilling_replicas)
 
     @property
     def in_turn_at_random(self) -> Array:
-        """The ratio of prefill delay with random arrivals to that with synchronized ones. [1]"""
+        """The ratio of prefill delay with random arrivals to that with synchronized ones."""
         return self._in_turn(self._prefilling_at_random) / self.streams
 
     def _in_turn(self, together: ArrayLike) -> Array:
@@ -147,22 +147,22 @@ class Schedule:
 
     @property
     def lumps(self) -> Array:
-        """The number of mixed steps needed to serve a batch of requests. [1]"""
+        """The number of mixed steps needed to serve a batch of requests."""
         return self.prompts_in_turn * self.traffic.computed_prompt / self.lump
 
     @cached_property
     def steps(self) -> Array:
-        """The number of decode steps per output. [1]"""
+        """The number of decode steps per output."""
         return floats(self.traffic.output) / self.traffic.speculation.tokens_per_pass
 
     @cached_property
     def chunks(self) -> Array:
-        """The number of steps needed to prefill one request. [1]"""
+        """The number of steps needed to prefill one request."""
         return np.ceil(self.traffic.computed_prompt / self.chunk)
 
     @property
     def prefill_passes(self) -> Array:
-        """The number of steps needed to prefill all requests, with all replicas in parallel. [1]"""
+        """The number of steps needed to prefill all requests, with all replicas in parallel."""
         tokens = self._prefill_tokens
         return np.ceil(tokens / np.minimum(self.machine.software.prompt_chunk, tokens))
 
@@ -194,7 +194,7 @@ class Schedule:
     def prefill_seconds(self, tokens: Floats) -> Floats:
         """Compute the time of a mixed step in which one lane prefills while the others decode. [s]
 
-        tokens : the prompt tokens, along a separate axis, for a single batch [1]
+        tokens : the prompt tokens, along a separate axis, for a single batch
         """
         others = np.maximum(self.streams - 1.0, 0.0), np.maximum(self.expert_sequences - 1.0, 0.0)
         seconds = self.expected(self._count(self._rows(*others, tokens))).seconds
@@ -259,7 +259,7 @@ class Schedule:
 
     @cached_property
     def rooms(self) -> Sequence[ArrayLike]:
-        """The memory per chip in each tier that weights and caches may use. [byte]"""
+        """The memory per chip in each tier that weights and caches may use, in bytes."""
         return self.placement.usable
 
     @cached_property
@@ -274,7 +274,7 @@ class Schedule:
         return [self._decoding, *served]
 
     def _seconds_placed_for(self, split: Split) -> Array:
-        """Compute the time that the placement minimizes, for a given split. [s]"""
+        """Compute the time that the placement minimizes, for a given split, in seconds."""
         drafted = self.traffic.speculation.drafted
         drafting = drafted * self.drafted_layer(split) if self._drafts else 0.0
         decode = self._decoding.seconds(split) + drafting
@@ -324,7 +324,7 @@ class Schedule:
 
     @cached_property
     def serial_bound(self) -> Array | None:
-        """The time between two tokens at peak rates if layers run in sequence. [s]
+        """The time between two tokens at peak rates if layers run in sequence, in seconds.
 
         None for chips without a region per layer.
         """
@@ -341,14 +341,14 @@ class Schedule:
         return own_effect(self.placement, self.traffic, self.batch)
 
     def _as_measured(self, phase: Literal["decode", "prompts"]) -> ArrayLike:
-        """Compute the latency factor of a step from the deployment's measurements. [1]"""
+        """Compute the latency factor of a step from the deployment's measurements."""
         is_decode = phase == "decode"
         return floats(prod(own.decode if is_decode else own.prompts for own in self.own))
 
     def narrowed(self, decode_share: ArrayLike) -> ArrayLike:
-        """Compute the half-width of a range, relative to that without measurements. [1]
+        """Compute the half-width of a range, relative to that without measurements.
 
-        decode_share : the fraction of decode steps in the time to which the range applies [1]
+        decode_share : the fraction of decode steps in the time to which the range applies
         """
         return prod(effect.narrowed(decode_share) for effect in self.own)
 
@@ -374,7 +374,7 @@ class Schedule:
 
     @cached_property
     def least_decode(self) -> Array:
-        """A lower bound on the time of `decode` that needs no placement of bytes. [s]"""
+        """A lower bound on the time of `decode` that needs no placement of bytes, in seconds."""
         machine, drafted = self.machine, self.traffic.speculation.drafted
         is_open = len(machine.tiers) > 1 and machine.tiers[0].is_near and not machine.place
         if self.is_bound or not is_open:
@@ -405,7 +405,7 @@ class Schedule:
         return step.then(derived(OWN, longer))
 
     def seconds(self, name: str) -> Array:
-        """Return the expected time of a step, or the time that prompts add to it. [s]"""
+        """Return the expected time of a step, or the time that prompts add to it, in seconds."""
         if name == PROMPTS:
             decode = self._expected_decode.seconds
             extra = np.maximum(self.mixed.seconds, decode) - decode

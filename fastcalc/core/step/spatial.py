@@ -102,7 +102,7 @@ def spatial_costs(
 
 
 def _bytes_read_outside(work: PassWork, software: EngineParameters) -> Kinds[ArrayLike]:
-    """Count the bytes read per category outside the regions. [byte]"""
+    """Count the bytes read per category outside the regions."""
     chips, streams = np.asarray(work.pipeline.stages) * 1.0, np.asarray(work.sequences)
     streams_per_chip = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
     dense, head, experts, kv = work.bytes

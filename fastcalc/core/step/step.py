@@ -111,13 +111,13 @@ class KnownParts(NamedTuple):
         return self._replace(layers=tuple(layers), offload=offload)
 
     def besides(self, chip: Chip) -> ArrayLike:
-        """Compute the step time in addition to memory reads. [s]"""
+        """Compute the step time in addition to memory reads, in seconds."""
         parts = self.parts
         components = (unpacking(chip, parts.widened), *parts.prompts, *self.overheads)
         return total_of(component.seconds for component in components)
 
     def layers_and_head(self, chip: Chip, split: Split | None) -> tuple[Array, Array]:
-        """Compute the step time of the layers, and of head and norms. [s]"""
+        """Compute the step time of the layers, and of head and norms, in seconds."""
         fixed = self.besides(chip)
         if split is None or self.offload is None:
             dense, head, experts, cache = (group.seconds for group in self.parts.kinds)
@@ -168,7 +168,7 @@ def layer_seconds(
     known_parts: KnownParts,
     split: Split | None,
 ) -> Array:
-    """Compute the step time of the given layers alone. [s]
+    """Compute the step time of the given layers alone, in seconds.
 
     known_parts : the terms that do not depend on the placement of bytes
     split : the distribution of bytes, or None if the chip has a single memory
@@ -186,14 +186,14 @@ def head_in_first_memory(split: Split | None) -> Split | None:
 
 
 def _host_work(work: PassWork, software: EngineParameters) -> ArrayLike:
-    """Compute the host overhead of all sequences, which occurs in every stage. [s]"""
+    """Compute the host overhead of all sequences, which occurs in every stage, in seconds."""
     return work.sequences * software.sequence_overhead
 
 
 def slowest_stage(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts
 ) -> Array:
-    """Compute the time of one micro-batch in the slowest stage, without hops. [s]
+    """Compute the time of one micro-batch in the slowest stage, without hops, in seconds.
 
     The layers of each type are spread evenly. The last stage has the head, and fewer layers if they
     do not divide evenly.
@@ -221,7 +221,7 @@ def slowest_stage(
 def seconds_by_split(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts
 ) -> Callable[[Split], Array]:
-    """Return a function that gives the step time for a given split. [s]
+    """Return a function that gives the step time for a given split, in seconds.
 
     known_parts : the terms that do not depend on the split, and the ways to use the memories
     """

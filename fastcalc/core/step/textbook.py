@@ -26,12 +26,12 @@ class TextbookStep(NamedTuple):
 
     @property
     def beyond_reading(self) -> Array:
-        """The compute time not hidden by reads. [s]"""
+        """The compute time not hidden by reads, in seconds."""
         return np.maximum(self.computing - (self.weights + self.caches), 0.0)
 
     @property
     def seconds(self) -> Array:
-        """The total time of the step. [s]"""
+        """The total time of the step, in seconds."""
         busy = np.maximum(self.weights + self.caches, self.computing)
         return np.asarray(busy + self.sending + self.waiting)
 
@@ -54,7 +54,7 @@ def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> Tex
 
 
 def sending_seconds(work: PassWork, chip: Chip, software: EngineParameters) -> ArrayLike:
-    """Compute the time that the chips of a layout spend on communication alone. [s]
+    """Compute the time that the chips of a layout spend on communication alone, in seconds.
 
     work, chip, software : as for `textbook_step`
     """

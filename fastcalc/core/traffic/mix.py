@@ -20,7 +20,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Mix(Traffic):
-    """A mix of several request classes; the fields of `Traffic` are means over requests.
+    """A mix of several request classes. The fields of `Traffic` are means over requests.
 
     Only the context is a mean over tokens.
 
@@ -65,12 +65,12 @@ class Mix(Traffic):
 
     @property
     def computed_prompt(self) -> Array:
-        """The mean number of prompt tokens that are not cached. [1]"""
+        """The mean number of prompt tokens that are not cached."""
         return floats(float(self._prompts.share @ self._prompts.computed))
 
     @property
     def prompt_variation(self) -> float:
-        """The mean square of uncached prompt lengths over the square of their mean. [1]"""
+        """The mean square of uncached prompt lengths over the square of their mean."""
         requests = self.kinds
         return float(
             requests.share @ requests.computed**2 / (requests.share @ requests.computed) ** 2
@@ -90,7 +90,7 @@ class Mix(Traffic):
         return _mean(tokens / tokens.sum(), counted)
 
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
-        """Compute the prompt tokens per mixed step: all prompt tokens over all mixed steps. [1]"""
+        """Compute the prompt tokens per mixed step: all prompt tokens over all mixed steps."""
         requests = self.kinds
         computed = float(requests.share @ requests.computed)
         steady = floats(batch) * computed / steps
@@ -107,12 +107,12 @@ class Mix(Traffic):
 
     @property
     def longest(self) -> float:
-        """The maximum sequence length over all requests. [1]"""
+        """The maximum sequence length over all requests."""
         return float(np.max(self.kinds.prompt + self.kinds.output))
 
     @property
     def longest_each(self) -> Array:
-        """The final length of a sequence, averaged over the sequences being decoded. [1]"""
+        """The final length of a sequence, averaged over the sequences being decoded."""
         requests = self.kinds
         return floats(float(requests.held @ (requests.prompt + requests.output)))
 
@@ -120,10 +120,10 @@ class Mix(Traffic):
 class RequestKinds:
     """The request types of all classes, one after another.
 
-    share, held : the fraction of requests, and the fraction of decoded tokens [1]
+    share, held : the fraction of requests, and the fraction of decoded tokens
     prompt, output, computed, context : the numbers of tokens; ``computed`` is the uncached prompt
         [1]
-    places : the class index of each type [1]
+    places : the class index of each type
     """
 
     def __init__(self, classes: Sequence[RequestClass]) -> None:

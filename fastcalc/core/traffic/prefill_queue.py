@@ -32,11 +32,11 @@ class PrefillQueue:
     """The queue of prompt tokens in one lane.
 
     rate : the arrival rate of requests [1/s]
-    share, tokens : the fraction of each request type, and its uncached prompt tokens [1]
-    chunk : the maximum prompt tokens per step, or infinity for an engine without a token budget [1]
-    step : the time of a step without prompt tokens [s]
+    share, tokens : the fraction of each request type, and its uncached prompt tokens
+    chunk : the maximum prompt tokens per step, or infinity for an engine without a token budget
+    step : the time of a step without prompt tokens, in seconds
     pass_seconds : function that gives step times for an array of prompt tokens [1] -> [s]
-    occupied : the probability that a step is running when a request arrives [1]
+    occupied : the probability that a step is running when a request arrives
     """
 
     rate: float
@@ -49,19 +49,19 @@ class PrefillQueue:
 
     @cached_property
     def _full(self) -> float:
-        """The prompt tokens of a full step, or of a full queue if there is no budget. [1]"""
+        """The prompt tokens of a full step, or of a full queue if there is no budget."""
         return self.chunk if np.isfinite(self.chunk) else _PROMPTS * float(self.tokens.max())
 
     @cached_property
     def _parts(self) -> int:
-        """The number of quanta in a full step. [1]"""
+        """The number of quanta in a full step."""
         fine = 2.0 * self._full / max(float(self.tokens.min()), 1.0)
         chunks = _PROMPTS * float(self.tokens.max()) / self._full + _CHUNKS
         return int(np.clip(fine, _FEWEST, max(min(_MOST, _STATES / chunks), _FEWEST)))
 
     @cached_property
     def _states(self) -> int:
-        """The maximum number of waiting quanta. [1]"""
+        """The maximum number of waiting quanta."""
         chunks = np.ceil(_PROMPTS * float(self.tokens.max()) / self._full) + _CHUNKS
         return int(min(chunks * self._parts, 2 * _STATES))
 
@@ -71,7 +71,7 @@ class PrefillQueue:
 
     @cached_property
     def _levels(self) -> tuple[Floats, Floats]:
-        """A grid of prompt tokens and step times for linear interpolation. [1], [s]"""
+        """A grid of prompt tokens and step times for linear interpolation. [1],, in seconds"""
         tokens = np.concatenate([[1.0], np.arange(1, self._parts + 1) * self._part])
         return tokens, np.maximum(self.pass_seconds(tokens), self.step)
 
@@ -80,7 +80,7 @@ class PrefillQueue:
 
     @cached_property
     def _types(self) -> Floats:
-        """The time of a step with 0, 1, 2, ... quanta. [s]"""
+        """The time of a step with 0, 1, 2, ... quanta, in seconds."""
         return np.concatenate([[self.step], self._levels[1][1:]])
 
     @cached_property
@@ -94,14 +94,14 @@ class PrefillQueue:
         return np.asarray(np.fft.rfft(chances, 2 * self._states) - 1.0)
 
     def _arrived(self, seconds: Floats) -> Floats:
-        """Compute the distribution of quanta that arrive in given times, along a last axis. [1]"""
+        """Compute the distribution of quanta that arrive in given times, along a last axis."""
         exponent = (self.rate * seconds)[..., np.newaxis] * self._transform
         chances = np.fft.irfft(np.exp(exponent), 2 * self._states)[..., : self._states]
         return np.maximum(chances, 0.0)
 
     @cached_property
     def _waiting(self) -> Floats:
-        """The fraction of time in steps that start with each queue length. [1]"""
+        """The fraction of time in steps that start with each queue length."""
         quanta, states = self._parts, self._states
         arrived = self._arrived(self._types)
         arrived[:, -1] += np.maximum(1.0 - arrived.sum(axis=1), 0.0)
@@ -116,7 +116,7 @@ class PrefillQueue:
 
     @cached_property
     def _chances(self) -> Floats:
-        """The probability that an arrival finds a step of each type, with full steps last. [1]"""
+        """The probability that an arrival finds a step of each type, with full steps last."""
         quanta, waiting = self._parts, self._waiting
         chances = np.append(waiting[:quanta], waiting[quanta:].sum())
         chances[0] = max(chances[0] - (1.0 - self.occupied), 0.0)
@@ -134,7 +134,7 @@ class PrefillQueue:
 
     @cached_property
     def _ahead(self) -> Floats:
-        """The distribution of quanta ahead of an arrival (steps, positions, quanta). [1]"""
+        """The distribution of quanta ahead of an arrival (steps, positions, quanta)."""
         quanta, waiting, ahead = self._parts, self._waiting, self._before
         if quanta not in self._likely:
             return ahead
@@ -143,7 +143,7 @@ class PrefillQueue:
         return np.concatenate([ahead[:-1], np.maximum(summed[np.newaxis, :, : self._states], 0.0)])
 
     def until_taken_in(self, tokens: float) -> tuple[Floats, Floats]:
-        """Compute the time from arrival until a prompt is processed, as a distribution. [s], [1]"""
+        """Compute the time from arrival until a prompt is processed, as a distribution. [s],"""
         chances, left = self._chances, self._types[self._likely, np.newaxis] * (1.0 - _PASSED)
         weights = (chances[self._likely] / _POSITIONS)[:, np.newaxis, np.newaxis]
         limit = int(np.floor((self._full - tokens) / self._part + 1e-9))
@@ -175,7 +175,7 @@ class PrefillQueue:
         return np.asarray(np.fft.rfft(self._before[:, ::-1], 2 * self._states))
 
     def _together(self, within: int) -> Floats:
-        """Compute the distribution of quanta ahead, up to a number, and behind in a step. [1]"""
+        """Compute the distribution of quanta ahead, up to a number, and behind in a step."""
         if within not in self._both:
             ahead = np.fft.rfft(self._ahead[..., :within], 2 * self._states)
             summed = np.fft.irfft(ahead * self._behind, 2 * self._states)
@@ -187,7 +187,7 @@ class PrefillQueue:
         return {}
 
     def alone(self, tokens: float) -> float:
-        """Compute the prefill time of a prompt with nothing ahead of it. [s]"""
+        """Compute the prefill time of a prompt with nothing ahead of it, in seconds."""
         full = np.ceil(tokens / self._full) - 1.0
         return float(full * self._types[-1] + self._seconds(floats(tokens - full * self._full)))
 

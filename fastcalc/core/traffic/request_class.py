@@ -14,8 +14,8 @@ from fastcalc.formulas.types import Floats, floats
 class Lengths:
     """The prompt and output lengths of requests, with one element per request type.
 
-    share : the fraction of requests, which add up to 1 [1]
-    prompt, output : the numbers of tokens [1]
+    share : the fraction of requests, which add up to 1
+    prompt, output : the numbers of tokens
     """
 
     share: Floats
@@ -60,10 +60,10 @@ class RequestClass:
     """A class of requests in the traffic.
 
     name : the name of the class
-    share : the class's fraction of all requests [1]
+    share : the class's fraction of all requests
     lengths : the lengths of its requests
-    prefix_hit : the fraction of the prompt found in the prefix cache [1]
-    ttft, tpot : the limits on mean TTFT and mean TPOT, or infinity for no limit [s]
+    prefix_hit : the fraction of the prompt found in the prefix cache
+    ttft, tpot : the limits on mean TTFT and mean TPOT, or infinity for no limit, in seconds
     variation : the coefficient of variation of interarrival times: 1 for Poisson arrivals, 0 for
         regular arrivals [1]
     """
@@ -84,15 +84,15 @@ class RequestClass:
 
     @cached_property
     def computed(self) -> Floats:
-        """The uncached prompt tokens of each request type, at least the last token. [1]"""
+        """The uncached prompt tokens of each request type, at least the last token."""
         return floats(np.maximum(self.lengths.prompt * (1.0 - self.prefix_hit), 1.0))
 
     @property
     def prompt(self) -> float:
-        """The mean prompt length. [1]"""
+        """The mean prompt length."""
         return self.lengths.mean(self.lengths.prompt)
 
     @property
     def output(self) -> float:
-        """The mean output length. [1]"""
+        """The mean output length."""
         return self.lengths.mean(self.lengths.output)

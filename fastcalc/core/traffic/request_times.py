@@ -12,13 +12,13 @@ from fastcalc.formulas.types import Floats
 class RequestTimes:
     """The latencies of each request type, for a single class or for all.
 
-    share : the fraction of the requests [1]
-    first : the distribution of TTFT at the expected speed [s]
+    share : the fraction of the requests
+    first : the distribution of TTFT at the expected speed, in seconds
     first_means, first_variances : the mean and variance of each type's TTFT at the expected speed
         [s], [s^2]
-    further : the number of output tokens after the first [1]
+    further : the number of output tokens after the first
     expected_tpot, tpot_variance : the mean TPOT, and its variance for each type [s], [s^2]
-    slowness : the ratio of actual to expected latency [1]
+    slowness : the ratio of actual to expected latency
     """
 
     share: Floats
@@ -32,17 +32,17 @@ class RequestTimes:
 
     @property
     def ttft_mean(self) -> float:
-        """The mean time to first token. [s]"""
+        """The mean time to first token, in seconds."""
         return float(self.share @ self.first_means) * self.slowness
 
     @property
     def tpot_mean(self) -> float:
-        """The mean time per output token after the first. [s]"""
+        """The mean time per output token after the first, in seconds."""
         return self.expected_tpot * self.slowness
 
     @property
     def request_mean(self) -> float:
-        """The mean end-to-end latency. [s]"""
+        """The mean end-to-end latency, in seconds."""
         return float(self.share @ self._requests) * self.slowness
 
     @property
@@ -50,7 +50,7 @@ class RequestTimes:
         return self.first_means + self.further * self.expected_tpot
 
     def ttft(self, probability: float) -> float:
-        """Compute a quantile of TTFT. [s]"""
+        """Compute a quantile of TTFT, in seconds."""
         return self.first.quantile(probability) * self.slowness
 
     def tpot(self, probability: float) -> float:
@@ -60,10 +60,10 @@ class RequestTimes:
         return mixture_quantile(probability, weights, means, self.tpot_variance) * self.slowness
 
     def request(self, part: float) -> float:
-        """Compute a quantile of end-to-end latency. [s]"""
+        """Compute a quantile of end-to-end latency, in seconds."""
         varied = self.first_variances + self.further**2 * self.tpot_variance
         return mixture_quantile(part, self.share, self._requests, varied) * self.slowness
 
     def share_within_ttft(self, limit: float) -> float:
-        """Compute the fraction of requests whose TTFT is within a limit. [1]"""
+        """Compute the fraction of requests whose TTFT is within a limit."""
         return self.first.share(limit / self.slowness)

@@ -12,9 +12,9 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 class Reuse:
     """The repeated prompt tokens that a prefix cache serves, by cache size.
 
-    block : the tokens per block; a cache consists of whole blocks [1]
-    found : the hit tokens over all prompts for a cache of 0, 1, 2, ... blocks [1]
-    prompts : the tokens of all prompts [1]
+    block : the tokens per block; a cache consists of whole blocks
+    found : the hit tokens over all prompts for a cache of 0, 1, 2, ... blocks
+    prompts : the tokens of all prompts
     """
 
     block: int
@@ -27,7 +27,7 @@ class Reuse:
 
         blocks, ends : the block identifiers of the prompts, and the cumulative number of blocks per
             prompt [1]
-        block : the tokens per block, except for the last block of a prompt [1]
+        block : the tokens per block, except for the last block of a prompt
         """
         distances = reuse_distances(blocks=blocks, ends=ends)
         sizes = np.diff(ends, prepend=0)
@@ -41,13 +41,13 @@ class Reuse:
         return cls(block, np.cumsum(tokens), float(prompt.sum()))
 
     def hit(self, tokens: ArrayLike) -> Array:
-        """Compute the prompt-token hit rate of a cache with a given number of tokens. [1]"""
+        """Compute the prompt-token hit rate of a cache with a given number of tokens."""
         blocks = np.minimum(floats(tokens) // self.block, len(self.found) - 1)
         return self.found[np.asarray(blocks, dtype=np.int64)] / self.prompts
 
     @property
     def tokens(self) -> float:
-        """The smallest cache that serves all repeated tokens. [1]"""
+        """The smallest cache that serves all repeated tokens."""
         return float(self.block * (len(self.found) - 1))
 
 
@@ -55,8 +55,8 @@ class Reuse:
 class SharedPrefixes:
     """Prefixes shared by independent requests, with their popularity.
 
-    rates, sizes : the fraction of requests with each prefix, and the tokens of the prefix [1]
-    prompt : the mean prompt tokens of a request [1]
+    rates, sizes : the fraction of requests with each prefix, and the tokens of the prefix
+    prompt : the mean prompt tokens of a request
     """
 
     rates: Floats
@@ -68,7 +68,7 @@ class SharedPrefixes:
         return max(self.prompt - float(self.rates @ self.sizes), 0.0)
 
     def hit(self, tokens: ArrayLike) -> Array:
-        """Compute the prompt-token hit rate of a cache with a given number of tokens. [1]"""
+        """Compute the prompt-token hit rate of a cache with a given number of tokens."""
         time = characteristic_time(
             rates=self.rates, sizes=self.sizes, passing=self._passing, capacity=float(tokens)
         )
@@ -76,7 +76,7 @@ class SharedPrefixes:
 
     @property
     def tokens(self) -> float:
-        """The cache size at which the rarest prefix is a hit in 99% of its requests. [1]"""
+        """The cache size at which the rarest prefix is a hit in 99% of its requests."""
         time = np.log(100.0) / self.rates.min()
         tokens = self.sizes @ -np.expm1(-self.rates * time) + self._passing * time
         return float(tokens)

@@ -23,8 +23,8 @@ assumed value is close to their middle and reproduces the last two draft lengths
 class Speculation:
     """Draft tokens that are verified in one step.
 
-    tokens_per_pass : the mean tokens per verification step, including its own token [1]
-    drafted : the draft tokens before each step [1]
+    tokens_per_pass : the mean tokens per verification step, including its own token
+    drafted : the draft tokens before each step
     """
 
     tokens_per_pass: ArrayLike = 1.0
@@ -46,14 +46,14 @@ class Speculation:
 
     @property
     def acceptance(self) -> float:
-        """The probability that a draft token is accepted, or 0 without draft tokens. [1]"""
+        """The probability that a draft token is accepted, or 0 without draft tokens."""
         if not self.drafted:
             return 0.0
         return float(acceptance_needed(yielded=self.tokens_per_pass, drafted=self.drafted))
 
     @property
     def acceptance_as_typed(self) -> float | None:
-        """The acceptance rate in six digits or fewer that gives the same speculation, or None. [1]
+        """The acceptance rate in six digits or fewer that gives the same speculation, or None.
 
         >>> Speculation.accepting(0.8, 3.0).acceptance_as_typed
         0.8
@@ -65,7 +65,7 @@ class Speculation:
 
     @property
     def verified(self) -> ArrayLike:
-        """The tokens of one sequence per step. [1]"""
+        """The tokens of one sequence per step."""
         return self.drafted + 1.0
 
 
@@ -73,9 +73,9 @@ class Speculation:
 class Traffic:
     """The requests of a deployment, as arrays that broadcast with each other and the batch.
 
-    prompt, output : the input and output tokens of a request [1]
-    context : the mean number of tokens that a decoded token attends to [1]
-    prefix_hit : the fraction of the prompt that is already cached [1]
+    prompt, output : the input and output tokens of a request
+    context : the mean number of tokens that a decoded token attends to
+    prefix_hit : the fraction of the prompt that is already cached
     speculation : speculative decoding; none by default
     """
 
@@ -96,22 +96,22 @@ class Traffic:
 
     @cached_property
     def computed_prompt(self) -> Array:
-        """The prompt tokens that are not cached, at least the last one. [1]"""
+        """The prompt tokens that are not cached, at least the last one."""
         return np.maximum(self.prompt * (1.0 - self.prefix_hit), 1.0)
 
     @property
     def prompt_context(self) -> Array:
-        """The mean number of tokens that an uncached prompt token attends to (causal). [1]"""
+        """The mean number of tokens that an uncached prompt token attends to (causal)."""
         return (2.0 * self.prompt - self.computed_prompt) / 2.0
 
     @property
     def spread(self) -> Array:
-        """The half-width of the range of contexts around the mean during decode. [1]"""
+        """The half-width of the range of contexts around the mean during decode."""
         return np.minimum(self.output / 2.0, self.context)
 
     @property
     def prompt_spread(self) -> Array:
-        """The half-width of the range of an uncached prompt token's context around its mean. [1]"""
+        """The half-width of the range of an uncached prompt token's context around its mean."""
         return self.computed_prompt / 2.0
 
     def mean_while_decoding(self, count: Callable[[Array, Array], list[Array]]) -> list[Array]:
@@ -123,30 +123,30 @@ class Traffic:
         return count(self.prompt_context, self.prompt_spread)
 
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
-        """Compute the prompt tokens per mixed step in steady state. [1]
+        """Compute the prompt tokens per mixed step in steady state.
 
-        steps : the decode steps per output [1]
-        chunk : the engine's maximum prompt tokens per step [1]
+        steps : the decode steps per output
+        chunk : the engine's maximum prompt tokens per step
         """
         prompt = self.computed_prompt
         return serving.prompt_lump(batch=batch, prompt=prompt, output=steps, chunk=chunk)
 
     @property
     def longest_each(self) -> Array:
-        """The final length of a sequence in tokens. [1]"""
+        """The final length of a sequence in tokens."""
         return np.maximum(self.prompt + self.output, self.context)
 
     @property
     def longest(self) -> float:
-        """The maximum length over all requests. [1]"""
+        """The maximum length over all requests."""
         return float(self.longest_each.max())
 
     @property
     def reserved_each(self) -> Array:
-        """The tokens for which a sequence's cache is reserved, including draft tokens. [1]"""
+        """The tokens for which a sequence's cache is reserved, including draft tokens."""
         return self.longest_each + self.speculation.drafted
 
     @property
     def reserved(self) -> float:
-        """The maximum reserved tokens over all requests. [1]"""
+        """The maximum reserved tokens over all requests."""
         return float(self.reserved_each.max())

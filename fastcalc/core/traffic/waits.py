@@ -20,8 +20,8 @@ NO_CHANCE = 1e-9
 class Waits:
     """The distribution of the time to first token, on a time grid.
 
-    spacing : the grid spacing [s]
-    chances : the probability of each grid point, starting at 0 and without the wait for a slot [1]
+    spacing : the grid spacing, in seconds
+    chances : the probability of each grid point, starting at 0 and without the wait for a slot
     slots : the probability that a request waits for a slot [1], and the mean wait if it does [s]
     """
 
@@ -41,7 +41,7 @@ class Waits:
 
     @cached_property
     def mean(self) -> float:
-        """The mean time. [s]"""
+        """The mean time, in seconds."""
         queued, mean = self.slots
         return float(self.chances @ self._times) + queued * mean
 
@@ -51,7 +51,7 @@ class Waits:
 
     @cached_property
     def _up_to_with_slot(self) -> Floats:
-        """The fraction of requests within each time, if all of them also wait for a slot. [1]
+        """The fraction of requests within each time, if all of them also wait for a slot.
 
         The exponential wait for a slot is added one interval at a time, since its time scale may be
         a thousand times longer than that of the other waits.
@@ -63,7 +63,7 @@ class Waits:
         return np.asarray(np.minimum(np.cumsum(chances), self._up_to))
 
     def share(self, value: ArrayLike) -> float:
-        """Compute the fraction of requests whose time is at most the given value. [1]"""
+        """Compute the fraction of requests whose time is at most the given value."""
         waited = float(np.interp(value, self._times, self._up_to, left=0.0, right=1.0))
         queued, mean = self.slots
         if queued <= NO_CHANCE:
@@ -74,7 +74,7 @@ class Waits:
         return float((1.0 - queued) * waited + queued * with_slot)
 
     def quantile(self, part: float) -> float:
-        """Compute a quantile of the time. [s]"""
+        """Compute a quantile of the time, in seconds."""
         longest = _POINTS * self.spacing + _MEANS * self.slots[1]
         return float(bisect(lambda value: self.share(value) < part, 0.0, longest)[1])
 
@@ -82,12 +82,12 @@ class Waits:
 def binned(
     times: Floats, chances: Floats, points: int = _POINTS, *, start: float | None = None
 ) -> tuple[Floats, Floats]:
-    """Bin a distribution of times onto evenly spaced points, preserving the mean. [s], [1]
+    """Bin a distribution of times onto evenly spaced points, preserving the mean. [s],
 
     The probability of each time is divided between its two neighbors, which keeps the mean and adds
     at most a quarter of the squared spacing to the variance. Negligible probabilities are dropped.
 
-    start : the first point; by default the smallest time [s]
+    start : the first point; by default the smallest time, in seconds
 
     >>> times, chances = binned(np.array([0.0, 1.0, 4.0]), np.array([0.2, 0.4, 0.4]), 3)
     >>> times.round(6).tolist(), chances.round(6).tolist()
@@ -106,9 +106,9 @@ def binned(
 
 
 def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Compute the fraction of a gamma mixture at or below a value, or 1 if it is empty. [1]
+    """Compute the fraction of a gamma mixture at or below a value, or 1 if it is empty.
 
-    weights : the weight of each distribution, not necessarily normalized [1]
+    weights : the weight of each distribution, not necessarily normalized
     """
     positive = weights > 0.0
     if not positive.any():

@@ -40,7 +40,7 @@ def advise(
     Returns fewer runs if another run would not narrow the ranges.
 
     targets : points that the user wants predicted
-    count : maximum number of runs [1]
+    count : maximum number of runs
     measured : existing measurements of the deployment
     """
 
@@ -63,6 +63,6 @@ def advise(
 def widths_after(
     runs: Sequence[BenchmarkRun], targets: Places, measured: Sequence[OwnRow] = ()
 ) -> Floats:
-    """Estimate the half-widths of ranges after some runs, relative to the present ones. [1]"""
+    """Estimate the half-widths of ranges after some runs, relative to the present ones."""
     places = [run.places for run in runs] or [Places(*[np.empty(0)] * 4)]
     return expected_width(reduce(Places.followed_by, places), targets, measured)

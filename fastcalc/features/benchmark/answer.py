@@ -52,7 +52,7 @@ class RunRow(PlacedBatch):
     """A benchmark run of a deployment.
 
     run : the run
-    width : width of the ranges after this run and those before it, relative to now [1]
+    width : width of the ranges after this run and those before it, relative to now
     command : command that performs the run
     measured : its measurements, or None if the run is only recommended
     """

@@ -49,7 +49,7 @@ class MeasuredDeployment:
     def ends_after(self, widths: Floats) -> tuple[Floats, Floats]:
         """Return the bounds of speed at the batches that fit, around the predicted speed. [1/s]
 
-        widths : half-widths relative to having no measurements [1]
+        widths : half-widths relative to having no measurements
         """
         before, now = self.before.estimate, self.now.estimate
         assert before.low is not None

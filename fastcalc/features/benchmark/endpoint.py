@@ -34,10 +34,10 @@ Fields = Mapping[str, object]
 class Reply:
     """The timing of one completed request.
 
-    first, last : time from sending to the first and last chunk with text [s]
-    prompt : prompt length according to the server, or None if it is not reported [token]
-    output : length of the response [token]
-    chunks : number of chunks in the response [1]
+    first, last : time from sending to the first and last chunk with text, in seconds
+    prompt : prompt length according to the server, or None if it is not reported, in tokens
+    output : length of the response, in tokens
+    chunks : number of chunks in the response
     """
 
     first: float
@@ -191,7 +191,7 @@ class Endpoint:
 def connected(url: str, most: int) -> Endpoint:
     """Create a client for a server without sending any request.
 
-    most : maximum number of requests in flight [1]
+    most : maximum number of requests in flight
 
     Raises InputError if the address is not an HTTP URL or httpx is not installed.
     """
@@ -236,7 +236,7 @@ def _usage(event: Fields) -> dict[str, object]:
 
 
 def _has_text(event: Fields) -> bool:
-    """Return whether an event contains a token.
+    """Check whether an event contains a token.
 
     A token's text may be empty, but the last event has no token.
     """

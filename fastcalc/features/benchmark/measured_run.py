@@ -7,9 +7,9 @@ from dataclasses import dataclass
 class MeasuredRun:
     """The throughput of a run and the median latencies of its requests.
 
-    ttft, tpot : TPOT is None if responses have a single token [s]
+    ttft, tpot : TPOT is None if responses have a single token, in seconds
     throughput : output tokens per second [1/s]
-    client_busy : fraction of the run in which the client itself was computing [1]
+    client_busy : fraction of the run in which the client itself was computing
     """
 
     ttft: float

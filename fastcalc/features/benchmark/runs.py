@@ -29,10 +29,10 @@ RATES = (timeline.token_in_traffic, timeline.first_token, timeline.served_run)
 class BenchmarkRun:
     """A load-generator run with a fixed number of requests in flight.
 
-    concurrency : requests in flight [1]
+    concurrency : requests in flight
     prompt, output : lengths of each request; without output, the run measures prefill only [token]
-    requests : total number of requests [1]
-    seconds : expected duration [s]
+    requests : total number of requests
+    seconds : expected duration, in seconds
     places : points of the measured passes, one per reported metric
     """
 

@@ -178,7 +178,7 @@ def _served_run(
 ) -> ServedRun:
     """Convert a run to the form used by the importers of benchmark results.
 
-    prompt_tokens : tokens per prompt, for servers that do not report them [1]
+    prompt_tokens : tokens per prompt, for servers that do not report them
     """
     tokens = sum(reply.output for reply in replies)
     later = [reply for reply in replies if reply.output > 1]

@@ -125,7 +125,7 @@ def tool_of(program: str | None) -> str:
 
 
 def measures(tool: str, program: str | None) -> bool:
-    """Return whether a load generator can measure a server. llama-bench runs only llama.cpp.
+    """Check whether a load generator can measure a server. llama-bench runs only llama.cpp.
 
     >>> measures("llama-bench", "vllm"), measures("llama-bench", "llama-cpp")
     (False, True)

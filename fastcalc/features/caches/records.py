@@ -24,13 +24,13 @@ class _TierOfDeployment(PlacedBatch):
 
     @property
     def usd(self) -> float | None:
-        """The price of the chips per request. [USD]"""
+        """The price of the chips per request, in USD."""
         price = self.location.usd_per_hour
         return None if price is None else price / 3600.0 / self.tier.requests
 
     @property
     def limited_by(self) -> str | None:
-        """The resource that limits the request rate. None if a tier's speed is unknown."""
+        """The resource that limits the request rate, or None if a tier's speed is unknown."""
         if isnan(self.tier.loading):
             return None
         return "link" if self.tier.is_limited_by_link else "chips"

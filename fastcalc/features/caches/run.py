@@ -74,7 +74,7 @@ def _traffic(request: SizeCaches) -> AskedTraffic:
 
 
 def _sizes(request: SizeCaches) -> list[float]:
-    """Return the cache sizes to try. [byte]"""
+    """Return the cache sizes to try, in bytes."""
     try:
         texts = readers.names_if_any(request.sizes, option("sizes")) or ()
         return sorted({QuantityReader("size").si(text) for text in texts})

@@ -5,7 +5,7 @@ from datetime import date
 
 
 def day(text: str) -> date | None:
-    """Return the first day of a year, month or day given as text. None for anything else.
+    """Return the first day of a year, month or day given as text, or None for anything else.
 
     >>> day("2026-05"), day("2026-13")
     (datetime.date(2026, 5, 1), None)

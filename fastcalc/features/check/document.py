@@ -83,7 +83,7 @@ class Sheet:
         return (number.si or None) if number else None
 
     def word(self, *path: str | int) -> str:
-        """Return the text at a path in lower case. Empty if there is none."""
+        """Return the text at a path in lower case, or nothing if there is none."""
         value = self.at(*path)
         return value.lower() if isinstance(value, str) else ""
 
@@ -92,11 +92,11 @@ class Sheet:
         return self.document.at(*path)
 
     def items(self, *path: str | int) -> list[Json]:
-        """Return the items of the list at a path. Empty if there is no list."""
+        """Return the items of the list at a path, or nothing if there is no list."""
         return self.document.items(*path)
 
     def states(self, path: Path_) -> bool:
-        """Return whether the file itself, not the entry it extends, has a value at a path."""
+        """Check whether the file itself, not the entry it extends, has a value at a path."""
         return path in self.document.values or path in self.document.keys
 
     @property

@@ -20,7 +20,7 @@ _CLOCKS = {"ghz": 1e9, "mhz": 1e6}
 
 @once
 def prints(number: WrittenNumber) -> list[float]:
-    """Return the values that the printed text of a number can mean. [SI]
+    """Return the values that the printed text of a number can mean, in SI units.
 
     Numbers without a unit are read in the value's own unit, or in SI units if their order of
     magnitude matches, because tables put units in their headers.
@@ -53,7 +53,7 @@ def _own_unit(number: WrittenNumber) -> float | None:
 
 
 def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
-    """Return the values that a number's reading allows. Empty if it cannot be parsed. [SI]"""
+    """Return the values that a number's reading allows, or nothing if it cannot be parsed. [SI]"""
     reading = number.said("reading") or ""
     if match := re.match(r"(?:as|like|see|same as) (\w+)", reading):  # a sibling: 'as fp16'
         name = ".".join([*map(str, number.path[:-1]), match[1].lower()])

@@ -39,7 +39,7 @@ class Policy:
         return self.require_sources and self.fail_on_warnings
 
     def is_reported(self, fault: Fault) -> bool:
-        """Return whether to report a problem. It always is reported if it prevents loading."""
+        """Check whether to report a problem. It always is reported if it prevents loading."""
         if _is_fatal(fault.rule):
             return True
         return fault.rule.startswith(self.select or ("",)) and not (

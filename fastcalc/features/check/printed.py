@@ -56,7 +56,7 @@ _LONGEST = 400
 
 
 def values(printed: str, dimension: str) -> list[float]:
-    """Return all numbers in a text whose unit has the given dimension. [SI]
+    """Return all numbers in a text whose unit has the given dimension, in SI units.
 
     The unit may follow its number, or precede a row of numbers as in a table header.
 

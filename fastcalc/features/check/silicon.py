@@ -101,12 +101,12 @@ def core_of(sheet: Sheet) -> Core | None:
 
 
 def is_geforce(sheet: Sheet) -> bool:
-    """Return whether a card is a GeForce, whose 32-bit accumulation runs at half rate."""
+    """Check whether a card is a GeForce, whose 32-bit accumulation runs at half rate."""
     return bool(re.search(r"geforce|rtx ?[2345]0[5-9]0", sheet.word("name")))
 
 
 def is_uniform(sheet: Sheet) -> bool:
-    """Return whether halving the bits always doubles the rate, as on datacenter GPUs."""
+    """Check whether halving the bits always doubles the rate, as on datacenter GPUs."""
     return sheet.word("vendor").startswith(("nvidia", "amd")) and not is_geforce(sheet)
 
 
@@ -171,7 +171,7 @@ _FAMILIES_BY_PLACE = {"host": "ddr", "disk": "disk"}
 
 
 def host_key(sheet: Sheet) -> str:
-    """Return the key of a host in the tables, such as ``consumer-host``. Empty for chips."""
+    """Return the key of a host in the tables, such as ``consumer-host``, or nothing for chips."""
     if sheet.word("kind") != "host":
         return ""
     is_superchip = sheet.word("vendor").startswith("nvidia")

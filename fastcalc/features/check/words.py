@@ -45,5 +45,5 @@ def ratio(value: float) -> str:
 
 
 def near(value: float, reference: float, tolerance: float) -> bool:
-    """Return whether a value is within a relative tolerance of another."""
+    """Check whether a value is within a relative tolerance of another."""
     return abs(value - reference) <= tolerance * abs(reference)

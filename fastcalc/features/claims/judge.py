@@ -41,7 +41,7 @@ DEPENDS: dict[Depends, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """A test of a claim, with its numbers. [SI]
+    """A test of a claim, with its numbers, in SI units.
 
     input_texts : inputs as shown in the formula
     origins : file and source of each input that comes from the catalogue
@@ -156,7 +156,7 @@ def in_unit(finding: Finding, check: Check) -> Floats:
 
 
 def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
-    """Return whether the claim is true of each number, within its tolerance."""
+    """Check whether the claim is true of each number, within its tolerance."""
     target: Floats = np.asarray(expected, float)
     # Rounding errors in the last digit do not count as a difference.
     slack: Floats = np.abs(target) * (check.tolerance + 1e-12)
@@ -218,7 +218,7 @@ class Judged:
 
     @property
     def depends(self) -> Depends | None:
-        """The type of files that could change the numbers. None if there are no numbers."""
+        """The type of files that could change the numbers, or None if there are no numbers."""
         if self.check is None:
             return None
         categories = {name.partition("/")[0] for name in self.files}
@@ -395,7 +395,7 @@ class _Trial:
         return in_unit(self.finding(moved), self.check)
 
     def answer(self, moved: Moved) -> Outcome:
-        """Return whether all, some or none of the numbers meet the claim, with inputs changed."""
+        """Check whether all, some or none of the numbers meet the claim, with inputs changed."""
         key = tuple(moved.items())
         if key not in self.answered:
             self.answered[key] = self._answer(moved)
@@ -415,7 +415,7 @@ class _Trial:
         return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
 
     def _criteria(self, expected: Floats) -> int:
-        """Return how many criteria the expected values form. [1]"""
+        """Return how many criteria the expected values form."""
         return expected.size // (2 if self.check.comparison == "between" else 1)
 
     def _computed(self, moved: Moved) -> Floats:

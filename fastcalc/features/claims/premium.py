@@ -51,8 +51,8 @@ class Case:
     """A model on several chips, treated as one larger and faster chip.
 
     machine, work : one of the chips, and the model in its formats
-    chips : number of chips, which also communicate [1]
-    context : tokens per sequence [1]
+    chips : number of chips, which also communicate
+    context : tokens per sequence
     """
 
     machine: Machine
@@ -67,7 +67,7 @@ class Case:
         return f"{self.chips:g} {self.machine.hardware.id}, {served}"
 
     def largest(self, software: EngineParameters) -> int:
-        """Return the largest batch that fits. [1]"""
+        """Return the largest batch that fits."""
         usable = self.chips * self.machine.tier.capacity * software.memory_fraction
         cache = float(self.work.cache_bytes(self.context))
         weights = self.work.weight_bytes
@@ -107,7 +107,7 @@ class Case:
 
     @cached_property
     def _sending_each(self) -> ArrayLike:
-        """The communication time per sequence at the link rate. [s]"""
+        """The communication time per sequence at the link rate, in seconds."""
         work = self._decode(self.layout)(np.ones(1))
         return sending_seconds(work, self.machine.chip, EngineParameters())
 
@@ -117,7 +117,7 @@ class Case:
         return step._replace(sending=batch * self._sending_each)
 
     def batches(self, software: EngineParameters, slow: ArrayLike, fast: ArrayLike) -> Multiples:
-        """Return the largest batches at two speeds, and the cost per token, fast over slow. [1]
+        """Return the largest batches at two speeds, and the cost per token, fast over slow.
 
         Batch 0 and an infinite cost mean that a speed is not reached. Arrays run over the engines
         compared, each optionally with speeds of its own.
@@ -138,7 +138,7 @@ class _CostQuestion:
     """A question about the ratio of costs per token at a fast and a slow speed, by software.
 
     software : layer floor, bandwidth fraction and compute fraction of each
-    usable : usable fraction of memory [1]
+    usable : usable fraction of memory
     """
 
     case: Case
@@ -258,7 +258,7 @@ def engine_of(software: Software) -> EngineParameters:
 def cost_multiples_of(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Array:
-    """Return the cost per token, fast over slow, for every case and floor. [1]"""
+    """Return the cost per token, fast over slow, for every case and floor."""
     engine = engine_of(software)
     asked = [partial(_costs, case, engine, slow, fast) for case in cases(catalogue, served)]
     return np.concatenate([multiples for _, _, multiples in SOLVED.each(asked)])
@@ -321,7 +321,7 @@ def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float)
 def saving_by_flops(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
-    """Return the fraction of the time saved by a smaller batch that is due to fewer FLOPs. [1]"""
+    """Return the fraction of the time saved by a smaller batch that is due to fewer FLOPs."""
     case, engine = cases(catalogue, served)[0], _one_of(engine_of(software), 0)
     batch = np.array(_costs(case, engine, slow, fast)[:2], float)[:, 0]
     if not batch.all():

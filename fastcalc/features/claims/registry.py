@@ -108,7 +108,7 @@ class Registered:
         return {name for group in self.groups.values() for name in group} - {"catalogue"}
 
     def wants(self, name: str) -> Wanted:
-        """Return whether an input is a name, a number or a list, according to its annotation."""
+        """Check whether an input is a name, a number or a list, according to its annotation."""
         annotation = next(group[name] for group in self.groups.values() if name in group)
         if annotation in (str, list[str]):
             return "a name" if annotation is str else "a list of names"

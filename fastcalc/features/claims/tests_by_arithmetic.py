@@ -17,7 +17,7 @@ MOST = 100_000
 def chips_holding(
     *, parameters: ArrayLike, bytes_each: ArrayLike, capacity: ArrayLike, reserve: ArrayLike
 ) -> Array:
-    """Return the number of chips whose memory fits the weights and a reserve. [1]"""
+    """Return the number of chips whose memory fits the weights and a reserve."""
     return chips_for_capacity(
         needed=np.asarray(parameters) * bytes_each,
         usable_per_chip=np.asarray(capacity) * (1.0 - np.asarray(reserve)),
@@ -32,7 +32,7 @@ def with_chips(
     capacity: ArrayLike,
     reserve: ArrayLike,
 ) -> Finding:
-    """Compare two speeds, and count the chips that fit such models at 8 bits. [1]"""
+    """Compare two speeds, and count the chips that fit such models at 8 bits."""
     chips = chips_holding(parameters=parameters, bytes_each=1.0, capacity=capacity, reserve=reserve)
     sizes = zip(np.atleast_1d(parameters), np.atleast_1d(chips), strict=True)
     counts = ((f"chips for {size / 1e9:g}B at 8 bits", count) for size, count in sizes)
@@ -40,21 +40,21 @@ def with_chips(
 
 
 def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Floats) -> Finding:
-    """Compare the bills at two pairs of input and output prices. [1]"""
+    """Compare the bills at two pairs of input and output prices."""
     tokens = np.array([prompt, output]) / 1e6
     first, second = float(tokens @ prices), float(tokens @ other_prices)
     return finding(first / second, ("first", first, "USD"), ("second", second, "USD"))
 
 
 def interaction(*, tokens: Floats, speeds: Floats, lead: float) -> Array:
-    """Compare what a fast mode gains for a short answer and for a long one. [1]"""
+    """Compare what a fast mode gains for a short answer and for a long one."""
     time = tasks.turn_time(wait=0.0, lead=lead, tokens=tokens[:, None], speed=speeds)
     gain = time[:, 0] / time[:, 1]
     return floats(gain[0] / gain[1])
 
 
 def bus_wait(*, scheduling: str, step: ArrayLike, batch: float, arrivals: float) -> Finding:
-    """Return the wait for the step in progress, or for a static batch to fill. [s]"""
+    """Return the wait for the step in progress, or for a static batch to fill, in seconds."""
     if scheduling not in ("continuous", "static"):
         raise InputError(f"scheduling is continuous or static, not '{shown(scheduling)}'")
     full = float(waiting.fill_wait(batch=batch, arrivals=arrivals))
@@ -64,7 +64,7 @@ def bus_wait(*, scheduling: str, step: ArrayLike, batch: float, arrivals: float)
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:
-    """Return the mean wait for a free slot, by a recursion over the slots. [s]"""
+    """Return the mean wait for a free slot, by a recursion over the slots, in seconds."""
     _limit("slots", slots)
     return waiting.slot_wait(slots=slots, utilization=utilization, service=service)
 
@@ -75,14 +75,14 @@ def _limit(name: str, count: ArrayLike) -> None:
 
 
 def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
-    """Compare a memory's bandwidth with that of the on-chip network. [byte/s]"""
+    """Compare a memory's bandwidth with that of the on-chip network, in bytes per second."""
     return finding(memory, ("fabric", fabric / 1e15, "PB/s"))
 
 
 def turn(
     *, trips: float, trip: float, tokens: float, token: float, lead: float, speed: float
 ) -> Array:
-    """Return the time of a turn with its round trips and an overhead per token. [s]"""
+    """Return the time of a turn with its round trips and an overhead per token, in seconds."""
     return tasks.turn_time(
         wait=trips * trip + tokens * token, lead=lead, tokens=tokens, speed=speed
     )
@@ -99,7 +99,7 @@ def saved(
     lead: float,
     lead_saving: float,
 ) -> Array:
-    """Return the time that a turn saves on round trips, tokens and prefill. [s]"""
+    """Return the time that a turn saves on round trips, tokens and prefill, in seconds."""
     return floats(trips * trip * trip_saving + tokens * token * token_saving + lead * lead_saving)
 
 
@@ -113,7 +113,7 @@ def reruns(
     speedup: float,
     tool: float,
 ) -> Finding:
-    """Compare the time to success of a faster, less accurate option with that of another. [1]"""
+    """Compare the time to success of a faster, less accurate option with that of another."""
     step = tokens / speed
     run = step + tool
     full, fast = (
@@ -138,7 +138,7 @@ def sessions_for_bill(
     speed: ArrayLike,
     hours: ArrayLike,
 ) -> Finding:
-    """Return how many continuously writing sessions cost a month's bill at an API price. [1]
+    """Return how many continuously writing sessions cost a month's bill at an API price.
 
     >>> usage = sessions_for_bill(subscriptions=500, multiple=2, price=10, speed=50, hours=100)
     >>> float(usage.values)  # 100 million tokens; a session writes 18 million in 100 h
@@ -156,14 +156,14 @@ def sessions_for_bill(
 
 
 def success_slope(*, accuracy: float, steps: float) -> Array:
-    """Return the relative rise of success, in percent, if accuracy rises by 1%. [1]"""
+    """Return the relative rise of success, in percent, if accuracy rises by 1%."""
     change = 1e-6
     right = tasks.chain_success(accuracy=np.array([1.0, 1.0 + change]) * accuracy, steps=steps)
     return floats(np.log(right[1] / right[0]) / np.log1p(change))
 
 
 def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
-    """Return the accuracy of the best of several answers, with a perfect judge or a vote. [1]"""
+    """Return the accuracy of the best of several answers, with a perfect judge or a vote."""
     chosen = _chosen(accuracy, samples)
     return finding(
         chosen,
@@ -174,7 +174,7 @@ def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
 
 
 def merging_gain(*, accuracy: float, samples: float) -> Finding:
-    """Compare the accuracy of the best of several answers with that of one answer. [1]"""
+    """Compare the accuracy of the best of several answers with that of one answer."""
     gain = _chosen(accuracy, samples) / accuracy
     return finding(gain, ("perfect judge", gain[0]), ("majority", gain[1]))
 
@@ -186,7 +186,7 @@ def _chosen(accuracy: float, samples: float) -> Floats:
 
 
 def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike) -> Finding:
-    """Return the speed that streams a number of tokens within a time window. [1/s]"""
+    """Return the speed that streams a number of tokens within a time window, per second."""
     counts = (
         (
             f"tokens at {speed:g} tokens/s, first after {wait:g} s",
@@ -199,7 +199,7 @@ def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike)
 
 
 def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) -> Finding:
-    """Compare fast answers, including the time to fix additional mistakes, with slow ones. [1]
+    """Compare fast answers, including the time to fix additional mistakes, with slow ones.
 
     base : 1 if new errors are a fraction of all answers, less if they are one of the mistakes
     """
@@ -217,7 +217,7 @@ def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) 
 def system_prices(
     *, wafer: float, wafer_memory: float, server: float, server_memory: float
 ) -> Finding:
-    """Compare the costs per byte of memory of a wafer system and a server. [1]"""
+    """Compare the costs per byte of memory of a wafer system and a server."""
     wafer_price, server_price = wafer / wafer_memory, server / server_memory
     return finding(
         wafer_price / server_price,

@@ -96,7 +96,7 @@ _question = once(_Question)
 
 @once
 def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
-    """Return the smallest chip count that fits the batch, subject to a given minimum. [1]
+    """Return the smallest chip count that fits the batch, subject to a given minimum.
 
     If the batch fits on no number of chips, the minimum is returned. More chips can fit less if the
     model divides badly, such as over five chips instead of four.
@@ -108,7 +108,7 @@ def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
 
 
 def _holds(site: Site, chips: int, batch: float) -> bool:
-    """Return whether a batch fits in the layout with the largest capacity, maybe tightly."""
+    """Check whether a batch fits in the layout with the largest capacity, maybe tightly."""
     try:
         _, placements = open_placements(site, chips)
     except LayoutError:
@@ -188,7 +188,7 @@ def _format(name: str) -> str | None:
 def user_speed(
     *, catalogue: Catalogue, models: list[str], on: str, users: Users, weights: list[str], end: str
 ) -> Finding:
-    """Return the speed per user of each model on a chip type. [1/s]"""
+    """Return the speed per user of each model on a chip type, per second."""
     outcomes = _outcomes(catalogue, models, on, weights, users)
     by_model = list(zip(models, outcomes, strict=True))
     speeds = [evaluated.estimate.ranged_speed for evaluated in outcomes]
@@ -243,13 +243,13 @@ class Alone(NamedTuple):
 def rate_ratio(
     quantity: Literal["total", "speed"], *, catalogue: Catalogue, served: Alone
 ) -> Array:
-    """Compare total throughput, or speed per user, at the smaller and larger batch. [1]"""
+    """Compare total throughput, or speed per user, at the smaller and larger batch."""
     first, last = (getattr(evaluated.estimate, quantity)[0] for evaluated in served.ends(catalogue))
     return floats(first / last)
 
 
 def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
-    """Return the ratio of output prices at the smaller and larger batch. [1]"""
+    """Return the ratio of output prices at the smaller and larger batch."""
     prices = []
     for evaluated in served.ends(catalogue, own_chips=True):
         if evaluated.usd is None:
@@ -261,7 +261,7 @@ def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
 
 
 def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
-    """Compare how much a smaller batch improves TTFT and how much it improves TPOT. [1]"""
+    """Compare how much a smaller batch improves TTFT and how much it improves TPOT."""
     small, large = (evaluated.estimate for evaluated in served.ends(catalogue))
     first, later = large.ttft[0] / small.ttft[0], large.tpot[0] / small.tpot[0]
     sooner = ("first token sooner by", first, "times"), ("other tokens sooner by", later, "times")
@@ -271,7 +271,7 @@ def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
 def traffic_slope(
     *, catalogue: Catalogue, model: str, on: str, chips: float, batch: float, prompt: float
 ) -> Finding:
-    """Compare TPOT while other requests prefill with TPOT of decode alone. [1]"""
+    """Compare TPOT while other requests prefill with TPOT of decode alone."""
     deployment = Place(model, on, int(chips), prompt=prompt)
     estimate = outcome(catalogue, deployment, np.array([batch])).estimate
     times = ("decode alone", estimate.tpot), ("in traffic", estimate.tpot_in_traffic)
@@ -307,7 +307,7 @@ class DeployedModels(NamedTuple):
 def reading_over_computing(
     *, catalogue: Catalogue, deployed: DeployedModels, batch: float, prompt: float
 ) -> Finding:
-    """Compare how long a decode step reads memory with how long it computes. [1]"""
+    """Compare how long a decode step reads memory with how long it computes."""
     times = [
         [
             float(sum(np.sum(getattr(component, resource)) for component in step.components))
@@ -324,7 +324,7 @@ def reading_over_computing(
 
 
 def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: float) -> Array:
-    """Return the fraction of a decode step in which chips wait for messages from others. [1]"""
+    """Return the fraction of a decode step in which chips wait for messages from others."""
     return np.array(
         [
             sum(
@@ -370,7 +370,7 @@ class Machines(NamedTuple):
 def speed_gain(
     *, catalogue: Catalogue, models: list[str], weights: list[str], machines: Machines, end: str
 ) -> Finding:
-    """Return the ratio of speeds per user on two chip types, by model. [1]
+    """Return the ratio of speeds per user on two chip types, by model.
 
     The range of the ratio assumes that the two ranges are independent.
     """
@@ -399,7 +399,7 @@ def speed_gain(
 def newer_hardware(
     bases: Sequence[PriceBasis], *, catalogue: Catalogue, model: str, machines: Machines
 ) -> Finding:
-    """Compare the bandwidths, speeds and prices of two chips, with prices by price basis. [1]"""
+    """Compare the bandwidths, speeds and prices of two chips, with prices by price basis."""
     chips, batch = (machines.on, machines.against), machines.batch
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
     details: list[tuple[str, float, str]] = []
@@ -418,7 +418,7 @@ def newer_hardware(
 
 
 def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
-    """Return the ratio of output prices on two chip types, by cloud and ownership cost. [1]"""
+    """Return the ratio of output prices on two chip types, by cloud and ownership cost."""
     comparison = newer_hardware(BASES, catalogue=catalogue, model=model, machines=machines)
     ratios = [detail.value for detail in comparison.parts if "price ratio" in detail.label]
     rent = catalogue.hardware(machines.on).price.rent
@@ -444,14 +444,14 @@ def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: f
 def naive_reached(
     *, catalogue: Catalogue, model: str, on: str, billions: float, bytes_each: float
 ) -> Finding:
-    """Return a model's expected speed relative to bandwidth over weight bytes. [1]"""
+    """Return a model's expected speed relative to bandwidth over weight bytes."""
     speed = float(outcome(catalogue, Place(model, on), np.array([1.0])).estimate.speed[0])
     naive = naive_speed(catalogue=catalogue, on=on, billions=billions, bytes_each=bytes_each)
     return finding(speed / naive.values, (f"expected speed of {model} on {on}", speed, "tokens/s"))
 
 
 def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
-    """Return the batch at which 16-bit products get compute-bound, over given batches. [1]"""
+    """Return the batch at which 16-bit products get compute-bound, over given batches."""
     critical = []
     for name in (on, other):
         bandwidth, peak = _bandwidth_and_peak(catalogue, name)

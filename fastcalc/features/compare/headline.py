@@ -35,7 +35,7 @@ class Comparison:
 
     @property
     def ratio(self) -> Ranged:
-        """The ratio with its 80% range, assuming that the two ranges are independent. [1]"""
+        """The ratio with its 80% range, assuming that the two ranges are independent."""
         return independent_ratio(
             over=self.over.figure(self.figure), under=self.under.figure(self.figure)
         )

@@ -19,8 +19,8 @@ _TRIED = 512  # lengths tried at once
 class PrefixCache:
     """The costs of loading and of recomputing the cached part of a prompt.
 
-    loading, computing : TTFT that each adds, for a request on its own [s]
-    breaks_even : shortest prompt with this cached fraction for which loading is faster [1]
+    loading, computing : TTFT that each adds, for a request on its own, in seconds
+    breaks_even : shortest prompt with this cached fraction for which loading is faster
     """
 
     loading: float
@@ -43,7 +43,7 @@ def prefix_cache(outcome: Outcome) -> PrefixCache:
 
 
 def _costs(placement: Placement, traffic: Traffic, scale: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the times to load and to recompute the cached part of longer prompts. [s]"""
+    """Return the times to load and to recompute the cached part of longer prompts, in seconds."""
     prompt = np.atleast_1d(np.asarray(traffic.prompt * scale, dtype=float))
     longer = replace(traffic, prompt=prompt, context=prompt + np.asarray(traffic.output) / 2.0)
     batch = np.ones_like(prompt)

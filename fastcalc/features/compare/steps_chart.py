@@ -70,8 +70,8 @@ def _areas(
 ) -> Iterator[Series]:
     """Yield the stacked components of a step in the given order, with small ones as "others".
 
-    batch : number of sequences [1]
-    components, total : times of the components and of the step [ms]
+    batch : number of sequences
+    components, total : times of the components and of the step, in milliseconds
     """
     drawn = {
         component: components[component]
@@ -125,7 +125,7 @@ _ALIKE = 8.0
 
 
 def _components(outcome: Outcome) -> dict[str, Floats]:
-    """Return the time of each component at the batches that fit. [ms]"""
+    """Return the time of each component at the batches that fit, in milliseconds."""
     fits = outcome.estimate.fits
     seconds_by_name: dict[str, Floats] = {}
     for component in outcome.estimate.step.components:

@@ -22,14 +22,14 @@ class OptionTerms:
     """The speed, accuracy and prices of an option.
 
     speed : tokens per second of one stream [1/s]
-    accuracy : probability that an answer to a step is right [1]
-    price, input_price : per million output and input tokens, or NaN if unknown [USD]
-    cached_price : per million tokens found in a prefix cache, or None for the input price [USD]
-    plan : monthly price of a subscription [USD]
+    accuracy : probability that an answer to a step is right
+    price, input_price : per million output and input tokens, or NaN if unknown, in USD
+    cached_price : per million tokens found in a prefix cache, or None for the input price, in USD
+    plan : monthly price of a subscription, in USD
     quota : input and output tokens included per month, or per ``quota_hours`` of use. More tokens
         are charged at the prices, or are unavailable without a price. None if the prices apply from
         the first token on [1, h]
-    lead, round_trip : time per call until tokens stream, and network round trip [s]
+    lead, round_trip : time per call until tokens stream, and network round trip, in seconds
     """
 
     speed: ArrayLike
@@ -48,11 +48,11 @@ class OptionTerms:
 class Chain:
     """The task: the chain of steps that an agent runs.
 
-    steps, tokens, prompt : steps per run, output tokens per call, billed input tokens per call [1]
-    cached : fraction of the prompt in a prefix cache [1]
-    tools : time for tool calls per step [s]
-    retries, samples : retries of a failed step, and answers per step, of which one is picked [1]
-    judge : probability that the judge of the answers is right, or None for a majority vote [1]
+    steps, tokens, prompt : steps per run, output tokens per call, billed input tokens per call
+    cached : fraction of the prompt in a prefix cache
+    tools : time for tool calls per step, in seconds
+    retries, samples : retries of a failed step, and answers per step, of which one is picked
+    judge : probability that the judge of the answers is right, or None for a majority vote
     is_serial : whether the answers to a step are sampled in sequence, not in parallel
     """
 
@@ -71,11 +71,11 @@ class Chain:
 class UserTime:
     """The time and budget of the user.
 
-    check : time to check a run [s]
-    repair : time to repair a failed run, or None to run it again [s]
-    sessions : concurrent runs per user [1]
+    check : time to check a run, in seconds
+    repair : time to repair a failed run, or None to run it again, in seconds
+    sessions : concurrent runs per user
     look_away : waiting time after which the user does something else, or infinity for never [s]
-    come_back : time the user needs to resume afterwards [s]
+    come_back : time the user needs to resume afterwards, in seconds
     hour, hours, budget : value of a user's hour [USD]; hours and dollars per month [h, USD]
     """
 
@@ -98,11 +98,11 @@ class Terms(OptionTerms, Chain, UserTime):
 class Run:
     """One run of an agent on an option.
 
-    success : probability that all steps are right in the end [1]
-    calls : number of steps, including retries [1]
-    model_seconds, tool_seconds : time in the model and in tools [s]
-    usd : price of its tokens, or NaN if it is unknown [USD]
-    tokens : number of input and output tokens, including cached ones [1]
+    success : probability that all steps are right in the end
+    calls : number of steps, including retries
+    model_seconds, tool_seconds : time in the model and in tools, in seconds
+    usd : price of its tokens, or NaN if it is unknown, in USD
+    tokens : number of input and output tokens, including cached ones
     """
 
     success: Array
@@ -114,7 +114,7 @@ class Run:
 
     @property
     def seconds(self) -> Array:
-        """The duration of the run. [s]"""
+        """The duration of the run, in seconds."""
         return self.model_seconds + self.tool_seconds
 
 
@@ -122,16 +122,16 @@ class Run:
 class Prospect:
     """The mean time and cost per success of an option.
 
-    seconds : time from the start to a success, including the user's checks and repairs [s]
+    seconds : time from the start to a success, including the user's checks and repairs, in seconds
     user_seconds : user's time per success: the time between two successes of concurrent sessions,
         or less if the user works on something else while waiting [s]
     busy_sessions : number of sessions above which more speed does not help the user; infinity if
         there are no checks [1]
-    usd : cost of tokens and plan per success, or infinity if no run succeeds [USD]
-    total : cost including the user's time [USD]
+    usd : cost of tokens and plan per success, or infinity if no run succeeds, in USD
+    total : cost including the user's time, in USD
     month, month_usd : successes within the monthly hours and budget, and their cost without the
         user's time [1, USD]
-    tokens : number of input and output tokens per success [1]
+    tokens : number of input and output tokens per success
     """
 
     run: Run
@@ -146,7 +146,7 @@ class Prospect:
 
 
 def taken(terms: Terms) -> Array:
-    """Compute the probability that the answer chosen for a step is right. [1]"""
+    """Compute the probability that the answer chosen for a step is right."""
     if terms.judge is None:
         return choosing.majority(accuracy=terms.accuracy, samples=terms.samples)
     return choosing.judged(accuracy=terms.accuracy, samples=terms.samples, judge=terms.judge)
@@ -240,7 +240,7 @@ def prospect(run: Run, terms: Terms) -> Prospect:
 
 
 def included(terms: Terms) -> Array:
-    """Return the tokens per month that a plan includes. NaN without a quota. [1]"""
+    """Return the tokens per month that a plan includes, or NaN without a quota."""
     if terms.quota is None:
         return floats(float("nan"))
     periods = 1.0 if terms.quota_hours is None else floats(terms.hours) / terms.quota_hours
@@ -248,13 +248,13 @@ def included(terms: Terms) -> Array:
 
 
 def window_tokens(terms: Terms, window: ArrayLike) -> Array:
-    """Return how many tokens of a call stream within a time window. [1]"""
+    """Return how many tokens of a call stream within a time window."""
     lead = floats(terms.lead) + terms.round_trip
     return formulas.tokens_in_window(window=window, lead=lead, speed=terms.speed)
 
 
 def window_speed(terms: Terms, window: ArrayLike) -> Array:
-    """Return the speed at which a call's tokens fit a time window, or infinity. [1/s]"""
+    """Return the speed at which a call's tokens fit a time window, or infinity, per second."""
     left = floats(window) - terms.lead - terms.round_trip
     with np.errstate(divide="ignore"):
         return np.where(left > 0.0, terms.tokens / left, np.inf)

@@ -105,7 +105,7 @@ class Choice:
 
     @cached_property
     def winner(self) -> Contender | None:
-        """The winning option. None if no option ever succeeds or no price is known."""
+        """The winning option, or None if no option ever succeeds or no price is known."""
         index = int(self.winners())
         return self.options[index] if index >= 0 else None
 
@@ -225,7 +225,7 @@ class Choice:
         return Ranged(*(np.stack(ends[end::3]) for end in range(3)))
 
     def _level(self, ranged: Ranged) -> Bools:
-        """Return whether each option ties with the best one on the objective.
+        """Check whether each option ties with the best one on the objective.
 
         Options are the first axis.
 
@@ -328,7 +328,7 @@ class Choice:
 
 
 def _is_least(values: Floats) -> Bools:
-    """Return whether each option (first axis) has the smallest value, or an equal one."""
+    """Check whether each option (first axis) has the smallest value, or an equal one."""
     lowest = np.min(values, axis=0)
     with np.errstate(invalid="ignore"):
         return np.asarray(values <= lowest + _EQUAL * np.abs(lowest))

@@ -43,7 +43,7 @@ class Row:
 
     @property
     def gap(self) -> float:
-        """The length of the requested window. NaN if there is none. [s]"""
+        """The length of the requested window, or NaN if there is none. [s]"""
         return math.nan if self.decision.window is None else self.decision.window
 
     @property
@@ -111,16 +111,16 @@ class Row:
 
     @property
     def window_tokens(self) -> float:
-        """The number of tokens that fit the window. [1]"""
+        """The number of tokens that fit the window."""
         return float(window_tokens(self.terms, self.gap))
 
     @property
     def window_speed(self) -> float:
-        """The speed at which all tokens fit the window. [1/s]"""
+        """The speed at which all tokens fit the window, per second."""
         return float(window_speed(self.terms, self.gap))
 
     def offered(self, field: str) -> float:
-        """Return a number of the option. NaN if the option routes between others."""
+        """Return a number of the option, or NaN if the option routes between others."""
         return math.nan if self.option.routes else float(getattr(self.terms, field))
 
 

@@ -71,7 +71,7 @@ def run(request: Decide) -> DecideAnswer:
 
 
 def _window(request: Decide) -> float | None:
-    """Parse the window that an answer must fit, if any. [s]"""
+    """Parse the window that an answer must fit, if any, in seconds."""
     if request.window_ms is None:
         return None
     limit = PARAMETERS["hour"].limit

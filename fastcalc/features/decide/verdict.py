@@ -21,7 +21,7 @@ def _model(option: Contender) -> str:
 
 
 def _is_taken_as_right(decision: Choice, offered: "Sequence[Row]") -> bool:
-    """Return whether models differ while no option specifies an accuracy."""
+    """Check whether models differ while no option specifies an accuracy."""
     plain = [row for row in offered if row.option.routes is None]
     is_accuracy_known = any(
         "accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain

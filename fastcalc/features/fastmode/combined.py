@@ -114,7 +114,7 @@ class ModelOnChip:
 
         Memory for draft tokens is ignored, so these remain lower bounds.
 
-        below : cost at which a candidate can no longer win [USD]
+        below : cost at which a candidate can no longer win, in USD
         """
         hopes = {drafts: self.hopes(drafts, speed) for drafts in PUBLISHED}
         least = np.min(list(hopes.values()), axis=0)
@@ -157,11 +157,11 @@ class _Way(NamedTuple):
 
     @property
     def tricks(self) -> int:
-        """The number of techniques used. [1]"""
+        """The number of techniques used."""
         return len(self.on_chip.changes) + bool(self.drafts)
 
     def keeps_answers(self, base: Base) -> bool:
-        """Return whether model and formats are today's, or the model is a named alternative."""
+        """Check whether model and formats are today's, or the model is a named alternative."""
         return not self.on_chip.in_fewest_bits and base.may_take(self.on_chip.scenario.model)
 
     def hopes(self, speed: float) -> Floats:
@@ -292,7 +292,7 @@ def _search(base: Base, choice: _Way, below: float) -> tuple[float, Option] | No
 
 
 def nearest(base: Base) -> tuple[float, str]:
-    """Find the highest single-user speed of any combination, and how it is reached. [1/s]"""
+    """Find the highest single-user speed of any combination, and how it is reached, per second."""
     highest, how = 0.0, ""
     for choice in sorted(_ways(base), key=lambda choice: -choice.fastest):
         if choice.fastest <= highest:

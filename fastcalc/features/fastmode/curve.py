@@ -32,11 +32,11 @@ _CHART = 80
 class CurveStart:
     """One starting batch of a curve, with the smaller batch that reaches the speed-up.
 
-    floor_ms : latency floor of a step with one sequence [ms]
-    batch, smaller_batch : batch at the start and the end, or None if none is fast enough [1]
+    floor_ms : latency floor of a step with one sequence, in milliseconds
+    batch, smaller_batch : batch at the start and the end, or None if none is fast enough
     speed, faster : speed per user at the start and the end [1/s]
     before, after : layout at the start and the end, if it fits
-    cost_multiple : cost per output token at the end, relative to the start [1]
+    cost_multiple : cost per output token at the end, relative to the start
     """
 
     study: Study
@@ -57,12 +57,12 @@ class CurveStart:
 
     @property
     def usd(self) -> float | None:
-        """The price per million output tokens at the start. [USD]"""
+        """The price per million output tokens at the start, in USD."""
         return self._usd(self.batch, self.speed)
 
     @property
     def end_usd(self) -> float | None:
-        """The price per million output tokens at the end. [USD]"""
+        """The price per million output tokens at the end, in USD."""
         return self._usd(self.smaller_batch or 0, self.faster)
 
     @property

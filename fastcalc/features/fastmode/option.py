@@ -26,7 +26,7 @@ class Option:
 
     @property
     def usd(self) -> float | None:
-        """The price per million output tokens. None without a serving point or a price. [USD]"""
+        """The price per million output tokens, or None without a serving point or a price. [USD]"""
         if self.outcome is None or self.outcome.usd is None:
             return None
         return float(self.outcome.usd[1][0])

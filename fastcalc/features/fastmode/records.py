@@ -35,7 +35,7 @@ class Trial:
 
     @property
     def low_end_reaches(self) -> bool | None:
-        """Whether the lower end of its range reaches the target. None without a range."""
+        """Whether the lower end of its range reaches the target, or None without a range."""
         low = self.point["tokens_per_s_per_user_low"]
         return None if low is None else bool(low >= self.solution.speed)
 
@@ -46,11 +46,11 @@ class Trial:
 
     @property
     def batch_ratio(self) -> float | None:
-        """Today's batch divided by the option's. [1]"""
+        """Today's batch divided by the option's."""
         return _ratio(self.today, self.point, "batch")
 
     def ratio(self, key: str) -> float | None:
-        """Return the ratio of a value to today's. None if either is unknown."""
+        """Return the ratio of a value to today's, or None if either is unknown."""
         return _ratio(self.point, self.today, key)
 
     @cached_property

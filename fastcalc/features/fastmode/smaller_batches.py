@@ -26,8 +26,8 @@ from fastcalc.grid.space import Space
 class Curve:
     """The cost of a speed-up from each start, for one engine and one pair of formats.
 
-    floor : time of a single-sequence step without reading, computing and communication [s]
-    chips, speedup : number of chips at both ends, and the speed-up requested [1]
+    floor : time of a single-sequence step without reading, computing and communication, in seconds
+    chips, speedup : number of chips at both ends, and the speed-up requested
     starts, speed, before : batch, speed per user and layout at the start
     batch, faster, after : the same at the end; 0 and nan if no batch is fast enough [1], [1/s]
     alone : tokens/s of a single user in the best layout for one user [1/s]
@@ -148,7 +148,7 @@ class Study:
 
 
 def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | None:
-    """Compute the curves of scenarios that differ in engine or formats. None if there are none.
+    """Compute the curves of scenarios that differ in engine or formats, or None if there are none.
 
     The first scenario must be in native formats. The floors are applied to it.
     """

@@ -91,7 +91,7 @@ class SpeedupOptions:
 def fastmode(
     today: Scenario, speed: float, catalogue: Catalogue, smaller: Sequence[str] | None = None
 ) -> SpeedupOptions:
-    """Evaluate every technique for a target speed per user. [1/s]
+    """Evaluate every technique for a target speed per user, per second.
 
     Today's scenario has one batch and keeps its chips, in the fastest layout for that batch unless
     ranks are given. Other models are from the same family, or named in the request.

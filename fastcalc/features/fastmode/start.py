@@ -29,7 +29,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """Today's serving point with one batch, and the target speed per user. [1/s]
+    """Today's serving point with one batch, and the target speed per user, per second.
 
     The model may be replaced by the named models, or by default by smaller ones of its family.
     """
@@ -52,11 +52,11 @@ class Base:
         return self.models is not None and not self.models
 
     def may_take(self, model: Model) -> bool:
-        """Return whether a model is today's or a named alternative."""
+        """Check whether a model is today's or a named alternative."""
         return model is self.scenario.model or bool(self.models)
 
     def keeps_answers(self, option: Option) -> bool:
-        """Return whether an option has today's formats, and today's model or a named one.
+        """Check whether an option has today's formats, and today's model or a named one.
 
         Weights may be in another format published by the model's maker.
         """
@@ -73,7 +73,7 @@ class Base:
 
     @property
     def batch(self) -> int:
-        """The batch in use today. [1]"""
+        """The batch in use today."""
         return self.today.scenario.batches[0]
 
     @cached_property
@@ -242,7 +242,7 @@ class Base:
 
 
 def most_chips(today: Outcome) -> int:
-    """Return the largest number of today's chips to try. [1]"""
+    """Return the largest number of today's chips to try."""
     return max(MORE * today.placement.layout.chips, link_domain(today.scenario.hardware))
 
 

@@ -33,7 +33,7 @@ class Factor:
 
     @property
     def changes_anything(self) -> bool:
-        """Whether the step changes anything. False if the layout or batch stays the same."""
+        """Whether the step changes anything, or False if the layout or batch stays the same."""
         if self.trick not in ("layout", "batch"):
             return True
         positions = [
@@ -43,12 +43,12 @@ class Factor:
 
     @property
     def speedup(self) -> float:
-        """The speed per user after the step relative to before. [1]"""
+        """The speed per user after the step relative to before."""
         return float(self.after.estimate.speed[0] / self.before.estimate.speed[0])
 
     @property
     def cost_multiple(self) -> float | None:
-        """The cost per output token after the step relative to before. None without a price. [1]"""
+        """The cost per output token after the step relative to before, or None without a price."""
         if self.before.usd is None or self.after.usd is None:
             return None
         return float(self.after.usd[1][0] / self.before.usd[1][0])

@@ -71,7 +71,7 @@ def _finding(series: Sequence[Series]) -> str:
 
 
 def _line(scenarios: Sequence[Scenario], described: str, index: int) -> Series | None:
-    """Return the line of longest contexts for the given scenarios. None if none fits."""
+    """Return the line of longest contexts for the given scenarios, or None if none fits."""
     batches = sorted({batch for scenario in scenarios for batch in scenario.batches})
     users = np.array(batches if len(batches) > 1 else 2.0 ** np.arange(OCTAVES + 1), dtype=float)
     location = locate(replace(scenarios[0], batches=(int(users[0]),)))

@@ -16,8 +16,8 @@ class MostOnCard:
 
     chip, host : names of the card and the host
     setting : ``n_gpu_layers`` (its largest value) or ``n_cpu_moe`` (its smallest value)
-    count : that value, or None if the host has too little memory [1]
-    layers : layers of the model, without the output layer [1]
+    count : that value, or None if the host has too little memory
+    layers : layers of the model, without the output layer
     """
 
     chip: str

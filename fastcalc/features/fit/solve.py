@@ -52,12 +52,12 @@ class Capacity:
 
     @property
     def largest_reserve(self) -> float:
-        """The engine's largest reserve relative to its expected reserve. [1]"""
+        """The engine's largest reserve relative to its expected reserve."""
         return self.site.machine.reserve.above
 
     @property
     def longest(self) -> int:
-        """The longest sequence that the model and engine accept, regardless of memory. [1]"""
+        """The longest sequence that the model and engine accept, regardless of memory."""
         model, engine = self.scenario.model.max_context, self.site.machine.memory.longest
         return int(min(model or np.inf, engine or np.inf, LIMITS["tokens"].maximum))
 
@@ -66,16 +66,16 @@ class Capacity:
         return Layouts.of([self.site.counted(layout) for layout in self.layouts])
 
     def users(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Count the sequences of the given lengths that fit in the layout with most capacity. [1]
+        """Count the sequences of the given lengths that fit in the layout with most capacity.
 
-        tokens : final length of a sequence [1]
-        reserves : engine's reserve relative to its expected reserve [1]
+        tokens : final length of a sequence
+        reserves : engine's reserve relative to its expected reserve
         is_limited : if False, only memory counts
         """
         return floats(self._of_each_layout(tokens, reserves, is_limited=is_limited).max(axis=-1))
 
     def _of_each_layout(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Count the sequences of the given lengths that fit, with one column per layout. [1]"""
+        """Count the sequences of the given lengths that fit, with one column per layout."""
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
         max_users = placements.engine_batch if is_limited else np.inf
@@ -83,7 +83,7 @@ class Capacity:
         return floats(np.minimum(placements.batch_beside(reserves), max_users))
 
     def _starts(self, tokens: int, users: float, reserves: float) -> bool:
-        """Return whether a server for such sequences starts, in a layout that fits the users.
+        """Check whether a server for such sequences starts, in a layout that fits the users.
 
         Starting needs memory for more than one sequence only if layer types share pages.
         """
@@ -96,21 +96,21 @@ class Capacity:
 
     @property
     def most_taken(self) -> float:
-        """The maximum number of sequences that the engine accepts, regardless of memory. [1]"""
+        """The maximum number of sequences that the engine accepts, regardless of memory."""
         return float(np.max(floats(self.site.machine.max_sequences) * self._stack.dp))
 
     def context(self, users: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Find the longest sequence that fits for each number of users. 0 if none fits. [1]
+        """Find the longest sequence that fits for each number of users, or 0 if none fits.
 
-        users : number of users of the whole deployment [1]
-        reserves : engine's reserve relative to its expected reserve [1]
+        users : number of users of the whole deployment
+        reserves : engine's reserve relative to its expected reserve
         is_limited : if False, only memory counts
         """
         users_at = partial(self.users, reserves=reserves, is_limited=is_limited)
         return floats(largest_reaching(users_at, floats(users), 0, int(self.longest) + 1))
 
     def solved(self, unknown: Unknown) -> tuple[int, int]:
-        """Find the largest value that fits at the engine's maximum reserve, and at its minimum. [1]
+        """Find the largest value that fits at the engine's maximum reserve, and at its minimum.
 
         unknown : quantity to solve for, at the scenario's smallest batch or its prompt and output
         """
@@ -119,7 +119,7 @@ class Capacity:
         return certain, max(certain, edge)
 
     def _held(self, unknown: Unknown, reserves: float) -> int:
-        """Find the largest value that fits and with which a server starts. [1]"""
+        """Find the largest value that fits and with which a server starts."""
         if unknown == "context":
             return self.longest_context(float(min(self.scenario.batches)), reserves)
         longest = int(self.scenario.traffic.longest)
@@ -127,7 +127,7 @@ class Capacity:
         return int(users) if not self._has_pool or self._starts(longest, 1, reserves) else 0
 
     def longest_context(self, users: float, reserves: float) -> int:
-        """Find the longest sequence that fits in a server limited to that length. [1]
+        """Find the longest sequence that fits in a server limited to that length.
 
         A server with a lower maximum length may reserve less memory, and so fit longer sequences
         than one with the model's maximum context. The maximum length also rules out layouts in
@@ -140,10 +140,10 @@ class Capacity:
         return bisect_integers(holds, longest + 1, self.longest + 1)[0]
 
     def context_at_default(self, users: float, reserves: float) -> int:
-        """Find the longest sequence that fits in a server with its default maximum length. [1]
+        """Find the longest sequence that fits in a server with its default maximum length.
 
-        users : number of users of the whole deployment [1]
-        reserves : engine's reserve relative to its expected reserve [1]
+        users : number of users of the whole deployment
+        reserves : engine's reserve relative to its expected reserve
         """
         longest = int(self.context(np.array([users]), reserves)[0])
         if not (longest and self._has_pool) or self._starts(longest, users, reserves):
@@ -152,7 +152,7 @@ class Capacity:
         return bisect_integers(starts, 1, longest)[0] if starts(1) else 0
 
     def _holds_at_length(self, tokens: int, users: float, reserves: float) -> bool:
-        """Return whether a server with this maximum length fits sequences of that length."""
+        """Check whether a server with this maximum length fits sequences of that length."""
         memory = replace(self.scenario.memory, longest=float(tokens))
         site = site_of(replace(self.scenario, memory=memory), self.scenario.traffic.reserved)
         layouts = self.layouts
@@ -177,7 +177,7 @@ class Solution:
     """The solution for the capacity of a number of chips.
 
     unknown : quantity that was solved for
-    certain, edge : users or sequence length with the engine's maximum and minimum reserve [1]
+    certain, edge : users or sequence length with the engine's maximum and minimum reserve
     limited_by : limiting factor
     location : placement at ``certain``, or as requested if nothing fits
     needs_length : whether ``certain`` tokens fit only if set as the maximum length

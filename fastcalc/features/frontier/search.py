@@ -33,17 +33,17 @@ class FrontierPoint:
 
     @property
     def batch(self) -> int:
-        """The number of sequences decoded together. [1]"""
+        """The number of sequences decoded together."""
         return self.outcome.scenario.batches[self.index]
 
     @property
     def speed(self) -> float:
-        """The expected decode speed per user. [1/s]"""
+        """The expected decode speed per user, per second."""
         return float(self.outcome.estimate.speed[self.index])
 
     @property
     def usd(self) -> float:
-        """The price per million output tokens. [USD]"""
+        """The price per million output tokens, in USD."""
         assert self.outcome.usd
         return float(self.outcome.usd[1][self.index])
 
@@ -103,7 +103,7 @@ def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
 
 
 def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> float:
-    """Return the speed up to which one group of points is cheaper than the next. [1/s]
+    """Return the speed up to which one group of points is cheaper than the next, per second.
 
     Searches every whole batch between those already tried, so that the speed at which one chip
     replaces another on the frontier is exact.

@@ -59,7 +59,7 @@ class Combination:
 
     @property
     def points(self) -> int:
-        """The number of sampled services that it explains. [1]"""
+        """The number of sampled services that it explains."""
         return len(self.region.weights)
 
     @property

@@ -52,7 +52,7 @@ class Region:
     """The services that match the published numbers with one combination of techniques.
 
     values : sampled parameters of each service, by their names in the box
-    weights : fraction of the box represented by each service [1]
+    weights : fraction of the box represented by each service
     """
 
     tricks: Combination
@@ -61,7 +61,7 @@ class Region:
 
     @property
     def share(self) -> float:
-        """The fraction of the combination's box that matches. [1]"""
+        """The fraction of the combination's box that matches."""
         return float(self.weights.sum())
 
     @property
@@ -107,7 +107,7 @@ class Region:
 
     @property
     def changed_chip(self) -> float:
-        """The fraction of the region whose fast tier has another chip type. NaN if empty. [1]"""
+        """The fraction of the region whose fast tier has another chip type, or NaN if empty."""
         if not self.is_found:
             return math.nan
         changes = self.values["chip"] != self.values["fast_chip"]
@@ -130,7 +130,7 @@ class Region:
 
     @property
     def mean_width(self) -> float:
-        """The mean width of the 10 to 90% bands, relative to the ranges. NaN if empty. [1]"""
+        """The mean width of the 10 to 90% bands, relative to the ranges, or NaN if empty."""
         if not self.is_found:
             return math.nan
         free = [name for name in SIDES if not name.endswith("_ratio") or name in self.own]
@@ -147,7 +147,7 @@ class Region:
 class Inverse:
     """The services that match, for each combination of techniques.
 
-    points : number of services tried [1]
+    points : number of services tried
     """
 
     chip_kinds: ChipArrays
@@ -172,7 +172,7 @@ class Inverse:
         return self.regions[-1]
 
     def decided_by(self) -> list[tuple[str, float, float]]:
-        """Rank parameters by the probability that each identifies the minimal combination. [1]
+        """Rank parameters by the probability that each identifies the minimal combination.
 
         Each row has the parameter, the probability and its sampling error.
         """
@@ -184,7 +184,7 @@ class Inverse:
         return sorted(chances, key=lambda row: -round(row[1], 6))
 
     def _chance_by(self, name: str, regions: Sequence[Region]) -> float:
-        """Compute the probability that a parameter identifies the region of a service. [1]"""
+        """Compute the probability that a parameter identifies the region of a service."""
         values = [region.values[name] for region in regions]
         if name == "chips_ratio":  # other hardware is compared by bandwidth
             chips = [[region.values[chip].astype(int) for chip in _CHIPS] for region in regions]
@@ -204,7 +204,7 @@ def _error(estimates: Sequence[float]) -> float:
 
 
 def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
-    """Compute the probability that a parameter identifies the region of a service. [1]
+    """Compute the probability that a parameter identifies the region of a service.
 
     A ratio of exactly 1 (the same value in both tiers) gets its own bin.
     """

@@ -61,7 +61,7 @@ class Side:
         return np.asarray(self.low * (self.high / self.low) ** fraction)
 
     def share(self, value: Floats) -> Floats:
-        """Return the fractions of the range, from 0 to 1, at which values lie. [1]"""
+        """Return the fractions of the range, from 0 to 1, at which values lie."""
         if self.is_even:
             return np.asarray((value - self.low) / (self.high - self.low))
         return np.asarray(np.log(value / self.low) / np.log(self.high / self.low))

@@ -77,7 +77,7 @@ def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequen
 
 
 def _coverage(predictions: Sequence[Prediction]) -> float:
-    """Return the fraction of measurements within their ranges. [%]"""
+    """Return the fraction of measurements within their ranges, in percent."""
     return 100.0 * float(np.mean([prediction.is_covered for prediction in predictions]))
 
 

@@ -38,12 +38,12 @@ class TermRow:
 
     @property
     def tested(self) -> TermFinding | None:
-        """The finding. None if no measurement tests the term."""
+        """The finding, or None if no measurement tests the term."""
         return self.finding if self.finding and self.finding.is_tested else None
 
     @property
     def by_points(self) -> TermFinding | None:
-        """The finding. None if the term is not named."""
+        """The finding, or None if the term is not named."""
         return self.finding if self.finding and self.finding.is_named else None
 
 

@@ -38,7 +38,7 @@ class OtherValue:
     """A changed value of a parameter.
 
     value : value 10% higher or lower, or the next valid one; None beyond the limit
-    change : ratio of each metric to its present value, or NaN if the batch does not fit [1]
+    change : ratio of each metric to its present value, or NaN if the batch does not fit
     """
 
     value: float | None
@@ -52,7 +52,7 @@ class Effect:
     elasticity : relative change of each metric per relative change of the parameter; for integers
         and the largest batch, from the change at 10% more [1]
     raised, lowered : values 10% higher and lower
-    reach : speed at the best valid value relative to the present speed [1]
+    reach : speed at the best valid value relative to the present speed
     enough : value above which less than a hundredth of the gain remains; nan if no other value has
         that effect
     """
@@ -152,7 +152,7 @@ def _local_slope(figures: MovedFigures, base: Answers, lever: Lever) -> Answers:
 
 
 def _slope(ratio: Answers, distance: float) -> Answers:
-    """Compute logarithmic slopes. 0 if the difference is only rounding."""
+    """Compute logarithmic slopes, or 0 if the difference is only rounding."""
 
     def slope(figure: Floats) -> Floats:
         change = np.log(figure)
@@ -204,6 +204,6 @@ def _enough_at(
 
 
 def _surplus(figures: MovedFigures, lever: Lever, index: int, speed: float, value: float) -> float:
-    """Compute the fraction of the time per token to spare, relative to a target speed. [1]"""
+    """Compute the fraction of the time per token to spare, relative to a target speed."""
     at_value = figures.at("speed", {lever: value})[index]
     return float(1.0 - speed / at_value) if at_value > 0.0 else -inf

@@ -16,13 +16,13 @@ from fastcalc.formulas.types import Floats
 
 
 class Answers(NamedTuple):
-    """The metrics at each batch. NaN if the batch does not fit or has no price.
+    """The metrics at each batch, or NaN if the batch does not fit or has no price.
 
     speed : output tokens/s per user, decode only [1/s]
     total : output tokens/s of the deployment, including time for prefill [1/s]
-    ttft : time to first token [s]
-    usd : price per million output tokens [USD]
-    largest_batch : largest batch that fits [1]
+    ttft : time to first token, in seconds
+    usd : price per million output tokens, in USD
+    largest_batch : largest batch that fits
     """
 
     speed: Floats
@@ -32,7 +32,7 @@ class Answers(NamedTuple):
     largest_batch: Floats
 
     def over(self, base: "Answers") -> "Answers":
-        """Divide each metric by its value in a baseline. [1]"""
+        """Divide each metric by its value in a baseline."""
         return Answers(*(figure / other for figure, other in zip(self, base, strict=True)))
 
 
@@ -81,12 +81,12 @@ class MovedFigures:
         self._located: dict[Moves, Location | None] = {}
 
     def answers(self, lever: Lever, value: float) -> Answers | None:
-        """Return all metrics for another value of a parameter. None if the value is invalid."""
+        """Return all metrics for another value of a parameter, or None if the value is invalid."""
         figures = self._figures(frozenset({(lever, value)}), FIGURES)
         return None if figures is None else Answers(**figures)
 
     def at(self, figure: str, moves: Mapping[Lever, float]) -> Floats:
-        """Return one metric at every batch. NaN if the values are invalid."""
+        """Return one metric at every batch, or NaN if the values are invalid."""
         moved = frozenset(
             (lever, value) for lever, value in moves.items() if value != lever.number.value
         )
@@ -140,5 +140,5 @@ class BatchFigure:
         return replace(base_scenario, batches=(base_scenario.batches[self.place],))
 
     def at(self, moves: Mapping[Lever, float]) -> float:
-        """Return the metric at this batch. NaN if the values are invalid."""
+        """Return the metric at this batch, or NaN if the values are invalid."""
         return float(self.of_all.at(self.figure, moves)[self.place])

@@ -46,27 +46,27 @@ class MovedNumber:
 
     @property
     def value(self) -> float:
-        """The present value. [SI]"""
+        """The present value, in SI units."""
         return float(self.effect.lever.number.value)
 
     @property
     def elasticity(self) -> float:
-        """The relative change of speed per relative change of the parameter. [1]"""
+        """The relative change of speed per relative change of the parameter."""
         return float(self.effect.elasticity.speed[self.place])
 
     @property
     def reach(self) -> float:
-        """The highest possible speed relative to the present speed. [1]"""
+        """The highest possible speed relative to the present speed."""
         return float(self.effect.reach[self.place])
 
     @property
     def best_speed(self) -> float:
-        """The speed at the best valid value. [1/s]"""
+        """The speed at the best valid value, per second."""
         return self.reach * float(self.outcome.estimate.speed[self.place])
 
     @property
     def enough(self) -> float:
-        """The saturation value. NaN if no value reaches the full gain. [SI]"""
+        """The saturation value, or NaN if no value reaches the full gain. [SI]"""
         return float(self.effect.enough[self.place])
 
     @property
@@ -77,12 +77,12 @@ class MovedNumber:
 
     @property
     def needed(self) -> float | None:
-        """The value that reaches the target. None if none does. [SI]"""
+        """The value that reaches the target, or None if none does. [SI]"""
         return self.alone.value if self.alone else None
 
     @property
     def factor(self) -> float | None:
-        """The value needed relative to the present one. None if there is none. [1]"""
+        """The value needed relative to the present one, or None if there is none."""
         return self.alone.factor if self.alone else None
 
     @property
@@ -93,11 +93,11 @@ class MovedNumber:
         return self.alone.moves or abs(self.slope(self.alone.figure)) > 0.0
 
     def change(self, figure: str) -> float:
-        """Return the relative change of a metric for 10% more. [1]"""
+        """Return the relative change of a metric for 10% more."""
         return float(getattr(self.effect.raised.change, figure)[self.place]) - 1.0
 
     def slope(self, figure: str) -> float:
-        """Return the elasticity of a metric. [1]"""
+        """Return the elasticity of a metric."""
         return float(getattr(self.effect.elasticity, figure)[self.place])
 
     def text(self, value: float | None) -> str:

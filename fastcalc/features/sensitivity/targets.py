@@ -18,24 +18,24 @@ from fastcalc.features.sensitivity.levers import Lever, levers
 
 @dataclass(frozen=True)
 class Target:
-    """A metric with its minimum or, for times and prices, its maximum. [SI]"""
+    """A metric with its minimum or, for times and prices, its maximum, in SI units."""
 
     figure: str
     value: float
 
     def reached(self, value: float) -> bool:
-        """Return whether a value reaches the target. NaN does not."""
+        """Check whether a value reaches the target. NaN does not."""
         return value >= self.value if self.figure == "speed" else value <= self.value
 
     def surplus(self, value: float) -> float:
-        """Return the fraction of time or money to spare. Negative if the target is missed. [1]"""
+        """Return the fraction of time or money to spare. Negative if the target is missed."""
         if np.isnan(value) or (self.figure == "speed" and value <= 0.0):
             return -inf
         left = 1.0 - (self.value / value if self.figure == "speed" else value / self.value)
         return max(left, 0.0) if self.reached(value) else min(left, -_LEAST)
 
     def better(self, first: float, second: float) -> bool:
-        """Return whether one value is better than another. NaN is worse than any."""
+        """Check whether one value is better than another. NaN is worse than any."""
         if np.isnan(second):
             return not np.isnan(first)
         return first > second if self.figure == "speed" else first < second
@@ -47,7 +47,7 @@ class NeededValue:
 
     figure : metric of the target
     value : value nearest to the present one that reaches the target, or None if none does
-    extreme, today : metric at the best valid value, and at the present value [SI]
+    extreme, today : metric at the best valid value, and at the present value, in SI units
     """
 
     lever: Lever
@@ -64,7 +64,7 @@ class NeededValue:
 
     @property
     def factor(self) -> float | None:
-        """The value needed relative to the present one. 0 if 0 is needed. [1]"""
+        """The value needed relative to the present one, or 0 if 0 is needed."""
         return None if self.value is None else self.value / self.lever.number.value
 
 
@@ -73,7 +73,7 @@ class Pair:
     """The two parameters that reach a target with the smallest change, by the same factor.
 
     values : values that reach the target
-    factor : improvement of each parameter, or less if it reaches its limit first [1]
+    factor : improvement of each parameter, or less if it reaches its limit first
     """
 
     levers: tuple[Lever, Lever]
@@ -225,7 +225,7 @@ def _least_pair(
     Both improve by the same factor, which is the smallest of all pairs. None if a single parameter
     needs no larger factor.
 
-    furthest : factor required by a single parameter [1]
+    furthest : factor required by a single parameter
     """
     each = figures.of_all.answered.each
     good_ends = each([partial(_good_end, figures, lever, target) for lever in listed])
@@ -280,7 +280,7 @@ _LEAST = 1e-15
 
 
 def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | None:
-    """Return the bound of a parameter with the better metric. None if both are equal."""
+    """Return the bound of a parameter with the better metric, or None if both are equal."""
     low, high = ends_of(lever)
     each = figures.of_all.answered.each
     at_low, at_high = each([partial(figures.at, {lever: end}) for end in (low, high)])

@@ -31,7 +31,7 @@ _NO_FOUR_BITS = "4-bit weights or KV caches on a chip without units for them"
 
 @dataclass(frozen=True)
 class Ranks:
-    """The numbers of chips and ranks to combine. None where the placement chooses. [1]"""
+    """The numbers of chips and ranks to combine, or None where the placement chooses."""
 
     chips: tuple[int, ...] | None = None
     tp: tuple[int, ...] | None = None
@@ -40,7 +40,7 @@ class Ranks:
     dp: tuple[int, ...] | None = None
 
     def count(self, hardware: Hardware, *, is_alone: bool) -> int:
-        """Count the combinations for a chip, apart from those that the placement chooses. [1]"""
+        """Count the combinations for a chip, apart from those that the placement chooses."""
         ranks = self._placed_on(hardware, is_alone)
         return (
             0

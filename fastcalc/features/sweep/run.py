@@ -154,7 +154,7 @@ class Combinations:
 
     @property
     def points(self) -> int:
-        """The number of points. [1]"""
+        """The number of points."""
         return sum(grid.size for grid in self.grids)
 
     def changed(self, scenario: Scenario) -> Columns:

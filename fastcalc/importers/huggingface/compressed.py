@@ -43,12 +43,12 @@ def deepseek_v4(fields: Fields) -> list[Layer]:
 
 
 def streams(fields: Fields) -> dict[str, int]:
-    """Return the number of residual streams of hyper-connections. [1]"""
+    """Return the number of residual streams of hyper-connections."""
     return {"residual_streams": fields.count("hc_mult", default=4)}
 
 
 def merged_streams(fields: Fields) -> dict[str, int]:
-    """Count the residual streams, and the parameters that merge them before the head. [1]"""
+    """Count the residual streams, and the parameters that merge them before the head."""
     block = streams(fields)
     number, hidden = block["residual_streams"], fields.count("hidden_size")
     fields.remark("other_parameters merges the residual streams before the head.")

@@ -42,11 +42,11 @@ class Fields:
         return InputError(f"{self.file.place(*paths, *self.roots)}: {sentence}")
 
     def has(self, *names: str) -> bool:
-        """Return whether any of the names has a value."""
+        """Check whether any of the names has a value."""
         return any(self.data.get(name) is not None for name in names)
 
     def require(self, *fields: str | tuple[str, ...]) -> None:
-        """Raise one error for all missing fields; a tuple has alternative names of one field."""
+        """Raise one error for all missing fields. A tuple has alternative names of one field."""
         missing = []
         for required in fields:
             names = (required,) if isinstance(required, str) else required
@@ -84,7 +84,7 @@ class Fields:
         return count
 
     def flag(self, name: str, default: bool, *, noted: bool = True) -> bool:
-        """Read a boolean; a default is recorded unless ``noted`` is false."""
+        """Read a boolean. A default is recorded unless ``noted`` is false."""
         value = self._typed(name, bool, "true or false")
         if value is not None:
             return value
@@ -102,7 +102,7 @@ class Fields:
         return self._typed(name, dict, "a mapping")
 
     def nested(self, name: str) -> "Fields":
-        """Read the fields of a nested mapping, empty if it is absent; remarks are shared."""
+        """Read the fields of a nested mapping, empty if it is absent. Remarks are shared."""
         return replace(self, data=self.mapping(name) or {}, defaults={}, roots=self._below(name))
 
     def inside(self, data: dict[str, Json], *steps: str | int) -> "Fields":

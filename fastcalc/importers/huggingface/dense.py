@@ -12,7 +12,7 @@ def llama(fields: Fields) -> list[Layer]:
 
 
 def mistral(fields: Fields) -> list[Layer]:
-    """Read Mistral, Phi 3 and 4: no biases; the window, if any, applies to every layer."""
+    """Read Mistral, Phi 3 and 4: no biases. The window, if any, applies to every layer."""
     return uniform(fields, parts.grouped(fields, window=parts.window(fields)), parts.dense(fields))
 
 
@@ -88,7 +88,7 @@ def cohere(fields: Fields) -> list[Layer]:
 def windowed(
     fields: Fields, every: int, norms: int = 0, *, qk_norm: bool | str = False, bias: bool = False
 ) -> list[Layer]:
-    """Build windowed layers except for one in ``every``, with ``norms`` per layer if not 0. [1]"""
+    """Build windowed layers except for one in ``every``, with ``norms`` per layer if not 0."""
     count, window = fields.layers(), parts.window(fields)
     full = parts.grouped(fields, qk_norm=qk_norm, bias=bias)
     short = parts.grouped(fields, window=window, qk_norm=qk_norm, bias=bias)

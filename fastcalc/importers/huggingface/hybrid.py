@@ -35,7 +35,7 @@ def kimi_linear(fields: Fields) -> list[Layer]:
 
 
 def kimi_extras(fields: Fields) -> dict[str, int]:
-    """Count K3's norms for the experts' projection, and the vectors that scale residuals. [1]"""
+    """Count K3's norms for the experts' projection, and the vectors that scale residuals."""
     count, extra = fields.layers(), 0
     latent_size = fields.maybe("routed_expert_hidden_size")
     if latent_size and parts.flagged(fields, "latent_moe_use_norm"):

@@ -17,7 +17,7 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def config_path(name: str | Path) -> Path:
-    """Return the configuration for a file or folder name; raises InputError if there is none."""
+    """Return the configuration for a file or folder name. Raises InputError if there is none."""
     path = Path(name)
     try:
         if path.is_dir():

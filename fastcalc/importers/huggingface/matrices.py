@@ -50,8 +50,8 @@ class Matrix:
     group : group that determines the number format
     layer : layer of the model, counted from 0; None outside of layers
     names : names after ``layers.N.``, which depend on the code that wrote the checkpoint
-    parameters : parameters, summed over all experts [1]
-    experts : number of experts whose names differ only by a number, or 0 for other matrices [1]
+    parameters : parameters, summed over all experts
+    experts : number of experts whose names differ only by a number, or 0 for other matrices
     """
 
     group: str
@@ -72,7 +72,7 @@ def matrices_of(
     """Yield the matrices of consecutive layers, and of prediction layers like the last one.
 
     is_mentioned : whether quantization settings mention a word; other names are skipped
-    predicting : layers for multi-token prediction [1]
+    predicting : layers for multi-token prediction
     are_experts_beside : whether experts are next to ``mlp``, which is then the shared network
     """
     matrices_by_block: dict[Block, list[Matrix]] = {}
@@ -232,11 +232,11 @@ class ModulePatterns:
             self.unread.append(pattern)
 
     def names(self, *modules: str) -> bool:
-        """Return whether the list names a module outside of layers."""
+        """Check whether the list names a module outside of layers."""
         return any(self._covers(module) for module in modules)
 
     def share(self, matrix: Matrix) -> float:
-        """Compute the listed fraction of a matrix; below 1 if some experts are not listed. [1]"""
+        """Compute the listed fraction of a matrix, below 1 if some experts are not listed."""
         best = 0.0
         layers = () if matrix.layer is None else (f"layers.{matrix.layer}.",)
         if matrix.group == "mtp":

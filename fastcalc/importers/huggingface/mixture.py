@@ -18,7 +18,7 @@ def mixtral(fields: Fields) -> list[Layer]:
 
 
 def head_bias(fields: Fields) -> dict[str, int]:
-    """Count the bias of Phi-3.5-MoE's output head. [1]"""
+    """Count the bias of Phi-3.5-MoE's output head."""
     if not parts.flagged(fields, "lm_head_bias"):
         return {}
     fields.remark("other_parameters is the bias of the head.")
@@ -219,7 +219,7 @@ def muse_spark(fields: Fields) -> list[Layer]:
 
 
 def latent_norms(fields: Fields) -> dict[str, int]:
-    """Count the norms before and after the experts of Muse Spark. [1]"""
+    """Count the norms before and after the experts of Muse Spark."""
     fields.remark("other_parameters is the norms around the experts; two of norms are gates.")
     return {"other_parameters": 2 * fields.count("moe_hidden_size") * fields.layers()}
 
@@ -256,7 +256,7 @@ def gemma4(fields: Fields) -> list[Layer]:
 
 
 def layer_scales(fields: Fields) -> dict[str, int]:
-    """Return the parameters that scale each layer of Gemma 4. [1]"""
+    """Return the parameters that scale each layer of Gemma 4."""
     fields.remark("other_parameters is a scale for each layer.")
     found = tables.lookups(fields)
     return {**found, "other_parameters": fields.layers() + found.get("other_parameters", 0)}

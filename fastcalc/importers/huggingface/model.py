@@ -80,7 +80,7 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
 
 
 def _with_sidecar(path: Path, file: JsonFile) -> str:
-    """Add the quantization from a file next to a configuration; return a warning if it is missing.
+    """Add the quantization from a file next to a configuration. Return a warning if it is missing.
 
     ModelOpt, AutoGPTQ and AutoAWQ write it to a separate file, and MLX under another key.
     """
@@ -176,7 +176,7 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
 
 
 def _is_tied(file: JsonFile, fields: Fields, *, is_usual: bool) -> bool:
-    """Return whether embedding and head are one matrix; a contradictory file adds a warning."""
+    """Check whether embedding and head are one matrix. A contradictory file adds a warning."""
     tied = fields.flag("tie_word_embeddings", is_usual)
     if file.data.get("tie_word_embeddings") not in (None, tied):
         fields.remark(

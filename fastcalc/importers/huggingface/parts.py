@@ -26,7 +26,7 @@ def grouped(
     head_dim: int | None = None,
     **keys: Json,
 ) -> Part:
-    """Build multi-head or grouped-query attention, optionally with a window. [1]
+    """Build multi-head or grouped-query attention, optionally with a window.
 
     ``heads``, ``kv_heads`` and ``head_dim`` override those in the file. ``keys`` are additional
     keys of the component, such as ``qk_norm``; ``bias`` sets both ``qkv_bias`` and ``output_bias``.
@@ -93,7 +93,7 @@ def delta(fields: Fields) -> Part:
 
 
 def kernel(size: int | None) -> Part:
-    """Return the width of a convolution if it is not the usual 4. [1]"""
+    """Return the width of a convolution if it is not the usual 4."""
     return {} if size in (None, 4) else {"conv_kernel": size}
 
 
@@ -128,7 +128,7 @@ def block_indexer(fields: Fields, layers: int) -> tuple[list[bool], Part | None]
 
 
 def window(fields: Fields) -> int | None:
-    """Return the window of a windowed layer in tokens, or None if there is none. [1]"""
+    """Return the window of a windowed layer in tokens, or None if there is none."""
     if "sliding_window" in fields.data:
         return fields.maybe("sliding_window")
     return fields.count("sliding_window") if "sliding_window" in fields.defaults else None
@@ -145,7 +145,7 @@ def dense(fields: Fields, *names: str, matrices: int = 3, bias: bool = False) ->
 
 
 def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
-    """Build a dense feed-forward network of the given width. [1]"""
+    """Build a dense feed-forward network of the given width."""
     keys = given({"matrices": matrices if matrices != 3 else None, "bias": bias})
     return {"kind": "dense", "width": width, **keys}
 
@@ -153,7 +153,7 @@ def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
 def experts(
     fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **keys: Json
 ) -> Part:
-    """Build routed experts whose width is in a field, and shared experts of a total width. [1]"""
+    """Build routed experts whose width is in a field, and shared experts of a total width."""
     fields.require(EXPERTS, PICKED, width)
     count, active, size = fields.count(*EXPERTS), fields.count(*PICKED), fields.count(*width)
     if active > count:
@@ -164,7 +164,7 @@ def experts(
 
 
 def shared_width(fields: Fields) -> int:
-    """Compute the total width of the shared experts: their number times the width of one. [1]"""
+    """Compute the total width of the shared experts: their number times the width of one."""
     names = ("n_shared_experts", "num_shared_experts", "num_shared_expert")
     number = fields.maybe(*names, minimum=0)
     return number * fields.count(*EXPERT_WIDTH) if number else 0
@@ -177,7 +177,7 @@ def uniform(fields: Fields, attention: Part, ffn: Part, norms: int = 0) -> list[
 
 
 def mixed(attentions: list[Part], networks: list[Part], norms: int = 0) -> list[Layer]:
-    """Build layers with one attention and one network each, and ``norms`` if not 0. [1]"""
+    """Build layers with one attention and one network each, and ``norms`` if not 0."""
     pairs, counted = zip(attentions, networks, strict=True), given({"norms": norms})
     return [{"attention": attention, "ffn": ffn, **counted} for attention, ffn in pairs]
 

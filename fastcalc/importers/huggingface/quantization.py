@@ -71,7 +71,7 @@ class Formats:
     """The formats of a checkpoint: of most matrices, routed experts, caches and other groups.
 
     experts : format of routed experts, or None if it is the format of most matrices
-    block_side : side of square fp8 blocks that share a scale, or 0 without blocks [1]
+    block_side : side of square fp8 blocks that share a scale, or 0 without blocks
     """
 
     weights: str
@@ -97,7 +97,7 @@ class Scheme:
     takes_head: bool = False
 
     def amounts(self, matrix: Matrix, plain: str) -> Iterator[tuple[NumberFormat, float]]:
-        """Yield the parameters of a matrix in each format. [1]"""
+        """Yield the parameters of a matrix in each format."""
         left = 1.0
         for rule in self.rules:
             if left and (fraction := left * rule.modules.share(matrix)):
@@ -110,7 +110,7 @@ class Scheme:
 def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> Formats:
     """Read the formats in a configuration and its ``quantization_config``.
 
-    predicting : layers for multi-token prediction [1]
+    predicting : layers for multi-token prediction
     """
     word = fields.word("torch_dtype") or fields.word("dtype")
     if word is None:
@@ -160,7 +160,7 @@ def _is_routed(layer: Layer) -> bool:
 def _counted(
     scheme: Scheme, fields: Fields, layers: Sequence[Layer], plain: str, predicting: int
 ) -> tuple[dict[str, NumberFormat], dict[str, float]]:
-    """Determine the format of each group of matrices, and its parameters. [1]"""
+    """Determine the format of each group of matrices, and its parameters."""
     try:
         blocks = [Block.model_validate({"count": 1, **layer}) for layer in layers]
     except ValidationError:  # reported when the whole model is validated
@@ -186,7 +186,7 @@ def _counted(
 def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Formats:
     """Express the formats of groups of matrices with as few exceptions as possible.
 
-    sizes : parameters in each group [1]
+    sizes : parameters in each group
     """
     dense = {group: sizes.get(group, 0.0) for group in QUANTIZED if group not in ("experts", "mtp")}
     by_format: dict[NumberFormat, float] = defaultdict(float)

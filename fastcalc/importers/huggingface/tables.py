@@ -8,12 +8,12 @@ from fastcalc.written import Json
 
 
 def layer_embedding(fields: Fields) -> int:
-    """Read the width of the per-layer embeddings of Gemma 3n and 4. [1]"""
+    """Read the width of the per-layer embeddings of Gemma 3n and 4."""
     return fields.maybe("hidden_size_per_layer_input", minimum=0) or 0
 
 
 def lookups(fields: Fields) -> dict[str, int]:
-    """Count the lookup tables of all layers, and the norm after their projection. [1]"""
+    """Count the lookup tables of all layers, and the norm after their projection."""
     width = layer_embedding(fields)
     if not width:
         return {}
@@ -72,7 +72,7 @@ def _streams(fields: Fields) -> int:
 
 
 def gemma3n_extras(fields: Fields) -> dict[str, int]:
-    """Count the tables of Gemma 3n, and the projections to and from its residual streams. [1]"""
+    """Count the tables of Gemma 3n, and the projections to and from its residual streams."""
     hidden, streams = fields.count("hidden_size"), _streams(fields)
     found = lookups(fields)
     projections = 2 * (streams - 1) * hidden * hidden
@@ -174,12 +174,12 @@ def qwen4(fields: Fields) -> list[Layer]:
 
 
 def _ngram_width(fields: Fields) -> int:
-    """Count the elements in all hashed n-gram rows that a token looks up. [1]"""
+    """Count the elements in all hashed n-gram rows that a token looks up."""
     return fields.count("ple_embed_dim", "hidden_size")
 
 
 def qwen4_extras(fields: Fields) -> dict[str, int]:
-    """Count n-gram tables, each with a prime number of rows, and the stream mixer. [1]"""
+    """Count n-gram tables, each with a prime number of rows, and the stream mixer."""
     hidden, streams = fields.count("hidden_size"), fields.count("hc_count", default=4)
     rank, tables = fields.count("hc_lowrank", default=320), len(fields.indices("ple_layer_ids"))
     rows = fields.count("ngram_vocab_size_base", default=20_000_000)

@@ -12,12 +12,12 @@ _GATED = ("gemma4", "qwen2_5_vl", "pixtral")
 
 
 def vision_parameters(config: Json, text_hidden: int) -> int | None:
-    """Count a vision tower and its projection, or return None if dimensions are missing. [1]
+    """Count a vision tower and its projection, or return None if dimensions are missing.
 
     The count is exact for Qwen3-VL and Qwen 3.5, and within a few percent for other towers, because
     the projection to the text model differs between families.
 
-    text_hidden : width of the text model's hidden states [1]
+    text_hidden : width of the text model's hidden states
     """
     if not isinstance(config, dict):
         return None
@@ -37,7 +37,7 @@ def vision_parameters(config: Json, text_hidden: int) -> int | None:
 
 
 def _joining(config: Mapping[str, Json], hidden: int, out: int) -> int:
-    """Count the mergers of neighboring patches, or a single projection if there are none. [1]"""
+    """Count the mergers of neighboring patches, or a single projection if there are none."""
     merged = _count(config, ("spatial_merge_size",))
     if not merged:
         return hidden * out

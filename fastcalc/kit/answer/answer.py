@@ -56,7 +56,7 @@ class Answer:
         return settings(self.request)
 
     def body(self, screen: Screen) -> Iterable[Part]:  # noqa: ARG002
-        """Return the headlines, headings and tables of the page. Empty if there is no page."""
+        """Return the headlines, headings and tables of the page, or nothing if there is no page."""
         return ()
 
     def key(self) -> str:
@@ -82,7 +82,7 @@ class Answer:
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
 
     def text(self, screen: Screen) -> str | None:  # noqa: ARG002
-        """Return the answer if it is plain text, such as a script. None if it has a page."""
+        """Return the answer if it is plain text, such as a script, or None if it has a page."""
         return None
 
     def html(self, file: Path | None) -> str | None:  # noqa: ARG002

@@ -47,7 +47,7 @@ Line = list[tuple[str, str]]
 
 
 def height(blocks: Iterable[Part], width: int) -> int:
-    """Count the lines of a rendered page. [1]"""
+    """Count the lines of a rendered page."""
     return sum(1 for block in blocks for _ in _lines(worded(block, as_flags), width))
 
 
@@ -57,12 +57,12 @@ def output_width() -> int:
 
 
 def is_terminal() -> bool:
-    """Return whether standard output is an open terminal."""
+    """Check whether standard output is an open terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def wants_colour() -> bool:
-    """Return whether to use bold and dim text on standard output.
+    """Check whether to use bold and dim text on standard output.
 
     NO_COLOR turns it off; otherwise FORCE_COLOR turns it on, for example in CI logs. If neither is
     set, it is on for terminals that are not dumb.
@@ -217,7 +217,7 @@ def _heads(table: TextTable) -> list[tuple[str, ...]]:
 def _narrowed(
     table: TextTable, wrapped: Sequence[int], natural: Sequence[int], room: int
 ) -> list[int] | None:
-    """Fit column widths, wrapping a text column if needed. None if it would be too narrow."""
+    """Fit column widths, wrapping a text column if needed, or None if it would be too narrow."""
     over = sum(natural) - room
     if over <= 0:
         return list(natural)

@@ -44,7 +44,7 @@ KEY = (
 
 
 def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:
-    """Yield each memory of a chip: name, usable size [byte] and share of each data category. [1]
+    """Yield each memory of a chip: name, usable size [byte] and share of each data category.
 
     The shares are for the smallest batch, which must fit. Absent categories are omitted.
     """

@@ -38,7 +38,7 @@ OUTCOME_COLUMNS = pick(
 
 
 def no_place(outcome: Outcome) -> str | None:
-    """Explain why the smallest batch fits on no number of chips. None if it fits."""
+    """Explain why the smallest batch fits on no number of chips, or None if it fits."""
     if outcome.estimate.fits.any() or outcome.min_chips[0] is not None:
         return None
     return outcome.refused or f"{outcome.scenario.hardware.id}: {why(outcome)}"
@@ -65,7 +65,7 @@ IN_HEADING = "context kv"
 
 
 def key_of_bound(outcomes: Sequence[Outcome]) -> str:
-    """Explain the bound of MoE models at batches above 1. Empty if it does not apply."""
+    """Explain the bound of MoE models at batches above 1, or nothing if it does not apply."""
     batches = (batch for outcome in outcomes for batch in outcome.scenario.batches)
     has_experts = any(outcome.placement.work.weights.experts.bytes for outcome in outcomes)
     best_case = "; bound of MoE models: best case, in which all sequences use the same experts"

@@ -79,7 +79,7 @@ def whole(file: Path, *, rewrite: bool = False, executable: bool = False) -> Ite
 
 
 def is_stream(file: Path) -> bool:
-    """Return whether to write in place: to a pipe, a device or a file opened by the shell."""
+    """Check whether to write in place: to a pipe, a device or a file opened by the shell."""
     return file.is_fifo() or file.is_char_device() or _descriptor(file) is not None
 
 
@@ -205,7 +205,7 @@ def _locked(draft: Path) -> tuple[int, int | None]:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open file. False if locks are unsupported, as on Windows and some network drives.
+    """Lock an open file, or False if locks are unsupported, as on Windows and some network drives.
 
     Raises BlockingIOError if another program holds the lock.
     """
@@ -279,7 +279,7 @@ def reason(error: OSError) -> str:
 
 
 def draws() -> bool:
-    """Return whether standard output can encode box-drawing characters."""
+    """Check whether standard output can encode box-drawing characters."""
     try:
         "─│└·".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
     except (UnicodeEncodeError, LookupError):

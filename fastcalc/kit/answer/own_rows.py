@@ -46,7 +46,7 @@ _METRICS = {
 
 @dataclass(frozen=True)
 class RowScore:
-    """A measurement and its predicted speeds, relative to the measured speed. [1]
+    """A measurement and its predicted speeds, relative to the measured speed.
 
     before, now : prediction by the engine, and after correction by the deployment's other rows
         (None if there is only one row)
@@ -92,24 +92,24 @@ class RowBelief:
 
     @property
     def error_before(self) -> str:
-        """The median error of the uncorrected engine. [1]"""
+        """The median error of the uncorrected engine."""
         return f"{_error([score.before for score in self.scores]):.2f}"
 
     @property
     def error_now(self) -> str:
-        """The median error if each row is predicted from the others. "-" for a single row. [1]"""
+        """The median error if each row is predicted from the others. "-" for a single row."""
         ratios = [score.now for score in self.scores]
         return "-" if None in ratios else f"{_error(ratios):.2f}"
 
     @property
     def speed(self) -> str:
-        """The corrected speed relative to the engine's own. [1]"""
+        """The corrected speed relative to the engine's own."""
         ends = dict.fromkeys(f"{1.0 / end:.2f}" for end in (max(self.slower), min(self.slower)))
         return " to ".join(ends)
 
     @property
     def range(self) -> str:
-        """The corrected width of the ranges relative to the engine's own. [1]"""
+        """The corrected width of the ranges relative to the engine's own."""
         return f"{exp(fmean(log(max(width, 1e-9)) for width in self.width)):.2f}"
 
 
@@ -216,12 +216,12 @@ def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowB
 
 
 def _error(ratios: Sequence[float | None]) -> float:
-    """Compute the median error as a factor of at least 1, ignoring None values. [1]"""
+    """Compute the median error as a factor of at least 1, ignoring None values."""
     return median(max(ratio, 1.0 / ratio) for ratio in ratios if ratio is not None)
 
 
 def _errors(scores: Sequence[RowScore]) -> tuple[float, float]:
-    """Compute the median errors before and after correction by the other rows. [1]"""
+    """Compute the median errors before and after correction by the other rows."""
     return _error([score.before for score in scores]), _error([score.now for score in scores])
 
 

@@ -47,7 +47,7 @@ class PlacedBatch:
 
     @property
     def batch(self) -> int:
-        """The number of sequences in the batch. [1]"""
+        """The number of sequences in the batch."""
         return min(self.scenario.batches)
 
     @cached_property
@@ -67,7 +67,7 @@ class PlacedBatch:
 
     @property
     def used(self) -> Floats:
-        """The fraction of usable memory in use. [1]"""
+        """The fraction of usable memory in use."""
         return self.placement.used_fraction(self.batch)
 
     @property
@@ -78,7 +78,7 @@ class PlacedBatch:
 
     @property
     def needed(self) -> tuple[int | None, int | None]:
-        """The number of chips needed by capacity alone, and with whole layers. [1]"""
+        """The number of chips needed by capacity alone, and with whole layers."""
         return self.location.site.chips_needed(self.batch)
 
     @cached_property
@@ -91,14 +91,14 @@ class PlacedBatch:
         return self.alone.where
 
     def near(self, kind: str) -> ArrayLike:
-        """Return the fraction of a data category that is in the fastest memory. [1]"""
+        """Return the fraction of a data category that is in the fastest memory."""
         return near_share(self.placement.machine, self.alone.split, kind)
 
     @property
     def max_batch(self) -> int:
-        """The largest batch that safely fits on the chips. [1]"""
+        """The largest batch that safely fits on the chips."""
         return self.location.max_batch
 
     def min_chips(self) -> int | None:
-        """Return the smallest number of chips on which the batch safely fits, or None. [1]"""
+        """Return the smallest number of chips on which the batch safely fits, or None."""
         return self.location.min_chips[self.scenario.batches.index(self.batch)]

@@ -44,7 +44,7 @@ KEYS = tuple(column.key for column in columns.COLUMNS)
 class PointRecord(Mapping[str, Any]):
     """The record of one batch of an outcome. Values are computed on first access.
 
-    of_outcome, index : values of all batches, and the index of this batch [1]
+    of_outcome, index : values of all batches, and the index of this batch
     cells : values that override those of some keys
     """
 

@@ -27,7 +27,7 @@ class TableRow(NamedTuple):
 
     @property
     def chips(self) -> int:
-        """The number of chips in the deployment. [1]"""
+        """The number of chips in the deployment."""
         return int(self.record["chips"])
 
     @property
@@ -37,12 +37,12 @@ class TableRow(NamedTuple):
 
     @property
     def batch(self) -> int:
-        """The number of sequences decoded together. [1]"""
+        """The number of sequences decoded together."""
         return int(self.record["batch"])
 
     @property
     def price(self) -> float | None:
-        """The price per million output tokens. [USD]"""
+        """The price per million output tokens, in USD."""
         usd: float | None = self.record["usd_per_mtok_output"]
         return usd
 

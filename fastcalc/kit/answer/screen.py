@@ -19,7 +19,7 @@ _SCREEN_LINES = 24
 class Screen:
     """The screen a page is laid out for.
 
-    width, lines : characters per line, and lines on a first screen [1]
+    width, lines : characters per line, and lines on a first screen
     wide, notes : whether to print all columns, and all notes
     ids : ids of entries, which are not capitalized at the start of a note
     """

@@ -18,8 +18,8 @@ from fastcalc.mentions import option
 class _Demand(NamedTuple):
     """The memory needed on all chips together, or on one chip.
 
-    weights, batch, longest : weights, and KV cache of the batch and longest sequence [byte]
-    tokens : longest sequence that the engine requires to fit, 0 if it has no such minimum [1]
+    weights, batch, longest : weights, and KV cache of the batch and longest sequence, in bytes
+    tokens : longest sequence that the engine requires to fit, 0 if it has no such minimum
     """
 
     weights: float
@@ -29,7 +29,7 @@ class _Demand(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The weights plus the larger of the two caches. [byte]"""
+        """The weights plus the larger of the two caches, in bytes."""
         return self.weights + max(self.batch, self.longest)
 
     @property
@@ -62,9 +62,9 @@ def _of_chip(placement: Placement, batch: float) -> _Demand:
 
 
 def _left(placement: Placement, reserves: float) -> float:
-    """Compute the memory of a chip that the engine leaves for weights and caches. [byte]
+    """Compute the memory of a chip that the engine leaves for weights and caches, in bytes.
 
-    reserves : the engine's reserve relative to its expected reserve [1]
+    reserves : the engine's reserve relative to its expected reserve
     """
     return float(placement.weights_per_chip + placement.available_beside(reserves))
 

@@ -80,7 +80,7 @@ class ChartAxis:
         return cls(label, low / room, high * room, base)
 
     def share(self, values: Floats | float) -> Floats:
-        """Convert values to positions on the axis, from 0 (low end) to 1 (high end). [1]"""
+        """Convert values to positions on the axis, from 0 (low end) to 1 (high end)."""
         if not self.base:
             return np.asarray((np.asarray(values) - self.low) / (self.high - self.low))
         return np.asarray(np.log(np.asarray(values) / self.low) / np.log(self.high / self.low))
@@ -183,7 +183,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Swing:
-    """A bar of a tornado chart: relative change of a metric for less and more of an input. [1]"""
+    """A bar of a tornado chart: relative change of a metric for less and more of an input."""
 
     name: str
     says: str
@@ -192,7 +192,7 @@ class Swing:
 
     @property
     def width(self) -> float:
-        """The larger of the two changes. [1]"""
+        """The larger of the two changes."""
         return max(abs(self.lowered), abs(self.raised))
 
 
@@ -242,7 +242,7 @@ def axes(
 
 
 def luminance(colour: str) -> float:
-    """Compute the relative luminance of a colour. [1]
+    """Compute the relative luminance of a colour.
 
     Source: W3C, Web Content Accessibility Guidelines 2.2, definition of relative luminance.
 

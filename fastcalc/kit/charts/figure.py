@@ -29,7 +29,7 @@ WAYS = [(LESS, 1, "area"), (MORE, 0, "area")]
 def _plot(
     drawing: "Figure", names: Sequence[str], aside: float, letters: Letters, area: Box
 ) -> tuple["Axes", float]:
-    """Create a plot with named bars, and return it with its width without the margin. [pt]"""
+    """Create a plot with named bars, and return it with its width without the margin, in points."""
     wide, high = drawing.get_size_inches() * 72.0
     left = area[0] + max(map(letters.measure, names)) + 5.0
     low, across = area[1] + 2.7 * letters.line, area[2] - aside - left
@@ -122,7 +122,7 @@ _FEW_GREY = 2
 class FigureLayout:
     """The layout of a figure: its width, fonts, and the text above and below the plots.
 
-    wide : width [pt]
+    wide : width, in points
     head, foot : lines of text with their relative font size and weight
     entries : entries of a key that several plots share: name, colour and style
     """
@@ -153,7 +153,7 @@ class FigureLayout:
         return cls(72.0 * wide, letters, above, below, _entries(chart))
 
     def high(self, lines: Sequence[tuple[str, float, str]]) -> float:
-        """Compute the height of text lines, including the gap to the plots. [pt]"""
+        """Compute the height of text lines, including the gap to the plots, in points."""
         heights = (
             (1.3 * (text.count("\n") + 1) * size + 0.35) * self.letters.size
             for text, size, _ in lines
@@ -168,12 +168,12 @@ class FigureLayout:
 
     @property
     def key_high(self) -> float:
-        """The height of the key. [pt]"""
+        """The height of the key, in points."""
         return 1.1 * self.letters.line * ceil(len(self.entries) / self.key_columns)
 
     @property
     def top(self) -> float:
-        """The height of the title and key. [pt]"""
+        """The height of the title and key, in points."""
         return self.high(self.head) + self.key_high
 
     def write(self, drawing: "Figure") -> None:

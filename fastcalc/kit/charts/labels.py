@@ -67,7 +67,7 @@ def line_names(
 ) -> list[tuple[str, list[Series]]]:
     """Return the names to write with their lines, joining names of overlapping lines if narrow.
 
-    wide, high : size of the plot [pt]
+    wide, high : size of the plot, in points
     """
     names: list[tuple[str, list[Series]]] = []
     for group in _together(panel, wide, high):
@@ -107,9 +107,9 @@ def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
 
 
 def is_on(panel: Panel, line: Series, other: Series, high: float) -> bool:
-    """Return whether a line cannot be told from another where both are drawn.
+    """Check whether a line cannot be told from another where both are drawn.
 
-    high : height of the plot [pt]
+    high : height of the plot, in points
     """
     if {line.style, other.style} != {"line"}:
         return False
@@ -134,10 +134,10 @@ def placed(
 
     Grey names are dropped if there is not enough room.
 
-    wide, high : size of the plot [pt]
-    width_of : measures the width of a text [pt]
-    line : height of a line of text [pt]
-    whole : width of the plot and the column [pt]
+    wide, high : size of the plot, in points
+    width_of : measures the width of a text, in points
+    line : height of a line of text, in points
+    whole : width of the plot and the column, in points
     """
     labels: list[Label] = []
     column: list[tuple[str, Series, tuple[float, float]]] = []
@@ -186,7 +186,7 @@ _LEAST = 0.3
 
 
 def _sorted(panel: Panel, series: Series) -> tuple[Floats, Floats]:
-    """Return the coordinates of a line on both axes, from left to right. [1]"""
+    """Return the coordinates of a line on both axes, from left to right."""
     x, y = panel.across.share(series.x), panel.upward.share(series.y)
     order = np.argsort(x, kind="stable")
     return x[order], y[order]
@@ -205,7 +205,7 @@ def _is_clear(
     high: float,
     boxes: Sequence[tuple[float, float, float, float]],
 ) -> bool:
-    """Return whether the box of a name covers no line, point or other name."""
+    """Check whether the box of a name covers no line, point or other name."""
     left, low, right, top = box
     if right > wide or low < 0.0 or top > high:
         return False

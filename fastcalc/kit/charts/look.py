@@ -102,7 +102,7 @@ class Look:
 class Letters:
     """The font size for the width of a chart, smaller in narrow charts.
 
-    size : font size of names and ticks [pt]
+    size : font size of names and ticks, in points
     """
 
     size: float
@@ -115,17 +115,17 @@ class Letters:
 
     @property
     def line(self) -> float:
-        """The line height. [pt]"""
+        """The line height, in points."""
         return 1.3 * self.size
 
     def measure(self, text: str) -> float:
-        """Measure the width of a text. [pt]"""
+        """Measure the width of a text, in points."""
         return _width(text, self.size, "normal")
 
     def wrapped(self, text: str, room: float, size: float = 1.0, weight: str = "normal") -> str:
-        """Wrap a text to a width. [pt]
+        """Wrap a text to a width, in points.
 
-        size : font size relative to that of names [1]
+        size : font size relative to that of names
         """
         room *= _FILLED
         lines: list[str] = []

@@ -22,9 +22,9 @@ def before_and_after(
     """Plot predicted over measured speed in one plot per phase. 1 is a perfect prediction.
 
     phases : phase of each point: ``decode``, ``served`` or ``prefill``
-    across : concurrent sequences of each point or, for prefill, prompt tokens [1]
-    before, after : predicted over measured speed of each point; NaN is not drawn [1]
-    ends : lower and upper bounds of the range of `after`, if known [1]
+    across : concurrent sequences of each point or, for prefill, prompt tokens
+    before, after : predicted over measured speed of each point; NaN is not drawn
+    ends : lower and upper bounds of the range of `after`, if known
     """
     names = np.array(phases)
     panels = []

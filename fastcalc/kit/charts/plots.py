@@ -33,7 +33,7 @@ _SPOTS = 40.0
 class PanelGrid:
     """The plots of a figure, arranged in rows. Identical axis labels are written once.
 
-    wide : total width [pt]
+    wide : total width, in points
     """
 
     chart: Chart
@@ -53,7 +53,7 @@ class PanelGrid:
 
     @property
     def row(self) -> float:
-        """The height of a row. [pt]"""
+        """The height of a row, in points."""
         cell, line = self.wide / self.columns, self.letters.line
         if len(self.chart.panels) > 1:
             return 0.66 * cell + (1.5 + self._titled + 2.7 / self.rows) * line
@@ -74,7 +74,7 @@ class PanelGrid:
         return max((title.count("\n") + 1 for title in titles), default=0)
 
     def _ticks(self, high: float) -> float:
-        """Return the width of the tick labels on the y axes. [pt]"""
+        """Return the width of the tick labels on the y axes, in points."""
         axes = (panel.upward for panel in self.chart.panels)
         texts = (written(tick) for axis in axes for tick in _ticks_up(axis, high, self.letters))
         return max(map(self.letters.measure, texts)) + 5.0
@@ -130,7 +130,7 @@ def _is_shared(axes: Sequence[ChartAxis]) -> bool:
 
 
 def _common_label(axes: Sequence[ChartAxis]) -> str:
-    """Return the label shared by all axes, without differing units. Empty if there is none."""
+    """Return the label shared by all axes, without differing units, or nothing if there is none."""
     labels = [axis.label for axis in axes]
     heads = {label.partition(",")[0] for label in labels}
     return labels[0] if len(set(labels)) == 1 else heads.pop() if len(heads) == 1 else ""
@@ -287,7 +287,7 @@ def draw_key(
 ) -> None:
     """Draw the key of colours, markers and hatches below the title.
 
-    top : top of the key [pt]
+    top : top of the key, in points
     """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

@@ -11,7 +11,7 @@ _NARROWEST = 6
 
 
 def reach_of(swings: Sequence[Swing]) -> float:
-    """Return the largest change in either direction. [1]"""
+    """Return the largest change in either direction."""
     return max((swing.width for swing in swings), default=1.0) or 1.0
 
 

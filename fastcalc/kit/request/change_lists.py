@@ -173,7 +173,7 @@ def _range(steps: re.Match[str]) -> list[str]:
 
 
 def _factor(unit: str | None, into: str, text: str) -> float:
-    """Compute the factor that converts one unit into another. 1 without a unit. [1]"""
+    """Compute the factor that converts one unit into another. 1 without a unit."""
     if unit is None or unit == into:
         return 1.0
     factors = next((table for table in UNITS.values() if {unit, into} <= table.keys()), None)

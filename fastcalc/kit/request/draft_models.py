@@ -34,7 +34,7 @@ _LAYERS, _KV_BYTES = 28, 114_688
 def draft_model(
     entries: Catalogue, name: str | None, model: Model, notes: list[str] | None = None
 ) -> Model | None:
-    """Return the draft model with the given name for a target model. None without a name.
+    """Return the draft model with the given name for a target model, or None without a name.
 
     The shape of an EAGLE-3 head follows from the target model. A model that is not in the catalogue
     gets the parameter count in its name, at 16 bits.
@@ -80,7 +80,7 @@ def counted_draft(
 
 
 def _known(entries: Catalogue, name: str, notes: list[str]) -> Model | None:
-    """Load a known draft model in the format its name specifies. None if it is unknown.
+    """Load a known draft model in the format its name specifies, or None if it is unknown.
 
     The user's what-ifs apply only to the target model.
     """

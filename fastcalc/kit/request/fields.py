@@ -206,7 +206,7 @@ class Setting:
 
     @property
     def phrase(self) -> str | None:
-        """The phrase for headings. None if headings omit the field."""
+        """The phrase for headings, or None if headings omit the field."""
         says = self.shown.says
         return says.format(self.value) if isinstance(says, str) else says and says(self.value)
 

@@ -167,7 +167,7 @@ def _traffic(request: Evaluated) -> Traffic:
 
 
 def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
-    """Return the user's own prices by chip id, for any chip in the catalogue. [USD/h]"""
+    """Return the user's own prices by chip id, for any chip in the catalogue, in USD per hour."""
     pairs = readers.prices(request.price)
     return {entries.hardware(name).id: value for name, value in pairs}
 
@@ -225,7 +225,7 @@ def _selected(entries: Catalogue, names: Sequence[Any], notes: list[str]) -> lis
 
 
 def count_of_names(request: Request) -> int | None:
-    """Return the chip count in the chip names, if all counts in them agree. [1]"""
+    """Return the chip count in the chip names, if all counts in them agree."""
     names = readers.names(request.values.get("on"), option("on"))
     counts = {stated_count(name) for name in names if isinstance(name, str)} - {None}
     return counts.pop() if len(counts) == 1 else None
@@ -411,7 +411,7 @@ def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
 
 
 def _limits(request: EngineLimits) -> Parameters | None:
-    """Return the engine's launch parameters. None if all have their defaults."""
+    """Return the engine's launch parameters, or None if all have their defaults."""
     limits: dict[str, float] = {}
     for field, names in STARTED_WITH.items():
         if (text := request.values[field]) is None:
@@ -425,7 +425,7 @@ def _limits(request: EngineLimits) -> Parameters | None:
 def check_longest(request: EngineLimits, tokens: float) -> None:
     """Reject requests longer than the engine's sequence length.
 
-    tokens : final length of a sequence [1]
+    tokens : final length of a sequence
     """
     if request.max_model_len is not None and tokens > request.max_model_len:
         raise InputError(
@@ -438,7 +438,7 @@ def check_longest(request: EngineLimits, tokens: float) -> None:
 def _check_slots(memory: MemoryChoice, tokens: float) -> None:
     """Reject requests longer than the context that llama.cpp gives each slot.
 
-    tokens : final length of a sequence [1]
+    tokens : final length of a sequence
     """
     if memory.longest and memory.slots > 1.0 and tokens > memory.longest / memory.slots:
         raise InputError(

@@ -70,7 +70,7 @@ def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool 
 
 
 def is_whole(value: float) -> bool:
-    """Return whether a number is whole, and small enough that this is not due to rounding."""
+    """Check whether a number is whole, and small enough that this is not due to rounding."""
     return value.is_integer() and abs(value) <= 2.0**53
 
 
@@ -257,7 +257,7 @@ def ranks(value: int | None, flag: str) -> int | None:
 
 
 def prices(value_typed: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
-    """Parse the hourly price of each chip, which may be 0 for an owned chip. [USD/h]"""
+    """Parse the hourly price of each chip, which may be 0 for an owned chip, in USD per hour."""
     if isinstance(value_typed, Mapping):
         limit, flag = LIMITS["dollars"], option("price")
         return [

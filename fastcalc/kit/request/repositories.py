@@ -71,7 +71,7 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
 
 
 def _stored(text: str, model: Model) -> str | None:
-    """Return the weight format a name specifies or usually implies. None for the model's own.
+    """Return the weight format a name specifies or usually implies, or None for the model's own.
 
     From a GGUF repository, llama.cpp loads Q4_K_M, or the only file for gpt-oss. Experts published
     in mxfp4 stay in mxfp4, whatever format the name of the GGUF file specifies.

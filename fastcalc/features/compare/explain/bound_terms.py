@@ -101,7 +101,7 @@ def _elsewhere(_: PassContext, part: Component) -> list[Equation]:
 
 
 class BoundContext:
-    """A forward pass at the hardware bound: counts of decoded sequences and prompt tokens. [1]"""
+    """A forward pass at the hardware bound: counts of decoded sequences and prompt tokens."""
 
     def __init__(self, schedule: Schedule, *, decoded: float, prompt: float) -> None:
         placement = schedule.placement
@@ -113,7 +113,7 @@ class BoundContext:
         self.picked = number(self.work.active_experts) / (self.work.experts or 1.0)
 
     def memories(self, tier: Tier) -> Term:
-        """Return a deployment's number of memories in a tier. Chips may share a memory. [1]"""
+        """Return a deployment's number of memories in a tier. Chips may share a memory."""
         chips = self.layout.chips
         return number(np.round(chips * tier.share(chips)))
 

@@ -78,15 +78,15 @@ class PassContext:
         return weights / self.tp + copied * beyond
 
     def near(self, kind: str) -> Term:
-        """Return the fraction of a data category that the chip reads from its first memory. [1]"""
+        """Return the fraction of a data category that the chip reads from its first memory."""
         return number(scalar(self.offloaded.near.of(kind)) if self.offloaded else 1.0)
 
     def here(self, group: str) -> Term:
-        """Return the fraction of a weight category that the chip, not the host, multiplies. [1]"""
+        """Return the fraction of a weight category that the chip, not the host, multiplies."""
         return number(scalar(self.offloaded.multiplied.of(group)) if self.offloaded else 1.0)
 
     def in_region(self, group: str) -> Term:
-        """Return the fraction of a weight category that a spatial machine has in regions. [1]"""
+        """Return the fraction of a weight category that a spatial machine has in regions."""
         split = self.pass_work.split
         if split is None:
             return number(1.0)
@@ -94,12 +94,12 @@ class PassContext:
         return number(sum(scalar(fraction) for tier, fraction in tiers if tier.where == "chip"))
 
     def message(self) -> Term:
-        """Return the activation bytes sent for all tokens of a replica. [byte]"""
+        """Return the activation bytes sent for all tokens of a replica, in bytes."""
         tokens = self.decoded + self.pass_work.prompt
         return tokens * self.hidden * number(ACTIVATION_BYTES, "B")
 
     def reached(self, group: str) -> Term:
-        """Return the achieved rate of matrix products with a weight category. [FLOP/s]"""
+        """Return the achieved rate of matrix products with a weight category, in FLOP/s."""
         product = self.chip.products.of(group)
         peak = self.numbers.peak(product.peak, kernel=self.numbers.kernel(group))
         fraction = self.numbers.setting("compute_fraction") * peak

@@ -55,7 +55,7 @@ class ExplainedPart:
 
     @property
     def seconds(self) -> float:
-        """The time that the component adds to its pass. [s]"""
+        """The time that the component adds to its pass, in seconds."""
         return 0.0 if self.is_hidden else float(self.component.seconds)
 
 
@@ -63,7 +63,7 @@ class ExplainedPart:
 class Explained:
     """The explanation of one forward pass.
 
-    sequences, verified, prompt : sequences decoded, tokens in each, and prompt tokens [1]
+    sequences, verified, prompt : sequences decoded, tokens in each, and prompt tokens
     rates : rates its components share: effective bandwidth, and the rate at which cores are fed
     parts, idle : components that take time, and names of components that take none
     total, answer : time of all components, and the time per output token or to first token it gives
@@ -81,11 +81,11 @@ class Explained:
 
     @property
     def seconds(self) -> float:
-        """The time of the pass. [s]"""
+        """The time of the pass, in seconds."""
         return self.total.result.value
 
     def share(self, term: ExplainedPart) -> float:
-        """Return the fraction of the pass that a component takes. [1]"""
+        """Return the fraction of the pass that a component takes."""
         return term.seconds / self.seconds
 
     @property

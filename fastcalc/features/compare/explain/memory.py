@@ -110,7 +110,7 @@ def _joined(placement: Placement, numbers: Numbers) -> Term:
 
 
 def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
-    """Return the sampler's logits and last-layer hidden states during engine start-up. [B]"""
+    """Return the sampler's logits and last-layer hidden states during engine start-up, in bytes."""
     sequences, tokens = number(rows.sequences), number(rows.tokens)
     vocabulary = numbers.counted(work.vocabulary, "vocabulary")
     hidden = numbers.counted(work.sent_width, "hidden width")
@@ -122,9 +122,9 @@ def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
 
 
 def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
-    """Return the memory of CUDA graphs: per graph, layer split and row of states. [B]
+    """Return the memory of CUDA graphs: per graph, layer split and row of states, in bytes.
 
-    rows : maximum number of tokens in a decode-only step [1]
+    rows : maximum number of tokens in a decode-only step
     """
     largest = float(placement.machine.software.largest_graph)
     work, graphs = placement.work, number(graph_count(rows, largest))

@@ -47,7 +47,7 @@ class Numbers:
         return self._printed(f"bandwidth of {tier.name}", quantity, "B/s", self._owner(tier))
 
     def capacity(self, tier: Tier) -> Term:
-        """Return the data-sheet capacity of a memory. [byte]"""
+        """Return the data-sheet capacity of a memory, in bytes."""
         quantity = tier.entry.capacity
         return self._printed(f"capacity of {tier.name}", quantity, "B", self._owner(tier))
 
@@ -69,7 +69,7 @@ class Numbers:
         return self._printed("cores", cores, "") * per_core
 
     def vector(self) -> Term:
-        """Return the rate of the vector units. [FLOP/s]"""
+        """Return the rate of the vector units, in FLOP/s."""
         rate = self.machine.hardware.vector
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
@@ -79,7 +79,7 @@ class Numbers:
         return kernels.get(self.work.formats.of(group).id)
 
     def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
-        """Return the data-sheet peak with the given value, of the chip or its host. [FLOP/s]
+        """Return the data-sheet peak with the given value, of the chip or its host, in FLOP/s.
 
         kernel : kernel that computes at this rate although the stored format would allow more
         """
@@ -98,7 +98,7 @@ class Numbers:
         return self._printed(f"{name} the domain", link.bandwidth, "B/s")
 
     def hop(self, value: ArrayLike) -> Term:
-        """Return the data-sheet latency per hop, if a link has that latency. [s]"""
+        """Return the data-sheet latency per hop, if a link has that latency, in seconds."""
         links = self.machine.hardware.links
         for link in (links.scale_out, links.scale_up):
             if link and link.latency and link.latency.si == scalar(value):
@@ -106,7 +106,7 @@ class Numbers:
         return number(value, "s")
 
     def parameters(self, *components: str) -> Term:
-        """Return the number of parameters in the given weight groups. [1]"""
+        """Return the number of parameters in the given weight groups."""
         return total(
             self.counted(
                 self.work.weights.of(component).parameters, f"parameters: {_WEIGHTS[component]}"
@@ -115,7 +115,7 @@ class Numbers:
         )
 
     def stored(self, kind: str) -> Term:
-        """Return the bytes of a weight category, from its groups' bytes per parameter. [byte]"""
+        """Return the bytes of a weight category, from its groups' bytes per parameter."""
         return total(
             self.parameters(component) * number(self.work.weights.of(component).format.bytes, "B")
             for component in _PARTS[kind]

@@ -67,7 +67,7 @@ def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
 
 
 def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
-    """Return the KV-cache bytes that a sequence reads on a rank. [byte]
+    """Return the KV-cache bytes that a sequence reads on a rank, in bytes.
 
     For each group of equal layers, this is layers x elements per token x bytes per element x tokens
     attended to, divided by the ranks that share them, plus a recurrent state of constant size.
@@ -84,7 +84,7 @@ def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
 
 
 def cache_moved(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
-    """Return the KV-cache bytes read plus the state written back. [byte]"""
+    """Return the KV-cache bytes read plus the state written back, in bytes."""
     state = numbers.counted(numbers.work.state_bytes, "state of a sequence, written", "B")
     return cache_read(numbers, traffic, ranks) + state / ranks
 
@@ -92,7 +92,7 @@ def cache_moved(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
 def looked_back(
     numbers: Numbers, traffic: Traffic, ranks: float, *, is_prompt: bool = False
 ) -> Term:
-    """Return the attention FLOPs of a token on a rank. [FLOP]
+    """Return the attention FLOPs of a token on a rank.
 
     A prompt uses the cheaper form: attention over the selected tokens, or expanded over all.
     """
@@ -224,7 +224,7 @@ def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
 
 
 def _least_rows(context: PassContext) -> Term:
-    """Return the minimum number of rows in a tile of a matrix product. [1]"""
+    """Return the minimum number of rows in a tile of a matrix product."""
     tile = context.numbers.setting("minimum_rows")
     unpacked = scalar(context.chip.products.dense.is_unpacked)
     if not unpacked or tile.value <= PACKED_ROWS:
@@ -234,13 +234,13 @@ def _least_rows(context: PassContext) -> Term:
 
 
 def _with_norms(context: PassContext) -> Term:
-    """Return the parameters on a chip that a prompt token uses, apart from experts. [1]"""
+    """Return the parameters on a chip that a prompt token uses, apart from experts."""
     norms = context.numbers.counted(context.work.norm_parameters, "parameters: norms of the layers")
     return context.part(context.numbers.parameters("dense") + norms, _copied(context) + norms)
 
 
 def _copied(context: PassContext) -> Term:
-    """Return the parameters of matrices that every rank holds whole, if ranks copy weights. [1]"""
+    """Return the parameters of matrices that every rank holds whole, if ranks copy weights."""
     name = "parameters: down-projections that every rank holds"
     return context.numbers.counted(context.work.copied.parameters, name)
 
@@ -272,6 +272,6 @@ def _imbalance(context: PassContext) -> Term:
 
 
 def _blocks(context: PassContext) -> Term:
-    """Return the fraction of the rate that remains if blocks of weights have mixed widths. [1]"""
+    """Return the fraction of the rate that remains if blocks of weights have mixed widths."""
     in_blocks = scalar(context.chip.blocks) > 0.0 and not context.machine.is_spatial
     return context.numbers.setting("block_gemm_fraction") if in_blocks else number(1.0)

@@ -30,7 +30,7 @@ SEEN = 0.2  # a part counts as tested if a tenfold slowdown changes a measuremen
 class Hypothesis:
     """The hypothesis that certain parts (by index) are slower, with its likelihood and slowdowns.
 
-    weights : probability of each grid point for its parts; 1 without parts [1]
+    weights : probability of each grid point for its parts; 1 without parts
     """
 
     parts: tuple[int, ...]
@@ -137,7 +137,7 @@ def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Float
     """Combine the slowdowns of two parts: step times add up, and waiting multiplies.
 
     pair : indices of the parts
-    logs, further_logs : logarithm of the slowdown that each part alone causes per measurement [1]
+    logs, further_logs : logarithm of the slowdown that each part alone causes per measurement
     """
     if any(PARTS[index][1] is ROOM for index in pair):
         return np.asarray(logs + further_logs)

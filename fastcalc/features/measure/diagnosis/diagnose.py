@@ -41,9 +41,9 @@ ENDS = (0.1, 0.5, 0.9)  # quantiles of a slowdown: ends of the range, and median
 class TermFinding:
     """What the measurements say about one term.
 
-    probability : probability that it is slower [1]
+    probability : probability that it is slower
     part : index of its most likely slow part
-    low, slower, high : slowdown factor with its 80% range [1]
+    low, slower, high : slowdown factor with its 80% range
     is_tested, is_named : whether a slowdown would be visible, and whether the term is named
     """
 
@@ -62,7 +62,7 @@ class Diagnosis:
     """The diagnosis of a deployment from its measurements.
 
     predictions : predictions of the measurements, before causes are named
-    before : measured / predicted time, by the engine without the settings of a start [1]
+    before : measured / predicted time, by the engine without the settings of a start
     set_aside : sentences on skipped measurements
     deployments : deployments for which further measurements may be suggested
     has_room : whether a log shows that memory for requests is as large as predicted
@@ -77,7 +77,7 @@ class Diagnosis:
 
     @cached_property
     def further(self) -> NextPoint | None:
-        """The most informative next measurement. None if nothing is left to decide."""
+        """The most informative next measurement, or None if nothing is left to decide."""
         measured = [prediction.point for prediction in self.predictions]
         return next_point(measured, self.deployments, self.belief)
 
@@ -134,7 +134,7 @@ class Diagnosis:
 
     @cached_property
     def slower(self) -> Floats:
-        """How much the named causes slow down each measurement: low, median, high. [1]"""
+        """How much the named causes slow down each measurement: low, median, high."""
         positions, slowdowns = set(parts_of(*self.named)), self.belief.slowdowns
         named = [
             (probability, hypothesis)

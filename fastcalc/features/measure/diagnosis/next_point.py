@@ -23,7 +23,7 @@ TELLING = 0.05  # smallest distinguishable difference between two causes, as a l
 class NextPoint:
     """A measurement to make, with the slowdown each cause would show there (the extremes).
 
-    slower : slowdown by name of the term, or ``nothing`` [1]
+    slower : slowdown by name of the term, or ``nothing``
     """
 
     point: Point
@@ -65,7 +65,7 @@ def next_point(
 
 
 def _is_the_same(first: Point, second: Point) -> bool:
-    """Return whether two points describe one measurement: all numbers agree within a tenth.
+    """Check whether two points describe one measurement: all numbers agree within a tenth.
 
     A single benchmark run reports all rates and token times.
     """

@@ -29,9 +29,9 @@ class Slowdowns:
     """Measurements as times, and how much each part of a step contributes to them.
 
     rows : predicted measurements
-    residuals : logarithm of measured / predicted time for each [1]
-    spreads : additional error of each measurement [1]
-    logs : logarithm of slowed / predicted time, by part, slowdown in `PRICED` and measurement [1]
+    residuals : logarithm of measured / predicted time for each
+    spreads : additional error of each measurement
+    logs : logarithm of slowed / predicted time, by part, slowdown in `PRICED` and measurement
     """
 
     rows: StackedPoints
@@ -41,7 +41,7 @@ class Slowdowns:
 
     @property
     def batches(self) -> Floats:
-        """The concurrent sequences of each measurement. [1]"""
+        """The concurrent sequences of each measurement."""
         return np.concatenate(
             [
                 np.broadcast_to(batch.recipe.timeline.passes.batch, (len(batch.points),))
@@ -52,7 +52,7 @@ class Slowdowns:
     def at(self, component: int, slower: Floats) -> Floats:
         """Interpolate the logarithms for one part: grid points by measurements.
 
-        component, slower : index of the part, and logarithms of its slowdown [1]
+        component, slower : index of the part, and logarithms of its slowdown
         """
         columns = [np.interp(slower, PRICED, column) for column in self.logs[component].T]
         return np.stack(columns, axis=-1)
@@ -86,7 +86,7 @@ def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdow
 
 
 def _slower(rows: StackedPoints, component: Part, times: float) -> Floats:
-    """Return the time of each measurement if one part is slower by a factor. [s]"""
+    """Return the time of each measurement if one part is slower by a factor, in seconds."""
     software = (component.slower(pile.software, times) for pile in rows.piles)
     piles = [
         replace(pile, software=slower) for pile, slower in zip(rows.piles, software, strict=True)

@@ -37,7 +37,7 @@ class Cause:
 
     sentence : description of the cause and how much it matters
     setting : recommended change
-    times : factor by which capacity is smaller or time is longer [1]
+    times : factor by which capacity is smaller or time is longer
     """
 
     term: SlowdownTerm
@@ -60,7 +60,7 @@ class Start:
 
     @cached_property
     def room(self) -> tuple[float, float, float]:
-        """The expected cache memory per chip: lower end, expected, upper end. [byte]"""
+        """The expected cache memory per chip: lower end, expected, upper end, in bytes."""
         placed, reserve = self.placement, self.placement.machine.reserve
         low, middle, high = (
             max(float(placed.available) - (times - 1.0) * float(placed.reserved), 0.0)
@@ -70,7 +70,7 @@ class Start:
 
     @cached_property
     def tokens(self) -> tuple[float, float, float] | None:
-        """The expected cache capacity in tokens: lower end, expected, upper end. [1]
+        """The expected cache capacity in tokens: lower end, expected, upper end.
 
         None if the bytes per token depend on the context length, since engines count such tokens
         differently.
@@ -90,7 +90,7 @@ class Start:
 
     @cached_property
     def held(self) -> float | None:
-        """The actual cache memory per chip, from the logged tokens or the logged size. [byte]"""
+        """The actual cache memory per chip, from the logged tokens or the logged size, in bytes."""
         if self.log.tokens and self._bytes_of_token:
             return self.log.tokens * self._bytes_of_token
         return self.log.available
@@ -192,8 +192,8 @@ class Start:
     def _unexplained(self, cache_bytes: float, explained: float) -> Iterator[Cause]:
         """Yield missing cache memory that nothing in the log explains.
 
-        cache_bytes : actual cache memory per chip [byte]
-        explained : missing memory already explained by weights and CUDA graphs [byte]
+        cache_bytes : actual cache memory per chip, in bytes
+        explained : missing memory already explained by weights and CUDA graphs, in bytes
         """
         low, missing, high = (room - cache_bytes - explained for room in self.room)
         if cache_bytes * DIFFERS >= self.room[0] or missing <= 0.0:
@@ -245,7 +245,7 @@ class Start:
         return replace(self.scenario, engine=self.scenario.engine.limited(limits))
 
     def _ratio(self, setting: str, quantity: str, batch: int) -> float:
-        """Return a batch's time with a setting relative to the time without it. [1]"""
+        """Return a batch's time with a setting relative to the time without it."""
         now, before = (
             getattr(solve(replace(self._limited(without), batches=(batch,))).estimate, quantity)[0]
             for without in ((), (setting,))
@@ -267,7 +267,7 @@ def _default(placement: Placement, setting: str, program: str) -> float:
 
 
 def _is_even(placement: Placement, length: float) -> bool:
-    """Return whether every token of a sequence adds the same cache bytes: no window, no state."""
+    """Check whether every token of a sequence adds the same cache bytes: no window, no state."""
     first, mean = (float(placement.cache_on_chip(tokens)) / tokens for tokens in (BLOCK, length))
     return first < _SAME_FORMAT * mean
 

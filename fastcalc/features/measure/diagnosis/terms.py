@@ -24,7 +24,7 @@ class Part:
         the part is the memory for requests
     towards : costs of an engine that has the problem; the cost that changes most is multiplied by
         the slowdown, and the others move by the same fraction [SI]
-    most : largest slowdown known [1]
+    most : largest slowdown known
     """
 
     name: str
@@ -34,21 +34,21 @@ class Part:
     most: float = 150.0
 
     def slower(self, software: EngineParameters, times: float) -> EngineParameters:
-        """Slow this part of an engine down by a factor. [1]"""
+        """Slow this part of an engine down by a factor."""
         rates = {name: software.value(name) / times**power for name, power in self.rates}
         costs = {name: software.value(name) * times**power for name, power in self.costs}
         return replace(software, **rates, **costs, **self._on_the_way(software, times))
 
     def is_within(self, other: "Part") -> bool:
-        """Return whether another part slows down all the rates of this one as well."""
+        """Check whether another part slows down all the rates of this one as well."""
         rates = dict(self.rates).keys()
         is_of_rates = bool(rates) and not (self.costs or self.towards)
         return is_of_rates and rates <= dict(other.rates).keys()
 
     def times_shown(self, software: EngineParameters, times: float) -> float:
-        """Return the slowdown of the first cost in `towards`, the one that users know. [1]
+        """Return the slowdown of the first cost in `towards`, the one that users know.
 
-        software, times : predicted parameters, and slowdown as in `slower` [1]
+        software, times : predicted parameters, and slowdown as in `slower`
         """
         for name, factor in self._on_the_way(software, times).items():
             ratio = float(np.median(factor / floats(software.value(name))))
