@@ -48,17 +48,12 @@ def summary(report: Report) -> str:
     first = next((fault for fault in report.faults if fault.severity != "note"), None)
     hint = f"; 'fastcalc check {flag('explain')} {first.rule}' explains the first" if first else ""
     counts_text = ", ".join(counts) or "clean"
-    return f"{many(report.files, 'file')} checked{_skipped(report)}: {counts_text}{hint}"
-
-
-def _skipped(report: Report) -> str:
-    """Format the number of skipped files and the names of the first ones."""
-    files = [line(file) for file in report.skipped]
-    if not files:
-        return ""
-    names = listed(first_few(files, _NAMED, f"more, all named by {flag('format')} json"))
-    noun = "not a fastcalc file" if len(files) == 1 else "not fastcalc files"
-    return f", skipped {len(files):,} ({noun}: {names})"
+    skipped = ""
+    if files := [line(file) for file in report.skipped]:
+        names = listed(first_few(files, _NAMED, f"more, all named by {flag('format')} json"))
+        noun = "not a fastcalc file" if len(files) == 1 else "not fastcalc files"
+        skipped = f", skipped {len(files):,} ({noun}: {names})"
+    return f"{many(report.files, 'file')} checked{skipped}: {counts_text}{hint}"
 
 
 def as_json(report: Report) -> str:
@@ -96,7 +91,16 @@ def as_github(report: Report) -> str:
 def as_sarif(report: Report) -> str:
     """Format a SARIF 2.1.0 document for code scanning (OASIS standard, sections 3.13 to 3.30)."""
     reported = [*report.faults, *(report.excused if report.strict else ())]
-    rules = [_sarif_rule(RULES[name]) for name in sorted({fault.rule for fault in reported})]
+    rules = [
+        {
+            "id": rule.id,
+            "shortDescription": {"text": rule.title},
+            "fullDescription": {"text": rule.explanation["why"]},
+            "help": {"text": "{why} Example: {seen} Fix: {fix}".format(**rule.explanation)},
+            "defaultConfiguration": {"level": rule.severity},
+        }
+        for rule in map(RULES.__getitem__, sorted({fault.rule for fault in reported}))
+    ]
     results = []
     for fault in reported:
         location = {
@@ -124,17 +128,6 @@ def as_sarif(report: Report) -> str:
         ],
     }
     return json_text(document)
-
-
-def _sarif_rule(rule: Rule) -> dict[str, object]:
-    help_text = f"{rule.why} Example: {rule.seen} Fix: {rule.fix}"
-    return {
-        "id": rule.id,
-        "shortDescription": {"text": rule.title},
-        "fullDescription": {"text": rule.why},
-        "help": {"text": help_text},
-        "defaultConfiguration": {"level": rule.severity},
-    }
 
 
 def as_junit(report: Report) -> str:
@@ -168,9 +161,14 @@ def _property(text: str) -> str:
 
 def rules_json(rules: Sequence[Rule]) -> str:
     """Format a JSON document with one record per rule."""
-    keys = ("id", "severity", "title", "why", "seen", "fix", "scope", "excusable")
     records = [
-        {key: getattr(rule, key) for key in keys} | {"kinds": sorted(rule.kinds)} for rule in rules
+        {
+            **{key: getattr(rule, key) for key in ("id", "severity", "title")},
+            **rule.explanation,
+            **{key: getattr(rule, key) for key in ("scope", "excusable")},
+            "kinds": sorted(rule.kinds),
+        }
+        for rule in rules
     ]
     return json_text({**envelope(SCHEMA), "records": records})
 
@@ -178,9 +176,9 @@ def rules_json(rules: Sequence[Rule]) -> str:
 def explain(rule: Rule, width: int) -> str:
     """Describe a rule: what it checks, why it matters, an example, and how to fix it."""
     reported = {
-        "why": rule.why,
-        "example": rule.seen,
-        "fix": rule.fix,
+        "why": rule.explanation["why"],
+        "example": rule.explanation["seen"],
+        "fix": rule.explanation["fix"],
         "checks": ", ".join(sorted(rule.kinds))
         + (f" ({flag('strict')})" * (rule.scope == "strict")),
         "ignore": f"write 'excused: {{{rule.id}: the reason}}' in the file"

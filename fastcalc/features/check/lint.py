@@ -20,7 +20,7 @@ from fastcalc.catalogue.reader import Document, scan
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.features.check import rules
-from fastcalc.features.check.document import Sheet, WrittenNumber, place_holders, sheet
+from fastcalc.features.check.document import WrittenNumber, place_holders, sheet
 from fastcalc.features.check.policy import Policy
 from fastcalc.features.check.rule import RULES, RuleContext, finders
 from fastcalc.written import shown
@@ -150,12 +150,13 @@ def check_document(
     if not document.is_whole:
         return
     if entry_type is None:
-        message = "no key here belongs to a chip, a model or an engine; 'fastcalc new' prints one"
-        yield Fault("ST021", document.file, 1, 1, message)
+        why = "no key here belongs to a chip, a model or an engine; 'fastcalc new' prints one"
+        yield Fault("ST021", document.file, 1, 1, why)
         return
     try:
-        catalogue = setting.catalogue(document.file, entry_type)
-        document, *bases = catalogue.lineage(document, entry_type)
+        document, *bases = setting.catalogue(document.file, entry_type).lineage(
+            document, entry_type
+        )
     except InputError as error:
         sentence = error.sentence.removeprefix(f"{document.place('extends')}: ")
         yield Fault("ST023", document.file, *document.mark(("extends",)), sentence)
@@ -164,37 +165,26 @@ def check_document(
     document.refused |= {path[:-1] if path[-1] == "value" else path for path in unfilled}
     entry, faults = validate(document, SCHEMAS[entry_type])
     yield from faults
-    is_broken = bool(faults or document.faults)
     parent = None
     for base in reversed(bases):
         parent = sheet(base, entry_type, parent=parent)
     subject = sheet(document, entry_type, entry, parent)
-    marks = {document.mark(path) for path in unfilled}
-    plausible = [
-        fault
-        for fault in _implausible(document, entry_type, subject, setting)
-        # A placeholder is reported only as a placeholder.
-        if fault.rule == "PV014" or (fault.line, fault.column) not in marks
-    ]
-    yield from _excuse(document, plausible, setting, is_broken=is_broken)
-
-
-def _implausible(
-    document: Document, entry_type: Kind, subject: Sheet, setting: RuleContext
-) -> Iterator[Fault]:
-    """Yield what the rules find in a document, except what they already report for its parent."""
+    at_unfilled = {document.mark(path) for path in unfilled}
+    implausible = list[Fault]()
     for rule, finder in finders(entry_type, is_strict=setting.strict):
         for where, message in finder(subject, setting):
+            path = where if isinstance(where, tuple) else where.path
             if isinstance(where, WrittenNumber):
-                path, sentence = where.path, f"{where.name}: {message}"
+                message = f"{where.name}: {message}"
                 path = (*path, "value") if (*path, "value") in document.values else path
-            else:
-                path, sentence = where, message
             is_inherited = subject.at(*path) is not None and not subject.states(path)
-            if not (is_inherited and (rule.id.startswith("PV") or rule.id == "ST022")):
-                mark = document.mark(path, key=rule.at_key)
-                sentence = " ".join(sentence.split())
-                yield Fault(rule.id, document.file, *mark, sentence, rule.severity)
+            is_of_parent = is_inherited and rule.id.startswith(("PV", "ST022"))
+            mark = document.mark(path, key=rule.at_key)
+            # A placeholder is reported only as a placeholder.
+            if not is_of_parent and (rule.id == "PV014" or mark not in at_unfilled):
+                sentence = " ".join(message.split())
+                implausible.append(Fault(rule.id, document.file, *mark, sentence, rule.severity))
+    yield from _excuse(document, implausible, setting, is_broken=bool(faults or document.faults))
 
 
 def _excuse(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from fastcalc.catalogue.faults import Severity
 from fastcalc.catalogue.kinds import Kind
@@ -57,7 +57,7 @@ Finder = Callable[[Sheet, RuleContext], Findings]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its id (two letters for the family, three digits) and its texts for users.
+    """A rule: its id (two letters for the family, three digits), title and function.
 
     A ``note`` is reported but does not count. If ``finds`` is None, the file reader detects it.
     """
@@ -65,12 +65,14 @@ class Rule:
     id: str
     severity: Severity
     title: str
-    why: str
-    seen: str
-    fix: str
     scope: Literal["always", "strict"] = "always"
     finds: Finder | None = None
     at_key: bool = False
+
+    @property
+    def explanation(self) -> dict[str, str]:
+        """Why the rule matters, an example of the problem ('seen'), and the fix."""
+        return _explanations()[self.id]
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -90,6 +92,13 @@ class Rule:
 
 
 @cache
+def _explanations() -> dict[str, dict[str, str]]:
+    """Load the explanations of the rules by id, when a user first asks for one."""
+    texts: Any = read(Path(__file__).with_name("rules.yaml")).mapping()
+    return {**texts}
+
+
+@cache
 def finders(entry_type: Kind, *, is_strict: bool) -> list[tuple[Rule, Finder]]:
     """Return the rules for a type of file, ordered by id, with their functions."""
     scopes = {"always", "strict"} if is_strict else {"always"}
@@ -101,7 +110,6 @@ def finders(entry_type: Kind, *, is_strict: bool) -> list[tuple[Rule, Finder]]:
 
 
 RULES: dict[str, Rule] = {}  # filled by the modules of `rules` when they are imported
-_TEXTS = re.compile(r"(.+?)\.\n\n(.+)\n *Example: (.+)\n *Fix: (.+)", re.DOTALL)
 
 
 def rule(
@@ -111,33 +119,24 @@ def rule(
     strict: bool = False,
     at_key: bool = False,
 ) -> Callable[[Finder], Finder]:
-    """Register a function as a rule. Its docstring contains the texts of the rule.
+    """Register a function as a rule, with its docstring as the title.
 
     A ``strict`` rule applies only with ``--strict``. With ``at_key``, problems are located at keys
     instead of values.
     """
 
     def register(finds: Finder) -> Finder:
-        match = _TEXTS.match(finds.__doc__ or "")
-        texts = match.groups() if match else [id] * 4  # python -OO drops docstrings
-        title, why, example, fix = (" ".join(text.split()) for text in texts)
+        title = (finds.__doc__ or id).removesuffix(".")  # python -OO drops docstrings
         title = title if title[1].isupper() else title[0].lower() + title[1:]
         scope: Literal["always", "strict"] = "strict" if strict else "always"
-        _add(Rule(id, severity, title, why, example, fix, scope, finds, at_key))
+        add(Rule(id, severity, title, scope, finds, at_key))
         return finds
 
     return register
 
 
-def add_rules_of_reader(path: Path) -> None:
-    """Register the rules whose problems the file reader reports."""
-    document, keys = read(path), ("title", "why", "seen", "instead")
-    for id_ in document.mapping():
-        title, why, example, fix = (str(document.at(id_, key)) for key in keys)
-        _add(Rule(id_, "error", title, why, example, fix))
-
-
-def _add(new_rule: Rule) -> None:
+def add(new_rule: Rule) -> None:
+    """Register a rule under its id."""
     assert re.fullmatch(r"[A-Z]{2}[0-9]{3}", new_rule.id), f"{new_rule.id} is not the id of a rule"
     assert new_rule.id not in RULES, f"two rules are called {new_rule.id}"
     RULES[new_rule.id] = new_rule

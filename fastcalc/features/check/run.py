@@ -53,10 +53,18 @@ def _corrected(path: Path, faults: Sequence[Fault]) -> CorrectedFile:
     mark = _MARK if before.startswith(_MARK) else b""
     text = before.removeprefix(mark).decode(errors="surrogateescape")
     starts = [0, *(line_break.end() for line_break in _BREAK.finditer(text))]
-    spans = sorted(set(filter(None, (_span(text, starts, fault) for fault in faults))))
+    spans = set[tuple[int, int, str]]()  # start and end of the replaced text, and its replacement
+    for fault in faults:
+        assert fault.replacement is not None
+        written, right = fault.replacement
+        if fault.line <= len(starts):
+            start = starts[fault.line - 1] + fault.column - 1
+            start += text[start : start + 1] in ("'", '"')
+            if text.startswith(written, start):  # it may be written differently, with escapes
+                spans.add((start, start + len(written), right))
     separate_spans = [  # without overlaps
         span
-        for span in spans
+        for span in sorted(spans)
         if all(
             neighbour is span or span[1] <= neighbour[0] or neighbour[1] <= span[0]
             for neighbour in spans
@@ -70,23 +78,6 @@ def _corrected(path: Path, faults: Sequence[Fault]) -> CorrectedFile:
     return CorrectedFile(
         path, before, mark + after.encode(errors="surrogateescape"), len(separate_spans)
     )
-
-
-_Span = tuple[int, int, str]  # start and end of the replaced text, and its replacement
-
-
-def _span(text: str, starts: Sequence[int], fault: Fault) -> _Span | None:
-    """Find the text that fixing a problem replaces.
-
-    Returns None if it is written differently, such as with escapes.
-    """
-    assert fault.replacement is not None
-    written, right = fault.replacement
-    if fault.line > len(starts):
-        return None
-    start = starts[fault.line - 1] + fault.column - 1
-    start += text[start : start + 1] in ("'", '"')
-    return (start, start + len(written), right) if text.startswith(written, start) else None
 
 
 def diff(files: Iterable[CorrectedFile]) -> bytes:
@@ -149,24 +140,19 @@ def run(request: CheckFiles) -> int:
             can_be = f"{many(count, 'fault')} can be corrected; {option('yes')} does it"
             output.warn([can_be if count else "no fault can be corrected"])
             return 0 if report.is_clean else 1
-        _correct(files)
+        locked = [file.path for file in files if not os.access(file.path, os.W_OK)]
+        if locked:
+            printed = f"'fastcalc check {flag('fix')}' prints what to change"
+            raise InputError(f"{locked[0]} may not be written; {printed}")
+        for file in files:
+            output.write_data(file.after, file.path, rewrite=True)
+        output.warn([f"{many(len(files), 'file')} corrected"])
         report = _checked(request, policy)
     writer = _WRITERS.get(request.written_as)
     is_coloured = request.out is None and console.wants_colour()
     text = writer(report) if writer else faults.as_text(report, colour=is_coloured)
     output.write(as_flags(text), request.out)
     return 0 if report.is_clean else 1
-
-
-def _correct(files: Sequence[CorrectedFile]) -> None:
-    """Write all corrected files, or none of them."""
-    locked = [file.path for file in files if not os.access(file.path, os.W_OK)]
-    if locked:
-        printed = f"'fastcalc check {flag('fix')}' prints what to change"
-        raise InputError(f"{locked[0]} may not be written; {printed}")
-    for file in files:
-        output.write_data(file.after, file.path, rewrite=True)
-    output.warn([f"{many(len(files), 'file')} corrected"])
 
 
 def _checked(request: CheckFiles, policy: Policy) -> Report:

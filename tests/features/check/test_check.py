@@ -43,10 +43,11 @@ def faults(tmp_path, name, text, *, strict=False) -> list[Fault]:
 def test_there_are_rules_and_each_says_what_it_is():
     assert len(RULES) >= 40
     for rule in RULES.values():
-        for text in (rule.title, rule.why, rule.seen, rule.fix):
+        assert list(rule.explanation) == ["why", "seen", "fix"], rule.id
+        for text in (rule.title, *rule.explanation.values()):
             assert len(text) >= 10, rule.id
         assert not rule.title.endswith(".")
-        assert rule.why.endswith((".", "?"))
+        assert rule.explanation["why"].endswith((".", "?"))
 
 
 def test_every_row_of_the_tables_of_silicon_has_a_source():

@@ -237,7 +237,7 @@ def test_sarif_is_valid_and_helps(check, text):
     driver = document["runs"][0]["tool"]["driver"]
     assert driver["version"] == __version__
     for rule in driver["rules"]:
-        assert RULES[rule["id"]].fix in rule["help"]["text"]
+        assert RULES[rule["id"]].explanation["fix"] in rule["help"]["text"]
 
 
 def test_a_chip_that_became_worse_fails(capsys, monkeypatch, tmp_path):

@@ -10,12 +10,7 @@ from fastcalc.features.check.words import amount, ratio
 
 @rule("HW061")
 def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """Power outside the range for this type of chip.
-
-    Power determines joules per token and the ownership cost.
-    Example: A node's 10.2 kW entered for one GPU; 23 W for a 23 kW wafer.
-    Fix: Write one chip's maximum, in W or kW.
-    """
+    """Power outside the range for this type of chip."""
     power = sheet.numbers.get("power.chip")
     low, high = band("watts", sheet.word("kind"))
     if power and not low <= power.si <= high:
@@ -27,12 +22,7 @@ def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW062")
 def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
-    """All-in power that does not exceed the chip's own power.
-
-    all_in includes server, network and cooling: 1.2 to 3.5 times the power of the chip.
-    Example: A file with the two fields swapped.
-    Fix: Swap them, or leave all_in out.
-    """
+    """All-in power that does not exceed the chip's own power."""
     chip, all_in = sheet.numbers.get("power.chip"), sheet.numbers.get("power.all_in")
     if chip and all_in and not 1.0 <= all_in.si / chip.si <= 4.0:
         times = ratio(all_in.si / chip.si)
@@ -42,12 +32,7 @@ def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW063")
 def area_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """Area outside the range for chips.
-
-    A reticle exposes at most 858 mm2; a package has a few such dies, a wafer 46,225 mm2.
-    Example: An area in cm2 below a heading of mm2.
-    Fix: Write the silicon area of one chip in mm2.
-    """
+    """Area outside the range for chips."""
     area = sheet.numbers.get("area")
     low, high = band("silicon", sheet.word("kind"))
     if area and not low <= area.si <= high:
@@ -56,13 +41,7 @@ def area_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW064")
 def transistors_per_area(sheet: Sheet, _: RuleContext) -> Findings:
-    """Implausible number of transistors per area.
-
-    Each process has a known density; twice that density means the transistors of two dies on the
-    area of one.
-    Example: 208 billion transistors of a B200 (two dies) over the 814 mm2 of one.
-    Fix: Write transistors and area of the same silicon.
-    """
+    """Implausible number of transistors per area."""
     count, area = sheet.numbers.get("transistors"), sheet.si("area")
     if not count or not area:
         return
@@ -74,12 +53,7 @@ def transistors_per_area(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW065")
 def watts_per_area(sheet: Sheet, _: RuleContext) -> Findings:
-    """Implausible power per area.
-
-    Silicon dissipates up to 1.6 W per mm2; above that, power and area belong to different devices.
-    Example: A module's 1,400 W over one die's area.
-    Fix: Write power and area of the same device.
-    """
+    """Implausible power per area."""
     power, area = sheet.numbers.get("power.chip"), sheet.si("area")
     if power and area and not 0.02 <= power.si / (area * 1e6) <= 1.6:
         message = f"{power.text} on {area * 1e6:,.0f} mm2 is {power.si / area / 1e6:.2g} W per mm2"
@@ -88,13 +62,7 @@ def watts_per_area(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW066")
 def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """A price outside the range for this type of chip.
-
-    Clouds price machines of eight chips: entered as one chip's price, it makes $/Mtok eight times
-    too high.
-    Example: 55 USD/h for 'a B200': the eight-GPU machine.
-    Fix: Divide by the chips of the machine or write it in 'node'; USD/h is rent, USD purchase.
-    """
+    """A price outside the range for this type of chip."""
     node_chips = sheet.numbers.get("node.chips") or sheet.numbers.get("links.scale_up.domain")
     for name, dimension in (("cloud", "hourly price"), ("purchase", "price")):
         low, high = band(name, sheet.word("kind"))
@@ -108,12 +76,7 @@ def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW067")
 def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
-    """Implausible ratio of purchase price to hourly price.
-
-    Rent equals the purchase price after nine weeks to six years; otherwise one of the two is wrong.
-    Example: A rack's price of three million next to one GPU's rent.
-    Fix: Write both prices for one chip.
-    """
+    """Implausible ratio of purchase price to hourly price."""
     price = sheet.numbers.get("price.purchase")
     for rent in sheet.numbers.values():
         if rent.dimension != "hourly price" or rent.path[0] == "node":
@@ -126,13 +89,7 @@ def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW068")
 def price_per_gigabyte(sheet: Sheet, _: RuleContext) -> Findings:
-    """Implausible price per GB of memory.
-
-    Boards cost 18 to 700 dollars per gigabyte; outside that range, the price and the capacity
-    belong to different boards.
-    Example: A 24 GB card listed with the 48 GB of its professional version.
-    Fix: Write price and capacity of the same board.
-    """
+    """Implausible price per GB of memory."""
     price = sheet.numbers.get("price.purchase")
     for tier in tiers(sheet)[:1]:
         if price and tier.family in ("hbm", "gddr") and tier.capacity:
@@ -147,12 +104,7 @@ def price_per_gigabyte(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW069")
 def year_is_plausible(sheet: Sheet, setting: RuleContext) -> Findings:
-    """Impossible release year.
-
-    The year decides which memories, adapters and densities are plausible.
-    Example: 'released: 2202'.
-    Fix: Write the year of the first sale; mark a chip that is not on sale 'hypothetical: true'.
-    """
+    """Impossible release year."""
     year = sheet.year
     latest = setting.today.year + (15 if sheet.at("hypothetical") is True else 2)
     if year is not None and not 2012 <= year <= latest:
@@ -173,12 +125,7 @@ def _rents(sheet: Sheet) -> list[tuple[WrittenNumber, str, str]]:
 
 @rule("HW070")
 def spot_is_cheaper(sheet: Sheet, _: RuleContext) -> Findings:
-    """A spot or reserved price above the same provider's on-demand price.
-
-    Preemptible machines and one-year commitments cost less than on-demand ones.
-    Example: The columns of on-demand and spot prices swapped in a table of clouds.
-    Fix: Swap them, or correct 'terms'.
-    """
+    """A spot or reserved price above the same provider's on-demand price."""
     rents = _rents(sheet)
     for price, provider, terms in rents:
         on_demand = [
@@ -191,12 +138,7 @@ def spot_is_cheaper(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW071")
 def rents_agree(sheet: Sheet, _: RuleContext) -> Findings:
-    """An hourly price far above the other prices for the same chip.
-
-    Clouds price machines of eight chips; prices per chip differ by less than a factor of four.
-    Example: 18.32 USD/h for a machine of eight next to 2.29 for one chip.
-    Fix: Divide by the chips of the machine.
-    """
+    """An hourly price far above the other prices for the same chip."""
     rents = _rents(sheet)
     for price, _provider, terms in rents:
         neighbours = [rent.si for rent, _, how in rents if how == "on-demand" and rent is not price]
@@ -210,12 +152,7 @@ def rents_agree(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW072")
 def rent_against_bandwidth(sheet: Sheet, _: RuleContext) -> Findings:
-    """Implausible hourly price per memory bandwidth.
-
-    The price of decode depends on it: chips rent at 0.25 to 4 dollars per hour for each TB/s.
-    Example: The price of a host with eight TPUs entered for one TPU.
-    Fix: Divide by the chips of the machine.
-    """
+    """Implausible hourly price per memory bandwidth."""
     tier = main_tier(sheet)
     if not tier or not tier.bandwidth or not tier.bandwidth.si:
         return

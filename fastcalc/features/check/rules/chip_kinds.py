@@ -9,26 +9,14 @@ _SRAM = "sram"
 
 @rule("HW074", strict=True, at_key=True)
 def architecture_is_stated(sheet: Sheet, _: RuleContext) -> Findings:
-    """A chip without an architecture.
-
-    Engines store fitted values and number formats by architecture; a chip without one is predicted
-    with the values of its kind.
-    Example: An entry copied from a data sheet that names only the product.
-    Fix: Write 'architecture:' as in other chips of the family; a new family gets a new name.
-    """
+    """A chip without an architecture."""
     if sheet.word("kind") not in ("", "host") and not sheet.word("architecture"):
         yield ("kind",), "the file names no architecture"
 
 
 @rule("HW075")
 def execution_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """An execution mode that chips of this kind do not have.
-
-    On a spatial machine each layer runs in its own region and uses only the memory and cores of
-    that region; the same chip is predicted many times slower or faster.
-    Example: 'execution: spatial' left in a GPU's file that was copied from a wafer's.
-    Fix: Remove 'execution', or excuse it with evidence that this chip runs in that mode.
-    """
+    """An execution mode that chips of this kind do not have."""
     chip_type, execution = sheet.word("kind"), sheet.word("execution")
     usual = "spatial" if chip_type in _SPATIAL else "sequential"
     if chip_type and execution and execution != usual:
@@ -37,14 +25,7 @@ def execution_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW076")
 def memory_is_where_its_kind_has_it(sheet: Sheet, _: RuleContext) -> Findings:
-    """A memory whose location does not match the kind of chip.
-
-    On-chip memory is marked 'where: chip', and a host's memory has a link to the chip. Memory
-    without a mark is read as memory of the package.
-    Example: A wafer's SRAM without 'where: chip', which was not treated as on-chip memory.
-    Fix: Write 'where: chip' for SRAM and no 'where' for other memory of a chip; write 'where:
-        host' or 'disk', 'link' and 'shared_by' for memory of a host.
-    """
+    """A memory whose location does not match the kind of chip."""
     is_host = sheet.word("kind") == "host"
     for index, memory in enumerate(sheet.items("memory")):
         path = ("memory", index)
@@ -71,12 +52,7 @@ def memory_is_where_its_kind_has_it(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW077", strict=True)
 def host_is_described_as_one(sheet: Sheet, _: RuleContext) -> Findings:
-    """A host described as a chip.
-
-    A host provides memory and cores to chips; it is not rented as an accelerator.
-    Example: A server's price in the entry of its processor.
-    Fix: Put DRAM first, write 'scope: one host', and enter the price with the chips.
-    """
+    """A host described as a chip."""
     if sheet.word("kind") != "host":
         return
     if sheet.word("memory", 0, "name") != "dram":

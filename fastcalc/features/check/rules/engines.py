@@ -26,13 +26,7 @@ def _band(number: WrittenNumber) -> tuple[float, float] | None:
 
 @rule("EN001", "error")
 def inside_own_band(sheet: Sheet, _: RuleContext) -> Findings:
-    """A parameter outside its own 'band'.
-
-    The fit gives each parameter a range of possible values, its band; a value outside it was
-    edited by hand.
-    Example: A floor raised by hand after a fit, with the old band.
-    Fix: Fit again, or widen the band and give the reason in the note.
-    """
+    """A parameter outside its own 'band'."""
     for number in sheet.numbers.values():
         band = _band(number)
         if band and not band[0] * (1 - 1e-9) <= number.si <= band[1] * (1 + 1e-9):
@@ -42,12 +36,7 @@ def inside_own_band(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("EN002", "error")
 def bands_are_bands(sheet: Sheet, _: RuleContext) -> Findings:
-    """An invalid 'band'.
-
-    A band is two numbers in SI, the lower first.
-    Example: [26, 17] in microseconds next to a value in seconds.
-    Fix: Write [lower, upper] in SI units: seconds, bytes per second, FLOP per second.
-    """
+    """An invalid 'band'."""
     for number in sheet.numbers.values():
         if "band" in number.about:
             band = _band(number)
@@ -58,12 +47,7 @@ def bands_are_bands(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("EN003", strict=True)
 def fits_have_dates(sheet: Sheet, setting: RuleContext) -> Findings:
-    """An engine without a valid fit date.
-
-    Engines change every month; a profile two years old describes different software.
-    Example: vidur's profiles against vLLM 0.9.1: 700% off (issue 60).
-    Fix: Write 'date:' of the software that was measured.
-    """
+    """An engine without a valid fit date."""
     if not any(sheet.states(number.path) for number in sheet.numbers.values()):
         return
     if not sheet.states(("date",)):
@@ -76,13 +60,7 @@ def fits_have_dates(sheet: Sheet, setting: RuleContext) -> Findings:
 
 @rule("EN004")
 def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A parameter outside the range of known engines.
-
-    A layer takes microseconds to milliseconds, and kernels reach at least 10% of the peak; other
-    values have a wrong unit or digit.
-    Example: 'decode_layer_floor: 41 ms' for 41 us.
-    Fix: Check the unit; write fractions from 0 to 1.
-    """
+    """A parameter outside the range of known engines."""
     for number in sheet.numbers.values():
         plausible = PARAMETERS[str(number.path[-1])].plausible
         if plausible and number.si and not plausible[0] <= number.si <= plausible[1]:
@@ -92,12 +70,7 @@ def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("EN005")
 def engines_have_ranges(sheet: Sheet, _: RuleContext) -> Findings:
-    """An engine without prediction ranges.
-
-    A prediction without a range hides its uncertainty.
-    Example: Planners that print four digits without an error estimate.
-    Fix: Write 'ranges:' with at least 'unseen', or extend an engine that has them.
-    """
+    """An engine without prediction ranges."""
     has_ranges = sheet.at("ranges") or sheet.at("range_widths")
     if not (sheet.at("is_bound") is True or has_ranges or sheet.at("extends")):
         yield ("id",), "no 'ranges' state the prediction error"
@@ -111,12 +84,7 @@ _TIMES_AS_WIDE = (1.0, 5.0)
 
 @rule("EN009")
 def ranges_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A range wider or narrower than that of any engine.
-
-    A range is a factor, 1.2 for 20% in either direction; a width is the logarithm of a factor.
-    Example: 'below: 20' for 20%.
-    Fix: Write the factor by which measurements are lower or higher; 'calibrate' writes widths.
-    """
+    """A range wider or narrower than that of any engine."""
     learned = sheet.at("range_widths")
     names = [*learned] if isinstance(learned, dict) else []
     plausible: dict[tuple[str, ...], tuple[float, float]] = {("unseen",): _TIMES_AS_WIDE}
@@ -151,12 +119,7 @@ def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
 
 @rule("EN010")
 def names_stand_once(sheet: Sheet, _: RuleContext) -> Findings:
-    """A name that occurs twice in a list.
-
-    One of the two was meant to be another name, which is now missing.
-    Example: 'architectures: [ada, ada, cdna3]' for [ada, hopper, cdna3].
-    Fix: Write the missing name, or remove the duplicate.
-    """
+    """A name that occurs twice in a list."""
     for path, names in _lists(sheet):
         for index, name in enumerate(names):
             if name in names[:index]:
@@ -168,38 +131,22 @@ _ROOM = 1.25  # tolerance on the parent's band: a fit of other software may be s
 
 @rule("EN006")
 def inside_parents_band(sheet: Sheet, _: RuleContext) -> Findings:
-    """A parameter outside the 'band' of the engine that this one extends.
-
-    The band also applies to engines that extend it, unless a file gives its own.
-    Example: A floor of 69 ns in a copy of an engine whose band is 28 to 90 us.
-    Fix: Check the unit, or give this engine its own 'band'.
-    """
+    """A parameter outside the 'band' of the engine that this one extends."""
     for number in sheet.numbers.values():
+        child, band = sheet, None
         is_own = sheet.states(number.path) and "band" not in number.about
-        band, name = _inherited_band(sheet, number) if is_own else (None, "")
+        while is_own and child.parent and not band:  # the nearest ancestor that has one
+            name, child = child.at("extends"), child.parent
+            above = child.numbers.get(number.name)
+            band = _band(above) if above else None
         if band and number.si and not band[0] / _ROOM <= number.si <= band[1] * _ROOM:
             low, high = (amount(end, number.dimension) for end in band)
             yield number, f"{number.text} is outside {low} to {high}, the band of {name}"
 
 
-def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, float] | None, str]:
-    """Return the band from the nearest ancestor that has one, and the name of that engine."""
-    while sheet.parent:
-        name, sheet = str(sheet.at("extends")), sheet.parent
-        above = sheet.numbers.get(number.name)
-        if above and (band := _band(above)):
-            return band, name
-    return None, ""
-
-
 @rule("EN007", "error")
 def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
-    """The name of an engine or chip type that does not exist.
-
-    An unknown name never takes effect, or fails the first request that needs it.
-    Example: 'instead: [{engine: yuong}]' instead of young.
-    Fix: Take the name from 'fastcalc list engines' or 'list hardware'.
-    """
+    """The name of an engine or chip type that does not exist."""
     catalogue = setting.catalogue(sheet.document.file, "engines")
     for index in range(len(sheet.items("instead"))):
         name = sheet.at("instead", index, "engine")
@@ -215,12 +162,7 @@ def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
 
 @rule("EN008")
 def architectures_exist(sheet: Sheet, setting: RuleContext) -> Findings:
-    """An architecture that no chip has.
-
-    Parameters of a misspelt architecture apply to no chip.
-    Example: 'cdna-3' instead of cdna3.
-    Fix: Write the architecture, the kind or the kind of link as in hardware files.
-    """
+    """An architecture that no chip has."""
     groups = sheet.at("architectures")
     paths: list[tuple[Path_, object]] = [
         (("architectures", name), name) for name in (groups if isinstance(groups, dict) else ())

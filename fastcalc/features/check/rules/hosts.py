@@ -10,12 +10,7 @@ _CHANNEL_BYTES = 8
 
 @rule("HW031")
 def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
-    """A host bandwidth that does not match any number of memory channels.
-
-    DIMMs are sold at known rates, and a board has 2, 4, 8 or 12 channels of 64 bits.
-    Example: 348 GB/s, as measured by STREAM, instead of the 384 GB/s of a Grace.
-    Fix: Write channels x MT/s x 8 bytes; engines account for the efficiency of reads.
-    """
+    """A host bandwidth that does not match any number of memory channels."""
     key = host_key(sheet)
     channels = row("channels", key)["counts"] if key else []
     year = sheet.year or 2100
@@ -37,12 +32,7 @@ def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW032")
 def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
-    """A host link outside the range of PCIe and NVLink-C2C.
-
-    A card reads over 16 lanes of PCIe or over NVLink-C2C, in one direction; a drive over 4 lanes.
-    Example: 900 GB/s of NVLink-C2C in both directions, instead of 450 in one.
-    Fix: Write the rate of one chip in one direction.
-    """
+    """A host link outside the range of PCIe and NVLink-C2C."""
     key = host_key(sheet)
     is_superchip = key == "superchip-host"
     slot = by_year("superchip_links" if is_superchip else "slots", sheet.year)
@@ -60,12 +50,7 @@ def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW033")
 def chips_share_a_host(sheet: Sheet, _: RuleContext) -> Findings:
-    """More chips on a host than such boards support.
-
-    Each chip gets a fraction of the host's memory.
-    Example: 16 cards in a desktop.
-    Fix: Write the number of chips on one board.
-    """
+    """More chips on a host than such boards support."""
     key = host_key(sheet)
     limit = row("chips_of_host", key).get("most") if key else None
     for tier in tiers(sheet):

@@ -19,13 +19,7 @@ from fastcalc.features.check.words import amount, near, ratio
 
 @rule("HW041")
 def one_direction(sheet: Sheet, _: RuleContext) -> Findings:
-    """A link faster than its architecture allows in one direction.
-
-    Vendors print the sum of both directions; a collective uses one.
-    Example: 900 GB/s for an H100, which has 450 in each direction, and the same for an H800, which
-        has 200.
-    Fix: Write half of the printed figure, and a 'reading' that says so.
-    """
+    """A link faster than its architecture allows in one direction."""
     link, limit = sheet.numbers.get("links.scale_up.bandwidth"), fastest_link(sheet)
     if not link or not limit or link.si <= 1.06 * limit * GB:
         return
@@ -41,12 +35,7 @@ def one_direction(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW042")
 def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
-    """A link nearly as fast as the memory.
-
-    A link has 1/30 to 1/4 of the memory bandwidth.
-    Example: A rack's 130 TB/s of NVLink entered for one GPU.
-    Fix: Write the rate of one chip in one direction.
-    """
+    """A link nearly as fast as the memory."""
     tier = main_tier(sheet)
     if not tier or not tier.bandwidth or not tier.bandwidth.si or tier.family == "sram":
         return
@@ -64,12 +53,7 @@ def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW043")
 def fast_is_faster(sheet: Sheet, _: RuleContext) -> Findings:
-    """The slow link is faster than the fast one.
-
-    scale_up is the link inside the domain, scale_out the link beyond it.
-    Example: 400 GB/s of network next to 450 of NVLink; it was 400 Gb/s, an eighth.
-    Fix: Swap them, or write Gb/s.
-    """
+    """The slow link is faster than the fast one."""
     fast = sheet.numbers.get("links.scale_up.bandwidth")
     slow = sheet.numbers.get("links.scale_out.bandwidth")
     if fast and slow and slow.si > fast.si:
@@ -79,13 +63,7 @@ def fast_is_faster(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW044")
 def adapters_of_the_year(sheet: Sheet, _: RuleContext) -> Findings:
-    """A network faster than the adapters of its year.
-
-    Adapters are specified in Gb/s; written as GB/s, a network is eight times too fast.
-    Example: 'inter_node_bandwidth: 400 GB/s' in one planner where another has 50; wafer I/O of 1.2
-        TB/s where the sheet prints 1.2 Tb/s.
-    Fix: Write '400 Gb/s'.
-    """
+    """A network faster than the adapters of its year."""
     link, core = sheet.numbers.get("links.scale_out.bandwidth"), core_of(sheet)
     if not link or sheet.at("links", "scale_out", "kind") == "pcie":  # the bus of the host
         return
@@ -103,12 +81,7 @@ def adapters_of_the_year(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW045")
 def domain_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A link domain of an unusual size.
-
-    The domain is the number of chips connected by the fast link; layouts depend on it.
-    Example: An NVL72 counted in superchips (36), and an eight-GPU node with a domain of 900.
-    Fix: Count chips: 8 for an HGX node, 72 for an NVL72.
-    """
+    """A link domain of an unusual size."""
     domain = sheet.numbers.get("links.scale_up.domain")
     if not domain:
         return
@@ -124,13 +97,7 @@ def domain_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW046")
 def latency_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A latency outside the range for links.
-
-    Written in nanoseconds, collectives cost almost nothing; in milliseconds, they take most of the
-    time.
-    Example: 10 'ms' between nodes, instead of 10 us.
-    Fix: Write 'us': 0.3 to 30 for links between chips.
-    """
+    """A latency outside the range for links."""
     for name in ("scale_up", "scale_out"):
         latency = sheet.numbers.get(f"links.{name}.latency")
         if latency and not 0.1e-6 <= latency.si <= 60e-6:
@@ -142,12 +109,7 @@ _WHOLE = r"superchip|\bnode\b|server|rack|\bpod\b|(?:two|four|eight|[2-9]|\d\d+)
 
 @rule("HW047")
 def one_chip(sheet: Sheet, _: RuleContext) -> Findings:
-    """An entry for more than one chip.
-
-    fastcalc multiplies by the number of chips; an entry for two chips is counted twice.
-    Example: KV-planner's GB200 with 4,500 TFLOPS and 16 TB/s, the numbers of a superchip.
-    Fix: Halve the numbers and write 'scope: one GPU'; state node facts in 'links' and 'notes'.
-    """
+    """An entry for more than one chip."""
     scope = sheet.word("scope") if sheet.word("kind") != "soc" else ""
     match = re.search(_WHOLE, scope)
     if match and not re.match(r"(?:one|a|1|per|single) (?:gpu|chip|die|wafer|card|socket)", scope):

@@ -21,12 +21,7 @@ _SLIPS = (
 
 @rule("HW021")
 def whole_stacks(sheet: Sheet, _: RuleContext) -> Findings:
-    """Capacity and bandwidth that do not match any number of HBM stacks.
-
-    HBM comes in stacks of known size and speed; both values must follow from the same stack count.
-    Example: A GB200 with 16 TB/s and 372 GB: the superchip's two GPUs in one entry.
-    Fix: Write capacity and bandwidth of one chip, and the generation as the memory's name.
-    """
+    """Capacity and bandwidth that do not match any number of HBM stacks."""
     for tier in tiers(sheet):
         device = tier.part
         of = "no generation of HBM gives both"
@@ -57,13 +52,7 @@ def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Finding
 
 @rule("HW022")
 def whole_channels(sheet: Sheet, _: RuleContext) -> Findings:
-    """Capacity and bandwidth that do not match any GDDR bus.
-
-    GDDR comes in 32-bit channels of known size and speed; capacity and bandwidth must follow from
-    the same channel count.
-    Example: An RTX 4090 listed with 2,016 GB/s: 1,008 GB/s counted once for each direction.
-    Fix: Write the card's own capacity and bandwidth.
-    """
+    """Capacity and bandwidth that do not match any GDDR bus."""
     for tier in tiers(sheet):
         device = tier.part
         speed = f" at {device.slowest:g} to {device.fastest:g} GB/s" if device else ""
@@ -73,12 +62,7 @@ def whole_channels(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW023")
 def seconds_to_read(sheet: Sheet, _: RuleContext) -> Findings:
-    """Implausible ratio of capacity to bandwidth for the type of memory.
-
-    The time to read the whole memory once is the minimum time of a decode step that fills it.
-    Example: A wafer fabric's 27 PB/s in a memory field; 640 GB of eight GPUs with one's bandwidth.
-    Fix: Write both numbers for one chip; check bits and bytes, GB and TB.
-    """
+    """Implausible ratio of capacity to bandwidth for the type of memory."""
     for tier in tiers(sheet):
         low, high = band("seconds", *tier.rows)
         if tier.family == "lpddr" and sheet.word("kind") == "apple":
@@ -98,12 +82,7 @@ def _time(seconds: float) -> str:
 
 @rule("HW024")
 def memory_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """A memory larger or faster than any of its type.
-
-    A wrong prefix, or bits instead of bytes, in both numbers does not change their ratio.
-    Example: '13.4 TB' of an NVL72 rack entered as one GPU's memory.
-    Fix: Write the memory of one chip, and check the prefix.
-    """
+    """A memory larger or faster than any of its type."""
     for tier in tiers(sheet):
         for number, table in ((tier.bandwidth, "bandwidth"), (tier.capacity, "capacity")):
             low, high = band(table, *tier.rows)
@@ -116,15 +95,7 @@ def memory_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW025")
 def gib_not_gb(sheet: Sheet, _: RuleContext) -> Findings:
-    """A capacity in GB although the memory chips hold whole GiB.
-
-    HBM and GDDR capacities are powers of two. Reading 80 GiB as 80e9 bytes loses 7%, which can
-    cost batch size or a second GPU.
-    Example: '80 GB' of an H100 is 85.9e9 bytes; B300 is listed with 268, 270 or 288, all of which
-        mean one memory of 268.6 GiB.
-    Fix: Write '80 GiB' with 'printed: "80GB"' and a 'reading' that says so; if it is decimal,
-        let 'reading' or 'note' say 'decimal'.
-    """
+    """A capacity in GB although the memory chips hold whole GiB."""
     for tier in tiers(sheet):
         number = tier.capacity
         if not number or tier.family not in ("hbm", "gddr", "lpddr"):
@@ -143,12 +114,7 @@ def gib_not_gb(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW026", "error")
 def fabric_is_not_memory(sheet: Sheet, _: RuleContext) -> Findings:
-    """The fabric bandwidth in the memory field.
-
-    A network between cores is not memory; weights are not read from it.
-    Example: 27 PB/s in articles on the WSE-3's memory, which is the fabric's 214 Pb/s in bytes.
-    Fix: Write 21 PB/s as the memory and 214 Pb/s as the fabric.
-    """
+    """The fabric bandwidth in the memory field."""
     fabric = sheet.si("fabric.bandwidth")
     for tier in tiers(sheet):
         if fabric and tier.bandwidth and near(tier.bandwidth.si, fabric, 0.02):
@@ -158,12 +124,7 @@ def fabric_is_not_memory(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW027")
 def sram_per_core(sheet: Sheet, _: RuleContext) -> Findings:
-    """On-chip memory denser than SRAM or faster than its cores.
-
-    SRAM has a known density, and a core has a known port width, so a wafer can be checked, too.
-    Example: '1.2 TB/s' of wafer I/O where the data sheet has terabits.
-    Fix: Check capacity over area (at most 1.3 MB per mm2) and bandwidth over cores and clock.
-    """
+    """On-chip memory denser than SRAM or faster than its cores."""
     area, cores, core = sheet.si("area"), sheet.si("cores"), core_of(sheet)
     for tier in tiers(sheet):
         if tier.family != "sram":
@@ -182,12 +143,7 @@ def sram_per_core(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW028")
 def memory_existed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A chip older than the generation of its memory.
-
-    A chip released before its memory existed has a wrong memory name or a wrong year.
-    Example: 'HBM3' for the A100, which has HBM2 and HBM2e.
-    Fix: Write the generation that the data sheet prints, and the year of the first sale.
-    """
+    """A chip older than the generation of its memory."""
     year = sheet.year
     for tier in tiers(sheet) if year else ():
         if tier.part and year and year < tier.part.since:
@@ -197,12 +153,7 @@ def memory_existed(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW029")
 def bandwidth_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
-    """More bandwidth per watt than the type of memory allows.
-
-    Moving a bit takes 4 to 8 picojoules, and the total cannot exceed the power of the board.
-    Example: An L4 with 600 GB/s at 72 W; half of its power would be used by GDDR6.
-    Fix: Write one chip's bandwidth and power; 300 GB/s for the L4.
-    """
+    """More bandwidth per watt than the type of memory allows."""
     power = sheet.numbers.get("power.chip")
     for tier in tiers(sheet)[:1]:
         if tier.family in ("hbm", "gddr") and tier.bandwidth and power and power.si:

@@ -29,14 +29,7 @@ _UNDERSTOOD = 1e-4  # of a checkpoint's parameters: explained by scales, buffers
 
 @rule("MD005", "error")
 def shape_gives_checkpoint(sheet: Sheet, _: RuleContext) -> Findings:
-    """The parameter count of the shape differs from the checkpoint's.
-
-    The closed form reproduces real checkpoints to the last parameter; a difference means a wrong
-    field.
-    Example: A catalogue page that gives Mistral Large 3 the shape of Mistral Large 2.
-    Fix: Compare with the configuration field by field; excuse a difference with a known reason
-        in 'excused'.
-    """
+    """The parameter count of the shape differs from the checkpoint's."""
     for number, ours in _counted(sheet):
         if not near(ours, number.si, _UNDERSTOOD):
             share = 100 * (ours / number.si - 1)
@@ -58,14 +51,8 @@ def _counted(sheet: Sheet) -> Iterator[tuple[WrittenNumber, float]]:
 
 @rule("MD022")
 def small_differences_are_noted(sheet: Sheet, _: RuleContext) -> Findings:
-    """A small difference from the checkpoint's parameter count that no note explains.
-
-    Norms, biases and sinks make up about a millionth of the parameters, so errors in them affect
-    only the last digits.
-    Example: 'qk_norm: true' dropped from a model of 32B: 16,384 parameters.
-    Fix: Correct the flag, or state in 'notes' how many more elements the checkpoint has.
-    """
-    notes = plain_numbers(" ".join(str(note) for note in sheet.items("notes")), 4000)
+    """A small difference from the checkpoint's parameter count that no note explains."""
+    notes = plain_numbers(_notes(sheet), 4000)
     for number, ours in _counted(sheet):
         missing = number.si - ours
         if missing and near(ours, number.si, _UNDERSTOOD) and abs(missing) not in notes:
@@ -80,13 +67,7 @@ _EXPLAINED = 0.06  # of the label: largest difference that a note can explain
 
 @rule("MD006")
 def shape_gives_label(sheet: Sheet, _: RuleContext) -> Findings:
-    """The parameter count of the shape differs from the label.
-
-    Labels are rounded to a percent; a larger difference means a missing component or a wrong
-    field.
-    Example: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
-    Fix: Correct the shape, or state in 'notes' what the label includes.
-    """
+    """The parameter count of the shape differs from the label."""
     label, total = sheet.at("published", "label"), sheet.numbers.get("published.total")
     match = _LABEL.search(label) if isinstance(label, str) else None
     if (model := sheet.shaped) is None or not (total or match):
@@ -96,15 +77,9 @@ def shape_gives_label(sheet: Sheet, _: RuleContext) -> Findings:
     core, checkpoint = workload(model).total_parameters, sheet.si("published.checkpoint")
     tower = sheet.si("vision_parameters") or 0.0
     checkpoint_count = float(checkpoint_parameters(model))
-    counts = [
-        float(core),
-        core + tower,
-        checkpoint_count - tower,
-        checkpoint_count,
-        checkpoint or float(core),
-    ]
-    notes = " ".join(str(note) for note in sheet.items("notes")).lower()
-    explained = re.search(r"label|card|rounds|rounded|vision|counts|published", notes)
+    counts = [float(core), core + tower, checkpoint_count - tower, checkpoint_count]
+    counts += [checkpoint] if checkpoint else []
+    explained = re.search(r"label|card|rounds|rounded|vision|counts|published", _notes(sheet))
     share = _EXPLAINED if explained else 0.01
     if match:
         stated, step = _stated(match[1], match[2])
@@ -135,12 +110,7 @@ def _off(path: Path_, stated: float, room: float, counts: list[float], label: st
 
 @rule("MD007")
 def active_is_published(sheet: Sheet, _: RuleContext) -> Findings:
-    """The active parameter count of the shape differs from the published one.
-
-    Active parameters set FLOPs and bytes per token; vendors count them in three ways.
-    Example: llmfit's estimate of 60B active for GLM-5, published as 40B.
-    Fix: Check experts, active_experts and shared_width.
-    """
+    """The active parameter count of the shape differs from the published one."""
     published = sheet.numbers.get("published.active")
     if (model := sheet.shaped) is None or not published:
         return
@@ -159,12 +129,7 @@ def active_is_published(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD008")
 def window_inside_context(sheet: Sheet, _: RuleContext) -> Findings:
-    """A window longer than the context.
-
-    Such a window has no effect: the layer has full attention.
-    Example: sliding_window copied from a configuration whose use_sliding_window is false.
-    Fix: Remove the window, or correct max_context.
-    """
+    """A window longer than the context."""
     context = _whole(sheet.at("max_context"))
     for path, window in _of_blocks(sheet, "attention", "window"):
         if context and window > context:
@@ -173,12 +138,7 @@ def window_inside_context(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD009")
 def widths_are_multiples(sheet: Sheet, _: RuleContext) -> Findings:
-    """Widths that are not multiples of a power of two.
-
-    Widths are multiples of the tile size of tensor units; other values have a mistyped digit.
-    Example: 'hidden_size: 4069' instead of 4096.
-    Fix: Take the number from the configuration.
-    """
+    """Widths that are not multiples of a power of two."""
     widths: list[tuple[Path_, int]] = [(("hidden_size",), _whole(sheet.at("hidden_size")) or 0)]
     for key in ("width", "shared_width"):
         widths += _of_blocks(sheet, "ffn", key)
@@ -192,12 +152,7 @@ def widths_are_multiples(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD010")
 def ffn_fits_hidden(sheet: Sheet, _: RuleContext) -> Findings:
-    """A feed-forward width far from the hidden size.
-
-    Dense layers are 0.25 to 26 times as wide as the hidden size, experts 0.04 to 6 times.
-    Example: An expert's width entered as the dense layer's.
-    Fix: Check intermediate_size against moe_intermediate_size.
-    """
+    """A feed-forward width far from the hidden size."""
     hidden = _whole(sheet.at("hidden_size"))
     for path, width in _of_blocks(sheet, "ffn", "width"):
         label = sheet.at(*path[:-1], "kind")
@@ -209,12 +164,7 @@ def ffn_fits_hidden(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD011")
 def head_dim_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """An unusual head size.
-
-    A head has 32 to 576 elements; other sizes usually mean that heads and head_dim are swapped.
-    Example: head_dim 8 and heads 128 instead of heads 8 and head_dim 128.
-    Fix: Swap them, or take head_dim from the configuration (it need not be hidden/heads).
-    """
+    """An unusual head size."""
     for key in ("head_dim", "nope_dim", "value_dim"):
         for path, value in _of_blocks(sheet, "attention", key):
             has_heads = sheet.at(*path[:-1], "kind") != "short-conv"
@@ -224,12 +174,7 @@ def head_dim_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD012")
 def vocabulary_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A vocabulary or context size outside the range of known models.
-
-    The embedding has vocabulary x hidden_size parameters, so a wrong digit adds billions.
-    Example: max_position_embeddings of 131,072,000.
-    Fix: Take it from the configuration.
-    """
+    """A vocabulary or context size outside the range of known models."""
     for key, low, high in (("vocabulary", 1000, 1_100_000), ("max_context", 512, 20_000_000)):
         value = _whole(sheet.at(key))
         if value and not low <= value <= high:
@@ -238,12 +183,7 @@ def vocabulary_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD013")
 def layers_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A number of layers outside the range of known models.
-
-    Time and memory are proportional to the number of layers.
-    Example: A pattern of layers counted once per layer instead of once.
-    Fix: Add up the counts of 'blocks'.
-    """
+    """A number of layers outside the range of known models."""
     layers = sum(count for _, count in _of_blocks(sheet, "count"))
     if layers > 300:
         yield ("blocks",), f"{layers} layers; models have up to 300"
@@ -251,12 +191,7 @@ def layers_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD014", strict=True, at_key=True)
 def shape_cites(sheet: Sheet, _: RuleContext) -> Findings:
-    """A shape without a source.
-
-    A shape is twenty numbers from one configuration, which readers need to look up.
-    Example: Third-party catalogue pages with the shape of another model.
-    Fix: Write 'shape_source:' with a key of 'sources'.
-    """
+    """A shape without a source."""
     if sheet.at("blocks") and not sheet.at("shape_source"):
         yield ("blocks",), "the shape has no shape_source"
 
@@ -267,33 +202,21 @@ def _notes(sheet: Sheet) -> str:
 
 def _is_public(sheet: Sheet) -> bool:
     """Return whether the file cites a public source. A private model has no label."""
-    sources = sheet.at("sources")
-    listed = sources.values() if isinstance(sources, dict) else ()
+    listed = sheet.document.mapping("sources").values()
     is_cited = any(isinstance(source, dict) and source.get("url") for source in listed)
     return is_cited and not sheet.at("hypothetical")
 
 
 @rule("MD023", strict=True, at_key=True)
 def shape_says_how_sure(sheet: Sheet, _: RuleContext) -> Findings:
-    """A published shape without a confidence level.
-
-    Tables and notes show the confidence; without it, an assumed shape looks like a published one.
-    Example: A shape derived from a blog post, next to shapes copied from configurations.
-    Fix: Write 'confidence:' high, medium, low or memory; or 'hypothetical: true'.
-    """
+    """A published shape without a confidence level."""
     if _is_public(sheet) and sheet.at("confidence") is None:
         yield ("id",), "the file states no confidence in its shape"
 
 
 @rule("MD024", strict=True)
 def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A low-confidence shape without a note on its assumptions.
-
-    A reader who later finds the configuration needs to know which fields to correct.
-    Example: The shape of a medium-sized model copied from the larger one of its family, without a
-        note.
-    Fix: State in 'notes' what is assumed, or that no copy of the configuration was found.
-    """
+    """A low-confidence shape without a note on its assumptions."""
     is_unsure = sheet.word("confidence") in ("low", "memory")
     if is_unsure and not re.search(r"assum|class defaults|no copy", _notes(sheet)):
         yield ("confidence",), f"'{sheet.at('confidence')}', and no note says what was assumed"
@@ -301,14 +224,7 @@ def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: RuleContext) -> Findings
 
 @rule("MD025", strict=True, at_key=True)
 def counts_are_published(sheet: Sheet, _: RuleContext) -> Findings:
-    """A published shape without published parameter counts.
-
-    The checkpoint's count reveals a wrong field of the shape; the label reveals a missing
-    component.
-    Example: A shape with one expert too few, which no other number contradicted.
-    Fix: Write 'published:' with label and checkpoint, or state in 'notes' that no checkpoint is
-        known.
-    """
+    """A published shape without published parameter counts."""
     if not _is_public(sheet):
         return
     if not sheet.at("published", "label"):
@@ -319,12 +235,7 @@ def counts_are_published(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD026", strict=True)
 def label_is_of_the_text_core(sheet: Sheet, _: RuleContext) -> Findings:
-    """A label that includes more or less than the text model, without a note.
-
-    Readers assume that the computation covers what the label counts.
-    Example: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
-    Fix: State in 'notes' what the label counts: 'The label counts the vision tower, too'.
-    """
+    """A label that includes more or less than the text model, without a note."""
     label = sheet.at("published", "label")
     match = _LABEL.search(label) if isinstance(label, str) else None
     is_explained = re.search(r"the label|card rounds", _notes(sheet))

@@ -20,12 +20,7 @@ def _sources(sheet: Sheet) -> dict[str, dict[str, Json]]:
 
 @rule("PV001")
 def numbers_cite(sheet: Sheet, setting: RuleContext) -> Findings:
-    """A number without a source in a file that cites sources.
-
-    A number without a source cannot be checked or corrected.
-    Example: H100 memory at 3,072 GB/s in two calculators that cite no document; it is 3,350.
-    Fix: Write 'source:' with a key of 'sources'.
-    """
+    """A number without a source in a file that cites sources."""
     bare = [number for number in sheet.numbers.values() if not number.said("source")]
     cites = len(bare) < len(sheet.numbers) and 2 * len(bare) <= len(sheet.numbers)
     for number in bare if setting.strict or cites else ():
@@ -34,12 +29,7 @@ def numbers_cite(sheet: Sheet, setting: RuleContext) -> Findings:
 
 @rule("PV002", "error")
 def sources_are_listed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A source that is not listed.
-
-    A key without title and address does not identify a document.
-    Example: 'source: datasheet' copied from another file without its 'sources'.
-    Fix: List it under 'sources' with title, url and accessed.
-    """
+    """A source that is not listed."""
     listed = set(_sources(sheet))
     for path, name in sheet.document.texts:
         if path[-1] == "source" and path[0] != "sources" and name not in listed:
@@ -52,12 +42,7 @@ def sources_are_listed(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV003", at_key=True)
 def sources_are_used(sheet: Sheet, _: RuleContext) -> Findings:
-    """A listed source that no number uses.
-
-    Either a number has lost its source, or the entry is not needed.
-    Example: A 'source:' deleted when a line was rewritten.
-    Fix: Restore it on its number, or remove it from the list.
-    """
+    """A listed source that no number uses."""
     cited = {number.said("source") for number in sheet.numbers.values()}
     for path, text in sheet.document.texts:
         *above, last = path
@@ -71,13 +56,7 @@ def sources_are_used(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV004", strict=True)
 def sources_have_addresses(sheet: Sheet, _: RuleContext) -> Findings:
-    """A source without a URL for numbers with high confidence.
-
-    A document that cannot be opened cannot be checked; its numbers have at most 'medium'
-    confidence.
-    Example: 'Several secondary lists that agree' behind a price of 'high' confidence.
-    Fix: Give 'url', or mark each of its numbers 'confidence: medium', 'low' or 'memory'.
-    """
+    """A source without a URL for numbers with high confidence."""
     if sheet.kind == "engines":  # fits and assumptions have no address; their notes say why
         return
     bare = {name for name, source in _sources(sheet).items() if not source.get("url")}
@@ -89,12 +68,7 @@ def sources_have_addresses(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV005", "error")
 def dates_parse(sheet: Sheet, _: RuleContext) -> Findings:
-    """An invalid date.
-
-    Dates determine which numbers are outdated; an unreadable date is never outdated.
-    Example: '2026-13-05' and '5/2026'.
-    Fix: Write "2026", "2026-05" or "2026-05-13", in quotes.
-    """
+    """An invalid date."""
     for path, text in _dates(sheet):
         if day(text) is None:
             yield path, f'\'{text}\' is not a date; write for example "2026-05" or "2026-05-13"'
@@ -102,12 +76,7 @@ def dates_parse(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV006")
 def dates_are_past(sheet: Sheet, setting: RuleContext) -> Findings:
-    """A date in the future.
-
-    A source cannot have been read in the future.
-    Example: 'accessed: 2062-11-21'.
-    Fix: Write the day on which the source was read.
-    """
+    """A date in the future."""
     for path, text in _dates(sheet):
         dated = day(text)
         if path[-1] != "released" and dated and (dated - setting.today).days > 366:
@@ -126,12 +95,7 @@ def _dates(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 @rule("PV007", strict=True)
 def prices_have_dates(sheet: Sheet, _: RuleContext) -> Findings:
-    """An hourly price without a date.
-
-    H100 rent fell from 8 to 2 dollars in two years, so a price is only valid with its date.
-    Example: A cost table that still quotes 2023.
-    Fix: Write 'date:'.
-    """
+    """An hourly price without a date."""
     for number in sheet.numbers.values():
         if number.dimension == "hourly price" and not number.said("date"):
             yield number, f"{number.text} has no date"
@@ -139,12 +103,7 @@ def prices_have_dates(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV008")
 def prices_are_fresh(sheet: Sheet, setting: RuleContext) -> Findings:
-    """An hourly price older than a year.
-
-    Dollars per million tokens depend on the current rent.
-    Example: A sizing guide with the A100 at 4 dollars when it rented at 1.30.
-    Fix: Look up the price again, and write the new date.
-    """
+    """An hourly price older than a year."""
     for number in sheet.numbers.values():
         dated = day(number.said("date") or "") if number.dimension == "hourly price" else None
         if dated and (setting.today - dated).days > 366:
@@ -153,14 +112,7 @@ def prices_are_fresh(sheet: Sheet, setting: RuleContext) -> Findings:
 
 @rule("PV009")
 def value_is_printed(sheet: Sheet, _: RuleContext) -> Findings:
-    """The value differs from the text that the source prints.
-
-    Either was mistyped, or the printed figure needs a 'reading' that is missing.
-    Example: '1,979 teraFLOPS' printed and 989.5 stored, which is right only after halving for
-        sparsity.
-    Fix: Correct the value, or write a 'reading' that states how it follows from the printed
-        text.
-    """
+    """The value differs from the text that the source prints."""
     for number in sheet.numbers.values():
         printed = prints(number)
         if not printed or number.said("reading"):
@@ -185,13 +137,7 @@ def value_is_printed(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV010")
 def reading_comes_out(sheet: Sheet, _: RuleContext) -> Findings:
-    """The reading does not lead from the printed text to the value.
-
-    A reading describes arithmetic: half, GiB, per chip of eight. If the result differs from the
-    value, one of the three is wrong.
-    Example: 'both directions are printed, one is half' next to a value that was not halved.
-    Fix: Correct the value, or name in the reading the number that was used.
-    """
+    """The reading does not lead from the printed text to the value."""
     for number in sheet.numbers.values():
         if not number.said("reading"):
             continue
@@ -205,12 +151,7 @@ def reading_comes_out(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV011", "note", strict=True)
 def numbers_from_memory(sheet: Sheet, _: RuleContext) -> Findings:
-    """A number from memory.
-
-    No source was found, so the number may be right but cannot be checked.
-    Example: TFLOPS of Apple chips, which Apple does not publish.
-    Fix: Find a document; until then, tables mark the number.
-    """
+    """A number from memory."""
     for number in sheet.numbers.values():
         if number.said("confidence") == "memory":
             yield number, f"{number.text} is from memory"
@@ -220,12 +161,7 @@ def numbers_from_memory(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV012", "error")
 def addresses_are_addresses(sheet: Sheet, _: RuleContext) -> Findings:
-    """An invalid URL.
-
-    A link that cannot be opened is not a source.
-    Example: 'url: see datasheet'.
-    Fix: Write the full address, beginning with https://.
-    """
+    """An invalid URL."""
     for name, source in _sources(sheet).items():
         url = source.get("url")
         if url is not None and not re.fullmatch(r"(?:https?|ftp)://[^\s/]+\.[^\s]+", str(url)):
@@ -241,12 +177,7 @@ _WHOLE = (
 
 @rule("PV013")
 def printed_is_halved(sheet: Sheet, _: RuleContext) -> Findings:
-    """The printed text says 'sparse' or 'both directions', but the value was not halved.
-
-    According to the source itself, the number is twice the one that fastcalc needs.
-    Example: '3,958 TFLOPS (with sparsity)' stored as 3,958.
-    Fix: Halve the value and write the reading.
-    """
+    """The printed text says 'sparse' or 'both directions', but the value was not halved."""
     for number in sheet.numbers.values():
         if number.dimension not in ("compute rate", "bandwidth") or number.said("reading"):
             continue
@@ -259,24 +190,14 @@ def printed_is_halved(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV014", "error")
 def nothing_left_to_fill_in(sheet: Sheet, _: RuleContext) -> Findings:
-    """A placeholder that was not filled in.
-
-    The numbers of a template describe no real device.
-    Example: 'INFORMATION_REQUIRED' in machine files that were shipped.
-    Fix: Replace it, or remove the line if it is optional.
-    """
+    """A placeholder that was not filled in."""
     for path in place_holders(sheet.document):
         yield path, f"'{shown(sheet.at(*path))}' must still be filled in"
 
 
 @rule("PV015", strict=True, at_key=True)
 def sources_say_when(sheet: Sheet, _: RuleContext) -> Findings:
-    """A source without the date on which it was read.
-
-    Pages change under their address; without a date, the version that was read cannot be found.
-    Example: Vendors' tables in which a dense column was silently replaced by a sparse one.
-    Fix: Write 'accessed:' with the date.
-    """
+    """A source without the date on which it was read."""
     for name, source in _sources(sheet).items():
         if source.get("url") and not source.get("accessed"):
             words = f"source '{name}' does not say when it was read"
@@ -285,12 +206,7 @@ def sources_say_when(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV016", strict=True)
 def memory_is_no_source(sheet: Sheet, _: RuleContext) -> Findings:
-    """A number from memory that cites a document, or a cited number marked as from memory.
-
-    A reader looks it up in vain, or takes a remembered number for a printed one.
-    Example: 'confidence: memory' left behind when a source was found.
-    Fix: Write both 'source: memory' and 'confidence: memory', or neither.
-    """
+    """A number from memory that cites a document, or a cited number marked as from memory."""
     for number in sheet.numbers.values():
         source, confidence = number.said("source"), number.said("confidence")
         if source and (source == "memory") != (confidence == "memory"):

@@ -28,12 +28,7 @@ _BITS = (
 
 @rule("MD015")
 def released_after_transformers(sheet: Sheet, setting: RuleContext) -> Findings:
-    """A release date before transformers existed, or after the configuration was read.
-
-    Dates select the old measurements that an engine is compared with, and they order every list.
-    Example: 'released: 2042-07' instead of 2024-07.
-    Fix: Write the month of the release; mark an unreleased model 'hypothetical: true'.
-    """
+    """A release date before transformers existed, or after the configuration was read."""
     released = day(str(sheet.at("released") or ""))
     if released is None:
         return
@@ -47,35 +42,27 @@ def released_after_transformers(sheet: Sheet, setting: RuleContext) -> Findings:
 
 @rule("MD016")
 def names_say_the_size(sheet: Sheet, _: RuleContext) -> Findings:
-    """A name with a size that differs from the model's.
-
-    Users type the name and rely on the size in it.
-    Example: An alias of the 8B model left in a copy for the 70B model.
-    Fix: Correct or remove the name; a size in billions counts all or active parameters.
-    """
+    """A name with a size that differs from the model's."""
     if not isinstance(sheet.entry, Model):
         return
+    from fastcalc.core.model.workload import workload
+
+    counted = workload(sheet.entry)  # as counted and as published
+    names = ("published.checkpoint", "published.total", "published.active")
+    published = [number for number in map(sheet.si, names) if number]
+    counts = {counted.total_parameters, counted.active_parameters, *published}
     aliases = (("aliases", index) for index in range(len(sheet.items("aliases"))))
     for path in (("id",), ("name",), *aliases):
         for match in _SIZE.finditer(str(sheet.at(*path) or "").lower()):
             size = float(match[1]) * (1e12 if match[2] == "t" else 1e9)
             digits = len(match[1].partition(".")[2])
             room = max(0.25 * size, 0.5 * size / float(match[1]) / 10**digits)
-            counts = _parameters(sheet, sheet.entry)
             if not any(abs(size - parameters) <= room for parameters in counts):
-                has = " or ".join(f"{parameters / 1e9:.4g}B" for parameters in counts)
+                has = " or ".join(
+                    f"{parameters / 1e9:.4g}B" for parameters in sorted(counts, reverse=True)
+                )
                 name = shown(sheet.at(*path))
                 yield path, f"'{name}' says {match[0].upper()}; the model has {has}"
-
-
-def _parameters(sheet: Sheet, model: Model) -> list[float]:
-    """Return the total and active parameters of a model, as counted and as published. [1]"""
-    from fastcalc.core.model.workload import workload
-
-    counted = workload(model)
-    names = ("published.checkpoint", "published.total", "published.active")
-    published = [number for number in map(sheet.si, names) if number]
-    return sorted({counted.total_parameters, counted.active_parameters, *published}, reverse=True)
 
 
 def _quotation(sheet: Sheet, key: str) -> str:
@@ -98,12 +85,7 @@ def _bits_printed(text: str) -> set[int]:
 
 @rule("MD017")
 def formats_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A format that differs from the one that the source prints.
-
-    Formats determine bytes: 4-bit weights read as 16-bit make a model four times as large.
-    Example: gpt-oss without 'expert_format', with 234 GB for a checkpoint of 65 GB.
-    Fix: Take the format from the configuration's quantization_config or torch_dtype.
-    """
+    """A format that differs from the one that the source prints."""
     for key in _FORMAT_KEYS:
         text = _quotation(sheet, key)
         bits = _bits_printed(text)
@@ -122,13 +104,7 @@ def formats_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD018", strict=True)
 def narrow_formats_cite(sheet: Sheet, _: RuleContext) -> Findings:
-    """A format other than 16 bits without a quotation from a source.
-
-    Most checkpoints are stored at 16 bits, and all engines use 16-bit caches by default.
-    Example: fp8 for a bf16 checkpoint, which halves the memory and the time to read the weights.
-    Fix: Quote the configuration: 'printed: {weight_format: "quant_method: fp8"}'; to have an
-        engine convert the weights or the cache, use a flag (--weights, --kv).
-    """
+    """A format other than 16 bits without a quotation from a source."""
     if sheet.at("hypothetical") is True or not sheet.at("blocks"):
         return
     for key in _FORMAT_KEYS:
@@ -152,12 +128,7 @@ def _numbers_at(sheet: Sheet, key: str) -> Iterator[tuple[Path_, int]]:
 
 @rule("MD019")
 def cache_reads_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A window, a top-k or a context that differs from the text of the source.
-
-    They determine how much of the cache a token reads, and no parameter count reveals an error.
-    Example: A sliding window lost in a copy; at 128k tokens a layer reads a thousand times more.
-    Fix: Correct the number, or the quotation under 'printed'.
-    """
+    """A window, a top-k or a context that differs from the text of the source."""
     for key in ("max_context", "window", "top_k", "pool"):
         text = _quotation(sheet, key)
         quoted = plain_numbers(text)
@@ -174,12 +145,7 @@ def cache_reads_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD020")
 def bytes_are_published(sheet: Sheet, _: RuleContext) -> Findings:
-    """The weight bytes differ from the checkpoint's.
-
-    A chip must store and read the bytes that shape and format give.
-    Example: Experts of 4 bits counted at 16 bits, which gives 234 GB for a checkpoint of 60.8 GiB.
-    Fix: Check weight_format and expert_format against the configuration.
-    """
+    """The weight bytes differ from the checkpoint's."""
     size = sheet.numbers.get("published.checkpoint_bytes")
     if (model := sheet.shaped) is None or not size:
         return
@@ -197,12 +163,7 @@ _BANDS = {"window": (64, 262_144), "top_k": (128, 16_384), "pool": (1, 256)}
 
 @rule("MD021")
 def cache_reads_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A window or top-k outside the range of known models.
-
-    A window of one token attends to no earlier token.
-    Example: 'window: 1', where the flag use_sliding_window was read as the window.
-    Fix: Take sliding_window or index_topk from the configuration.
-    """
+    """A window or top-k outside the range of known models."""
     for key, (low, high) in _BANDS.items():
         for path, number in _numbers_at(sheet, key):
             if not low <= number <= high:

@@ -40,25 +40,14 @@ def _against(
 
 @rule("HW001")
 def fp8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
-    """The fp8 rate is neither one nor two times the 16-bit rate.
-
-    A sparse rate next to a dense one doubles the predicted compute rate of every fp8 model.
-    Example: An L40S with 1,466 TFLOPS (sparse) next to a dense 362 in a simulator's table
-        (inference-sim, issue 1738).
-    Fix: Write both dense rates: 733 and 362.
-    """
+    """The fp8 rate is neither one nor two times the 16-bit rate."""
     allowed = (2.0,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (1.0, 2.0)
     yield from _against(sheet, "fp8", sixteen_bit(sheet), *allowed)
 
 
 @rule("HW002")
 def fp4_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
-    """The fp4 rate is neither two nor about three times the fp8 rate.
-
-    Vendors advertise FP4 most prominently, and mostly with sparsity.
-    Example: The DGX Spark's '1 petaFLOP', which is sparse FP4; the dense rate is 500 TFLOPS.
-    Fix: Write the dense rate; only Blackwell Ultra has three times its fp8 rate.
-    """
+    """The fp4 rate is neither two nor about three times the fp8 rate."""
     # GeForce cards run fp4 at the full rate, but fp8 with 32-bit accumulation at half rate.
     allowed = (2.0, 4.0) if is_geforce(sheet) else (2.0, 3.0, 3.11)
     yield from _against(sheet, "fp4", sheet.numbers.get("peak.fp8"), *allowed)
@@ -66,12 +55,7 @@ def fp4_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW003")
 def int8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
-    """The int8 rate is not one, two or four times the 16-bit rate.
-
-    Integer rates are printed with sparsity as often as floating-point rates.
-    Example: Tables that list 5,000 TOPS of INT8 for Blackwell Ultra, which has 165.
-    Fix: Write the dense rate; a chip that barely supports INT8 has less than a tenth.
-    """
+    """The int8 rate is not one, two or four times the 16-bit rate."""
     allowed: tuple[float, ...] = (1.0, 2.0) if is_uniform(sheet) else (1.0, 2.0, 4.0)
     allowed = (2.0,) if sheet.word("kind") == "tpu" else allowed
     yield from _against(sheet, "int8", sixteen_bit(sheet), *allowed, minimum=_DROPPED)
@@ -79,38 +63,21 @@ def int8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW004")
 def int8_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
-    """The int8 rate is neither one nor two times the fp8 rate.
-
-    If both run on the same units, one of the two is sparse or belongs to another chip.
-    Example: 'FP8 1,979 / INT8 3,958' copied from two columns of one data sheet.
-    Fix: Take both from the same column.
-    """
+    """The int8 rate is neither one nor two times the fp8 rate."""
     allowed = (1.0,) if is_uniform(sheet) else (1.0, 2.0)
     yield from _against(sheet, "int8", sheet.numbers.get("peak.fp8"), *allowed, minimum=_DROPPED)
 
 
 @rule("HW005")
 def tf32_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
-    """The tf32 rate is neither equal to the 16-bit rate nor half of it.
-
-    The same tables print the sparse TF32 rate; the dense one is half of the dense 16-bit rate.
-    Example: An H100 listed with 989 TFLOPS of TF32 (sparse) next to 989.5 of BF16 (dense).
-    Fix: Write half of the 16-bit rate: 494.7.
-    """
+    """The tf32 rate is neither equal to the 16-bit rate nor half of it."""
     allowed = (0.5,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (0.25, 0.5, 1.0)
     yield from _against(sheet, "tf32", sixteen_bit(sheet), *allowed)
 
 
 @rule("HW006")
 def bf16_against_fp16(sheet: Sheet, _: RuleContext) -> Findings:
-    """The bf16 and fp16 rates differ.
-
-    Tensor units run both formats at the same rate; a difference means that one of them is wrong.
-    Example: A GeForce's fp16 rate with 16-bit accumulation (330) next to its bf16 rate with 32-bit
-        accumulation (165).
-    Fix: Write the bf16 rate with 32-bit accumulation; on GeForce the fp16 rate may be twice as
-        high.
-    """
+    """The bf16 and fp16 rates differ."""
     is_halved = is_geforce(sheet) or sheet.word("architecture") == "cdna"
     allowed = (0.5, 1.0) if is_halved else (1.0,)
     yield from _against(sheet, "bf16", sheet.numbers.get("peak.fp16"), *allowed)
@@ -118,12 +85,7 @@ def bf16_against_fp16(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW007")
 def narrow_against_wide(sheet: Sheet, _: RuleContext) -> Findings:
-    """Implausible rates of narrow formats compared with wider ones.
-
-    fp6 runs at the rate of fp8 or fp4, and int4 at one, two or four times the rate of int8.
-    Example: An MI355X with '20 PF' of FP6 and FP4, which is sparse; the dense rate is 10.
-    Fix: Write the dense rate.
-    """
+    """Implausible rates of narrow formats compared with wider ones."""
     yield from _against(sheet, "fp6", sheet.numbers.get("peak.fp8"), 1.0, 2.0)
     yield from _against(sheet, "fp6", sixteen_bit(sheet), 2.0, 4.0)
     yield from _against(sheet, "int4", sheet.numbers.get("peak.int8"), 1.0, 2.0, 4.0)
@@ -135,12 +97,7 @@ def narrow_against_wide(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW008")
 def implied_clock(sheet: Sheet, _: RuleContext) -> Findings:
-    """The 16-bit rate requires a clock that the cores do not reach.
-
-    Cores times FLOP per cycle times clock is the dense rate; the sparse rate is twice as high.
-    Example: 'GB200: 4,500 TFLOPS bf16' in a public simulator: two chips, or sparsity.
-    Fix: Write the dense rate of one chip, and check 'cores' (SMs or CUs, not CUDA cores).
-    """
+    """The 16-bit rate requires a clock that the cores do not reach."""
     core, rate = core_of(sheet), sixteen_bit(sheet)
     if not core or not rate or not rate.si:
         return
@@ -170,12 +127,7 @@ def _off_clock(
 
 @rule("HW009")
 def implied_vector_clock(sheet: Sheet, _: RuleContext) -> Findings:
-    """The vector rate requires a clock that the cores do not reach.
-
-    The vector rate determines the time to unpack narrow weights.
-    Example: The FP32 tensor rate of a table instead of the FP32 vector rate.
-    Fix: Write the FP32 rate without tensor or matrix units.
-    """
+    """The vector rate requires a clock that the cores do not reach."""
     core, rate = core_of(sheet), sheet.numbers.get("vector")
     if core and core.vector and rate:
         yield from _off_clock(sheet, rate, core, core.vector, room=0.1)
@@ -183,12 +135,7 @@ def implied_vector_clock(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW010")
 def vector_against_matrix(sheet: Sheet, _: RuleContext) -> Findings:
-    """The vector rate is implausible compared with the 16-bit rate.
-
-    A vector rate above the matrix rate, or below 1/40 of it, means that one of them was misread.
-    Example: A table that mixes TFLOPS and GFLOPS.
-    Fix: Write the FP32 rate without tensor units, and the dense 16-bit rate with them.
-    """
+    """The vector rate is implausible compared with the 16-bit rate."""
     rate, vector, core = sixteen_bit(sheet), sheet.numbers.get("vector"), core_of(sheet)
     if not rate or not vector or not vector.si:
         return
@@ -204,13 +151,7 @@ def vector_against_matrix(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW011")
 def ridge_point(sheet: Sheet, _: RuleContext) -> Findings:
-    """An implausible ridge point (FLOP per byte) for the type of memory.
-
-    The ridge point, peak over bandwidth, is similar within a family of chips; a wrong prefix, or
-    bits instead of bytes, moves a chip out of its family.
-    Example: A wafer with 21 TB/s instead of 21 PB/s.
-    Fix: Check prefixes (T and P), bits and bytes, and whether both numbers describe one chip.
-    """
+    """An implausible ridge point (FLOP per byte) for the type of memory."""
     tier, rate = main_tier(sheet), sixteen_bit(sheet)
     if not tier or not rate or not tier.bandwidth or not tier.bandwidth.si:
         return
@@ -225,12 +166,7 @@ def ridge_point(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW012")
 def cores_are_processors(sheet: Sheet, _: RuleContext) -> Findings:
-    """Cores counted in the wrong unit.
-
-    Latency floors and per-core rates of engines are per SM or CU.
-    Example: '16,896 cores' for an H100, which counts CUDA lanes; it has 132 SMs.
-    Fix: Count SMs, CUs or tensor cores as the device reports them.
-    """
+    """Cores counted in the wrong unit."""
     cores = sheet.numbers.get("cores")
     limit = row("core_counts", host_key(sheet), sheet.word("kind")).get("most")
     if cores and limit and cores.si > limit:
@@ -240,12 +176,7 @@ def cores_are_processors(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW073")
 def ranks_are_of_one_chip(sheet: Sheet, _: RuleContext) -> Findings:
-    """More ranks per chip than any chip has.
-
-    Layouts divide weights and caches over ranks, so too many ranks give impossible layouts.
-    Example: 64 ranks for a Trainium2, which are the logical cores of an instance of sixteen chips.
-    Fix: Write the number of ranks that the software starts on one chip by default.
-    """
+    """More ranks per chip than any chip has."""
     ranks, limit = sheet.numbers.get("ranks"), row("ranks")["most"]
     if ranks and ranks.si > limit:
         yield ranks, f"{ranks.text} is more than any chip has ({limit}); is it for one chip?"
@@ -253,12 +184,7 @@ def ranks_are_of_one_chip(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW013")
 def flops_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
-    """More FLOP/s per watt than any chip of its year.
-
-    Sparse rates and superchips double the FLOP/s at the same power.
-    Example: WSE-3 with 125 PFLOPS at 23 kW, five times a GPU of its year, because it is sparse.
-    Fix: Write the dense rate, with FLOP/s and watts of the same device.
-    """
+    """More FLOP/s per watt than any chip of its year."""
     rate, power = sixteen_bit(sheet), sheet.numbers.get("power.chip")
     if not rate or not power or not power.si:
         return
@@ -271,12 +197,7 @@ def flops_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW014", "note", strict=True)
 def architecture_is_known(sheet: Sheet, _: RuleContext) -> Findings:
-    """An architecture unknown to the rules.
-
-    Cores and FLOP per cycle distinguish dense from sparse rates; without them only ratios help.
-    Example: A new chip entered under a vendor's code name.
-    Fix: No change is needed, but check the rates for sparsity.
-    """
+    """An architecture unknown to the rules."""
     name = sheet.word("architecture")
     if name and sheet.si("cores") and core_of(sheet) is None:
         message = f"FLOP per cycle of '{name}' are unknown, so its clock goes unchecked"
@@ -285,12 +206,7 @@ def architecture_is_known(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW015")
 def rates_are_of_chips(sheet: Sheet, _: RuleContext) -> Findings:
-    """A rate outside the range for chips.
-
-    If all rates are wrong by a factor of a thousand, their ratios do not reveal it.
-    Example: TFLOPS read as GFLOPS for a whole table (imp, issue 1668).
-    Fix: Check the prefix.
-    """
+    """A rate outside the range for chips."""
     low, high = band("rates", sheet.word("kind"))
     for number in sheet.numbers.values():
         if number.dimension == "compute rate" and not low <= number.si <= high:

@@ -3,21 +3,50 @@
 from pathlib import Path
 
 from fastcalc.features.check.document import Sheet
-from fastcalc.features.check.rule import RULES, Findings, RuleContext, add_rules_of_reader, rule
+from fastcalc.features.check.rule import RULES, Findings, Rule, RuleContext, add, rule
 from fastcalc.mentions import flag
 from fastcalc.written import shown
 
-add_rules_of_reader(Path(__file__).with_name("reader.yaml"))
+_OF_READER = {
+    "MD001": "heads that do not divide",
+    "MD002": "more active experts than experts",
+    "MD003": "more active parameters than parameters",
+    "MD004": "a cache in a format that no cache has",
+    "ST001": "the file cannot be read",
+    "ST002": "the file is far too large",
+    "ST003": "the file is not UTF-8",
+    "ST004": "the file is not YAML",
+    "ST005": "a tab indents a line",
+    "ST006": "the file is empty",
+    "ST007": "the file is not a mapping",
+    "ST008": "a second document begins",
+    "ST009": "a key is given twice",
+    "ST010": "anchors, aliases, merge keys or tags",
+    "ST011": "the file is nested too deep, holds too many values or too many faults",
+    "ST012": "a number that YAML reads as something else",
+    "ST013": "a word that is a boolean to some YAML readers",
+    "ST014": "a key is not text",
+    "ST015": "an unknown key",
+    "ST016": "a key is missing",
+    "ST017": "a value of the wrong type",
+    "ST018": "a value that cannot be",
+    "ST020": "two entries answer to one name",
+    "ST021": "the file is none of a chip, a model or an engine",
+    "ST023": "an entry that extends none",
+    "UN001": "a number without a unit",
+    "UN002": "an unknown unit",
+    "UN003": "a unit of another dimension",
+    "UN004": "not a number that a quantity can be",
+}
+"""Titles of the rules whose problems the file reader detects. All are errors."""
+
+for id_, title in _OF_READER.items():
+    add(Rule(id_, "error", title))
 
 
 @rule("ST019", "error")
 def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
-    """The id differs from the file name.
-
-    Entries are looked up by file name; an entry with a different id is not found.
-    Example: h200.yaml, copied from h100.yaml, with 'id: h100' still inside.
-    Fix: Rename the file or change the id, so that both are the same.
-    """
+    """The id differs from the file name."""
     entry_id, file = sheet.at("id"), Path(sheet.document.file)
     stem = file.stem
     if isinstance(entry_id, str) and entry_id != stem and not file.is_fifo():  # a pipe has no name
@@ -30,12 +59,7 @@ def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("ST022", at_key=True)
 def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
-    """An excuse for a problem that does not exist.
-
-    An excuse that outlives its problem hides the next problem.
-    Example: A linter's ignore comment that is never removed.
-    Fix: Remove it from 'excused', or write the id of the rule as in the message.
-    """
+    """An excuse for a problem that does not exist."""
     excused = sheet.at("excused")
     for name in excused if isinstance(excused, dict) else ():
         excused_rule = RULES.get(str(name))
@@ -48,12 +72,7 @@ def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("ST024")
 def aliases_are_free(sheet: Sheet, setting: RuleContext) -> Findings:
-    """An alias that is the name of another shipped entry.
-
-    Users who type the name get this file, with the numbers of another entry.
-    Example: A model copied for a variant, with the aliases of the original.
-    Fix: Remove the alias; a file that replaces a shipped entry needs the id of that entry.
-    """
+    """An alias that is the name of another shipped entry."""
     owner_of = setting.shipped_owners(sheet.kind)
     for index, alias in enumerate(sheet.items("aliases")):
         owner = owner_of(alias) if isinstance(alias, str) else None
