@@ -1,6 +1,5 @@
 """How much of a model llama.cpp can keep on a card that is too small for all of it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fastcalc.catalogue.store import Catalogue
@@ -64,31 +63,20 @@ def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
         return None
     is_moe = bool(placement.work.experts) and memory.gpu_layers is None
     layers = int(placement.work.layers)
-    choices = {
-        count: with_usual_cores(
-            with_gpu_layers(entries, chip, scenario.model, choice), scenario.engine
-        )
-        for count, choice in _choices(memory, layers, is_moe=is_moe)
-    }
-    *_, shared = choices.values()
+    choices = dict[int, MemoryChoice]()
+    for on_host in range(layers + 1 + (not is_moe)):  # most on the card first
+        count = on_host if is_moe else layers + 1 - on_host
+        choice = replace(memory, gpu_layers=count)
+        if is_moe:
+            choice = replace(memory, cpu_moe_layers=count)
+        shared = with_gpu_layers(entries, chip, scenario.model, choice)
+        choices[count] = with_usual_cores(shared, scenario.engine)
     assert shared.host is not None
 
     def holds(memory: MemoryChoice) -> bool:
         site = site_of(replace(scenario, memory=memory), scenario.traffic.reserved)
         return bool(site.place(placement.layout).certain_batch >= min(scenario.batches))
 
-    count = next((count for count, choice in choices.items() if holds(choice)), None)
+    most = next((count for count, choice in choices.items() if holds(choice)), None)
     setting = "n_cpu_moe" if is_moe else "n_gpu_layers"
-    return MostOnCard(chip.id, shared.host.id, setting, count, layers)
-
-
-def _choices(
-    memory: MemoryChoice, layers: int, *, is_moe: bool
-) -> Iterator[tuple[int, MemoryChoice]]:
-    """Yield values of a setting with the memory that each requires, most on the card first."""
-    if is_moe:
-        for count in range(layers + 1):
-            yield count, replace(memory, cpu_moe_layers=count)
-        return
-    for count in range(layers + 1, -1, -1):
-        yield count, replace(memory, gpu_layers=count)
+    return MostOnCard(chip.id, shared.host.id, setting, most, layers)

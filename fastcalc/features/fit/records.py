@@ -12,11 +12,6 @@ from fastcalc.kit.answer.placed_batch import PlacedBatch
 from fastcalc.kit.answer.point_records import Record, plainly
 
 
-def _certain(record: Record) -> str:
-    """Format the value that fits with the engine's maximum reserve, if any."""
-    return f"{record['solution'] or 0:,}"
-
-
 def _tight(record: Record) -> str:
     """Format the larger value that fits only tightly, if there is one."""
     tight = record["solution_at_edge"]
@@ -32,7 +27,7 @@ _SOLVED: tuple[Column[Solution], ...] = (
         "reserve",
         "certain",
         heading=("", "fits"),
-        format=_certain,
+        format=lambda record: f"{record['solution'] or 0:,}",
         is_key_figure=True,
     ),
     Column(

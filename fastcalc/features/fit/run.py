@@ -1,11 +1,11 @@
 """``fastcalc fit``: whether models fit, on how many chips, and their largest batch or context."""
 
 from dataclasses import replace
+from itertools import chain
 from typing import cast, get_args
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.outcome import locate_each
-from fastcalc.core.scenario import Scenario
 from fastcalc.core.start import start_location
 from fastcalc.errors import InputError
 from fastcalc.features.fit.answer import FitAnswer
@@ -14,6 +14,7 @@ from fastcalc.features.fit.quantized import fitting_quantization
 from fastcalc.features.fit.request import FitMemory
 from fastcalc.features.fit.solve import Unknown, solve_for
 from fastcalc.features.fit.solved import SolvedAnswer
+from fastcalc.formulas.sequences import grouped
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.loading import catalogue, format_pairs, scenarios
@@ -25,8 +26,13 @@ def run(request: FitMemory) -> FitAnswer:
     """Place each model or explain why none fits, or solve for the longest context or most users."""
     reading: list[str] = []
     unknown = _unknown(request)
-    requested = _scenarios(_with_batch(request), reading)
-    reading = list(dict.fromkeys(reading))
+    asked = _with_batch(request)
+    evaluated = [
+        scenarios(Evaluated.sharing(asked, weights=weight, kv=cache), reading)
+        for weight, cache in format_pairs(asked)
+    ]
+    by_model = grouped(chain(*evaluated), lambda scenario: scenario.model.id)
+    requested, reading = [*chain(*by_model.values())], list(dict.fromkeys(reading))
     locations = [start_location(location) for location in locate_each(requested)]
     if unknown is None:
         entries = catalogue(request)
@@ -74,14 +80,3 @@ def _with_batch(request: FitMemory) -> FitMemory:
         )
     users = numbers(request.users, option("users"), LIMITS["sequences"])
     return replace(request, batch=list(users), users=None)
-
-
-def _scenarios(request: FitMemory, notes: list[str]) -> list[Scenario]:
-    """Build a scenario for each model, pair of formats and chip."""
-    all_scenarios = [
-        scenario
-        for weight, cache in format_pairs(request)
-        for scenario in scenarios(Evaluated.sharing(request, weights=weight, kv=cache), notes)
-    ]
-    models = list(dict.fromkeys(scenario.model.id for scenario in all_scenarios))
-    return sorted(all_scenarios, key=lambda scenario: models.index(scenario.model.id))

@@ -114,17 +114,15 @@ class Capacity:
 
         unknown : quantity to solve for, at the scenario's smallest batch or its prompt and output
         """
-        reserves = (self.largest_reserve, 1.0 / self.site.machine.reserve.below)
-        certain, edge = (self._held(unknown, reserve) for reserve in reserves)
-        return certain, max(certain, edge)
-
-    def _held(self, unknown: Unknown, reserves: float) -> int:
-        """Find the largest value that fits and with which a server starts."""
-        if unknown == "context":
-            return self.longest_context(float(min(self.scenario.batches)), reserves)
-        longest = int(self.scenario.traffic.longest)
-        users = float(self.users(np.array([longest]), reserves)[0])
-        return int(users) if not self._has_pool or self._starts(longest, 1, reserves) else 0
+        held, longest = list[int](), int(self.scenario.traffic.longest)
+        for reserve in (self.largest_reserve, 1.0 / self.site.machine.reserve.below):
+            if unknown == "context":
+                users = float(min(self.scenario.batches))
+                held.append(self.longest_context(users, reserve))
+            else:
+                starts = not self._has_pool or self._starts(longest, 1, reserve)
+                held.append(int(self.users(np.array([longest]), reserve)[0]) if starts else 0)
+        return held[0], max(held)
 
     def longest_context(self, users: float, reserves: float) -> int:
         """Find the longest sequence that fits in a server limited to that length.

@@ -6,16 +6,12 @@ from itertools import groupby
 from math import inf
 from operator import attrgetter
 
-from fastcalc.features.fit.answer import (
-    MOST_LISTED,
-    FitAnswer,
-    follow_up_of,
-    start_note,
-    why_or_stop,
-)
+from fastcalc.features.fit.answer import FitAnswer, follow_up_of
 from fastcalc.features.fit.quantized import quantized_note
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
+from fastcalc.features.fit.starts import start_note, why_or_stop
+from fastcalc.features.fit.verdict import MOST_LISTED
 from fastcalc.grid.column import Column, TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
@@ -23,7 +19,7 @@ from fastcalc.kit.answer.answer import Charts
 from fastcalc.kit.answer.memories import kept_note
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record, named_chips
-from fastcalc.kit.answer.screen import Screen, between_blank_lines
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.answer.why_so_many import engine_limit
 from fastcalc.mentions import option
 from fastcalc.written import listed
@@ -32,28 +28,31 @@ _SHORT = 2
 """Maximum number of rows for which the engine's start-up lines appear by default. [1]"""
 
 
-def _chips_cell(record: Record) -> str:
-    return f"{record['chips']:,} x {record['hardware']}"
-
-
-def _layout_cell(record: Record) -> str:
-    return record_tables.layout(record) or "-"
-
-
-def _length_cell(record: Record) -> str:
-    return f"{max(record['prompt_tokens'] + record['output_tokens'], record['context_tokens']):,}"
-
-
 _DEPLOYED = pick(
     "chips layout weight_format kv_format",
     [
-        Column("chips", heading=("", "chips"), format=_chips_cell),
-        Column("layout", heading=("", "layout"), format=_layout_cell),
+        Column(
+            "chips",
+            heading=("", "chips"),
+            format=lambda record: f"{record['chips']:,} x {record['hardware']}",
+        ),
+        Column(
+            "layout",
+            heading=("", "layout"),
+            format=lambda record: record_tables.layout(record) or "-",
+        ),
     ],
 )
 _ASKED: dict[str, TableColumn] = {
     "context": Column("batch", "count", heading=("", "users")),
-    "users": Column("length", "count", heading=("tokens", "per user"), format=_length_cell),
+    "users": Column(
+        "length",
+        "count",
+        heading=("tokens", "per user"),
+        format=lambda record: (
+            f"{max(record['prompt_tokens'] + record['output_tokens'], record['context_tokens']):,}"
+        ),
+    ),
 }
 """The column of the given quantity, by the quantity to solve for."""
 
@@ -91,10 +90,10 @@ class SolvedAnswer(FitAnswer):
         columns = self._columns(wide=screen.wide)
         of_model = attrgetter("location.scenario.model.id")
         models = [list(group) for _, group in groupby(self.solutions, of_model)]
-        return between_blank_lines(
-            [_sentence(members), "", record_tables.table(columns, _records(members), screen.width)]
-            for members in models
-        )
+        for index, members in enumerate(models):
+            yield from [""] * bool(index)
+            yield from (_sentence(members), "")
+            yield record_tables.table(columns, _records(members), screen.width)
 
     def key(self) -> str:
         """Return the key to the solution and to tight fits."""

@@ -9,10 +9,11 @@ from dataclasses import replace
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.outcome import locate
 from fastcalc.core.start import start_location
-from fastcalc.features.fit.answer import _heading, _table, _verdict
+from fastcalc.features.fit.contents import table as table_of
 from fastcalc.features.fit.records import fit_records
 from fastcalc.features.fit.solve import Solution
 from fastcalc.features.fit.solved import _limit_note, _sentence
+from fastcalc.features.fit.verdict import heading, verdict
 from fastcalc.mentions import as_flags
 from tests import made_up
 from tests.features.fit.test_fit_chart import LARGE, scenario
@@ -57,10 +58,10 @@ def placed(*scenarios):
 )
 def test_what_fills_memories(asked, rows, sentence):
     locations = placed(*asked)
-    table = _table(locations, fit_records(locations), 100)
+    table = table_of(locations, fit_records(locations), 100)
     assert [" ".join(filter(None, head)) for head in table.headings] == HEADS
     assert table.rows == rows
-    assert _verdict(locations) == f"made-up-model {sentence}"
+    assert verdict(locations) == f"made-up-model {sentence}"
 
 
 def test_each_row_has_the_largest_batch_of_its_own_layout(capsys, monkeypatch):
@@ -91,7 +92,7 @@ def test_the_headline_counts_more_than_four_chips():
     sizes = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
     locations = placed(*(scenario(4, chip=chip, gigabytes=size) for chip, size in sizes.items()))
     locations += placed(scenario(4, chip="f", model=LARGE))
-    assert _verdict(locations) == (
+    assert verdict(locations) == (
         "made-up-model fits at batch 4 on 5 of 6 chip types. The largest batch is from 400 on one a "
         "to 2,400 on one e."
     )
@@ -101,13 +102,13 @@ def test_the_headline_counts_more_than_four_chips():
 def test_bars_have_the_room_that_is_left(width, letters):
     """The other columns of 5, 7, 5, 7, 6 and 8 letters with 2 blanks each leave 10 of 60."""
     locations = placed(scenario(4))
-    (row,) = _table(locations, fit_records(locations), width).rows
+    (row,) = table_of(locations, fit_records(locations), width).rows
     assert len(row[-1]) == letters
 
 
 def test_the_heading_has_the_bytes_of_weights_and_of_a_user():
     (location,) = placed(replace(scenario(4)))
-    assert _heading([location], ["asked so"]) == (
+    assert heading([location], ["asked so"]) == (
         "Made up: 0.100B parameters; weights bf16 200 MB; KV cache bf16 2 MB for a sequence of "
         "200 tokens; engine: made-up-engine; asked so"
     )

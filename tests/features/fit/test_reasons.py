@@ -9,7 +9,7 @@ import pytest
 
 import fastcalc
 from fastcalc.features import answer_to
-from fastcalc.features.fit.answer import why_or_stop
+from fastcalc.features.fit.starts import why_or_stop
 from fastcalc.library.functions import request
 from fastcalc.mentions import as_flags
 from tests.helpers import run_once

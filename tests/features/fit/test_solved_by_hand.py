@@ -4,7 +4,7 @@ from math import inf
 from types import SimpleNamespace
 
 from fastcalc.core.placement.layout import Layout
-from fastcalc.features.fit import answer, solved
+from fastcalc.features.fit import solved, starts
 from fastcalc.features.fit.solved import SolvedAnswer
 from fastcalc.mentions import as_flags
 from tests.helpers import every
@@ -182,5 +182,5 @@ BOTH = ((remedy("--tp 2"), remedy("--kv fp8")),)
     ],
 )  # fmt: skip
 def test_why_a_server_does_not_start(changes, sentence, monkeypatch):
-    monkeypatch.setattr(answer, "why", lambda _: "why")
-    assert answer.why_or_stop(started(**changes)) == sentence
+    monkeypatch.setattr(starts, "why", lambda _: "why")
+    assert starts.why_or_stop(started(**changes)) == sentence

@@ -1,0 +1,124 @@
+"""Notes on server starts: why one stops, what it prints, and which lengths and batches it holds."""
+
+from collections.abc import Iterator, Sequence
+
+from fastcalc.core.outcome import Location
+from fastcalc.core.placement.cache_size import cache_size
+from fastcalc.core.start import StartLocation, shorter
+from fastcalc.core.start_checks import GIB
+from fastcalc.kit.answer.numbers_as_text import size
+from fastcalc.kit.answer.point_records import named_chips
+from fastcalc.kit.answer.why_so_many import why
+from fastcalc.mentions import option
+from fastcalc.written import listed
+
+
+def model_and_formats(location: Location) -> tuple[str, str, str]:
+    """Return the model and formats of a placement."""
+    work = location.placement.work
+    return work.model.id, work.weight_format, work.kv_format
+
+
+def why_or_stop(location: StartLocation) -> str:
+    """Explain why so many chips are needed, or which error prevents the start and how to fix it."""
+    if location.verdict == "fits":
+        return why(location)
+    line, remedies = location.stop_line, location.remedies
+    stops = f"{location.scenario.engine.id} would stop with '{line}'"
+    if line is None or (location.fits and location.memory_verdict == "edge"):
+        says = why(location)
+    elif location.fits and location.is_share_uncertain:
+        says = f"{stops} if the system leaves so little"
+    else:
+        is_certain = location.fits and not location.is_expected_to_stop
+        blocks = location.expected_blocks if is_certain else None
+        says = f"{stops} if it reserves its maximum memory" if is_certain else stops
+        says += f" ({blocks:,} blocks are expected)" if blocks else ""
+    pairs = [" ".join(remedy.flag for remedy in pair) for pair in location.joint_remedies]
+    flags = [*pairs, *(remedy.flag for remedy in remedies)]
+    starts = f"{location.scenario.engine.id} starts with {listed(flags, 'or')}"
+    return f"{says}; {starts}" if flags else says
+
+
+_WITH_POOL = ("vllm", "sglang", "tensorrt-llm")
+"""Servers whose KV cache uses all the memory left by the weights."""
+
+
+def start_note(location: Location) -> str | None:
+    """Return vLLM's start-up lines on cache memory and tokens. None for other engines."""
+    engine, placement = location.scenario.engine, location.placement
+    pool, replicas = cache_size(placement), placement.layout.dp
+    if engine.program not in _WITH_POOL or pool is None or not pool.tokens:
+        return None
+    is_short, available = pool.concurrency < 1.0, float(placement.available)
+    layout = str(placement.layout)
+    chip = location.scenario.hardware.id + f" ({layout})" * bool(layout)
+    name = f"each of {replicas} replicas of {engine.id}" if replicas > 1 else engine.id
+    if engine.program != "vllm":
+        hint = f"; longer requests are refused at any {option('max_model_len')}" * is_short
+        return (
+            f"{chip}: caches of {name} are expected to hold {pool.tokens:,} tokens, in "
+            f"{size(available)} of a chip{hint}"
+        )
+    hint = f"; it is expected to start with {option('max_model_len')} {pool.tokens}" * is_short
+    return (
+        f"{chip}: {name} should print at start-up 'Available KV cache memory: "
+        f"{available / GIB:.2f} GiB', 'GPU KV cache size: {pool.tokens:,} tokens' and 'Maximum "
+        f"concurrency for {pool.length:,} tokens per request: {pool.concurrency:.2f}x'{hint}"
+    )
+
+
+MOST_LENGTHS = 2
+"""Maximum number of chips for which the longest length that starts is reported. [1]"""
+
+
+def length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
+    """Yield the deployments that start only with a maximum length, since the default is too long.
+
+    Each deployment is mentioned once, at its smallest batch.
+    """
+    servers: dict[tuple[object, ...], StartLocation] = {}
+    for location in locations:
+        if location.verdict != "no" and not location.is_share_uncertain:
+            chip, layout = location.scenario.hardware.id, location.placement.layout
+            servers.setdefault((*model_and_formats(location), chip, layout), location)
+    at_default = (location.at_default_length for location in servers.values())
+    short = [location for location in at_default if location and location.verdict != "fits"]
+    # Model and layout are named if needed to tell deployments apart.
+    has_models = len({model_and_formats(location) for location in locations}) > 1
+    pairs = [(model_and_formats(place), place.scenario.hardware.id) for place in short]
+    names = []
+    for (what, chip), location in zip(pairs, short, strict=True):
+        cut = str(location.placement.layout) or "one chip"
+        in_layout = f" ({cut})" * (pairs.count((what, chip)) > 1)
+        of = f"{' '.join(what)} on " * has_models
+        names.append(f"{of}{chip}{in_layout}")
+    for name, location in zip(names[:MOST_LENGTHS], short, strict=False):
+        scenario, length = location.scenario, shorter(location)
+        until = "no length that holds these requests is certain to start"
+        if length:
+            until = f"give it {int(length.value):,} or less"
+        yield (
+            f"{name}: without {option('max_model_len')} {scenario.engine.id} takes "
+            f"sequences of {scenario.memory.longest:,.0f} tokens and "
+            f"{'does not' if location.verdict == 'no' else 'may not'} start; {until}"
+        )
+    if others := names[MOST_LENGTHS:]:
+        yield f"{listed(others)} may not start without {option('max_model_len')} either"
+
+
+def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
+    """Yield notes on larger batches that fit at the engines' expected, not maximum, reserve."""
+    engines, batches = dict[str, None](), dict[str, None]()
+    has_models = len({model_and_formats(location) for location in locations}) > 1
+    for location in locations:
+        expected = int(location.roomiest.expected_max_batch) if location.verdict == "fits" else 0
+        if expected > location.max_batch:
+            engines[location.scenario.engine.id] = None
+            of = f"of {' '.join(model_and_formats(location))} " * has_models
+            batches[f"{expected:,} {of}on {named_chips(location)}"] = None
+    if batches:
+        yield (
+            f"with the expected rather than the maximum reserve of {listed([*engines])}, the "
+            f"largest batch is {listed([*batches])}"
+        )
