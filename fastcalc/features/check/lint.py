@@ -138,25 +138,26 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     return list(files_by_path.values())
 
 
+_HUGGING_FACE = "this is a Hugging Face configuration; 'fastcalc import' turns it into a model"
+_NO_ENTRY = "no key here belongs to a chip, a model or an engine; 'fastcalc new' prints one"
+
+
 def check_document(
     document: Document, entry_type: Kind | None, setting: RuleContext
 ) -> Iterator[Fault]:
     """Yield the problems of a document, with excuses attached."""
     if isinstance(document.data, dict) and "model_type" in document.data:
-        message = "this is a Hugging Face configuration; 'fastcalc import' turns it into a model"
-        yield Fault("ST021", document.file, 1, 1, message)
+        yield Fault("ST021", document.file, 1, 1, _HUGGING_FACE)
         return
     yield from document.faults
     if not document.is_whole:
         return
     if entry_type is None:
-        why = "no key here belongs to a chip, a model or an engine; 'fastcalc new' prints one"
-        yield Fault("ST021", document.file, 1, 1, why)
+        yield Fault("ST021", document.file, 1, 1, _NO_ENTRY)
         return
     try:
-        document, *bases = setting.catalogue(document.file, entry_type).lineage(
-            document, entry_type
-        )
+        folders = setting.catalogue(document.file, entry_type)
+        document, *bases = folders.lineage(document, entry_type)
     except InputError as error:
         sentence = error.sentence.removeprefix(f"{document.place('extends')}: ")
         yield Fault("ST023", document.file, *document.mark(("extends",)), sentence)

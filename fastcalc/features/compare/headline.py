@@ -114,9 +114,12 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
     by_chip = _by_chip(row for row in rows if row.record["fits"])
     fastest = _fastest(by_chip) if by_chip else None
     cheapest = None
-    if fastest is not None:
-        (leader, *_), has_rivals = fastest.leaders, len(by_chip) > 1
-        cheapest = _cheapest(by_chip, leader) if has_rivals else _cheapest_alone(by_chip[0], leader)
+    if fastest is not None and len(by_chip) > 1:
+        cheapest = _cheapest(by_chip, fastest.leaders[0])
+    elif fastest is not None and fastest.leaders[0].price is not None:
+        row = _cheapest_row(by_chip[0])
+        is_cheaper = not _are_level(fastest.leaders[0], row, "cost")
+        cheapest = Statement("cost", (row,)) if is_cheaper else None
     short = _by_chip(
         row for row in rows if not row.record["fits"] and (row.record["min_chips"] or 0) > row.chips
     )
@@ -157,7 +160,12 @@ def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
     """
     first, *rivals = sorted(by_chip, key=lambda rows: -_fastest_rows(rows)[0].speed.expected)
     batches = [row.batch for rows in rivals[:1] for row in reversed(_fastest_rows(rows))]
-    candidates = _surest(_fastest_rows(first))
+    candidates = _fastest_rows(first)
+    lows = [float(row.speed.low) for row in candidates]
+    if not any(map(isnan, lows)):  # to two digits
+        candidates = [
+            row for row, low in zip(candidates, lows, strict=True) if low > 0.99 * max(lows)
+        ]
     leader = next(filter(None, (_at(candidates, batch) for batch in batches)), candidates[-1])
     level: list[TableRow] = []
     slower_rows: list[TableRow] = []
@@ -182,24 +190,8 @@ def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
     return sorted(sure or same, key=lambda row: row.batch)
 
 
-def _surest(rows: Sequence[TableRow]) -> list[TableRow]:
-    """Return the rows whose speed has the highest lower end, to two digits, or all rows."""
-    lows = [float(row.speed.low) for row in rows]
-    if any(map(isnan, lows)):
-        return [*rows]
-    return [row for row, low in zip(rows, lows, strict=True) if low > 0.99 * max(lows)]
-
-
 def _cheapest_row(rows: Iterable[TableRow]) -> TableRow:
     return min(rows, key=lambda row: (row.price, -row.speed.expected))
-
-
-def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | None:
-    """Return the cheapest row of a single chip if it is clearly cheaper than the fastest row."""
-    if fastest.price is None:
-        return None
-    cheapest = _cheapest_row(rows)
-    return None if _are_level(fastest, cheapest, "cost") else Statement("cost", (cheapest,))
 
 
 def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> Statement | None:
@@ -220,18 +212,10 @@ def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> State
     )
     comparison = None
     if against is not None and not level:
-        preferred = (against.batch, leader.batch)
-        comparison = _compare_cost(rows_of[against.chip], first, preferred)
+        over, under = (
+            {row.batch: row for row in reversed(rows)} for rows in (rows_of[against.chip], first)
+        )
+        preferred = (against.batch, leader.batch, *sorted(over.keys() & under.keys(), reverse=True))
+        batch = next((batch for batch in preferred if batch in over and batch in under), None)
+        comparison = Comparison("cost", over[batch], under[batch]) if batch else None
     return Statement("cost", (leader, *level), tuple(dearer_rows), comparison)
-
-
-def _compare_cost(
-    over: Sequence[TableRow], under: Sequence[TableRow], preferred: Iterable[int]
-) -> Comparison | None:
-    """Compare the costs of two chips at a batch for which both have a row."""
-    shared = sorted({row.batch for row in over} & {row.batch for row in under}, reverse=True)
-    for batch in (*preferred, *shared):
-        over_row, under_row = _at(over, batch), _at(under, batch)
-        if over_row is not None and under_row is not None:
-            return Comparison("cost", over_row, under_row)
-    return None

@@ -5,7 +5,7 @@ from math import lcm
 
 from fastcalc.core.outcome import Outcome
 from fastcalc.core.ratios import Ranged
-from fastcalc.features.compare.headline import Comparison, Headline, Statement, headline
+from fastcalc.features.compare.headline import Headline, Statement, headline
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.record_tables import output_price, user_speed
 from fastcalc.kit.answer.row_words import TableRow, alone, by_prices_of, interval
@@ -33,7 +33,23 @@ def sentences(stated: Headline) -> list[str]:
 
 def hints(stated: Headline) -> list[str]:
     """Return hints on using more chips: for batches without a row, or for equal chip counts."""
-    return [*filter(None, (_left_out(stated), _equal_numbers(stated)))]
+    fastest, texts = stated.fastest, list[str]()
+    if fastest is None:
+        return texts
+    chips = [f"{listed([f'{batch:,}' for batch in of])} on {chip}" for chip, of in stated.left_out]
+    if chips:
+        unnamed = len(chips) - _MOST_NAMED
+        chips[_MOST_NAMED:] = [f"some on {unnamed:,} more"] * (unnamed > 0)
+        texts.append(f"more chips hold larger batches, which may be cheaper: {'; '.join(chips)}")
+    if stated.has_rivals and not stated.is_sized:
+        counts = {row.chips for row in (*fastest.leaders[:_MOST_NAMED], *_others(fastest))}
+        *fewer, largest = sorted(counts)
+        step = lcm(*fewer)
+        equal = -(-largest // step) * step  # 24 for 8 and 19 chips
+        if len(counts) > 1 and equal <= _MOST_TIMES * min(counts):
+            add = option("chips", f"{equal}")
+            texts.append(f"to compare equal numbers of chips, add {add}")
+    return texts
 
 
 def speed(stated: Headline) -> str:
@@ -53,20 +69,6 @@ def speed(stated: Headline) -> str:
     return f"{_fastest(fastest)}." if stated.has_rivals else alone(fastest.leaders[0])
 
 
-def _equal_numbers(stated: Headline) -> str:
-    """Explain how to compare equal numbers of chips if the headline compares different numbers."""
-    fastest = stated.fastest
-    if fastest is None or not stated.has_rivals or stated.is_sized:
-        return ""
-    counts = {row.chips for row in (*fastest.leaders[:_MOST_NAMED], *_others(fastest))}
-    *fewer, largest = sorted(counts)
-    step = lcm(*fewer)
-    equal = -(-largest // step) * step  # 24 for 8 and 19 chips
-    if len(counts) == 1 or equal > _MOST_TIMES * min(counts):
-        return ""
-    return f"to compare equal numbers of chips, add {option('chips', f'{equal}')}"
-
-
 def cost(stated: Headline) -> str:
     """Name the cheapest chips, or the cheapest batch of a single chip."""
     cheapest = stated.cheapest
@@ -81,19 +83,6 @@ def cost(stated: Headline) -> str:
         f"Cheapest at batch {row.batch:,}{on}: {output_price(row.record)}/Mtok at "
         f"{user_speed(row.record)} tokens/s per user."
     )
-
-
-def _left_out(stated: Headline) -> str:
-    """Name the batches that need more chips than the table's rows have."""
-    chips = [
-        f"{listed([f'{batch:,}' for batch in needed])} on {chip}"
-        for chip, needed in stated.left_out
-    ]
-    if not chips or stated.fastest is None:
-        return ""
-    unnamed = len(chips) - _MOST_NAMED
-    chips[_MOST_NAMED:] = [f"some on {unnamed:,} more"] * (unnamed > 0)
-    return f"more chips hold larger batches, which may be cheaper: {'; '.join(chips)}"
 
 
 def leaders(outcomes: Sequence[Outcome]) -> tuple[str, str]:
@@ -161,7 +150,13 @@ def _cheapest(statement: Statement) -> str:
         return _level(statement)
     sentence = f"Cheapest: {leader.name} at batch {leader.batch:,}, {_amount(leader, 'cost')}"
     if comparison is not None:
-        return f"{sentence}; {_compared(comparison, leader)}"
+        over, under, ratio = comparison.over, comparison.under, times(comparison.ratio)
+        if under == leader:
+            return f"{sentence}; {_costs(over)} {output_price(over.record)}, {ratio} as much"
+        at, named = f"at batch {over.batch:,}, ", f" as {under.name}" * (under.name != leader.name)
+        if comparison.is_level:
+            return f"{sentence}; {at}{over.name} is tied with {under.name}"
+        return f"{sentence}; {at}{_costs(over)} {ratio} as much{named}"
     if not statement.others:
         return f"{sentence}; no other has a price"
     row = statement.others[0]
@@ -172,17 +167,6 @@ def _cheapest(statement: Statement) -> str:
 
 def _costs(row: TableRow) -> str:
     return f"{row.name} {'costs' if row.chips == 1 else 'cost'}"
-
-
-def _compared(comparison: Comparison, cheapest: TableRow) -> str:
-    """Compare the price of a row with the cheapest, at its batch or another batch they share."""
-    over, under = comparison.over, comparison.under
-    if under == cheapest:
-        return f"{_costs(over)} {output_price(over.record)}, {times(comparison.ratio)} as much"
-    at, named = f"at batch {over.batch:,}, ", f" as {under.name}" * (under.name != cheapest.name)
-    if comparison.is_level:
-        return f"{at}{over.name} is tied with {under.name}"
-    return f"{at}{_costs(over)} {times(comparison.ratio)} as much{named}"
 
 
 def _in_a_line(clauses: Sequence[str]) -> str:

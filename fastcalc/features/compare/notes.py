@@ -27,7 +27,14 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
     for outcome in hosted:
         if placement := "; ".join(lives(outcome)):
             yield Note(f"{outcome.scenario.hardware.id}: {placement}")
-    yield from map(Note, _too_large(outcomes))
+    chips_of = dict[str, list[str]]()  # for each reason why no number of chips is enough
+    for outcome in outcomes:
+        if (text := no_place(outcome)) is not None:
+            chip = f"{outcome.scenario.hardware.id}: "
+            chips = chips_of.setdefault(text.removeprefix(chip), [])
+            chips += [chip.removesuffix(": ")] * text.startswith(chip)
+    for reason, chips in chips_of.items():
+        yield Note(f"{listed(first_few(chips, _NAMED))}: {reason}" if chips else reason)
     yield from (Note(limit) for limit in map(raised_limit, outcomes) if limit is not None)
     yield from map(Note, _drafts(outcomes))
     of_services = [
@@ -53,18 +60,6 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
 
 _NAMED = 3
 """Maximum number of chips per engine that a note names. Above it, the note gives the count."""
-
-
-def _too_large(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield why the smallest batch fits on no number of chips, grouping chips by reason."""
-    chips_of = dict[str, list[str]]()
-    for outcome in outcomes:
-        if (text := no_place(outcome)) is not None:
-            chip = f"{outcome.scenario.hardware.id}: "
-            chips = chips_of.setdefault(text.removeprefix(chip), [])
-            chips += [chip.removesuffix(": ")] * text.startswith(chip)
-    for reason, chips in chips_of.items():
-        yield f"{listed(first_few(chips, _NAMED))}: {reason}" if chips else reason
 
 
 def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fastcalc.core.outcome import Outcome
-from fastcalc.features.compare.explain.explained import Explained, ExplainedPart, Explanation
+from fastcalc.features.compare.explain.explained import Explained, Explanation
 from fastcalc.features.compare.explain.memory import memory_equations
 from fastcalc.features.compare.explain.passes import explain, fitting
 from fastcalc.features.compare.explain.terms import Equation, Number, Origin, origins_of
@@ -93,8 +93,14 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[Part]:
     if forward_pass.prompt:
         contents.append(_plural(forward_pass.prompt, "prompt token"))
     yield f"{setup}: {forward_pass.name} of {listed(contents)}"
-    total_row = ["together", "", "", "", "", _seconds(forward_pass.seconds), "100%"]
-    rows = [*(_table_row(forward_pass, component) for component in forward_pass.parts), total_row]
+    rows = []
+    for component in forward_pass.parts:
+        work, share = component.component, f"{100.0 * forward_pass.share(component):.1f}%"
+        amounts = ((work.flops, "FLOP"), (work.bytes, "B"), (work.sent, "B"))
+        cells = [prefixed(float(value), unit) if value else "-" for value, unit in amounts]
+        cells += [number(float(work.count)) if work.count else "-", _seconds(float(work.seconds))]
+        rows.append([work.name, *cells, "hidden" if component.is_hidden else share])
+    rows.append(["together", "", "", "", "", _seconds(forward_pass.seconds), "100%"])
     yield TextTable(_HEADINGS, rows, left=(0,), key_figures=(5,))
     if forward_pass.idle:
         yield Notes([f"no time in: {', '.join(forward_pass.idle)}"])
@@ -114,18 +120,6 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[Part]:
 
 def _plural(value: float, noun: str) -> str:
     return f"{_quantity(Number(value))} {noun}{'' if value == 1 else 's'}"
-
-
-def _table_row(forward_pass: Explained, component: ExplainedPart) -> list[str]:
-    work = component.component
-    amounts = ((float(work.flops), "FLOP"), (float(work.bytes), "B"), (float(work.sent), "B"))
-    return [
-        work.name,
-        *(prefixed(value, unit) if value else "-" for value, unit in amounts),
-        number(float(work.count)) if work.count else "-",
-        _seconds(float(work.seconds)),
-        "hidden" if component.is_hidden else f"{100.0 * forward_pass.share(component):.1f}%",
-    ]
 
 
 def _line(equation: Equation, result: str = "") -> str:
@@ -202,8 +196,40 @@ _WORK = {
 def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
     """Build one record per forward pass of each row that fits, in SI units."""
     return [
-        _record(row, forward_pass)
+        {
+            "hardware": scenario.hardware.id,
+            "model": scenario.model.id,
+            "engine": scenario.engine.id,
+            "batch": row.batch,
+            "pass": forward_pass.name,
+            "sequences": plain(forward_pass.sequences),
+            "tokens_of_each": plain(forward_pass.verified),
+            "prompt_tokens": plain(forward_pass.prompt),
+            "seconds": plain(forward_pass.seconds),
+            "rates": list(map(_equation_record, forward_pass.rates)),
+            "components": [
+                {
+                    "component": component.component.name,
+                    "meaning": component.meaning,
+                    # A category without bytes is null.
+                    **{
+                        k: plain(float(getattr(component.component, v))) or None
+                        for k, v in _WORK.items()
+                    },
+                    "seconds": plain(float(component.component.seconds)),
+                    "share": plain(forward_pass.share(component)),
+                    "is_hidden": component.is_hidden,
+                    "formulas": list(map(_equation_record, component.equations)),
+                }
+                for component in forward_pass.parts
+            ],
+            "components_without_time": list(forward_pass.idle),
+            "sum": _equation_record(forward_pass.total),
+            "result": _equation_record(forward_pass.answer),
+            "sources": list(map(_origin_record, forward_pass.origins)),
+        }
         for outcome in outcomes
+        for scenario in [outcome.scenario]
         for row in explain(outcome)
         for forward_pass in (row.decode, row.first)
     ]
@@ -224,42 +250,6 @@ def memory_records(outcomes: Sequence[Outcome]) -> list[Record]:
         for outcome in outcomes
         for memory in [memory_equations(outcome.placement)]
     ]
-
-
-def _record(row: Explanation, forward_pass: Explained) -> Record:
-    scenario = row.outcome.scenario
-    return {
-        "hardware": scenario.hardware.id,
-        "model": scenario.model.id,
-        "engine": scenario.engine.id,
-        "batch": row.batch,
-        "pass": forward_pass.name,
-        "sequences": plain(forward_pass.sequences),
-        "tokens_of_each": plain(forward_pass.verified),
-        "prompt_tokens": plain(forward_pass.prompt),
-        "seconds": plain(forward_pass.seconds),
-        "rates": list(map(_equation_record, forward_pass.rates)),
-        "components": [
-            {
-                "component": component.component.name,
-                "meaning": component.meaning,
-                # A category without bytes is null.
-                **{
-                    k: plain(float(getattr(component.component, v))) or None
-                    for k, v in _WORK.items()
-                },
-                "seconds": plain(float(component.component.seconds)),
-                "share": plain(forward_pass.share(component)),
-                "is_hidden": component.is_hidden,
-                "formulas": list(map(_equation_record, component.equations)),
-            }
-            for component in forward_pass.parts
-        ],
-        "components_without_time": list(forward_pass.idle),
-        "sum": _equation_record(forward_pass.total),
-        "result": _equation_record(forward_pass.answer),
-        "sources": list(map(_origin_record, forward_pass.origins)),
-    }
 
 
 def _origin_record(origin: Origin) -> Record:

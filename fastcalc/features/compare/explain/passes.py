@@ -37,7 +37,20 @@ def explain(outcome: Outcome, batches: Sequence[int] | None = None) -> list[Expl
     for batch in fitting(outcome) if batches is None else batches:
         streams = np.array([batch], dtype=np.float64)
         passes = Schedule(outcome.placement, outcome.scenario.traffic, streams)
-        rows.append(Explanation(outcome, batch, _decode(passes), _first(passes)))
+        tpot = _answer("TPOT", passes, timeline.token(passes))
+        ttft = _answer("TTFT", passes, timeline.first_token(passes))
+        if passes.is_bound:
+            computed = scalar(passes.traffic.computed_prompt)
+            decoding = BoundContext(passes, decoded=scalar(passes.batch), prompt=0.0)
+            prefill = BoundContext(passes, decoded=0.0, prompt=computed)
+            bound = passes.bound(computed, decode=0.0 * passes.batch)
+            decode = _at_the_bound("decode step", decoding, passes.bound(), tpot)
+            first = _at_the_bound("prompt pass", prefill, bound, ttft)
+        else:
+            work, first_work = passes.decode_work(), passes.first_work()
+            decode = _of_step("decode step", PassContext(passes, work), passes.decode, tpot)
+            first = _of_step("prompt pass", PassContext(passes, first_work), passes.first, ttft)
+        rows.append(Explanation(outcome, batch, decode, first))
     return rows
 
 
@@ -54,23 +67,6 @@ def _answer(name: str, passes: Schedule, timeline: Timeline) -> Equation:
     for group, count in timeline.counts:
         seconds += number(count) * number(passes.seconds(group), "s")
     return equation(name, timeline.seconds, "s", seconds / timeline.per)
-
-
-def _decode(passes: Schedule) -> Explained:
-    answer = _answer("TPOT", passes, timeline.token(passes))
-    if passes.is_bound:
-        context = BoundContext(passes, decoded=scalar(passes.batch), prompt=0.0)
-        return _at_the_bound("decode step", context, passes.bound(), answer)
-    return _of_step("decode step", PassContext(passes, passes.decode_work()), passes.decode, answer)
-
-
-def _first(passes: Schedule) -> Explained:
-    answer = _answer("TTFT", passes, timeline.first_token(passes))
-    if passes.is_bound:
-        context = BoundContext(passes, decoded=0.0, prompt=scalar(passes.traffic.computed_prompt))
-        bound = passes.bound(context.prompt, decode=0.0 * passes.batch)
-        return _at_the_bound("prompt pass", context, bound, answer)
-    return _of_step("prompt pass", PassContext(passes, passes.first_work()), passes.first, answer)
 
 
 def _at_the_bound(name: str, context: BoundContext, bound: Bound, answer: Equation) -> Explained:

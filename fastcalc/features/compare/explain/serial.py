@@ -128,29 +128,24 @@ def _stage_hops(context: PassContext, part: Component) -> list[Equation]:
 @component("stage wait", "waiting while the slowest stage serves the micro-batches ahead")
 def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
     pass_work, hops = context.pass_work, context.seconds["stage hops"]
+    chip, software, pipeline = context.chip, context.machine.software, pass_work.pipeline
     passed = number(sum(context.seconds.values()) - hops, "s")
-    stage = _slowest_stage(context)
-    flowing = min(scalar(pass_work.in_flight), scalar(pass_work.pipeline.stages))
+    # The slowest stage is the fullest, or the last with the output head.
+    seconds = slowest_stage(pass_work, chip, software, KnownParts.of(pass_work, chip, software))
+    stage = named("slowest stage", "s", number(seconds, "s"))
+    if pass_work.layer_passes is None and pass_work.split is None:
+        before = context.schedule.expected(pass_work).components[:-2]  # all but hops and wait
+        spent = {term.name: number(term.seconds, "s") for term in before}
+        head, sequences = spent.pop("head and norms"), spent.pop("sequences")
+        layers = number(sum(term.value for term in spent.values()), "s")
+        stages = largest(pipeline.fullest * layers, pipeline.last * layers + head)
+        stage = equation("slowest stage", seconds, "s", stages + sequences)
+    flowing = min(scalar(pass_work.in_flight), scalar(pipeline.stages))
     round_time = stage.answer
     if flowing > 1.0:
         round_time += context.sequences * context.numbers.setting("stage_overhead")
     rounds = number(flowing) * round_time
     return [stage, equation("time", part.seconds_each, "s", rounds - (passed + number(hops, "s")))]
-
-
-def _slowest_stage(context: PassContext) -> Equation:
-    """Return the time of the slowest stage: the fullest, or the last with the output head."""
-    pass_work, chip, software = context.pass_work, context.chip, context.machine.software
-    seconds = slowest_stage(pass_work, chip, software, KnownParts.of(pass_work, chip, software))
-    if pass_work.layer_passes is not None or pass_work.split is not None:
-        return named("slowest stage", "s", number(seconds, "s"))
-    passed = context.schedule.expected(pass_work).components[:-2]  # all but hops and wait
-    spent = {term.name: number(term.seconds, "s") for term in passed}
-    head, sequences = spent.pop("head and norms"), spent.pop("sequences")
-    layers = number(sum(term.value for term in spent.values()), "s")
-    pipeline = pass_work.pipeline
-    stages = largest(pipeline.fullest * layers, pipeline.last * layers + head)
-    return equation("slowest stage", seconds, "s", stages + sequences)
 
 
 @component(
