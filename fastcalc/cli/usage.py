@@ -66,9 +66,12 @@ def _instead(message: str, request: type[Request]) -> str:
     example = f"write for example '{request.examples[0]}'"
     unknown = _UNKNOWN.match(message)
     arguments = {
-        field.setting.metavar for field in declared(request).values() if field.setting.is_argument
+        spelling: field.setting.metavar or name.upper()
+        for name, field in declared(request).items()
+        for spelling in (flag(name), f"--{field.setting.metavar}".lower())
+        if field.setting.is_argument
     }
-    if unknown and (argument := unknown[1].removeprefix("--").upper()) in arguments:
+    if unknown and (argument := arguments.get(unknown[1])):
         return f"{argument} is given without {unknown[1]}; {example}"
     if unknown and (others := _commands_with(unknown[1])):
         names = listed(first_few(others, 3, "more commands"))

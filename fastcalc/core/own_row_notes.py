@@ -54,8 +54,9 @@ def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
     return (
         f"{chip}, {measured[0].layout}: speeds and ranges are corrected by {rows} {noun} of "
         f"{measured[0].file}{f', measured up to {date}' * bool(date)}. At "
-        f"{'these rows' if rows > 1 else 'this row'}, the speed is {' to '.join(speeds)} times "
-        f"and the 80% range {np.exp(np.mean(np.log(widths))):.2f} times that of the engine alone"
+        f"{'these rows' if rows > 1 else 'this row'}, this multiplies the speed by "
+        f"{' to '.join(speeds)} and the width of the 80% range by "
+        f"{np.exp(np.mean(np.log(widths))):.2f}"
         + f"; its rows for {elsewhere} do not apply"
         * bool(elsewhere)
     )

@@ -10,8 +10,7 @@ from fastcalc.evidence.point import COLUMNS
 from fastcalc.evidence.points import Points, points_in
 from fastcalc.evidence.text_files import lines_of, opened, text_in
 from fastcalc.importers.setup import ranks_in
-from fastcalc.mentions import option
-from fastcalc.written import shown
+from fastcalc.written import listed, shown
 
 if TYPE_CHECKING:
     from fastcalc.catalogue.store import Catalogue
@@ -59,10 +58,10 @@ def read(
                 content, catalogue=catalogue, options=options or {}, fills_gaps=fills_gaps
             )
         names = {name.strip() for name in head.split("\n", 1)[0].split(",")}
-        flags = [option(name, shown(text)) for name, text in (options or {}).items() if text]
-        if flags and names & set(COLUMNS):
+        values = [shown(text) for text in (options or {}).values() if text]
+        if values and names & set(COLUMNS):
             raise InputError(
-                f"{shown(path, 200)} is a CSV, whose rows state all settings; leave out "
-                f"{', '.join(flags)}, which is for results of other programs"
+                f"{shown(path, 200)} is a CSV, whose rows state all settings; leave out the "
+                f"options with {listed(values)}, which are for results of other programs"
             )
         return points_in(str(path), lines_of(str(path), stream), ranks_in(catalogue))

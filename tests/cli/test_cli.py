@@ -449,6 +449,10 @@ WRONG_REQUESTS = [
         "fit has no option --rate, which plan has; write for example 'fastcalc",
     ),
     (("compare", "--model", "glm-4.7"), "MODEL is given without --model; write for example"),
+    (
+        ("list", "--entries"),
+        "hardware|models|engines is given without --entries; write for example",
+    ),
     (("fastmode", "--model", "glm-4.7"), "MODEL is given without --model; write for example"),
     (("infer", "--path", "x"), "No such option: --path"),
 ]

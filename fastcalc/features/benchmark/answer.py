@@ -261,8 +261,8 @@ class MeasureAnswer(Answer):
             ""
             if self.measured
             else (
-                "; range width: after this run and those above it, compared with now; after: "
-                "expected range, whose center your measurements will move"
+                "; range width: after this run and those above it, relative to now; after: "
+                "expected range; your measurements will move its center"
             )
         )
         return f"key: 80% range: four of five measurements should fall inside{after}"

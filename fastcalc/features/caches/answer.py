@@ -128,8 +128,8 @@ def _sentence(place: DeploymentTiers) -> str:
     model = place.deployment.scenario.model.asked_name
     now, then = ((percent(tier.hit), number(tier.requests)) for tier in (near, last))
     hits = (
-        f"On {place.chips}, {model}'s prefix cache in {near.name} has a hit rate of {now[0]}, "
-        f"for up to {now[1]} requests/s"
+        f"On {place.chips}, a prefix cache for {model} in {near.name} has a hit rate of {now[0]} "
+        f"and sustains up to {now[1]} requests/s"
     )
     cache = f"{size(last.size)} in {_named(last)}"
     if now == then:

@@ -115,7 +115,7 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
     fastest = _fastest(by_chip) if by_chip else None
     cheapest = None
     if fastest is not None and len(by_chip) > 1:
-        cheapest = _cheapest(by_chip, fastest.leaders[0])
+        cheapest = _cheapest(by_chip)
     elif fastest is not None and fastest.leaders[0].price is not None:
         row = _cheapest_row(by_chip[0])
         is_cheaper = not _are_level(fastest.leaders[0], row, "cost")
@@ -194,11 +194,8 @@ def _cheapest_row(rows: Iterable[TableRow]) -> TableRow:
     return min(rows, key=lambda row: (row.price, -row.speed.expected))
 
 
-def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> Statement | None:
-    """Find the cheapest row of each chip, and a ratio of two chips at the same batch.
-
-    The cheapest chip is compared with the fastest one, or else with the next cheapest.
-    """
+def _cheapest(by_chip: Sequence[Sequence[TableRow]]) -> Statement | None:
+    """Find the cheapest row of each chip, and compare the cheapest chip with the next cheapest."""
     priced = [rows for rows in by_chip if rows[0].price is not None]
     if not priced:
         return None
@@ -207,11 +204,9 @@ def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> State
     cheapest_rows = [_cheapest_row(rows) for rows in rivals]
     level = [row for row in cheapest_rows if _are_level(leader, row, "cost")]
     dearer_rows = [row for row in cheapest_rows if row not in level]
-    against = next(
-        (row for row in dearer_rows if row.chip == fastest.chip), next(iter(dearer_rows), None)
-    )
     comparison = None
-    if against is not None and not level:
+    if dearer_rows and not level:
+        against = dearer_rows[0]
         over, under = (
             {row.batch: row for row in reversed(rows)} for rows in (rows_of[against.chip], first)
         )

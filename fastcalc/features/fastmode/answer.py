@@ -28,7 +28,7 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
 
 _KEY = "key: each row: cheapest option of its technique"
-_STAR = " (with and without *); *: may lower quality (other model or fewer bits)"
+_STAR = "; *: may lower quality (other model or fewer bits)"
 _OF_OTHER_MODELS = (
     f"{TRICKS['smaller-model']}: the one with the most active parameters below today's"
 )

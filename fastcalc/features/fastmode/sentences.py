@@ -47,10 +47,10 @@ def headline(solution: SpeedupOptions) -> str:
             nothing = f"On {chip}, only quantization or another model reaches {target}."
         return f"{nothing} Other hardware reaches it with {other_chips}."
     means, cost = _means_and_cost(solution, on_same_chips)
-    sentence = f"With {means}, {chip} reaches at least {target} {cost}"
+    sentence = f"With {means}, {chip} reaches {target} {cost}"
     if on_others:
         means, cost = _means_and_cost(solution, on_others)
-        return f"{sentence}; with {means}, {cost.replace(_TODAYS, 'x (')}."
+        return f"{sentence}; other hardware: {means}, {cost.replace(_TODAYS, 'x (')}."
     return f"{sentence}."
 
 

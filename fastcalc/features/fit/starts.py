@@ -119,6 +119,6 @@ def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
             batches[f"{expected:,} {of}on {named_chips(location)}"] = None
     if batches:
         yield (
-            f"with the expected rather than the maximum reserve of {listed([*engines])}, the "
-            f"largest batch is {listed([*batches])}"
+            f"with the expected memory reserve of {listed([*engines])} instead of the maximum, "
+            f"the largest batch is {listed([*batches])}"
         )

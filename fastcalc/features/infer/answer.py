@@ -299,7 +299,7 @@ class InferAnswer(Answer):
             f"{side.label} {_ends(side, (side.low, side.high))} {side.unit}".rstrip()
             for side in BOX
         )
-        yield Note("the random setups only decode; prefill and input prices are not used")
+        yield Note("only decode is modeled; prefill and input prices are ignored")
         yield Note(
             "a random setup matches both tiers if its speeds and prices are within "
             f"{stated_percent(self.inverse.tolerance)} of the published ones; chip types tried: "
@@ -362,8 +362,8 @@ class InferAnswer(Answer):
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"knowing {listed(nouns, 'or')} as well would raise the chance of naming the right "
-            f"explanation from {now}% to {chance_then}%"
+            f"if the provider also published {listed(nouns, 'or')}, the chance of naming the right "
+            f"explanation would rise from {now}% to {chance_then}%"
         )
 
     def next_command(self) -> str:

@@ -148,7 +148,8 @@ _TERMS = {
     "80%": "80% range: of TPOT",
     "bound": "bound: roofline TPOT",
     "util.": "util.: load of a replica / its throughput",
-    "expected": "chips, TTFT, TPOT: at slow speeds; chips expected, 80% range: at expected speeds",
+    "expected": "chips, TTFT, TPOT: at slow speeds, as this confidence requires; chips expected, "
+    "80% range: at expected speeds",
 }
 """Explanations for ranked plans and fleets, by the column heading that must be shown."""
 

@@ -128,7 +128,10 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
     if chosen.cost <= cheapest.cost:
         return
     chips = f"{cheapest.values['chips']:,.0f} {cheapest.scenario.hardware.id}"
-    text = f"with {chips}, enough at expected speeds, the {_CHANCE} is {whole_percent(odds.chance)}"
+    text = (
+        f"with the {chips} that are enough at expected speeds, the {_CHANCE} is "
+        f"{whole_percent(odds.chance)}"
+    )
     if odds.chance >= NormalDist().cdf(service.deviations):
         cap = whole_percent(service.utilization)
         yield f"{text}; more chips keep utilization within {cap} at slow speeds, too"

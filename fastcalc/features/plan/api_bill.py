@@ -35,8 +35,8 @@ def api_notes(
     if usd > 0.0:
         rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
         note += (
-            f"; break-even: {_crossing(service, rate, capacity)}, or chips {number(bill / usd)} "
-            "times as dear or as slow"
+            f"; they cost the same at {_crossing(service, rate, capacity)}, or if the chips were "
+            f"{number(bill / usd)} times as expensive or slow"
         )
     yield note
 

@@ -118,7 +118,7 @@ def falcon_h1(fields: Fields) -> list[Layer]:
 
 
 def lfm(fields: Fields) -> list[Layer]:
-    """Read LFM2, 2.5 and 3: gated short convolutions between attention layers, or experts."""
+    """Read LFM2, 2.5 and 3, whose layers are gated short convolutions, attention or experts."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     gate = "per-head" if parts.flagged(fields, "use_attention_gate") else False
     full = parts.grouped(fields, qk_norm=True, output_gate=gate)

@@ -141,7 +141,7 @@ def _why_not_fewer(location: Location) -> str:
         return f"{needed.text} needs {chips} chips ({size(usable)} usable each)"
     return (
         f"{needed.text} needs at least {counted(fewest, 'chip')}{'s' * (fewest > 1)} "
-        f"({size(usable)} usable each); the next practical layout uses {chips}"
+        f"({size(usable)} usable each); the next practical layout has {chips}"
     )
 
 

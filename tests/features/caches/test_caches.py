@@ -195,7 +195,7 @@ def test_a_tier_that_changes_nothing_is_said_to(folder, capsys, monkeypatch):
     trace = [word if word != "t.jsonl" else "one.jsonl" for word in ASKED]
     said = " ".join(run(*trace, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert re.search(
-        r"On one made-up, small's prefix cache in M has a hit rate of [\d.]+%, for up to "
+        r"On one made-up, a prefix cache for small in M has a hit rate of [\d.]+% and sustains up to "
         r"([\d.]+) requests/s\. Adding another memory tier would change neither\.",
         said,
     )

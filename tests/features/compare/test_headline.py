@@ -179,6 +179,12 @@ def test_a_headline_compares_like_with_like(seed):
         check_statement(stated.cheapest, priced, "cost", COST, min)
         assert ("Too close to call in price" in text) == stated.cheapest.is_level
         assert ("Cheapest:" in text) != stated.cheapest.is_level
+        if stated.cheapest.comparison is not None:  # with the next cheapest chip
+            chips = {row["hardware"] for row in priced}
+            lowest = {
+                chip: min(row[COST] for row in priced if row["hardware"] == chip) for chip in chips
+            }
+            assert lowest[stated.cheapest.comparison.over.chip] == sorted(lowest.values())[1]
     for statement in filter(None, (stated.fastest, stated.cheapest)):
         if statement.comparison is not None:
             check_comparison(statement.comparison, rows)
@@ -311,7 +317,7 @@ def test_fewer_chips_than_are_called_needed_may_do(fastcalc):
     assert "needs N: the batch needs N chips" in text
     five = json.loads(fastcalc(*request, "--batch", 256, "--chips", 5, "--format", "json").out)
     assert five["records"][0]["fits"]
-    assert "the next practical layout uses 16" in words(
+    assert "the next practical layout has 16" in words(
         fastcalc("fit", "deepseek-r1", "--on", "h100-sxm").out
     )
 
@@ -631,9 +637,9 @@ TODAY = re.compile(
     r"tokens/s(?: \([\d.,]+ asked, but no larger batch fits\))?\. "
 )
 FAST = re.compile(
-    r"(?:(?:(?P<none>Nothing on [\w.-]+ reaches |On [\w.-]+, only quantization or another model reaches )|With (?P<technique>.+?), (?P<chip>[\w.-]+) reaches at least )?(?P<goal>[\d.,]+) tokens/s per user \((?P<speedup>[\d.,]+)x\)(?:"
+    r"(?:(?:(?P<none>Nothing on [\w.-]+ reaches |On [\w.-]+, only quantization or another model reaches )|With (?P<technique>.+?), (?P<chip>[\w.-]+) reaches )?(?P<goal>[\d.,]+) tokens/s per user \((?P<speedup>[\d.,]+)x\)(?:"
     r"(?P<changed> needs quantization or another model, and both change the answers)?"
-    r"(?: (?P<same>(?:at|without) .+?)(?:; with (?P<beside>.+?))?"
+    r"(?: (?P<same>(?:at|without) .+?)(?:; other hardware: (?P<beside>.+?))?"
     r"|\. Other hardware reaches it with (?P<other>.+?))?)\. (?=(?:On-demand p|P)rice|Ownership|Today)"
     r"|Nothing in the catalogue reaches (?P<missed>[\d.,]+) tokens/s; a single user gets at "
     r"most (?P<most>[\d.,]+), with (?P<with>.*?)\. )"

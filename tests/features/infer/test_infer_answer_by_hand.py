@@ -107,7 +107,7 @@ TWO = [region(BATCH), region(HARDWARE)]
 def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
     assert note.startswith(
-        f"knowing {sentence} as well would raise the chance of naming the right explanation from 50% to 7"
+        f"if the provider also published {sentence}, the chance of naming the right explanation would rise from 50% to 7"
     )
     assert note.endswith("%")
 

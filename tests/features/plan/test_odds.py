@@ -88,7 +88,9 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
     # Whoever asks for that confidence is told the same.
     asked = words(fastcalc(*plan, "20ms", "--confidence", 90).out)
     chips = found["records"][0]["chips_total"]
-    assert f"{chips} rtx-5090, enough at expected speeds, the chance of meeting the" in asked
+    assert (
+        f"{chips} rtx-5090 that are enough at expected speeds, the chance of meeting the" in asked
+    )
     assert f"; with --tpot {enough} one has, for at most 3 times the cost" in asked
 
 

@@ -537,7 +537,7 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
     check_notes(
         weighted(made),
         [
-            (1, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $11,096; break-even: 1.06 requests/s (5,548 Mtok per month, "),
+            (1, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $11,096; they cost the same at 1.06 requests/s (5,548 Mtok per month, "),
             (1, "One more made-up-chip would raise this to 3.50 requests/s (+1.50)."),
             (1, "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output); "),
             (1, "No TTFT limit is set (--ttft): p99 TTFT is 500 ms."),
@@ -575,7 +575,7 @@ def test_notes_of_a_mix_in_their_order(served):
         [
             (1, "Pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms."),
             (1, "With one chip type, second-chip: 11 chips, $28,908 per month, $2,628 (10%) more."),
-            (1, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $26,280; break-even: 2.50 requests/s"),
+            (1, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $26,280; they cost the same at 2.50 requests/s"),
             (1, "6 made-up-chip are idle, because nodes are rented whole."),
             (1, "No replica meets the limits of all classes together."),
             (1, f"Pool 1: {waits}"),
@@ -834,7 +834,9 @@ def test_why_a_confidence_takes_more_chips(cost, chance, deviations, words):
     assert len(notes) == (words is not None)
     for note in notes:
         text = as_flags(note.written)
-        assert text.startswith("with 2 made-up-chip, enough at expected speeds, the chance of ")
+        assert text.startswith(
+            "with the 2 made-up-chip that are enough at expected speeds, the chance of "
+        )
         assert text.endswith(words)
         assert note.weight == plan_notes.Weight.ODDS
 

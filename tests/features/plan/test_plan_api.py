@@ -38,10 +38,11 @@ def test_the_sentence_has_the_numbers_of_the_first_record():
     ratio = first["api_usd_per_month"] / first["usd_per_month"]
     assert f"${first['api_usd_per_month']:,.0f} per month for 30.0 requests/s" in words
     assert (
-        f"these chips: ${first['usd_per_month']:,.0f}; break-even: {rate:.2f} requests/s" in words
+        f"these chips: ${first['usd_per_month']:,.0f}; they cost the same at {rate:.2f} requests/s"
+        in words
     )
     assert f"{100 * first['api_break_even_utilization']:.2f}% of their throughput" in words
-    assert f"or chips {ratio:.1f} times as dear or as slow" in words
+    assert f"or if the chips were {ratio:.1f} times as expensive or slow" in words
 
 
 def test_an_api_that_is_always_cheaper_is_said_to_be():

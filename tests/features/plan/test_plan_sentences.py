@@ -106,8 +106,8 @@ def test_no_two_kinds_of_notes_share_a_weight():
 
 
 CROSSING = (
-    "; break-even: 0.500 requests/s (2,628 Mtok per month, {share}), or chips 4.00 times as dear or "
-    "as slow"
+    "; they cost the same at 0.500 requests/s (2,628 Mtok per month, {share}), or if the chips were "
+    "4.00 times as expensive or slow"
 )
 
 
