@@ -699,7 +699,7 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "The largest batch is 5." in said
     assert (
-        "with the expected memory reserve of vllm-0.7 instead of the maximum, the largest batch is 11 on one h100-sxm."
+        "the expected memory reserve of vllm-0.7 instead of the maximum, the largest batch is 11 on one h100-sxm."
         in said
     )
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)
