@@ -66,14 +66,15 @@ of the catalogue by `python docs/refresh.py`.
 CHIPS = """## {count} chips
 
 All rates are dense, and power is per chip. Link bandwidth is per direction and chip, and the domain
-is the number of chips that the link connects. Prices are per chip-hour, with the date of the source.
-A price is marked with `?` if it is not an on-demand list price, or if its source has low confidence.
+is the number of chips that the link connects. Prices are per chip-hour, with the date of the
+source. A price is marked with `?` if it is not an on-demand list price, or if its source has low
+confidence.
 """
 DRAWN = ", with the values of all GPU engines as prior (evidence/measured.csv)"
 """What most engine files say of their fit, and the page says once."""
 
-ENGINES = """*Published measurements* refers to those in `evidence/measured.csv`. Unless stated otherwise,
-each engine was fitted with the values that all GPU engines share as its prior.
+ENGINES = """*Published measurements* refers to those in `evidence/measured.csv`. Unless stated
+otherwise, each engine was fitted with the values that all GPU engines share as its prior.
 """
 ACCURACY = """# Accuracy
 
@@ -97,8 +98,8 @@ that measured the same phase on the same chip and engine:
 {novelty}
 
 For details on how each measurement is predicted, see [Measurements](evidence.md). If you need the
-errors by source, use `fastcalc validate --format json`. You can also compute the errors for your own
-measurements with `fastcalc validate my-runs.csv`.
+errors by source, use `fastcalc validate --format json`. You can also compute the errors for your
+own measurements with `fastcalc validate my-runs.csv`.
 """
 TRUST = """We have compared predictions with published measurements on {measured} of the {entries}
 chips. An error of 1.2x means that a prediction is 1.2 times too fast or too slow. *In range* is the
