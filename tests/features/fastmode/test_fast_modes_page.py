@@ -319,7 +319,7 @@ def test_its_key_numbers_by_hand(text):
     )
     for part in (
         f"the batch must be {6 * 2.5:.0f} times smaller",
-        f"compute with that weight for {989.4e12 / 3.35e12:.0f} tokens",
+        f"that weight for the computation of {989.4e12 / 3.35e12:.0f} tokens",
         f"wait {1e3 / 100 / 2:.0f} to {1e3 / 20 / 2:.0f} ms",
         f"{queue(16, 0.9, 10):.2g} s with 16 slots and {queue(256, 0.9, 10):.2g} s with 256",
         f"{46_225 / 814:.0f} times as large as an H100",
