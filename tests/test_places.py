@@ -22,7 +22,7 @@ from fastcalc.features.claims.judge import judge
 from fastcalc.features.claims.run import read_claims
 from fastcalc.features.measure.validate import of_file
 from fastcalc.importers.huggingface import import_model
-from fastcalc.importers.json_places import json_marks
+from fastcalc.importers.json_records import json_marks
 from tests.helpers import ROOT, run
 from tests.strategies import scaled
 

@@ -133,18 +133,18 @@ def change(written: str) -> Change:
             f"{option('set')} {shown(written)}: {reason}; write it in a file of your own"
         )
     if path[0] not in keys:
-        hint = did_you_mean(path[0], _paths(keys), "'fastcalc show' prints an entry's keys", 0.7)
+        parents = (("memory.NAME", Memory.model_fields), ("price", Price.model_fields))
+        paths = {key: f"{parent}.{key}" for parent, within in parents for key in within}
+        hint = did_you_mean(
+            path[0],
+            (paths | {key: f"parameters.{key}" for key in PARAMETERS} | {key: key for key in keys}),
+            "'fastcalc show' prints an entry's keys",
+            0.7,
+        )
         raise InputError(
             f"{option('set')} {shown(written)}: no file has a key '{shown(path[0])}'; {hint}"
         )
     return Change(written.strip(), match[1], path, plain(match[3].strip()))
-
-
-def _paths(keys: Iterable[str]) -> dict[str, str]:
-    """Map the keys of entries, and of their memories, prices and parameters, to paths."""
-    parents = (("memory.NAME", Memory.model_fields), ("price", Price.model_fields))
-    paths = {key: f"{parent}.{key}" for parent, within in parents for key in within}
-    return paths | {key: f"parameters.{key}" for key in PARAMETERS} | {key: key for key in keys}
 
 
 def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:

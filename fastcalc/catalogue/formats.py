@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
+from fastcalc.catalogue.tables import table_of
 from fastcalc.errors import InputError
 from fastcalc.written import did_you_mean, shown
 
@@ -53,6 +54,7 @@ class NumberFormat:
 
 _16 = ("bf16", "fp16")
 _GGUF = ("fp16", "bf16")
+_OF_GGUF = table_of(__file__)  # mixtures in files, and blocks of tensors
 FORMATS = {
     entry.id: entry
     for entry in (
@@ -77,58 +79,14 @@ FORMATS = {
         NumberFormat("awq-int4-g128", 4.0 + (16 + 4) / 128),
         NumberFormat("bitnet", 2.0),  # four ternary weights per byte
         *(
-            NumberFormat(name, bits, _GGUF, whole_file=True, cache_bits=cached)
-            for name, bits, cached in (
-                ("q8_0", 8.0 + 16 / 32, 8.5),
-                ("q6_k", 6.5625, None),
-                ("q5_k_m", 5.7036, None),
-                ("q5_k_s", 5.5704, None),
-                ("q5_1", 5.0 + 32 / 32, 6.0),
-                ("q5_0", 5.0 + 16 / 32, 5.5),
-                ("q4_k_m", 4.8944, None),
-                ("q4_k_s", 4.6672, None),
-                ("q4_1", 4.0 + 32 / 32, 5.0),
-                ("q4_0", 4.0 + 16 / 32, 4.5),
-                ("iq4_nl", 4.6818, 4.5),
-                ("iq4_xs", 4.4597, None),
-                ("q3_k_l", 4.2979, None),
-                ("q3_k_m", 4.001, None),
-                ("q3_k_s", 3.6429, None),
-                ("iq3_m", 3.7628, None),
-                ("iq3_s", 3.6606, None),
-                ("iq3_xs", 3.4977, None),
-                ("iq3_xxs", 3.2548, None),
-                ("q2_k", 3.1593, None),
-                ("q2_k_s", 2.9697, None),
-                ("iq2_m", 2.9294, None),
-                ("iq2_s", 2.7403, None),
-                ("iq2_xs", 2.5882, None),
-                ("iq2_xxs", 2.3824, None),
-                ("tq2_0", 2.0 + 16 / 256, None),
-                ("tq1_0", 1.625 + 16 / 256, None),
-                # Unsloth mixtures, sized from files of DeepSeek V3 and V3.1 (671 B): 256, 405, 485
-                # and 219 GB (huggingface.co/unsloth/DeepSeek-V3.1-GGUF and DeepSeek-V3-0324-GGUF).
-                ("ud-q5_k_xl", 5.78, None),
-                ("ud-q4_k_xl", 4.83, None),
-                ("ud-q2_k_xl", 3.05, None),
-                ("ud-iq2_xxs", 2.61, None),
-                # Block formats of single tensors, for mixtures whose names cover several formats.
-                ("gguf-q5_k", 5.5, None),
-                ("gguf-q4_k", 4.5, None),
-                ("gguf-iq4_nl", 4.5, None),
-                ("gguf-q3_k", 3.4375, None),
-                ("gguf-iq4_xs", 4.25, None),
-                ("gguf-iq3_s", 3.4375, None),
-                ("gguf-iq3_xxs", 3.0625, None),
-                ("gguf-q2_k", 2.625, None),
-                ("gguf-iq2_s", 2.5625, None),
-                ("gguf-iq2_xs", 2.3125, None),
-                ("gguf-iq2_xxs", 2.0625, None),
-                ("gguf-iq1_m", 1.75, None),
-                ("gguf-iq1_s", 1.5625, None),
-                ("iq1_m", 2.146, None),
-                ("iq1_s", 2.0042, None),
+            NumberFormat(
+                row["name"],
+                float(row["bits"]),
+                _GGUF,
+                whole_file=True,
+                cache_bits=float(row["cache_bits"]) if row["cache_bits"] else None,
             )
+            for row in _OF_GGUF
         ),
         *(NumberFormat(f"exl2-{bits}bpw", bits, whole_file=True) for bits in (2.5, 3.0, 4.0, 5.0)),
     )
@@ -166,22 +124,7 @@ NAMES = {
 """Alternative names of formats, as used by engines, repositories and users."""
 
 
-def _in_file(head: str, embedding: str, *names: str) -> dict[str, tuple[str, str]]:
-    return dict.fromkeys(names, (head, embedding))
-
-
-IN_FILES = {
-    **_in_file("q6_k", "gguf-q5_k", "q5_k_m", "q5_k_s"),
-    **_in_file("q6_k", "gguf-q4_k", "q4_k_m", "q4_k_s"),
-    **_in_file("q6_k", "gguf-q3_k", "q3_k_l", "q3_k_m", "q3_k_s"),
-    **_in_file("q6_k", "gguf-q2_k", "q2_k", "q2_k_s"),
-    **_in_file("q6_k", "gguf-iq4_nl", "iq4_nl"),
-    **_in_file("q6_k", "gguf-iq4_xs", "iq4_xs"),
-    **_in_file("q6_k", "gguf-iq3_s", "iq3_m", "iq3_s", "iq3_xs", "iq3_xxs"),
-    **_in_file("gguf-q5_k", "gguf-iq3_s", "iq2_m", "iq2_s"),
-    **_in_file("gguf-q5_k", "gguf-q2_k", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"),
-    **{name: ("q6_k", name) for name in ("q5_1", "q5_0", "q4_1", "q4_0")},
-}
+IN_FILES = {row["name"]: (row["head"], row["embedding"]) for row in _OF_GGUF if row["head"]}
 """The formats of head and embedding in a mixture's files (llama.cpp, src/llama-quant.cpp).
 
 A tied embedding table has the head's format.

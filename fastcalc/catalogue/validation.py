@@ -1,7 +1,6 @@
 """Validation of a document into an entry, with problems by file, line and column."""
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -57,7 +56,18 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
         if detail["type"] != "default_factory_not_called"
         and not document.is_refused(path := _path_of(document, detail["loc"]))
     ]
-    faults = _with_right_keys(document, placed, schema)
+    renames = {
+        path: key
+        for path, fault in placed
+        if fault.rule == "ST015" and path in document.keys
+        if (key := _key_meant(document, path, schema)) is not None
+        if (*path[:-1], key) not in document.keys
+    }
+    fitting = fitting_renames(document.data, schema, renames) if renames else {}
+    faults = [
+        replace(fault, replacement=(str(path[-1]), fitting[path])) if path in fitting else fault
+        for path, fault in placed
+    ]
     faults.sort(key=lambda fault: (fault.rule != "ST015", fault.line, fault.column))
     # Nothing else is reported for the key that a misspelled key stands for.
     misspelt = [_MISSPELT.search(fault.message) for fault in faults if fault.rule == "ST015"]
@@ -95,24 +105,6 @@ def _fault(document: Document, path: Path_, detail: ErrorDetails, schema: type[B
     meant = value_meant(value, sentence)
     replacement = None if meant is None else (str(value), meant)
     return Fault(rule, document.file, *mark, sentence, replacement=replacement)
-
-
-def _with_right_keys(
-    document: Document, placed: Sequence[tuple[Path_, Fault]], schema: type[BaseModel]
-) -> list[Fault]:
-    """Attach the correct key to each problem with a key that can mean only one."""
-    renames = {
-        path: key
-        for path, fault in placed
-        if fault.rule == "ST015" and path in document.keys
-        if (key := _key_meant(document, path, schema)) is not None
-        if (*path[:-1], key) not in document.keys
-    }
-    fitting = fitting_renames(document.data, schema, renames) if renames else {}
-    return [
-        replace(fault, replacement=(str(path[-1]), fitting[path])) if path in fitting else fault
-        for path, fault in placed
-    ]
 
 
 def _key_meant(document: Document, path: Path_, schema: type[BaseModel]) -> str | None:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from sys import intern
 
 from fastcalc.errors import InputError
 from fastcalc.evidence.csv_rows import CsvRows
-from fastcalc.evidence.packed_points import PackedPoints
 from fastcalc.evidence.point import COLUMNS, NUMBERS, Point
 from fastcalc.evidence.point_cells import header_faults, read_cell, wrong_layout, wrong_words
 from fastcalc.evidence.text_files import FileFault, NoTextError, lines_of, opened
@@ -71,7 +71,7 @@ class PointTable:
                     hint = f"the cells from '{names[at]}' on are missing; leave unknown cells empty"
                 self._note(self._rows.fault(line, at, f"{lengths}; {hint}"))
                 continue
-            point = self._point(line, [cell.strip() for cell in cells], names)
+            point = self._point(line, [intern(cell.strip()) for cell in cells], names)
             if point:
                 yield point
 
@@ -174,7 +174,7 @@ def points_in(
     """
     table = PointTable(file, lines, ranks_of)
     try:
-        points = PackedPoints(table.points())
+        points = list(table.points())
     except NoTextError as error:
         return gathered(file, (), [error.fault])
     return gathered(file, points, table.faults, uncounted=table.uncounted)

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
-from fastcalc.catalogue.schema.quantities import Fraction
 from fastcalc.core.chip.machine import EngineParameters
 from fastcalc.errors import InputError
 from fastcalc.evidence.parameters import FittedValue
@@ -34,7 +33,7 @@ of a location parameter," Annals of Mathematical Statistics 35, 1964)."""
 _STEP = 1e-4
 _INSIDE = 1e-6  # distance of a starting point from the limits
 
-SHARES = frozenset(name for name, parameter in PARAMETERS.items() if parameter.quantity is Fraction)
+SHARES = frozenset(name for name, item in PARAMETERS.items() if item.reader.kind == "fraction")
 
 
 class Values(Protocol):

@@ -36,7 +36,7 @@ PHASES: dict[str, Phase] = {
 """The phase measured by each prediction rule; all others measure served traffic."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """A measurement with its expected value, range and bound in the unit of its metric.
 

@@ -1,73 +1,18 @@
 """Validation of predictions against a file of measurements or the shipped evidence."""
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import nan
-from typing import Any
-
-import numpy as np
 
 from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
 from fastcalc.evidence.deployments import PointDeployments
-from fastcalc.evidence.packed_points import RebuiltSequence
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.points import Skipped
 from fastcalc.evidence.predict import Batch, alike, batches_of
 from fastcalc.evidence.score import TOO_SLOW, Group, Prediction, groups_of, predictions_of
 from fastcalc.evidence.shipped import Evidence
 from fastcalc.evidence.stacked import rows_of
-
-_NUMBERS = ("expected", "low", "high", "bound", "typical", "fitted_share")
-_WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed")
-
-
-class PackedPredictions(RebuiltSequence[Prediction]):
-    """The predictions for measurements, in order. Some measurements may have none.
-
-    predicted : the number of measurements with a prediction
-    """
-
-    def __init__(self, points: Sequence[Point]) -> None:
-        self._points, self.predicted = points, 0
-        self._numbers = {name: np.full(len(points), nan) for name in _NUMBERS}
-        self._words: list[dict[str, Any]] = []
-        self._places: dict[tuple[object, ...], int] = {}
-        self._codes = array("i", [-1]) * len(points)
-        self._index = array("i")
-
-    def take(self, index: Sequence[int], predictions: Sequence[Prediction]) -> None:
-        """Store the predictions for the measurements at the given positions."""
-        self.predicted += len(index)
-        for name, numbers in self._numbers.items():
-            # None is stored as NaN.
-            numbers[index] = [getattr(prediction, name) for prediction in predictions]
-        for position, prediction in zip(index, predictions, strict=True):
-            words = tuple(getattr(prediction, name) for name in _WORDS)
-            code = self._places.setdefault(words, len(self._words))
-            if code == len(self._words):
-                self._words.append(dict(zip(_WORDS, words, strict=True)))
-            self._codes[position] = code
-
-    def close(self) -> None:
-        """Finish storing, and drop measurements without a prediction."""
-        self._index = array("i", (index for index, code in enumerate(self._codes) if code >= 0))
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def at(self, position: int) -> Prediction:
-        """Return the prediction at an index among the measurements that have one."""
-        index = self._index[position]
-        numbers = {name: column.item(index) for name, column in self._numbers.items()}
-        # A prediction with only a bound has no range.
-        fields: dict[str, Any] = {
-            name: None if number != number else number for name, number in numbers.items()
-        }
-        return Prediction(self._points[index], **self._words[self._codes[index]], **fields)
-
 
 _AT_ONCE = 4000
 """The number of measurements predicted at once, whose steps need a few megabytes."""
@@ -125,22 +70,19 @@ def _predicted(
     *,
     is_own: bool = False,
     so_far: Callable[[int], None] = lambda _: None,
-) -> tuple[PackedPredictions, list[Skipped]]:
+) -> tuple[list[Prediction], list[Skipped]]:
     """Predict measurements, and list those that cannot be predicted."""
     groups, reasons = alike(points, deployments)
-    predictions = PackedPredictions(points)
+    predictions = dict[int, Prediction]()
     for batches in _pooled(batches_of(groups, points, reasons, _AT_ONCE)):
         index = [position for batch in batches for position in batch.index]
         found = dict(zip(index, predictions_of(rows_of(batches)), strict=True))
         slow = [position for position in found if is_own and found[position].is_implausible]
         reasons |= dict.fromkeys(slow, TOO_SLOW)
-        for position in slow:
-            del found[position]
-        predictions.take([*found], [*found.values()])
-        so_far(predictions.predicted)
-    predictions.close()
+        predictions |= {at: found[at] for at in found.keys() - set(slow)}
+        so_far(len(predictions))
     left = [Skipped(points[at].id, points[at].line, why) for at, why in sorted(reasons.items())]
-    return predictions, left
+    return [predictions[at] for at in sorted(predictions)], left
 
 
 def _pooled(batches: Iterable[Batch]) -> Iterator[list[Batch]]:

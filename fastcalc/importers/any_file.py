@@ -45,7 +45,7 @@ def read(
     CSV, whose rows are complete.
     """
     if path.is_dir():
-        from fastcalc.importers.folder import points_in_folder
+        from fastcalc.importers.foreign import points_in_folder
 
         return points_in_folder(path, catalogue=catalogue, options=options or {})
     with opened(path, is_kept=True) as stream:

@@ -22,7 +22,7 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.csv_rows import CsvRows, refuse
 from fastcalc.evidence.text_files import NoTextError, decoded, lines_of, opened
 from fastcalc.formulas.types import Floats, Ints
-from fastcalc.importers.json_places import short_whole
+from fastcalc.importers.json_records import short_whole
 from fastcalc.importers.trace_fields import (
     MOONCAKE,
     UNIT_WORDS,

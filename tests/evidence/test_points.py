@@ -4,8 +4,6 @@ import csv
 import io
 import subprocess
 import sys
-import tracemalloc
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,7 +13,6 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence import text_files
 from fastcalc.evidence.deployments import PointDeployments, UnpredictableError
-from fastcalc.evidence.packed_points import PackedPoints
 from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS, NUMBERS
 from fastcalc.evidence.points import MOST_FAULTS, Point, points_in, read_points
 from fastcalc.importers import any_file
@@ -281,21 +278,6 @@ def test_lines_come_from_a_file_one_after_another(tmp_path, monkeypatch):
 def test_faults_beyond_those_that_are_kept_are_counted():
     found = read(HEADER, *(line(value="fast") for _ in range(1500)))
     assert (len(found.faults), found.unlisted) == (MOST_FAULTS, 1500 * 2 - 1 - MOST_FAULTS)
-
-
-def test_packed_points_take_little_room_and_come_back():
-    """What a hundred megabytes hold of a million: their ids apart, a hundred bytes each."""
-    points = [replace(point(), id=f"own-{n}", value=n + 0.5, line=n + 2) for n in range(2000)]
-    packed = PackedPoints(points)
-    assert list(packed) == points
-    assert packed[5:7] == points[5:7]
-    assert packed[-1] == points[-1]
-    tracemalloc.start()
-    copy = PackedPoints(points)
-    size, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(copy) == 2000
-    assert size < 2000 * 150
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20)

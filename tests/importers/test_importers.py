@@ -25,9 +25,8 @@ from fastcalc.importers import (
     tensorrt_llm,
     vllm,
 )
-from fastcalc.importers import folder as folders
-from fastcalc.importers.folder import points_in_folder
-from fastcalc.importers.foreign import foreign_in
+from fastcalc.importers import foreign as folders
+from fastcalc.importers.foreign import foreign_in, points_in_folder
 from fastcalc.importers.json_records import NoNumberError, NoRunError, Record, records
 from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, points_of, times_of

@@ -43,7 +43,15 @@ class Distribution(Entry):
     ) -> dict[str, float]:
         client_type = str(info.data.get("type"))
         if client_type == "empirical":
-            return _empirical(params)
+            for length in params:
+                if (parse_number(length) or 0.0) not in LIMITS["tokens"]:
+                    hint = "write tokens and their share, as '1000: 0.25'"
+                    raise ValueError(f"'{length[:20]}' is not a length; {hint}")
+            if not isclose(sum(params.values()), 1.0, abs_tol=1e-3):
+                raise ValueError(
+                    f"shares of empirical lengths sum to {sum(params.values()):.6g}, not to 1"
+                )
+            return params
         needed, optional = _PARAMS.get(client_type, (set(), set(params)))
         if missing := sorted(needed - set(params)):
             raise ValueError(f"{client_type} lengths need {' and '.join(missing)}, in tokens")
@@ -63,17 +71,6 @@ class Distribution(Entry):
             where = f"below min {low:g}" if mean < low else f"above max {high:g}"
             raise ValueError(f"mean {mean:g} is {where}; write a mean of lengths between them")
         return params
-
-
-def _empirical(params: dict[str, float]) -> dict[str, float]:
-    for length in params:
-        if (parse_number(length) or 0.0) not in LIMITS["tokens"]:
-            raise ValueError(
-                f"'{length[:20]}' is not a length; write tokens and their share, as '1000: 0.25'"
-            )
-    if not isclose(sum(params.values()), 1.0, abs_tol=1e-3):
-        raise ValueError(f"shares of empirical lengths sum to {sum(params.values()):.6g}, not to 1")
-    return params
 
 
 def _written_out(raw: object) -> object:

@@ -100,7 +100,21 @@ class Command:
                 value, at = words[at], at + 1
             while name in GRAPH_SIZES and at < len(words) and words[at].isdecimal():
                 value, at = max(value, words[at], key=whole), at + 1
-            self._take(name, value)
+            flag = FLAGS.get(name)
+            if flag and flag.engine == "llama-cpp" != self.engine:
+                flag = None  # a flag of another server with the same name
+            if name in _MODELS:
+                self.model = value
+            elif flag and not flag.has_value:
+                is_taken = name in NOT_MODELLED or flag.field in self.fields
+                (self.flags if is_taken else self.ignored).append(name)
+            elif flag and (name in NOT_MODELLED or flag.field in self.fields):
+                self.flags += [
+                    name,
+                    _number(name, value) if flag.field == "max_model_len" else value,
+                ]
+            elif name not in ("--port", "--host", *NO_PROJECTORS):
+                self.ignored.append(name)
 
     def _full(self, name: str) -> str:
         """Expand a flag abbreviated as vLLM and SGLang allow. Other names are unchanged."""
@@ -113,21 +127,6 @@ class Command:
         ]
         fields = {FLAGS[full].field for full in begun}
         return begun[0] if len(fields) == 1 and name not in _MODELS else name
-
-    def _take(self, name: str, value: str) -> None:
-        """Use a flag, or record it as ignored."""
-        flag = FLAGS.get(name)
-        if flag and flag.engine == "llama-cpp" != self.engine:
-            flag = None  # a flag of another server with the same name
-        if name in _MODELS:
-            self.model = value
-        elif flag and not flag.has_value:
-            is_taken = name in NOT_MODELLED or flag.field in self.fields
-            (self.flags if is_taken else self.ignored).append(name)
-        elif flag and (name in NOT_MODELLED or flag.field in self.fields):
-            self.flags += [name, _number(name, value) if flag.field == "max_model_len" else value]
-        elif name not in ("--port", "--host", *NO_PROJECTORS):
-            self.ignored.append(name)
 
 
 def read(line: Words) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 from fastcalc.features.caches.records import DeploymentTiers
 from fastcalc.kit.answer.numbers_as_text import number, percent, size
 from fastcalc.kit.charts.drawing import MOST, Chart, Panel, Series, axes
-from fastcalc.kit.charts.grounds import grounds
 from fastcalc.kit.charts.highlight import FEW
+from fastcalc.kit.charts.outcome_series import grounds
 from fastcalc.mentions import option
 
 _SIZES = 25

@@ -9,7 +9,7 @@ from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.charts.against_price import against_price
 from fastcalc.kit.charts.drawing import Chart
-from fastcalc.kit.charts.grounds import grounds
+from fastcalc.kit.charts.outcome_series import grounds
 
 
 def tricks(answer: SpeedupOptions, options: Sequence[Option]) -> Chart:

@@ -10,7 +10,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.features.fit.solve import Capacity
 from fastcalc.kit.answer.numbers_as_text import counted
 from fastcalc.kit.charts.drawing import MOST, Chart, Panel, Series, axes
-from fastcalc.kit.charts.grounds import grounds
+from fastcalc.kit.charts.outcome_series import grounds
 from fastcalc.mentions import option
 
 OCTAVES = 10

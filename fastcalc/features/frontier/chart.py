@@ -11,9 +11,9 @@ from fastcalc.features.frontier.search import FrontierPoint, frontier
 from fastcalc.formulas.dominance import undominated
 from fastcalc.kit.answer.numbers_as_text import dollars
 from fastcalc.kit.charts.drawing import MOST, Chart, Series
-from fastcalc.kit.charts.grounds import grounds
 from fastcalc.kit.charts.outcome_series import (
     PRICE,
+    grounds,
     marked_name,
     of_prices,
     of_speeds,

@@ -7,7 +7,7 @@ from fastcalc.features.plan.records import plan_records
 from fastcalc.kit.answer.commands import Typed
 from fastcalc.kit.charts.against_price import against_price
 from fastcalc.kit.charts.drawing import Chart
-from fastcalc.kit.charts.grounds import grounds
+from fastcalc.kit.charts.outcome_series import grounds
 
 
 def plans(decision: Decision, shown: int) -> Chart:

@@ -11,8 +11,8 @@ from fastcalc.formulas.types import Floats
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.point_records import Record, compare_records
 from fastcalc.kit.charts.drawing import Chart, ChartAxis, Heights, Panel, Series, axes
-from fastcalc.kit.charts.grounds import grounds
 from fastcalc.kit.charts.outcome_series import (
+    grounds,
     marked_name,
     model_names,
     of_speeds,

@@ -7,7 +7,7 @@ from fastcalc.features.sensitivity.effects import OtherValue
 from fastcalc.features.sensitivity.moved_batch import MovedBatch
 from fastcalc.kit.answer.outcome_lines import requests_of
 from fastcalc.kit.charts.drawing import Chart, Swing
-from fastcalc.kit.charts.grounds import grounds
+from fastcalc.kit.charts.outcome_series import grounds
 
 _MOST = 14
 """Maximum number of parameters in the chart."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from fastcalc.catalogue.inputs import read_bytes, why_unreadable
 from fastcalc.catalogue.reader import Path_
 from fastcalc.errors import InputError
-from fastcalc.importers.json_places import json_marks, short_whole
+from fastcalc.importers.json_records import json_marks, short_whole
 from fastcalc.written import Json, shown
 
 CONFIG = "config.json"

@@ -152,7 +152,13 @@ def standard_output() -> Iterator[TextIO]:
 def _draft(target: Path, state: os.stat_result | None, *, executable: bool) -> Iterator[BinaryIO]:
     draft, lock = target.with_name(f".{target.name}.{os.urandom(6).hex()}{_DRAFT}"), None
     with _unwound():
-        _remove_dead_drafts(target)
+        with suppress(OSError):
+            for entry in list(os.scandir(target.parent)):
+                is_draft = entry.name.startswith(f".{target.name}.") and entry.name.endswith(_DRAFT)
+                if is_draft and entry.is_file(follow_symlinks=False):
+                    with open(entry.path, "rb") as stream, suppress(OSError):
+                        if _lock(stream.fileno()):
+                            os.unlink(entry.path)
         try:  # a signal may arrive as soon as the file exists
             handle, lock = _locked(draft)
             with os.fdopen(handle, "wb") as stream:
@@ -175,17 +181,6 @@ def _mode(state: os.stat_result | None, *, executable: bool) -> int:
         return (0o777 if executable else 0o666) & ~mask
     mode = stat.S_IMODE(state.st_mode)
     return mode | (mode & 0o444) >> 2 if executable else mode
-
-
-def _remove_dead_drafts(target: Path) -> None:
-    """Remove drafts left by killed programs, which are no longer locked."""
-    with suppress(OSError):
-        for entry in list(os.scandir(target.parent)):
-            is_draft = entry.name.startswith(f".{target.name}.") and entry.name.endswith(_DRAFT)
-            if is_draft and entry.is_file(follow_symlinks=False):
-                with open(entry.path, "rb") as stream, suppress(OSError):
-                    if _lock(stream.fileno()):
-                        os.unlink(entry.path)
 
 
 def _locked(draft: Path) -> tuple[int, int | None]:

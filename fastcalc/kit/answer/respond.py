@@ -69,7 +69,23 @@ def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Seque
             return first
         return ()
     if form in ("markdown", "html", "json", "csv"):
-        out = _formatted(request, answer)
+        out: str | Iterable[str]
+        if form == "markdown":
+            out = record_tables.markdown(*answer.table())
+        elif form == "html":
+            out = answer.html(request.out) or _html(request, answer)
+        elif form == "csv":
+            out = to_csv(map(answer.cells, answer.records()), answer.keys)
+        else:
+            pieces = answer.document()
+            if pieces is None:
+                document = {
+                    **envelope(SCHEMA),
+                    "records": list(answer.records()),
+                    **answer.alongside(),
+                }
+                pieces = json_text(document)
+            out = [pieces] if isinstance(pieces, str) else pieces
         output.write(wording(out) if isinstance(out, str) else map(wording, out), request.out)
     elif request.out is not None:
         from fastcalc.kit.answer import sheets
@@ -88,21 +104,6 @@ def _first_notes(answer: Answer) -> list[str]:
     return [text for text in dict.fromkeys(answer.reading) if isinstance(text, ReadingNote)]
 
 
-def _formatted(request: Output, answer: Answer) -> str | Iterable[str]:
-    """Format an answer as text, or in chunks if it is data that no pager shows."""
-    if request.written_as == "markdown":
-        return record_tables.markdown(*answer.table())
-    if request.written_as == "html":
-        return answer.html(request.out) or _html(request, answer)
-    if request.written_as == "csv":
-        return to_csv(map(answer.cells, answer.records()), answer.keys)
-    pieces = answer.document()
-    if pieces is None:
-        document = {**envelope(SCHEMA), "records": list(answer.records()), **answer.alongside()}
-        pieces = json_text(document)
-    return [pieces] if isinstance(pieces, str) else pieces
-
-
 _SHELL = "#!/usr/bin/env bash\n"
 
 _PAGE_WIDTH = 1000
@@ -112,21 +113,21 @@ _PAGE_WIDTH = 1000
 def _html(request: Output, answer: Answer) -> str:
     """Render an answer as one HTML page."""
     from fastcalc.kit.answer import next_commands
-    from fastcalc.kit.page import answer_page
+    from fastcalc.kit.page import filled_page
 
     name = request.command()
     command = next_commands.again(request)
     title = _TITLES.get(name, name) + _about(request)
     laid_out = replace(screen(request), width=_PAGE_WIDTH, notes=True)
     if text := answer.text(laid_out):
-        return answer_page.preformatted(title, text, command)
+        return filled_page.preformatted(title, text, command)
     blocks = answer.page(laid_out)
     stated = phrases(answer.settings)
     charts = (make().stating(stated) for make in answer.charts.values())
     first = _first_notes(answer) if blocks else []
     notes = [text for text in answer.reading if text not in first]
     notes += answer.reasons if blocks else ()
-    return answer_page.document(
+    return filled_page.document(
         title,
         [*first, *blocks] or list(answer.reasons),
         charts,

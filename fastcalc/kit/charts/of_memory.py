@@ -7,8 +7,8 @@ from fastcalc.core.outcome import Location
 from fastcalc.kit.answer.memories import NAMES, filled
 from fastcalc.kit.answer.numbers_as_text import size, whole_percent
 from fastcalc.kit.charts.drawing import Bar, Chart
-from fastcalc.kit.charts.grounds import grounds
 from fastcalc.kit.charts.highlight import FEW
+from fastcalc.kit.charts.outcome_series import grounds
 from fastcalc.written import listed
 
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from fastcalc.core.outcome import Outcome, chips_by_id
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.types import Bools, Floats
-from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.numbers_as_text import capital, number
 from fastcalc.kit.answer.outcome_lines import no_place, requests_of
+from fastcalc.kit.answer.prices import basis_of, prices_of
 from fastcalc.kit.answer.record_tables import UNDETERMINED
 from fastcalc.kit.charts.drawing import MOST, Chart, Panel, Series, axes
-from fastcalc.kit.charts.grounds import grounds
 from fastcalc.kit.charts.highlight import DASHED, FEW
 from fastcalc.mentions import option
 from fastcalc.written import first_few, listed, many
@@ -224,3 +225,25 @@ def title_of(outcomes: Sequence[Outcome], group: str) -> str:
     where = f" on {chips.pop()}" if len(chips) == 1 < len(models) else ""
     requests = requests_of(outcomes[0])
     return f"{group}: {', '.join(models)}{where}, {listed([*formats])}; {requests}"
+
+
+def grounds(scenarios: Sequence[Scenario], *, is_priced: bool = True) -> str:
+    """Describe the chip-hour prices and the engines of scenarios, abbreviated if there are many."""
+    pricing = scenarios[0].pricing
+    chips = list({scenario.hardware.id: scenario.hardware for scenario in scenarios}.values())
+    chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
+    engines = {scenario.engine.id: scenario.engine for scenario in scenarios}
+    named = [f"{engine.name} ({engine.date or 'undated'})" for engine in engines.values()]
+    rests_on = [f"Engine{'s' * (len(named) > 1)}: {listed(named)}."]
+    if not is_priced:
+        return rests_on[0]
+    if 0 < len(chips) <= FEW:
+        rests_on.insert(0, f"{capital(prices_of(pricing, chips, in_short=True))}.")
+    elif chips:
+        quotes = [pricing.quote(chip) for chip in chips]
+        dates = sorted(quote.date for quote in quotes if quote.date) or ["undated"]
+        when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+        low = sum(quote.confidence == "low" for quote in quotes)
+        unsure = f", {low} of {len(chips)} of low confidence" if low else ""
+        rests_on.insert(0, f"Prices: {basis_of(pricing)}, {when}{unsure}.")
+    return " ".join(rests_on)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from string import Template
 
@@ -71,9 +71,18 @@ def filled(page: Page) -> str:
         for heading, html in page.sections.items()
         if html
     )
+    rules = [
+        "".join(f"--c{index}:{colour};" for index, colour in enumerate(palette))
+        for palette in (COLOURS, DARK)
+    ]
+    classes = "".join(f".c{index}{{--c:var(--c{index})}}" for index in range(len(COLOURS)))
+    # The policy forbids style attributes, so each bar width is a class.
+    widths = sorted(set(re.findall(r'class="c\d+ w(\d+)"', sections)), key=int)
+    classes += "".join(f".w{width}{{width:{int(width) / 100:.2f}%}}" for width in widths)
     fields = {
         "title": escape(page.title),
-        "style": _style(sections),
+        "style": f":root{{{rules[0]}}}@media screen and (prefers-color-scheme:dark)"
+        f"{{:root{{{rules[1]}}}}}{classes}\n{_text('report.css')}",
         "script": _text("report.js"),
         "marks": MARKS,
         "verdict": "".join(
@@ -96,21 +105,6 @@ def filled(page: Page) -> str:
 
 def _text(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
-
-
-def _style(charts: str) -> str:
-    rules = [
-        "".join(f"--c{index}:{colour};" for index, colour in enumerate(palette))
-        for palette in (COLOURS, DARK)
-    ]
-    classes = "".join(f".c{index}{{--c:var(--c{index})}}" for index in range(len(COLOURS)))
-    # The policy forbids style attributes, so each bar width is a class.
-    widths = sorted(set(re.findall(r'class="c\d+ w(\d+)"', charts)), key=int)
-    classes += "".join(f".w{width}{{width:{int(width) / 100:.2f}%}}" for width in widths)
-    return (
-        f":root{{{rules[0]}}}@media screen and (prefers-color-scheme:dark){{:root{{{rules[1]}}}}}"
-        f"{classes}\n{_text('report.css')}"
-    )
 
 
 def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
@@ -232,3 +226,46 @@ def all_of(assumptions: Record) -> str:
             rows.append((key.replace("_", " "), text))
     shown = table(TextTable([("assumption",), ("value",)], rows, left=(0, 1))) if rows else ""
     return f"<details><summary>All assumptions</summary>{shown}</details>" if rows else ""
+
+
+_MANY = 8
+"""Total number of table rows above which the page has a filter."""
+
+
+def document(
+    title: str,
+    blocks: Sequence[Part],
+    charts: Iterable[Chart],
+    notes: Iterable[str],
+    assumptions: Record,
+    command: str,
+) -> str:
+    """Build the HTML page of an answer.
+
+    blocks : page laid out for a wide terminal; sentences before the first table are the verdict
+    notes : notes on the request, shown with the premises
+    assumptions : inputs behind the records, in the same form as in the JSON output
+    """
+    verdict, body, premises = list[str](), list[Part](), list[str]()
+    for block, following in zip(blocks, [*blocks[1:], ""], strict=True):
+        if isinstance(block, Notes):
+            premises += block.lines
+        elif isinstance(block, Title) and not body:
+            verdict.append(f"{block.name}: {block.sentence}")
+        elif isinstance(block, str) and not (body or isinstance(following, (TextTable, Listing))):
+            verdict += [block] if block else []
+        else:
+            body.append(block)
+    tables = [block for block in body if isinstance(block, TextTable)]
+    has_filter = sum(len(block.rows) for block in tables) >= _MANY
+    sections = {
+        "Table" if tables else "In full": FILTER * has_filter + "".join(as_html(body)),
+        "Charts": drawn(charts, verdict),
+        "Premises": listed(dict.fromkeys(chain(premises, notes))) + all_of(assumptions),
+    }
+    return filled(Page(title, verdict, "", sections, command))
+
+
+def preformatted(title: str, text: str, command: str) -> str:
+    """Build the HTML page of an answer that is only text."""
+    return filled(Page(title, [], "", {"In full": f"<pre>{escape(text)}</pre>"}, command))

@@ -1,6 +1,6 @@
 """Lines and columns of values in JSON, counted by hand."""
 
-from fastcalc.importers.json_places import json_marks, short_whole
+from fastcalc.importers.json_records import json_marks, short_whole
 from tests.helpers import every
 
 TEXT = """{"a": 1}
