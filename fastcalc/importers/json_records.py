@@ -206,5 +206,5 @@ def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[i
 
 
 def short_whole(digits: str) -> int | float:
-    """Parse an integer; an absurdly long one becomes a float."""
+    """Parse an integer. An absurdly long one becomes a float."""
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
