@@ -34,10 +34,10 @@ def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
             spec = find_spec(package)  # finding a subpackage would execute the package
         roots = (spec.submodule_search_locations if spec else None) or ()
         paths = ((kind, Path(root, *inner, kind)) for root in roots for kind in SCHEMAS)
-        own = {kind: path for kind, path in paths if path.is_dir()}
-        if not own:
+        existing = {kind: path for kind, path in paths if path.is_dir()}
+        if not existing:
             why = f"its package {shown(installed[name].value)} has none of the folders"
             raise InputError(f"plugin '{shown(name)}': {why} {', '.join(SCHEMAS)}; reinstall it")
-        for kind, path in own.items():
+        for kind, path in existing.items():
             folders[kind] += (path,)
     return folders

@@ -69,11 +69,11 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
     Raises LayoutError if the engine has no kernel for the weights.
     """
     check_start(site)
-    held = holding(site, usual_layouts(site))
-    if not held:
+    holding_layouts = holding(site, usual_layouts(site))
+    if not holding_layouts:
         smallest = site.smallest(1)
-        held = [smallest.layout] if smallest else []
-    allowed = [layout for layout in held if chips is None or layout.chips in chips]
+        holding_layouts = [smallest.layout] if smallest else []
+    allowed = [layout for layout in holding_layouts if chips is None or layout.chips in chips]
     return layouts_that_start(site, allowed)
 
 
@@ -133,9 +133,9 @@ def on_fewer_chips(site: Site, chips: int) -> Placement | None:
     for count in range(chips - 1, 0, -1):
         if layouts := practised_layouts(site, count) or list(run_by_people(site, count)):
             placements = site.place_all(layouts)
-            held = np.broadcast_to(placements.edge_batch, (len(layouts),))
+            holding_layouts = np.broadcast_to(placements.edge_batch, (len(layouts),))
             free = np.broadcast_to(placements.available, (len(layouts),))
-            return site.place(layouts[int(np.lexsort((free, held))[-1])])
+            return site.place(layouts[int(np.lexsort((free, holding_layouts))[-1])])
     return None
 
 

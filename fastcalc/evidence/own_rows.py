@@ -158,8 +158,8 @@ def _members(
         rows[key] += possible
         stated_dates = (point.date for point in batch.points if _DATE.fullmatch(point.date))
         dates[key] = max([dates[key], *stated_dates])
-    kept = {key: _thinned(of_deployment) for key, of_deployment in rows.items() if of_deployment}
-    return kept, dates, +refused
+    thin = {key: _thinned(of_deployment) for key, of_deployment in rows.items() if of_deployment}
+    return thin, dates, +refused
 
 
 def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[OwnRow]:

@@ -213,10 +213,10 @@ def _by_layout(
     if len(placements) > 1:
         first = placements[0]
         layouts = Layouts.of([placement.layout for placement in placements], axes=1)
-        together = Placements(first.machine, first.work, layouts, first.reserved_tokens)
+        all_placements = Placements(first.machine, first.work, layouts, first.reserved_tokens)
         is_time = np.array([point.is_time for point in batch_points])
-        goals = _speeds(together, columns, group.kind, False)
-        speeds = _speeds(together, columns, rule, is_time)
+        goals = _speeds(all_placements, columns, group.kind, False)
+        speeds = _speeds(all_placements, columns, rule, is_time)
         chosen = goals.argmax(axis=0)
         typical = np.median(speeds, axis=0) / np.take_along_axis(speeds, chosen[None], axis=0)[0]
     for choice in np.unique(chosen):

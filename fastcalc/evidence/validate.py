@@ -76,10 +76,10 @@ def _predicted(
     predictions = dict[int, Prediction]()
     for batches in _pooled(batches_of(groups, points, reasons, _AT_ONCE)):
         index = [position for batch in batches for position in batch.index]
-        found = dict(zip(index, predictions_of(rows_of(batches)), strict=True))
-        slow = [position for position in found if is_own and found[position].is_implausible]
+        scored = dict(zip(index, predictions_of(rows_of(batches)), strict=True))
+        slow = [position for position in scored if is_own and scored[position].is_implausible]
         reasons |= dict.fromkeys(slow, TOO_SLOW)
-        predictions |= {at: found[at] for at in found.keys() - set(slow)}
+        predictions |= {at: scored[at] for at in scored.keys() - set(slow)}
         so_far(len(predictions))
     left = [Skipped(points[at].id, points[at].line, why) for at, why in sorted(reasons.items())]
     return [predictions[at] for at in sorted(predictions)], left

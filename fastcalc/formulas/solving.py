@@ -80,15 +80,15 @@ def last_positive(
     """
     of_low, of_high, was_positive = 1.0, values_at(high), None
     while high - low > near:
-        tried = low + (high - low) * of_low / (of_low - of_high)
-        tried = min(max(tried, low + near / 2.0), high - near / 2.0)
-        value = values_at(tried)
+        trial = low + (high - low) * of_low / (of_low - of_high)
+        trial = min(max(trial, low + near / 2.0), high - near / 2.0)
+        value = values_at(trial)
         is_positive = value >= 0.0
         if is_positive:
-            low, of_low = tried, value
+            low, of_low = trial, value
             of_high /= 2.0 if was_positive else 1.0
         else:
-            high, of_high = tried, value
+            high, of_high = trial, value
             of_low /= 2.0 if was_positive is False else 1.0
         was_positive = is_positive
     return low
@@ -109,14 +109,14 @@ def first_not_negative(values_at: Callable[[int], float], low: int, high: int) -
         if high - low <= 1:
             break
         share = of_low / (of_low - of_high) if step % 3 else 0.5
-        tried = min(max(round(low + (high - low) * share), low + 1), high - 1)
-        value = values_at(tried)
+        trial = min(max(round(low + (high - low) * share), low + 1), high - 1)
+        value = values_at(trial)
         is_negative = value < 0.0
         if is_negative:
-            low, of_low = tried, value
+            low, of_low = trial, value
             of_high /= 2.0 if was_negative else 1.0
         else:
-            high, of_high = tried, value
+            high, of_high = trial, value
             of_low /= 2.0 if was_negative is False else 1.0
         was_negative = is_negative
     return high
@@ -172,10 +172,10 @@ def largest_reaching(
     while (gap := missed - reached).max() > 1:
         parts = min(_PARTS, int(gap.max()), max(_TRIED // gap.size, 2))
         fractions = np.arange(1, parts).reshape(-1, *(1,) * gap.ndim)
-        tried = reached + gap * fractions // parts
-        is_met = (values_at(np.maximum(tried, 1.0)) >= goals) | (tried == reached)
+        trial = reached + gap * fractions // parts
+        is_met = (values_at(np.maximum(trial, 1.0)) >= goals) | (trial == reached)
         reaching = np.logical_and.accumulate(is_met).sum(axis=0)[np.newaxis]
-        ends = np.concatenate([reached[np.newaxis], tried, missed[np.newaxis]])
+        ends = np.concatenate([reached[np.newaxis], trial, missed[np.newaxis]])
         reached, missed = (
             np.take_along_axis(ends, reaching + offset, axis=0)[0] for offset in (0, 1)
         )

@@ -102,11 +102,11 @@ def cheapest_of_each(
     searches: Iterable[tuple[Space, Iterable[Layout]]], speed: float, below: float = inf
 ) -> list[Reach]:
     """Run `cheapest` for many spaces, evaluating their batches together."""
-    held = [(space, space.holding(list(layouts))) for space, layouts in searches]
-    octaves = [octaves_of(space, candidates) for space, candidates in held if candidates]
+    candidate_lists = [(space, space.holding(list(layouts))) for space, layouts in searches]
+    octaves = [octaves_of(space, candidates) for space, candidates in candidate_lists if candidates]
     user_speeds = iter(zip(octaves, all_speeds_at_most(octaves), strict=True))
     reaches = []
-    for space, candidates in held:
+    for space, candidates in candidate_lists:
         if not candidates:
             reaches.append(Reach(None))
             continue

@@ -160,10 +160,10 @@ def alongside(file: str, name: str) -> list[Record]:
         if not path.is_file():
             return []
         with opened(path) as stream:
-            found, faults = records(text_in(str(path), stream))
+            parsed, faults = records(text_in(str(path), stream))
     except (OSError, InputError):
         return []
-    return [] if faults else found
+    return [] if faults else parsed
 
 
 def _skip(text: str, index: int) -> int:

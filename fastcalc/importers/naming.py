@@ -330,7 +330,7 @@ def usual_format(text: str) -> str | None:
 
 def _first_said(meanings: Iterable[tuple[set[str], str]], words: Iterable[str]) -> str | None:
     said = set(words)
-    return next((stored for together, stored in meanings if together <= said), None)
+    return next((stored for needed, stored in meanings if needed <= said), None)
 
 
 _FP8_CACHE = re.compile(r"^nvidia/.*-(?:(?:nv)?fp4|fp8)(?:-v\d)?$|-fp8-kv$")

@@ -162,8 +162,8 @@ _LINES: tuple[tuple[str, str, str, Callable[[str], float | str | None]], ...] = 
 """The text before a number, the number's pattern, its name, and its parser."""
 
 _PATTERNS = tuple(
-    (words, re.compile(re.escape(words) + rest), name, convert)
-    for words, rest, name, convert in _LINES
+    (words, re.compile(re.escape(words) + pattern_end), name, convert)
+    for words, pattern_end, name, convert in _LINES
 )
 _ON = {
     "eager": ("udagraph is disabled under eager mode", "Enforce eager set"),

@@ -41,16 +41,16 @@ class Words:
 
     def taken_pairs(self, *names: str, has_value: bool = True) -> list[tuple[str, str]]:
         """Remove flags and their values, and return both, with "" for flags without a value."""
-        pairs, kept, is_value = list[tuple[str, str]](), list[str](), False
+        pairs, remaining_words, is_value = list[tuple[str, str]](), list[str](), False
         for word in self.words:
             if word in names:
                 pairs.append((word, ""))
             elif is_value and (not word.startswith("-") or word[1:].isdigit()):
                 pairs[-1] = (pairs[-1][0], word)
             else:
-                kept.append(word)
+                remaining_words.append(word)
             is_value = has_value and word in names
-        self.words = kept
+        self.words = remaining_words
         return pairs
 
     def taken(self, *names: str, has_value: bool = True) -> list[str]:

@@ -140,8 +140,8 @@ class _PlacedWorkload(Generic[OneOrMore]):
         """The largest batch within the engine's limits at its expected memory reserve."""
         return self._taken(self.batch_beside(1.0))
 
-    def _taken(self, held: Array | int) -> Array | int:
-        largest = np.minimum(held, self.engine_batch)
+    def _taken(self, batches: Array | int) -> Array | int:
+        largest = np.minimum(batches, self.engine_batch)
         return largest if np.ndim(largest) else int(largest)
 
     @property
@@ -306,8 +306,8 @@ class Site(LegalLayouts):
 
     def smallest(self, batch: float) -> Placement | None:
         """Find the smallest default placement that fits a batch, or None."""
-        held = np.atleast_1d(self.place_all(self.default_layouts).certain_batch)
-        holds = np.broadcast_to(held >= batch, (len(self.default_layouts),))
+        batches = np.atleast_1d(self.place_all(self.default_layouts).certain_batch)
+        holds = np.broadcast_to(batches >= batch, (len(self.default_layouts),))
         first = int(holds.argmax())
         return self.place(self.default_layouts[first]) if holds[first] else None
 

@@ -258,8 +258,11 @@ def gemma4(fields: Fields) -> list[Layer]:
 def layer_scales(fields: Fields) -> dict[str, int]:
     """Return the parameters that scale each layer of Gemma 4."""
     fields.remark("other_parameters is a scale for each layer.")
-    found = tables.lookups(fields)
-    return {**found, "other_parameters": fields.layers() + found.get("other_parameters", 0)}
+    extra_counts = tables.lookups(fields)
+    return {
+        **extra_counts,
+        "other_parameters": fields.layers() + extra_counts.get("other_parameters", 0),
+    }
 
 
 def laguna(fields: Fields) -> list[Layer]:

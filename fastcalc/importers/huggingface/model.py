@@ -89,24 +89,24 @@ def _with_sidecar(path: Path, file: JsonFile) -> str:
         file.data["quantization_config"] = of_mlx
     if file.data.get("quantization_config") or not file.data.get("model_type"):
         return ""
-    found = next((name for name in _SIDECARS if path.with_name(name).is_file()), None)
-    if found is not None and path.name == CONFIG:
-        file.sidecar = read_json(path.with_name(found))
+    sidecar = next((name for name in _SIDECARS if path.with_name(name).is_file()), None)
+    if sidecar is not None and path.name == CONFIG:
+        file.sidecar = read_json(path.with_name(sidecar))
         stated = file.sidecar.data.get("quantization", file.sidecar.data)
         if isinstance(stated, dict):
-            file.data["quantization_config"] = {"quant_method": _SIDECARS[found], **stated}
+            file.data["quantization_config"] = {"quant_method": _SIDECARS[sidecar], **stated}
         return ""
-    if found is not None:
+    if sidecar is not None:
         return (
-            f"Warning: {found} next to this file states how weights are stored, but is read only "
+            f"Warning: {sidecar} next to this file states how weights are stored, but is read only "
             f"with a {CONFIG}: name the folder."
         )
     names = (path.stem, path.resolve().parent.name, str(file.data.get("_name_or_path") or ""))
-    said = next((match[0] for name in names if (match := _QUANTIZED_NAME.search(name))), None)
+    term = next((match[0] for name in names if (match := _QUANTIZED_NAME.search(name))), None)
     return (
-        f"Warning: the name states '{said}', but the configuration has no quantization_config: put "
+        f"Warning: the name states '{term}', but the configuration has no quantization_config: put "
         f"{' or '.join(list(_SIDECARS)[:2])} next to it, or give {option('weights')} FORMAT."
-        if said
+        if term
         else ""
     )
 
@@ -200,8 +200,8 @@ def _towers(file: JsonFile, fields: Fields) -> dict[str, Json]:
     """Count the parameters of a vision tower if its configuration gives the dimensions."""
     if not any(file.data.get(tower) for tower in _TOWERS):
         return {}
-    seen = vision_parameters(file.data.get("vision_config"), fields.count("hidden_size"))
-    if not seen:
+    vision_size = vision_parameters(file.data.get("vision_config"), fields.count("hidden_size"))
+    if not vision_size:
         fields.remark("Only the text model is counted, not the vision or audio tower.")
         return {}
     unheard = ", and the audio tower is not counted" if file.data.get("audio_config") else ""
@@ -209,7 +209,7 @@ def _towers(file: JsonFile, fields: Fields) -> dict[str, Json]:
         f"vision_parameters is counted from vision_config, separately from the text{unheard}."
     )
     return {
-        "vision_parameters": {"value": seen, "source": "config", "confidence": "medium"},
+        "vision_parameters": {"value": vision_size, "source": "config", "confidence": "medium"},
     }
 
 

@@ -85,11 +85,11 @@ def why(location: Location) -> str:
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
         is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
-        best = f"; of their layouts, {placement.layout} has the highest throughput"
-        how = "" if is_alone else best
+        reason = f"; of their layouts, {placement.layout} has the highest throughput"
+        how = "" if is_alone else reason
         chip_count = f"{chips} chips" if chips > 1 else "a chip"
-        each = " each" * (chips > 1)
-        return f"{needed} fits on {chip_count} with {usable} usable{each}{how}"
+        per_chip = " each" * (chips > 1)
+        return f"{needed} fits on {chip_count} with {usable} usable{per_chip}{how}"
     if placement.machine.place and chips > 1:
         return f"{needed} needs {chips} chips with the placement of {option('place')}"
     if chips == 1:
@@ -152,11 +152,11 @@ def _short_of(placement: Placement, batch: float) -> str:
     if machine.place:
         return f"the placement of {option('place')} fits only if {engine} reserves little"
     reserve = machine.reserve
-    least, most = (_left(placement, times) for times in (reserve.above, 1.0 / reserve.below))
+    low, high = (_left(placement, times) for times in (reserve.above, 1.0 / reserve.below))
     chip = "one chip" if chips == 1 else f"each of {counted(chips, 'chips')}"
-    total, smallest, largest = sizes_apart(needed.total, least, most)
+    total, smallest, largest = sizes_apart(needed.total, low, high)
     left = f"at most {largest} for them"
-    if needed.total <= most:
+    if needed.total <= high:
         left = f"{smallest} to {largest} for them, depending on its memory reserve"
     return f"{chip} needs {total} for weights and caches{needed.details}; {engine} leaves {left}"
 

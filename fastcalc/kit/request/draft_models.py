@@ -48,8 +48,8 @@ def draft_model(
     if EAGLE.search(name):
         draft, source = _head(model), "an EAGLE-3 head of one layer"
         draft = draft.model_copy(update={"name": shown(name, 60)} if "/" in name else {})
-    elif (known := _known(entries, stem, reading)) is not None:
-        draft, source = known, known.name
+    elif (entry := _known(entries, stem, reading)) is not None:
+        draft, source = entry, entry.name
     else:
         draft, source = _of_size(name, stem), "by the size in its name; its cache is assumed"
     work = workload(draft)

@@ -51,8 +51,8 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
         ends = ("-".join(words[at:]) for at in range(1, len(words)))
         known_id = next(filter(None, (model_id(end, entries) for end in ends)), None)
     if known_id is None:
-        named, _, tag = text.partition(":")
-        if _FILE_TYPE.match(tag) and repository_model(entries, named, []):
+        base_name, _, tag = text.partition(":")
+        if _FILE_TYPE.match(tag) and repository_model(entries, base_name, []):
             weight_name(tag)  # its error suggests formats
         return None
     model = entries.model(known_id)
@@ -86,16 +86,16 @@ def _stored(text: str, model: Model) -> str | None:
 
 def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterator[str]:
     """Yield notes on the assumed format if the name does not specify one."""
-    other = f"{option('weights')} sets another format"
+    hint = f"{option('weights')} sets another format"
     stated = checkpoint_format(text)
     if stated is None:
-        taken = stored or model.own_formats.text
+        written = stored or model.own_formats.text
         yield (
-            f"Warning: {text} does not say how its weights are stored: they are taken as {taken}; "
-            f"{other}"
+            f"Warning: {text} does not say how its weights are stored: they are taken as "
+            f"{written}; {hint}"
         )
     elif not stated and stored:
-        yield f"{text} has files in several formats: llama.cpp loads {stored}; {other}"
+        yield f"{text} has files in several formats: llama.cpp loads {stored}; {hint}"
 
 
 @once

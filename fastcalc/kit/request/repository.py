@@ -82,9 +82,9 @@ def _validated(table: dict[str, Any], path: Path, request: type[Request]) -> dic
     if "baseline" in settings:
         settings["baseline"] = baseline = path.parent / settings["baseline"]
         if baseline.exists() and not baseline.is_file():
-            found = "a folder" if baseline.is_dir() else "a pipe or a device"
+            description = "a folder" if baseline.is_dir() else "a pipe or a device"
             raise InputError(
-                f"{path}: baseline {shown(baseline.name)} is {found}; name a file that "
+                f"{path}: baseline {shown(baseline.name)} is {description}; name a file that "
                 f"'fastcalc check {option('format', 'json')} {option('out', 'known.json')}' wrote"
             )
     return settings

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.clock import run
-from fastcalc.kit.answer.sheets import list_array, number_array, word_array
+from fastcalc.kit.answer.arrow_arrays import list_array, number_array, word_array
 
 arrow = pytest.importorskip("pyarrow")
 
@@ -47,7 +47,7 @@ def test_lists_of_words(lists):
 def test_pandas_is_not_loaded():
     program = (
         "import pyarrow, sys, numpy\n"
-        "from fastcalc.kit.answer.sheets import list_array, number_array\n"
+        "from fastcalc.kit.answer.arrow_arrays import list_array, number_array\n"
         "number_array(pyarrow, pyarrow.int64(), numpy.ones(3), numpy.zeros(3, dtype=bool))\n"
         "list_array(pyarrow, [['a'], None])\n"
         "print('pandas' in sys.modules)"
