@@ -197,8 +197,8 @@ class Groups:
             for chip, (cost, cost_in_nodes) in least_costs.items()
             if (cost < cost_without_sharing and cost_in_nodes < cost_of_all) or self._has_means
         }
-        cheapest = min(least_costs, key=lambda chip: (least_costs[chip], chip), default=None)
-        chips |= set() if cheapest is None else {cheapest}
+        if least_costs:
+            chips.add(min(least_costs, key=lambda chip: (least_costs[chip], chip)))
         if new := frozenset(chips - self._searched.get(members, frozenset())):
             self._search(members, new)
 

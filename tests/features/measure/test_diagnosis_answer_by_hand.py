@@ -8,6 +8,9 @@ import pytest
 from fastcalc.features.measure import diagnosis_answer as page
 from fastcalc.features.measure.diagnosis.terms import EAGER, NEWER_RELEASE, OLD_RELEASE, TERMS
 from fastcalc.features.measure.diagnosis_answer import DiagnosisAnswer
+from fastcalc.kit.answer.parts import Listing
+from fastcalc.kit.answer.screen import Screen
+from fastcalc.mentions import as_flags
 
 FIRST, SECOND = (
     SimpleNamespace(settings=("a1", "a2", EAGER)),
@@ -199,3 +202,29 @@ def test_a_picture_shows_the_measurements_that_are_furthest_off_in_their_order()
 def test_a_log_alone_has_no_chart_of_measurements():
     assert not answered(log=start()).charts
     assert [*answered([]).charts] == ["diagnose"]
+
+
+@pytest.mark.parametrize(
+    ("notes", "changes", "suspects", "hidden"),
+    [
+        (False, ["one", "two"], ["a1"], ["--notes prints 2 more settings."]),
+        (True, ["one", "two"], ["a1", "a2", EAGER], []),
+    ],
+)
+def test_changes_by_the_log_are_listed_apart_from_settings_to_check(
+    notes, changes, suspects, hidden, monkeypatch
+):
+    """Two causes in the log and three settings of a named term; a first screen has room for three."""
+    for name, text in (("verdict", "x"), ("verdict_by_log", "y"), ("unnamed", "")):
+        monkeypatch.setattr(page, name, lambda *_, text=text: text)
+    monkeypatch.setattr(page, "_picture", lambda *_: ["picture"])
+    monkeypatch.setattr(DiagnosisAnswer, "_given", lambda _: iter(()))
+    monkeypatch.setattr(DiagnosisAnswer, "next_command", lambda _: "next")
+    made = answered([finding(FIRST)], start(cause("one"), cause("two"), settings=()))
+    made.diagnosis.further = None
+    *parts, last = made._laid_out(Screen(80, notes=notes), 2)
+    listings = {
+        parts[at - 1]: part.lines for at, part in enumerate(parts) if isinstance(part, Listing)
+    }
+    assert listings == {"What to change": changes, "Settings to check": suspects}
+    assert [as_flags(line) for line in last.lines[1:]] == hidden

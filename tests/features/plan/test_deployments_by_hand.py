@@ -14,7 +14,7 @@ from fastcalc.features.plan.scored import Scored
 from tests.helpers import every, read_or_refusal
 
 ENTRIES = Catalogue()
-H100, B200, M3 = map(ENTRIES.hardware, ("h100-sxm", "b200", "apple-m3"))
+H100, B200, MI355X, M3 = map(ENTRIES.hardware, ("h100-sxm", "b200", "mi355x", "apple-m3"))
 
 
 def asked(weights=None, kv=None, on=None):
@@ -39,9 +39,18 @@ def test_chips_without_units_for_four_bits_are_skipped_and_counted(request_, chi
     assert list(found) == [chip.id for chip in chips if not needs_units or chip is B200]
 
 
-@pytest.mark.parametrize(("request_", "flag"), [(asked("fp4"), "weights"), (asked(kv="fp4"), "kv")])
-def test_where_no_chip_has_units_it_is_refused(request_, flag):
-    said = read_or_refusal(_formats, request_, [H100], [])
+@every(
+    "request_,others,flag",
+    [
+        (asked("fp4"), [], "weights"),
+        (asked(kv="fp4"), [], "kv"),
+        # MI355X multiplies weights in MXFP4, in which no cache is kept.
+        (asked("fp4", "fp4"), [], "weights"),
+        (asked("fp4", "fp4"), [MI355X], "kv"),
+    ],
+)
+def test_where_no_chip_has_units_it_is_refused(request_, others, flag):
+    said = read_or_refusal(_formats, request_, [H100, *others], [])
     assert said.startswith(f"--{flag} fp4: no chip of --on has units for that; name one")
 
 

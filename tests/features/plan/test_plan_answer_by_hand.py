@@ -214,6 +214,15 @@ def test_keys_say_at_which_load_times_are(share, is_owned):
 
 
 @every(
+    "prefill,heading,says",
+    [(Layout(), "chips", True), (Layout(), "prefill", False), (None, "chips", False)],
+)
+def test_keys_say_that_chips_include_those_of_prefill_without_a_column(prefill, heading, says):
+    text = key_of(answer(part(pool(plan(prefill_layout=prefill)))), (heading,))
+    assert ("chips include those of separate prefill replicas" in text) is says
+
+
+@every(
     "replicas,ranks,chip,cell",
     [
         (None, 1, None, "shared"),
@@ -406,6 +415,11 @@ def test_what_owned_chips_cost_for_what_they_serve():
     made = answer(*parts, kinds=kinds)
     costs = said(owning_each(made.fleet, made.service))
     assert costs[1:] == ["owning all these chips costs $7,300 per month"]
+    for classes in (ONE, TWO):  # on the page of one class, and of a mix
+        made = answer(*parts, kinds=kinds, classes=classes)
+        made.__dict__.update(grown={}, served=[])
+        texts = [note.text.lower().rstrip(".") for note in page_notes.notes_of(made, [])]
+        assert texts.count("owning all these chips costs $7,300 per month") == 1
 
 
 @pytest.fixture

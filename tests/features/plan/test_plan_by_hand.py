@@ -16,6 +16,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.decision import plan_of
 from fastcalc.features.plan.pools import undominated_pools
 from fastcalc.features.plan.queues import Queues, Slots, needed, needed_of_all
 from fastcalc.features.plan.score import score
@@ -67,6 +68,19 @@ def test_a_replica_carries_its_batch_over_its_run():
     assert found.cost[0] == pytest.approx(3 * 3.6)
     assert found.values["ttft"][0] == pytest.approx(5e-3 + 5.5e-3 + 30.99e-3, rel=NEARLY)
     assert found.values["tpot"][0] == pytest.approx(12.98e-3, rel=NEARLY)
+
+
+@pytest.mark.parametrize(
+    ("asked", "paid"),
+    [
+        # Of a rate the replicas say how idle each is, and of a fleet the chips that are owned.
+        ({"rate": 20.0}, 1.0),
+        ({"is_fleet": True, "utilization": 0.7}, 1.0),
+        ({"utilization": 0.7}, 0.7),
+    ],
+)
+def test_tokens_pay_for_the_time_that_a_replica_is_idle_where_nothing_else_does(asked, paid):
+    assert plan_of(scored(grid(), **asked)[0], 0).scenario.pricing.utilization == paid
 
 
 @pytest.mark.parametrize(

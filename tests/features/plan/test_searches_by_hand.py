@@ -11,7 +11,14 @@ import pytest
 from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
-from fastcalc.features.plan import class_groups, demand, first_tokens, page_notes, score
+from fastcalc.features.plan import (
+    class_groups,
+    demand,
+    first_tokens,
+    page_notes,
+    random_load,
+    score,
+)
 from fastcalc.features.plan.answer import _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.answer_regret import _digits, _measurement, _rough, _texts
 from fastcalc.features.plan.candidates import BATCHES, candidates
@@ -347,12 +354,41 @@ def test_an_api_is_compared_with_all_owned_chips(is_one, kinds, tokens, utilizat
     [(inf, False, inf), (10.0, True, inf), (10.0, False, 16), (9.9, False, 8), (30.0, False, 48), (4.9, False, 0)],
 )  # fmt: skip
 def test_replicas_that_a_cost_allows(cost, fleet, most):
-    """A deployment of eight chips costs 5, and a replica takes a chip of a node of eight."""
+    """A deployment of eight chips costs 5, and a replica takes a chip of a node of eight.
+
+    None takes in prompts for the others.
+    """
     scored = SimpleNamespace(
         service=SimpleNamespace(is_fleet=fleet), cost=np.array([5.0]), values={"chips": np.array([8.0])},
-        packing=SimpleNamespace(at=lambda _: packed(1.0)),
+        packing=SimpleNamespace(at=lambda _: packed(1.0, prompt_slots=8.0)),
     )  # fmt: skip
     assert _most_replicas(scored, 0, cost) == most
+
+
+@every(
+    "rate,checked,busy,highest,most",
+    [
+        # A replica that is half busy at 2 requests/s may do 3.6 at 90% utilization.
+        (8.0, True, 0.5, 9.0, 4 * 3.6),
+        (8.0, True, 0.5, 3.0, 4 * 3.0),
+        # Without a rate, percentiles or requests, what the search says.
+        (None, True, 0.5, 3.0, 7.0),
+        (8.0, False, 0.5, 3.0, 7.0),
+        (8.0, True, 0.0, 3.0, 7.0),
+        (8.0, True, 0.5, None, 7.0),
+    ],
+)
+def test_the_most_that_a_plan_serves_within_its_limits(
+    rate, checked, busy, highest, most, monkeypatch
+):
+    limits = SimpleNamespace(
+        load=SimpleNamespace(rate=2.0), are_limited=highest is not None,
+        highest_rate=lambda rate: min(rate, highest),
+    )  # fmt: skip
+    monkeypatch.setattr(random_load, "held_limits", lambda *_: limits)
+    chosen = replace(plan(), replicas=4.0, is_checked=checked, busy=busy, requests=7.0)
+    service = replace(SERVICE, rate=rate, utilization=0.9)
+    assert random_load.most_requests(chosen, service) == pytest.approx(most)
 
 
 def test_of_two_plans_of_a_layout_the_cheaper_then_with_percentiles_then_the_smaller():

@@ -167,12 +167,10 @@ def test_lengths_up_and_down_from_which_another_leads(costing):
     assert not found["output", False].is_above
 
 
-def test_slower_clocks_have_shorter_limits(costing):
-    """Limits of 2 s and 100 ms are met up to 1.6 times as slow."""
-    costing(
-        a=lambda service: 1.0 if service.ttft >= 1.25 and service.tpot >= 0.0625 else 99.0,
-        b=lambda _: 5.0,
-    )
+@every("limit,least", [("ttft", 1.25), ("tpot", 0.0625)])
+def test_slower_clocks_have_shorter_limits(costing, limit, least):
+    """Limits of 2 s and 100 ms are each met up to 1.6 times as slow."""
+    costing(a=lambda service: 1.0 if getattr(service, limit) >= least else 99.0, b=lambda _: 5.0)
     found = searched({"a": (1.0, 1.0), "b": (5.0, 1.0)})
     assert found["slowness", True].at == pytest.approx(1.6, rel=NEARLY)
 
