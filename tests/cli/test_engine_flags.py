@@ -653,6 +653,21 @@ def test_the_length_that_vllm_takes_by_default(command, length):
 
 
 @every(
+    "flags,ep",
+    [
+        # vllm.config.parallel: enable_expert_parallel is False; tensor ranks then cut each expert.
+        ("deepseek-ai/DeepSeek-R1 -tp 8", ["1"]),
+        ("deepseek-ai/DeepSeek-R1 -tp 8 --enable-expert-parallel", ["8"]),
+        ("deepseek-ai/DeepSeek-R1", []),
+        ("Qwen/Qwen3-32B -tp 8", []),
+    ],
+)
+def test_vllm_cuts_experts_by_tensor_ranks_unless_they_are_spread(flags, ep):
+    words, _ = translated(["fit", "--server", f"vllm serve {flags}"])
+    assert [words[at + 1] for at, word in enumerate(words) if word == "--ep"] == ep
+
+
+@every(
     "command,said",
     [
         ("llama-server -hf Qwen/Qwen3-32B-GGUF", ["-c is not given; the server uses 40960, or",

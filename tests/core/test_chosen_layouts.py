@@ -1,14 +1,18 @@
 """Which layout so many chips have where ranks are left open."""
 
 import random
+from types import SimpleNamespace
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core import chosen_layouts
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.sharding import Sharding
+from fastcalc.core.traffic.traffic import Traffic
 from tests.core.test_overflow import records
 from tests.helpers import outcome, run
 from tests.strategies import examples
@@ -132,6 +136,19 @@ def test_a_larger_domain_never_lowers_throughput(chip, model, chips, batch, time
     assert after.placement.layout.chips <= before.placement.layout.chips
     if after.placement.layout.chips == before.placement.layout.chips:
         assert after.estimate.served[0] >= before.estimate.served[0] * (1 - 1e-9)
+
+
+def test_beside_a_layout_that_holds_a_batch_for_certain_a_tight_one_is_no_choice(monkeypatch):
+    """The first holds 4 sequences, and 12 if the engine reserves less; the second holds 10."""
+    layouts = [Layout(tp=8), Layout(dp=8, ep=8)]
+    held = SimpleNamespace(
+        max_batch=np.array([[4.0], [10.0]]), edge_max_batch=np.array([[12.0], [10.0]])
+    )
+    monkeypatch.setattr(chosen_layouts, "open_placements", lambda *_: (layouts, held))
+    monkeypatch.setattr(chosen_layouts, "Evaluation", lambda *_: None)
+    site = SimpleNamespace(place_all=lambda *_, **__: held)
+    found = chosen_layouts._choice(site, 8, np.array([4.0, 8.0, 12.0]), Traffic(1.0, 1.0, 1.0))
+    assert found.holds.tolist() == [[True, False, True], [True, True, False]]
 
 
 def test_of_tight_layouts_the_fastest_is_taken():

@@ -137,7 +137,6 @@ def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     layouts = [location.placement.layout]
     if chips is None and not scenario.sharding.names_ranks:
         layouts += [cut for cut in layouts_on_offer(location.site) if cut.chips <= MOST_CHIPS]
-        layouts.sort(key=lambda layout: layout.chips)
     elif not scenario.sharding.names_ranks:
         layouts = space.cuts(chips or 1) or layouts
     placements = space.site.place_all(layouts, axes=1)

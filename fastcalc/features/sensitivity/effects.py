@@ -186,7 +186,7 @@ def _enough_at(
     speed : speed at the present value [1/s]
     """
     lever = effect.lever
-    if lever.file == "model" or lever.is_choice:
+    if lever.is_choice:
         return {}
     low, high = _ends(figures, lever)
     fastest = np.maximum(np.maximum(low, high), speed)

@@ -19,6 +19,7 @@ from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.decision import plan_of
 from fastcalc.features.plan.pools import undominated_pools
 from fastcalc.features.plan.queues import Queues, Slots, needed, needed_of_all
+from fastcalc.features.plan.refine import gaps_of
 from fastcalc.features.plan.score import score
 from fastcalc.features.plan.service import Service
 from fastcalc.grid.grid import Grid, Requests
@@ -68,6 +69,35 @@ def test_a_replica_carries_its_batch_over_its_run():
     assert found.cost[0] == pytest.approx(3 * 3.6)
     assert found.values["ttft"][0] == pytest.approx(5e-3 + 5.5e-3 + 30.99e-3, rel=NEARLY)
     assert found.values["tpot"][0] == pytest.approx(12.98e-3, rel=NEARLY)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"rate": 20.0},
+        {"rate": 200.0, "utilization": 0.7, "objective": "watts"},
+        {"rate": 200.0, "share": 0.9, "ttft": 2.0, "tpot": 0.05},
+        {"rate": 20.0, "objective": "chips", "tpot": 0.014},
+        {"objective": "watts", "tpot": 0.02},
+        {"share": 0.9, "ttft": 1.0},
+        {"is_fleet": True, "max_chips": 4},
+    ],
+)
+def test_no_batch_in_a_gap_costs_less_than_the_bound_of_the_gap(asked):
+    """Each of the batches between four that are tried, on one chip and on a pipeline of two."""
+    layouts = Layout(), Layout(pp=2)
+    coarse = scored(grid(*layouts, batches=(4, 30, 200, 1500)), **asked)
+    fine = scored(grid(*layouts, batches=range(4, 1501, 4)), **asked)
+    gaps = gaps_of(coarse)
+    assert len(gaps) >= len(layouts)
+    for group in fine:
+        cost = np.where(group.is_in_time, group.cost, np.inf)
+        for bound, layout, low, high, is_disaggregated in zip(
+            gaps.bound, gaps.layout, gaps.low, gaps.high, gaps.is_disaggregated, strict=True
+        ):
+            inside = (group.layout == layout) & (group.batch > low) & (group.batch < high)
+            if is_disaggregated == bool(group.pools):
+                assert np.all(cost[inside] >= bound * (1.0 - 1e-6))
 
 
 @pytest.mark.parametrize(

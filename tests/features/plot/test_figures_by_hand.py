@@ -128,6 +128,8 @@ def test_values_of_an_axis_ascend_and_are_in_the_unit_of_the_largest():
     assert found.values.tolist() == [0.5, 4.0]
     plain = _varied(_ascending([change("layers=40", 40), change("layers=8", 8)]))
     assert (plain.path, plain.unit, plain.values.tolist()) == ("layers", "", [8.0, 40.0])
+    to_none = _varied([change("scale_up.latency=4us", 4e-6), change("scale_up.latency=0us", 0.0)])
+    assert (to_none.unit, to_none.values.tolist()) == ("us", [4e-6, 0.0])
     words = [change("kind=gpu", "gpu"), change("kind=tpu", "tpu")]
     assert read_or_refusal(_ascending, words).startswith(
         "--over kind=gpu: an axis needs numbers of "

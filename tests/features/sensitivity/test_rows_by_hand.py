@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from fastcalc.features.sensitivity import answer, moved_numbers
+from fastcalc.features.sensitivity.levers import Lever
 from fastcalc.features.sensitivity.moved_numbers import MovedNumber
 from tests.helpers import every
 
@@ -164,3 +165,18 @@ def test_rows_are_in_order_of_effect_on_speed_then_kind_of_file(slopes, file, ke
     found = moved_numbers.rank(moved)
     assert found[: len(key)] == key
     assert set(found[len(key) :]) <= {0.0}
+
+
+@every(
+    "file,name,is_choice",
+    [
+        ("model", "hidden_size", True),
+        ("engine", "prompt_chunk", True),
+        ("engine", "decode_layer_floor", False),
+        ("engine", "usable", False),
+        ("hardware", "prompt_chunk", False),
+    ],
+)
+def test_numbers_of_which_neither_direction_is_better_for_every_request(file, name, is_choice):
+    number = SimpleNamespace(place=("parameters", name))
+    assert Lever(file, "made-up", number).is_choice is is_choice
