@@ -53,9 +53,9 @@ def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
     speeds = dict.fromkeys(f"{1.0 / end:.2f}" for end in (slower.max(), slower.min()))
     return (
         f"{chip}, {measured[0].layout}: speeds and ranges are corrected by {rows} {noun} of "
-        f"{measured[0].file}{f', measured up to {date}' * bool(date)}. At "
-        f"{'these rows' if rows > 1 else 'this row'}, this multiplies the speed by "
-        f"{' to '.join(speeds)} and the width of the 80% range by "
+        f"{measured[0].file}{f', measured up to {date}' * bool(date)}. For "
+        f"{'these rows' if rows > 1 else 'this row'}, the speed changes by a factor of "
+        f"{' to '.join(speeds)} and the width of the 80% range by a factor of "
         f"{np.exp(np.mean(np.log(widths))):.2f}"
         + f"; its rows for {elsewhere} do not apply"
         * bool(elsewhere)

@@ -463,7 +463,8 @@ def test_rows_say_how_many_they_are_of_when_and_what_they_changed(tmp_path, fast
     moved = like["tokens_per_s_per_user"] / alone["tokens_per_s_per_user"]
     said = " ".join(like["warnings"])
     assert (
-        f"measured up to 2026-09. At this row, this multiplies the speed by {moved:.2f} and" in said
+        f"measured up to 2026-09. For this row, the speed changes by a factor of {moved:.2f} and"
+        in said
     )
     assert "measured up to" not in warnings_of(tmp_path, fastcalc)
 

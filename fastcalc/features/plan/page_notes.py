@@ -238,7 +238,7 @@ def _notes_of_ranked(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator
     decision, unlike = planned.decision, planned.decision.on_unlike_chips
     if planned.request.think is not None and len(rows) > 1:
         rate = f"{number(planned.service.rate or 0.0)} requests/s"
-        text = f"all plans are sized for {rate}; on a faster plan, the same users would send more"
+        text = f"All plans are sized for {rate}; on a faster plan, the same users would send more"
         yield Note(text, Weight.QUEUE)
     if unlike is not None:
         command = plan_records.prompts_command(unlike, planned.typed)
