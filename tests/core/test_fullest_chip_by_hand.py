@@ -103,12 +103,14 @@ def test_blocks_of_a_window(tokens, step, blocks):
     assert float(pool.reserved(tokens, step=step)) == blocks
 
 
-def padding(layout, name="mxfp4", *, is_spatial=False, width=360.0):
+def padding(layout, name="mxfp4", *, is_spatial=False, width=360.0, rows=1, dense="bf16", scale=8):
     names = name.split("/")
     stored = mixed_format((number_format(name), 1 / len(names)) for name in names)
     experts = SimpleNamespace(format=stored)
-    work = SimpleNamespace(weights=SimpleNamespace(experts=experts), expert_width=width)
-    software = SimpleNamespace(expert_columns=256)
+    model = SimpleNamespace(hidden_size=2880)
+    weights = SimpleNamespace(experts=experts, dense=SimpleNamespace(format=number_format(dense)))
+    work = SimpleNamespace(weights=weights, expert_width=width, model=model)
+    software = SimpleNamespace(expert_columns=256, expert_rows=rows, expert_scale_bits=scale)
     return expert_padding(SimpleNamespace(is_spatial=is_spatial, software=software), work, layout)
 
 
@@ -118,6 +120,18 @@ def test_columns_of_packed_experts_are_padded_to_256():
     assert padding(Layout(2)) == pytest.approx(256 / 180)
     assert padding(Layout(4, ep=4)) == pytest.approx(512 / 360)
     assert padding(Layout(4, ep=2)) == pytest.approx(256 / 180)
+
+
+def test_hidden_columns_of_packed_experts_are_padded_as_well():
+    """Marlin: 2,880 to 3,072 (mxfp4_round_up_hidden_size_and_intermediate_size of vLLM 0.33)."""
+    assert padding(Layout(), rows=256) == pytest.approx(512 / 360 * 3072 / 2880)
+
+
+def test_scales_of_packed_experts_of_an_fp8_model_may_be_loaded_in_32_bits():
+    """SGLang 0.5.13, fp8.py, fp4_scale_dtype: 4 bits and 1 bit of scale for 4.25."""
+    loaded = padding(Layout(), dense="fp8", width=256.0, scale=32)
+    assert loaded == pytest.approx(5.0 / 4.25)
+    assert padding(Layout(), width=256.0, scale=32) == padding(Layout(), width=256.0) == 1.0
 
 
 def test_only_packed_experts_are_padded():

@@ -102,9 +102,12 @@ class DeclaredParameters(Generic[Value]):
     stored_logits: Value = _NEUTRAL["stored_logits"]
     chunk_logits: Value = _NEUTRAL["chunk_logits"]
     layer_buffers: Value = _NEUTRAL["layer_buffers"]
+    keeps_expert_buffers: Value = _NEUTRAL["keeps_expert_buffers"]
+    embedding_copies: Value = _NEUTRAL["embedding_copies"]
     context_chunk: Value = _NEUTRAL["context_chunk"]
     indexer_memory: Value = _NEUTRAL["indexer_memory"]
     indexer_lengths: Value = _NEUTRAL["indexer_lengths"]
+    long_indexer_lengths: Value = _NEUTRAL["long_indexer_lengths"]
     chunk_memory: Value = _NEUTRAL["chunk_memory"]
     graph_memory: Value = _NEUTRAL["graph_memory"]
     graph_layer_memory: Value = _NEUTRAL["graph_layer_memory"]
@@ -120,6 +123,8 @@ class DeclaredParameters(Generic[Value]):
     rank_memory: Value = _NEUTRAL["rank_memory"]
     replica_memory: Value = _NEUTRAL["replica_memory"]
     expert_columns: Value = _NEUTRAL["expert_columns"]
+    expert_rows: Value = _NEUTRAL["expert_rows"]
+    expert_scale_bits: Value = _NEUTRAL["expert_scale_bits"]
     short_sums: Value = _NEUTRAL["short_sums"]
 
 

@@ -1,6 +1,6 @@
 """Memory that an engine reserves on a chip in addition to weights and caches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import isfinite
@@ -17,9 +17,10 @@ from fastcalc.catalogue.schema import (
     LinearAttention,
     Model,
 )
+from fastcalc.catalogue.schema.models import Indexer
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.chip.tier import Tier
-from fastcalc.core.model.workload import Workload
+from fastcalc.core.model.workload import Workload, outside_core
 from fastcalc.formulas.reserve import (
     activation_peak,
     captured_graphs,
@@ -32,6 +33,8 @@ from fastcalc.formulas.reserve import (
 from fastcalc.formulas.types import ArrayLike
 
 _PADDED_HEADS = 64
+_LONG = 262_144.0
+"""The maximum length beyond which vLLM 0.33 gathers indexer keys of fewer sequences. [1]"""
 
 
 class StartRows(NamedTuple):
@@ -72,6 +75,9 @@ class Reserve:
     sampling : the memory for sampling: copies of logits and their hidden states, in bytes
     layers : the memory for a layer, for each type of attention and feed-forward network: bytes
         divided among tensor-parallel ranks, and bytes that are not [byte]
+    compiled : the memory for compiling the model, if one chip holds the embedding table [byte]
+    workspaces : the buffers that layers share and that stay allocated, for each type of layer,
+        divided likewise [byte]
     alone, joined : the memory for runtime and libraries, and the addition for multiple chips [byte]
     rank, replica : the memory per cooperating rank, and per attention replica if replicas share
         experts [byte]
@@ -84,6 +90,8 @@ class Reserve:
 
     sampling: float = 0.0
     layers: tuple[tuple[float, float], ...] = ()
+    compiled: float = 0.0
+    workspaces: tuple[tuple[float, float], ...] = ()
     alone: float = 0.0
     joined: float = 0.0
     rank: float = 0.0
@@ -99,19 +107,28 @@ class Reserve:
         ranks, tp, replicas : the numbers of cooperating ranks, of tensor-parallel ranks among them,
             and of attention replicas that share experts (0 if none do) [1]
         """
-        layer: ArrayLike = 0.0
-        for divided, undivided in self.layers:
-            layer = np.maximum(layer, divided / np.asarray(tp) + undivided)
+        workspace = _largest(self.workspaces, tp)
+        layer = np.maximum(_largest(self.layers, tp), self.compiled * (np.asarray(tp) == 1))
         joined = (self.joined + self.rank * np.asarray(ranks)) * (np.asarray(ranks) > 1)
         joined = joined + self.replica * replicas if self.replica else joined
         encoder, graphs = (
             divided / np.asarray(tp) + undivided if divided else undivided
             for divided, undivided in (self.encoder, self.graphs)
         )
-        return KeptMemory(self.sampling, layer, encoder, self.alone, joined, graphs)
+        return KeptMemory(
+            self.sampling + workspace, layer + workspace, encoder, self.alone, joined, graphs
+        )
 
 
 NOTHING = Reserve()
+
+
+def _largest(buffers: Iterable[tuple[float, float]], tp: ArrayLike) -> ArrayLike:
+    """Compute the largest of several buffers, of which ranks divide the first part. [byte]"""
+    largest: ArrayLike = 0.0
+    for divided, undivided in buffers:
+        largest = np.maximum(largest, divided / np.asarray(tp) + undivided)
+    return largest
 
 
 def start_rows(
@@ -154,6 +171,7 @@ def reserve_of(
     longest = longest or float(model.max_context or 0)
     sequences, tokens = start_rows(software, tier, longest)
     buffers = software.layer_buffers
+    is_text = not outside_core(model).get("vision")  # others embed tokens outside of compiled code
     stated = (engine.ranges or {}).get("reserve")
     stored = logits_memory(copies=software.stored_logits, rows=sequences, vocabulary=vocabulary)
     alone = float(software.runtime_memory + software.chunk_memory * tokens + stored)
@@ -168,14 +186,18 @@ def reserve_of(
             + stream_memory(copies=buffers, tokens=tokens + sequences, width=hidden)
         ),
         layers=(
-            *(
-                (
-                    float(stream_memory(copies=buffers, tokens=tokens, width=divided)),
-                    float(stream_memory(copies=buffers, tokens=tokens, width=undivided)),
-                )
-                for divided, undivided in (_widths(model) if buffers else ())
-            ),
+            *_streams(buffers, tokens, _widths(model)),
             *_context_buffers(software, model, longest, sequences),
+        ),
+        compiled=is_text
+        * float(
+            stream_memory(
+                copies=software.embedding_copies, tokens=vocabulary + 2.0 * tokens, width=hidden
+            )
+        ),
+        workspaces=(
+            *_streams(software.keeps_expert_buffers, tokens, _expert_widths(model)),
+            *_indexer_buffers(software, model, longest),
         ),
         alone=alone,
         joined=float(software.joined_memory),
@@ -268,32 +290,63 @@ def _context_buffers(
 
     Latent attention expands the keys and values of a chunk of context, which is as long as eight
     sequences of maximum length, or four blocks per sequence, up to a limit (vLLM 0.33,
-    model_executor/layers/attention/mla_attention.py). An indexer gathers 8-bit keys with a 4-byte
-    scale, and stores scores (model_executor/layers/sparse_attn_indexer.py).
+    model_executor/layers/attention/mla_attention.py). An indexer stores scores
+    (model_executor/layers/sparse_attn_indexer.py).
 
     longest : the tokens of the longest sequence
     """
     if software.context_chunk <= 1.0:
         return
     for attention in (block.attention for block in model.blocks):
-        if isinstance(attention, LatentAttention) and attention.indexer is None:
+        if _indexer_of(attention):
+            yield 0.0, float(software.indexer_memory)
+        elif isinstance(attention, LatentAttention):
             width = attention.heads * (attention.nope_dim + attention.value_dim)
             blocks = 4.0 * sequences * float(software.block_size)
             tokens = min(max(8.0 * longest, blocks), float(software.context_chunk))
             yield float(stream_memory(copies=1.0, tokens=tokens, width=width)), 0.0
-        elif isinstance(attention, (LatentAttention, CompressedAttention)) and attention.indexer:
-            indexer, merged = attention.indexer, attention.indexer.pool
+
+
+def _indexer_of(attention: object) -> Indexer | None:
+    is_latent = isinstance(attention, (LatentAttention, CompressedAttention))
+    return attention.indexer if is_latent else None
+
+
+def _indexer_buffers(
+    software: DeclaredParameters[ArrayLike], model: Model, longest: float
+) -> Iterator[tuple[float, float]]:
+    """Yield the 8-bit keys, with a 4-byte scale, that an indexer gathers. [byte]
+
+    longest : the tokens of the longest sequence [1]
+    """
+    is_long = longest > _LONG and float(software.long_indexer_lengths) > 0.0
+    lengths = software.long_indexer_lengths if is_long else software.indexer_lengths
+    for attention in (block.attention for block in model.blocks):
+        if indexer := _indexer_of(attention):
+            merged = indexer.pool
             if isinstance(attention, CompressedAttention):
                 merged *= attention.compression or 1
-            keys = float(software.indexer_lengths) * longest / merged
-            yield 0.0, float(software.indexer_memory + keys * (indexer.head_dim + 4.0))
+            yield 0.0, float(lengths * longest / merged * (indexer.head_dim + 4.0))
+
+
+def _streams(
+    buffers: ArrayLike, tokens: float, widths: Iterable[tuple[float, float]]
+) -> Iterator[tuple[float, float]]:
+    """Yield the activations of a step: bytes that ranks divide, and the rest. [byte]
+
+    widths : the columns that ranks divide, and the rest [1]
+    """
+    for divided, undivided in widths if buffers else ():
+        yield (
+            float(stream_memory(copies=buffers, tokens=tokens, width=divided)),
+            float(stream_memory(copies=buffers, tokens=tokens, width=undivided)),
+        )
 
 
 @once
 def _widths(model: Model) -> tuple[tuple[float, float], ...]:
     """List the distinct activation widths per token in a layer: divided among ranks, and the rest.
 
-    Inputs and outputs of experts share a buffer, with a row for each expert that a token selects.
     Hyper-connections add the residual streams that a layer reads and writes, and a copy of them at
     32 bits (hc_pre in inference/model.py of deepseek-ai/DeepSeek-V4-Pro). Compressed-attention
     kernels have queries and outputs for at least 64 heads on each rank (padded_heads in
@@ -311,8 +364,27 @@ def _widths(model: Model) -> tuple[tuple[float, float], ...]:
         if isinstance(ffn, DenseFFN):
             widths[float(ffn.matrices * ffn.width), hidden + mixed] = None
         elif ffn is not None:
+            widths[0.0, hidden + mixed] = None
+    return tuple(widths)
+
+
+@once
+def _expert_widths(model: Model) -> tuple[tuple[float, float], ...]:
+    """List the widths of the buffers of experts per token: divided among ranks, and the rest.
+
+    Each expert that a token selects has a row in two buffers: one holds its inputs and outputs or
+    both halves of a gated product, and the other its outputs or that product (workspace_shapes of
+    vllm/model_executor/layers/fused_moe/experts/triton_moe.py, version 0.28).
+    """
+    widths = dict[tuple[float, float], None]()
+    for ffn in (block.ffn for block in model.blocks):
+        if ffn is not None and not isinstance(ffn, DenseFFN):
+            outside = float(ffn.latent_size or model.hidden_size or 0)
             inside = (ffn.matrices - 1) * ffn.width
-            shared = max(inside, ffn.latent_size or hidden)
-            undivided = ffn.active_experts * shared + hidden + mixed
-            widths[float(ffn.active_experts * ffn.width), undivided] = None
+            for divided, undivided in (
+                (0.0, 2.0 * outside),
+                (inside, outside),
+                (inside + ffn.width, 0.0),
+            ):
+                widths[ffn.active_experts * divided, ffn.active_experts * undivided] = None
     return tuple(widths)

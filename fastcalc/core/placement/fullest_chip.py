@@ -127,13 +127,18 @@ _cache_on_rank_once = lru_cache(maxsize=1024)(_cache_on_rank)
 
 
 def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Compute the factor by which kernels enlarge packed experts by padding columns."""
+    """Compute the factor by which kernels enlarge packed experts: padding, wider scales."""
     formats = work.weights.experts.format.shares
     packed = sum(fraction * stored.bytes for stored, fraction in formats if stored.id == "mxfp4")
     if machine.is_spatial or not packed or work.expert_width == inf:
         return 1.0
     columns = work.expert_width * layout.ep / layout.expert_shards
-    padding = padded_share(columns=columns, multiple=machine.software.expert_columns)
+    software, hidden = machine.software, float(work.model.hidden_size or 1)
+    padding = padded_share(columns=columns, multiple=software.expert_columns)
+    padding = padding * padded_share(columns=hidden, multiple=software.expert_rows)
+    if any(stored.id == "fp8" for stored, _ in work.weights.dense.format.shares):
+        # A scale belongs to 32 values of 4 bits.
+        padding = padding * (4.0 + software.expert_scale_bits / 32.0) / 4.25
     # If experts have several formats, only those in this format are padded.
     packed_share = packed / work.weights.experts.format.bytes
     return 1.0 + packed_share * (padding - 1.0)

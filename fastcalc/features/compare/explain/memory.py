@@ -63,10 +63,12 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     work = placement.work
     length = machine.memory.longest or float(work.model.max_context or 0)
     rows = start_rows(machine.software, largest_memory(machine.hardware), length)
-    sampling = equation("while it samples", memory.sampling, "B", _sampling(work, numbers, rows))
-    layer = equation(
-        "while a layer computes", memory.layer, "B", _largest(placement, reserve.layers)
-    )
+    workspace = named("shared buffers", "B", _largest(placement, reserve.workspaces))
+    sampled = _with(_sampling(work, numbers, rows), workspace.answer)
+    sampling = equation("while it samples", memory.sampling, "B", sampled)
+    compiled = [(0.0, reserve.compiled)] if placement.layout.tp == 1 else []
+    of_layer = _with(_largest(placement, [*reserve.layers, *compiled]), workspace.answer)
+    layer = equation("while a layer computes", memory.layer, "B", of_layer)
     encoder = equation(
         "while an image is encoded", memory.encoder, "B", _largest(placement, [reserve.encoder])
     )
@@ -90,12 +92,17 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         _graphs(placement, numbers, rows.sequences * (1.0 + machine.memory.drafted)),
     )
     summands = [line for line in (activations, runtime, joined, graphs) if line.result.value]
-    yield from (*peaks, *summands)
+    yield from (*([workspace] if workspace.result.value else []), *peaks, *summands)
     total_kept = equation("kept", memory.total, "B", total(line.answer for line in summands))
     yield total_kept
     if reserve.below != 1.0 or reserve.above != 1.0:
         yield named("kept at least", "B", total_kept.answer / number(reserve.below))
         yield named("kept at most", "B", total_kept.answer * number(reserve.above))
+
+
+def _with(term: Term, added: Term) -> Term:
+    """Add a term that is not zero."""
+    return term + added if added.value else term
 
 
 def _joined(placement: Placement, numbers: Numbers) -> Term:
