@@ -17,8 +17,8 @@ from fastcalc.catalogue.schema import (
     LinearAttention,
     Model,
 )
-from fastcalc.catalogue.schema.models import Indexer
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
+from fastcalc.catalogue.schema.models import Indexer
 from fastcalc.core.chip.tier import Tier
 from fastcalc.core.model.workload import Workload, outside_core
 from fastcalc.formulas.reserve import (
@@ -34,7 +34,7 @@ from fastcalc.formulas.types import ArrayLike
 
 _PADDED_HEADS = 64
 _LONG = 262_144.0
-"""The maximum length beyond which vLLM 0.33 gathers indexer keys of fewer sequences. [1]"""
+"""The maximum length beyond which vLLM 0.33 gathers indexer keys of fewer sequences."""
 
 
 class StartRows(NamedTuple):
@@ -75,9 +75,9 @@ class Reserve:
     sampling : the memory for sampling: copies of logits and their hidden states, in bytes
     layers : the memory for a layer, for each type of attention and feed-forward network: bytes
         divided among tensor-parallel ranks, and bytes that are not [byte]
-    compiled : the memory for compiling the model, if one chip holds the embedding table [byte]
+    compiled : the memory for compiling the model, if one chip holds the embedding table, in bytes
     workspaces : the buffers that layers share and that stay allocated, for each type of layer,
-        divided likewise [byte]
+        divided likewise, in bytes
     alone, joined : the memory for runtime and libraries, and the addition for multiple chips [byte]
     rank, replica : the memory per cooperating rank, and per attention replica if replicas share
         experts [byte]
@@ -124,7 +124,7 @@ NOTHING = Reserve()
 
 
 def _largest(buffers: Iterable[tuple[float, float]], tp: ArrayLike) -> ArrayLike:
-    """Compute the largest of several buffers, of which ranks divide the first part. [byte]"""
+    """Compute the largest of several buffers, of which ranks divide the first part, in bytes."""
     largest: ArrayLike = 0.0
     for divided, undivided in buffers:
         largest = np.maximum(largest, divided / np.asarray(tp) + undivided)
@@ -308,16 +308,17 @@ def _context_buffers(
 
 
 def _indexer_of(attention: object) -> Indexer | None:
-    is_latent = isinstance(attention, (LatentAttention, CompressedAttention))
-    return attention.indexer if is_latent else None
+    if not isinstance(attention, (LatentAttention, CompressedAttention)):
+        return None
+    return attention.indexer
 
 
 def _indexer_buffers(
     software: DeclaredParameters[ArrayLike], model: Model, longest: float
 ) -> Iterator[tuple[float, float]]:
-    """Yield the 8-bit keys, with a 4-byte scale, that an indexer gathers. [byte]
+    """Yield the 8-bit keys, with a 4-byte scale, that an indexer gathers, in bytes.
 
-    longest : the tokens of the longest sequence [1]
+    longest : the tokens of the longest sequence
     """
     is_long = longest > _LONG and float(software.long_indexer_lengths) > 0.0
     lengths = software.long_indexer_lengths if is_long else software.indexer_lengths
@@ -332,9 +333,9 @@ def _indexer_buffers(
 def _streams(
     buffers: ArrayLike, tokens: float, widths: Iterable[tuple[float, float]]
 ) -> Iterator[tuple[float, float]]:
-    """Yield the activations of a step: bytes that ranks divide, and the rest. [byte]
+    """Yield the activations of a step: bytes that ranks divide, and the rest.
 
-    widths : the columns that ranks divide, and the rest [1]
+    widths : the columns that ranks divide, and the rest
     """
     for divided, undivided in widths if buffers else ():
         yield (
