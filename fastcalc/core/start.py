@@ -250,7 +250,7 @@ def _narrower_cache(location: StartLocation) -> StartRemedy | None:
 def _larger_share(location: StartLocation) -> StartRemedy | None:
     scenario = location.on_its_layout
     fraction = float(np.max(location.placement.machine.software.memory_fraction))
-    for hundredth in range(int(fraction * 100) + 1, int(_MOST_SHARE * 100) + 1):
+    for hundredth in range(int(round(fraction * 100, 6)) + 1, round(_MOST_SHARE * 100) + 1):
         if _starts(limited(scenario, "gpu_memory_utilization", hundredth / 100)):
             return StartRemedy("gpu_memory_utilization", f"{hundredth / 100:.2f}")
     return None

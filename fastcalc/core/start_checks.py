@@ -56,7 +56,7 @@ class StartCheck:
     @property
     def share_to_give(self) -> str | None:
         """The largest free share in whole hundredths, if the requested share is larger. [1]"""
-        return f"{floor(100.0 * self.free_share) / 100.0:g}" if self.is_share_taken else None
+        return f"{floor(round(100.0 * self.free_share, 6)) / 100.0:g}" if self.is_share_taken else None
 
     @cached_property
     def least_room(self) -> float:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,8 +17,8 @@ from fastcalc.core.placement.placement import Placement
 from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
-from fastcalc.core.start import limited, start_location
-from fastcalc.core.start_checks import layouts_that_start, likely_check
+from fastcalc.core.start import StartRemedy, limited, start_location
+from fastcalc.core.start_checks import StartCheck, layouts_that_start, likely_check
 from fastcalc.core.traffic.traffic import Traffic
 from tests import made_up
 
@@ -64,7 +65,7 @@ def test_a_hybrid_with_fewer_blocks_than_sequences_does_not_start():
         ("rtx-5090", "vllm", 256, 2048),
         ("a100-sxm-80gb", "vllm", 256, 2048),
         ("gb10", "vllm", 256, 2048),
-        ("gb10", "vllm-0.19", 1024, 8192),
+        ("gb10", "vllm-0.19", 256, 2048),
         ("b200", "vllm-0.19", 1024, 8192),
     ],
 )
@@ -86,17 +87,17 @@ def test_steps_of_the_first_engine_hold_a_whole_prompt(length, tokens):
 @pytest.mark.parametrize(
     ("engine", "sampling", "stored"),
     [
-        # Logits of 16 bits, and with counters for penalties of 33 bits; 0.33 samples with them.
+        # Logits of 16 bits, and with counters for penalties of 34 bits; 0.33 samples with them.
         ("vllm-0.28", 4.1 * 4, 0.0),
-        ("vllm-0.32", 2.0, 4.12),
-        ("vllm", 14.0, 4.12),
+        ("vllm-0.32", 2.0, 4.25),
+        ("vllm", 14.0, 4.25),
     ],
 )
 def test_logits_of_a_start_follow_the_release(engine, sampling, stored):
-    """1,024 sequences, 151,936 entries of the vocabulary, and 9,216 hidden states of 4,096."""
-    kept = placed("qwen3-8b", "h100-sxm", engine).placement.kept
-    entries = 1024 * 151_936
-    assert kept.sampling == pytest.approx(sampling * entries + 9216 * 4096 * 2)
+    """256 sequences, 151,936 entries of the vocabulary, and 2,304 hidden states of 4,096."""
+    kept = placed("qwen3-8b", "rtx-5090", engine).placement.kept
+    entries = 256 * 151_936
+    assert kept.sampling == pytest.approx(sampling * entries + 2304 * 4096 * 2)
     assert kept.runtime == pytest.approx(0.13 * 2**30 + stored * entries)
 
 
@@ -122,11 +123,36 @@ def test_short_sequences_expand_four_blocks_each(sequences, tokens):
 
 def test_an_indexer_gathers_keys_of_forty_longest_sequences():
     """Of DeepSeek V3.2: 40 x 163,840 keys of 132 bytes, and half a GiB of scores."""
-    place = placed("deepseek-v3.2", "h200-sxm", sharding=Sharding(tp=8)).placement
-    assert (0.0, 2.0**29 + 40 * 163_840 * 132) in place.machine.reserve.layers
-    memory = replace(OWN_MEMORY, longest=32_768.0)
-    shorter = placed("deepseek-v3.2", "h200-sxm", sharding=Sharding(tp=8), memory=memory).placement
-    assert (0.0, 2.0**29 + 40 * 32_768 * 132) in shorter.machine.reserve.layers
+    placed_on = partial(placed, "deepseek-v3.2", "h200-sxm", sharding=Sharding(tp=8))
+    for longest, lengths, engine in (
+        (163_840, 40, "vllm"),
+        (32_768, 40, "vllm"),
+        (300_000, 16, "vllm"),  # vLLM 0.33: 16 beyond 262,144 tokens
+        (300_000, 40, "vllm-0.32"),
+    ):
+        memory = replace(OWN_MEMORY, longest=float(longest))
+        reserve = placed_on(engine, memory=memory).placement.machine.reserve
+        assert (0.0, 2.0**29) in reserve.layers
+        assert (0.0, lengths * longest * 132.0) in reserve.workspaces
+
+
+def test_a_first_start_of_a_text_model_on_one_chip_compiles_with_its_embedding_table():
+    """Qwen3-8B logged a peak of 1.19 GiB on an RTX 4090: 151,936 entries and twice 2,048 tokens."""
+    peak = (151_936 + 2 * 2048) * 4096 * 2
+    assert placed("qwen3-8b", "rtx-4090").placement.kept.layer == pytest.approx(peak)
+    split = placed("qwen3-8b", "rtx-4090", sharding=Sharding(tp=2))
+    vision = placed("gemma-4-12b", "rtx-4090", weights="fp8")
+    eager = placed("qwen3-8b", "rtx-4090", "vllm+eager")
+    for other in (split, vision, eager):
+        assert other.placement.kept.layer < 0.25 * peak
+
+
+def test_buffers_of_experts_stay_allocated_beside_logits():
+    """Of Qwen3-235B, 8,192 x 8 rows of 4,096 columns at 16 bits twice: 1 GiB during both phases."""
+    place = partial(placed, "qwen3-235b-a22b", "h100-sxm", sharding=Sharding(tp=4), weights="fp8")
+    kept, older = place("vllm-0.28").placement.kept, place("vllm-0.16").placement.kept
+    assert kept.sampling == pytest.approx(4.1 * 4 * 1024 * 151_936 + 9216 * 4096 * 2 + 2.0**30)
+    assert older.sampling == pytest.approx(9.57 * 4 * 1024 * 151_936 + 9216 * 4096 * 2)
 
 
 def test_ranks_divide_the_inner_columns_of_an_encoder():
@@ -205,34 +231,47 @@ def test_each_remedy_starts_it_and_a_little_less_does_not():
 
 
 def test_two_changes_start_what_none_alone_does():
-    """Kimi K2 on eight H200: 120 GiB of weights leave 4 of 8.6 GiB for one sequence of 131,072."""
-    memory = replace(OWN_MEMORY, longest=131_072.0)
-    kimi = partial(placed, "kimi-k2", "h200-sxm", sharding=Sharding(tp=8), memory=memory)
+    """Kimi K2 on eight H200: 120 GiB of weights leave 2 of 5.9 GiB for one sequence of 90,000."""
+    memory = replace(OWN_MEMORY, longest=90_000.0)
+    kimi = partial(
+        placed, "kimi-k2", "h200-sxm", "vllm-0.28", sharding=Sharding(tp=8), memory=memory
+    )
     stopped = kimi()
     assert [remedy.setting for remedy in stopped.remedies] == ["pp"]
-    ((cache, share), (more, shorter)) = stopped.joint_remedies
+    ((cache, share),) = stopped.joint_remedies
     assert (cache, share.setting) == (("kv", "fp8"), "gpu_memory_utilization")
     assert kimi(kv="fp8", share=float(share.value)).verdict == "fits"
     for less in ({"kv": "fp8"}, {"share": float(share.value)}):
         assert kimi(**less).verdict != "fits"
     assert kimi(kv="fp8", share=float(share.value) - 0.01).verdict != "fits"
     assert kimi(kv="fp8", share=float(share.value)).joint_remedies == []
-    assert more == ("gpu_memory_utilization", "0.95")
-    assert shorter.setting == "max_model_len"
+
+
+def test_a_change_of_the_cache_may_need_a_shorter_length():
+    """Llama 3.3 70B on two H100: 66 GiB of weights leave few of 9.2 GiB for 60,000 tokens."""
+    memory = replace(OWN_MEMORY, longest=60_000.0)
+    llama = partial(placed, "llama-3.3-70b", "h100-sxm", sharding=Sharding(tp=2), share=0.95)
+    ((cache, shorter),) = llama(memory=memory).joint_remedies
+    assert (cache, shorter.setting) == (("kv", "fp8"), "max_model_len")
     shortened = replace(OWN_MEMORY, longest=float(shorter.value))
-    assert kimi(memory=shortened, share=0.95).verdict == "fits"
-    assert kimi(memory=shortened).verdict != "fits"
-    assert kimi(share=0.95).verdict != "fits"
+    assert llama(memory=shortened, kv="fp8").verdict == "fits"
+    assert llama(memory=shortened).verdict != "fits"
+    assert llama(memory=memory, kv="fp8").verdict != "fits"
 
 
 def test_a_change_that_leaves_few_sequences_is_not_enough():
-    """gpt-oss-120b leaves 2.3 GiB at 0.898 of an H100, and one sequence of 131,072 takes 5.07."""
-    memory = replace(OWN_MEMORY, longest=131_072.0)
-    stopped = placed("gpt-oss-120b", "h100-sxm", share=0.898, memory=memory)
-    assert ("max_num_seqs", "7") in stopped.remedies
-    first, shortened = stopped.joint_remedies
-    assert [remedy.setting for remedy in first] == ["kv", "gpu_memory_utilization"]
-    assert [remedy.setting for remedy in shortened] == ["gpu_memory_utilization", "max_model_len"]
+    few, more = (StartRemedy("max_num_seqs", count) for count in ("7", "8"))
+    assert (few.is_enough, more.is_enough) == (False, True)
+
+
+@pytest.mark.parametrize(("free", "given"), [(0.57, "0.57"), (0.579, "0.57"), (0.29, "0.29")])
+def test_a_share_to_give_is_at_most_what_is_free(free, given):
+    """100 x 0.57 and 100 x 0.29 are below 57 and 29 in floating point."""
+    placement = placed("qwen3-8b", "gb10", share=0.95).placement
+    software = SimpleNamespace(memory_fraction=0.95, free_fraction=free)
+    machine = replace(placement.machine, software=software)
+    check = StartCheck(replace(placement, machine=machine), 1.0)
+    assert check.share_to_give == given
 
 
 def test_the_line_of_a_start_has_the_numbers_that_are_expected():

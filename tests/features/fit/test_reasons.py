@@ -121,16 +121,16 @@ def test_a_sequence_of_the_longest_length_is_part_of_what_is_needed():
     )
     assert location.site.chips_needed(1.0) == (2, None)
     ((_, reason),) = reasons(
-        "qwen3-8b", "rtx-4090", engine="vllm", tp=1, max_num_seqs=64, max_model_len=40_960
-    )  # 2 x 36 layers x 8 x 128 x 2 B x 40,960 tokens
-    assert "(16.4 GB and 6.04 GB of cache for one sequence of 40,960 tokens)" in reason
+        "qwen3-8b", "rtx-4090", engine="vllm", tp=1, max_num_seqs=64, max_model_len=30_000
+    )  # 2 x 36 layers x 8 x 128 x 2 B x 30,000 tokens
+    assert "(16.4 GB and 4.42 GB of cache for one sequence of 30,000 tokens)" in reason
 
 
 def test_chips_that_hold_it_tightly_are_named_where_more_were_taken(capsys, monkeypatch):
-    """gpt-oss-120b is sold for one H100 of 80 GB, and fills it."""
+    """65.5 GB of weights and a sequence of 20,000 tokens fill one H100."""
     ask = partial(run_once, "fit", capsys=capsys, monkeypatch=monkeypatch)
-    sentence = ask("gpt-oss-120b", "--on", "h100-sxm").out.partition(". ")[0]
-    assert sentence == "gpt-oss-120b fits at batch 1 on two h100-sxm (tight on one)"
+    sentence = ask(*"qwen3-32b --on h100-sxm --prompt 18000".split()).out.partition(". ")[0]
+    assert sentence == "qwen3-32b fits at batch 1 on two h100-sxm (tight on one)"
     assert "tight on" not in ask("llama-3.1-8b", "--on", "tpu-v5e").out
 
 
@@ -153,7 +153,7 @@ def test_where_ranks_are_stated_more_of_them_are_advised(model, chip, ranks):
 
 
 def test_next_is_the_start_with_the_two_changes_that_it_needs(capsys, monkeypatch):
-    asked = "fit kimi-k2 --on h200-sxm --engine vllm --tp 8 --max-model-len 131072"
+    asked = "fit kimi-k2 --on h200-sxm --engine vllm --tp 8 --max-model-len 60000"
     stopped = run_once(*asked.split(), capsys=capsys, monkeypatch=monkeypatch)
     command = stopped.out.strip().splitlines()[-1].removeprefix("next: fastcalc ")
     assert command.startswith(f"{asked} --kv fp8 --gpu-memory-utilization 0.9")

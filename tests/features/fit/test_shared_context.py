@@ -92,7 +92,7 @@ def test_a_batch_above_the_slots_names_the_slots(capsys, monkeypatch):
 
 def test_a_batch_above_the_limit_of_one_replica_starts(capsys, monkeypatch):
     """Two replicas hold 32 sequences, one across both chips runs 16 and queues the rest."""
-    asked = ("fit", "qwen3-32b", "--on", "h100-sxm", "--batch", "32", "--max-num-seqs", "16")
+    asked = ("fit", "qwen3-14b", "--on", "h100-sxm", "--batch", "32", "--max-num-seqs", "16")
     ran = run_once(*asked, "--tp", "2", capsys=capsys, monkeypatch=monkeypatch)
     assert (ran.code, "does not start" in ran.out) == (1, False)
     assert "holds 16" in ran.out

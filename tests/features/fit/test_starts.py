@@ -136,7 +136,7 @@ UNSEEN = {
     "devto-gpt-oss-20b-l4": "fits",
     "recipes-deepseek-v4-flash-gb300": "fits",
     "recipes-qwen3.8-27b-fp8-gb300-tp4": "fits",
-    "recipes-mimo-v2.5-pro-h200-tp8": "edge",
+    "recipes-mimo-v2.5-pro-h200-tp8": "fits",
     "wiki-minimax-m2.5-fp8-rtx-pro-6000-tp4": "fits",
     "blog-qwen2.5-7b-l4-eager": "fits",
     "blog-qwen2.5-7b-fp8-l4-eager": "fits",
