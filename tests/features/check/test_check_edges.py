@@ -357,7 +357,7 @@ PARAMETERS = [
     ("long_indexer_lengths", ("1", "100"), ("0.9", "101")),
     ("embedding_copies", ("0.5", "4"), ("0.4", "4.1")),
     ("expert_rows", ("2", "1024"), ("1025",)),
-    ("expert_scale_bits", ("8", "64"), ("7", "65")),
+    ("expert_scale_bits", ("9", "64"), ("65",)),
     ("indexer_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
     ("encoder_divided_memory", ("10 MB", "100 GB"), ("9 MB", "101 GB")),
     ("encoder_tokens", ("64", "1000000"), ("63", "1000001")),
