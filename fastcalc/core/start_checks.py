@@ -56,7 +56,8 @@ class StartCheck:
     @property
     def share_to_give(self) -> str | None:
         """The largest free share in whole hundredths, if the requested share is larger. [1]"""
-        return f"{floor(round(100.0 * self.free_share, 6)) / 100.0:g}" if self.is_share_taken else None
+        hundredths = floor(round(100.0 * self.free_share, 6))
+        return f"{hundredths / 100.0:g}" if self.is_share_taken else None
 
     @cached_property
     def least_room(self) -> float:
