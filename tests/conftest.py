@@ -18,7 +18,7 @@ from fastcalc.evidence import validate
 from fastcalc.features.claims import run as claims_command
 from fastcalc.features.fastmode import run as fastmode_command
 from fastcalc.features.measure import validate as validate_command
-from fastcalc.features.plan.planned_fleet import Verdict
+from fastcalc.features.plan.verdict import Verdict
 from tests import helpers
 
 gc.set_threshold(50_000, 10, 10)  # answers refer to themselves, and hold arrays until collected

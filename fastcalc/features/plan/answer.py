@@ -2,34 +2,42 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf
 from typing import TYPE_CHECKING
 
+from fastcalc.core.own_formats import own_formats
 from fastcalc.core.scenario import Scenario
-from fastcalc.features.plan import api_bill
-from fastcalc.features.plan import notes as plan_notes
+from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan import records as plan_records
-from fastcalc.features.plan.allocation import Allocation, Fleet
+from fastcalc.features.plan.allocation import Allocation, Fleet, allocate, with_next_node
 from fastcalc.features.plan.answer_regret import chance_of_limits
-from fastcalc.features.plan.class_table import OVER, class_record
+from fastcalc.features.plan.class_table import OVER, ServedClass, class_record, served_classes
 from fastcalc.features.plan.columns import KEYS, UPPER, WEAK
-from fastcalc.features.plan.page_notes import bill_of, in_all, notes_of, sustain_verb
+from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.features.plan.demand import typed_of
+from fastcalc.features.plan.notes import break_even, notes_of
+from fastcalc.features.plan.odds import CONFIDENT
 from fastcalc.features.plan.page_tables import PlanRow, columns, rows_of, tables_of
-from fastcalc.features.plan.planned_fleet import PlannedFleet, Verdict
-from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
+from fastcalc.features.plan.phrases import bill_of, chips_and_price, level_runner_up
+from fastcalc.features.plan.pool_search import PoolSearch
+from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH, api_usd_per_month
+from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.sharing import ReplicaPool
+from fastcalc.features.plan.verdict import Verdict
 from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Charts
-from fastcalc.kit.answer.commands import compare_command
-from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.answer import Answer, Charts
+from fastcalc.kit.answer.commands import Typed, compare_command
+from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.kit.answer.parts import HeadlineCase, Part, TextTable, Title
 from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.prices import price_line
 from fastcalc.kit.answer.screen import Screen
+from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import option
 from fastcalc.written import listed
 
@@ -37,7 +45,7 @@ if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
 
-def headline(planned: PlannedFleet) -> Title:
+def headline(planned: "PlanAnswer") -> Title:
     """Return the headline: chips to rent, or the load that owned chips sustain and what to rent."""
     fleet, remarks = planned.fleet, _remarks(planned)
     rented = [pool for allocation, pool in planned.pools if not allocation.is_owned]
@@ -58,21 +66,56 @@ def headline(planned: PlannedFleet) -> Title:
     return Title(_owned_chips(planned), f"{answer}{remarks}", answer)
 
 
-def _remarks(planned: PlannedFleet) -> str:
+def _remarks(planned: "PlanAnswer") -> str:
     """Say whether the limits hold, and whether the next chip or an API is as good."""
     fleet = planned.fleet
-    remarks = plan_notes.in_fewer_bits((pool.decision, pool.plan) for _, pool in planned.pools)
+    remarks = in_fewer_bits((pool.decision, pool.plan) for _, pool in planned.pools)
     if planned.is_of_one_class:
         decisions = [pool.decision for _, pool in planned.pools]
         remarks += "" if planned.is_of_fleet else chance_of_limits(planned.verdict)
         remarks += "".join(
-            plan_notes.level_runner_up(decision, is_sure=planned.is_sure) for decision in decisions
+            level_runner_up(decision, is_sure=planned.is_sure) for decision in decisions
         )
     remarks += _idle_for_power(fleet)
     remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
     if fleet.service.rate is not None or planned.is_of_fleet:
-        remarks += api_bill.cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
+        remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
     return remarks + (_expected(planned) if planned.is_of_one_class else "")
+
+
+def in_all(fleet: Fleet) -> str:
+    """Describe the total monthly cost of owned and additionally rented chips."""
+    usd = fleet.usd_per_month
+    return "" if usd is None else f" (${dollars(usd)} in all)"
+
+
+def sustain_verb(fleet: Fleet) -> str:
+    """Return the verb for owned chips: they serve a given rate, or sustain a maximum rate."""
+    is_all = fleet.service.rate is not None and all(part.is_owned for part in fleet.allocations)
+    verb = "serve" if is_all and fleet.serves_all else "sustain"
+    return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
+
+
+def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
+    """Say that a plan is quantized below the published format without a request for it."""
+    models = {
+        plan.scenario.model.id: plan.scenario.model
+        for decision, plan in chosen_plans
+        if not decision.may_lead(plan)
+    }
+    published = [", cache ".join(own_formats(model)) for model in models.values()]
+    return f", quantized further than published ({'; '.join(published)})" if published else ""
+
+
+def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
+    """Say that an API is cheaper than the chips. Empty if it is not.
+
+    requests, usd : load [1/s], and monthly cost, or None if unknown
+    """
+    bill = api_usd_per_month(service, requests)
+    if bill is None or usd is None or bill >= usd:
+        return ""
+    return f"; the API charges less, ${dollars(bill)} per month"
 
 
 def _idle_for_power(fleet: Fleet) -> str:
@@ -85,7 +128,7 @@ def _idle_for_power(fleet: Fleet) -> str:
     return f"; the power limit leaves {listed(idle)} idle" if idle else ""
 
 
-def _chips_rented(planned: PlannedFleet) -> list[Scenario]:
+def _chips_rented(planned: "PlanAnswer") -> list[Scenario]:
     """Return the scenario of each rented chip type."""
     scenarios = [
         scenario
@@ -96,20 +139,19 @@ def _chips_rented(planned: PlannedFleet) -> list[Scenario]:
     return list({scenario.hardware.id: scenario for scenario in scenarios}.values())
 
 
-def _expected(planned: PlannedFleet) -> str:
+def _expected(planned: "PlanAnswer") -> str:
     """Describe the plan at expected speeds, if slower speeds lead to a different choice."""
     expected, service = planned.decision.expected, planned.decision.service
     if expected is None or planned.is_of_fleet:
         return ""
     chosen, cheapest = planned.decision.plans[0], expected.plans[0]
     expected_bill, bill = (
-        (plan.scenario.hardware.id, plan_notes.chips_and_price(plan, service))
-        for plan in (cheapest, chosen)
+        (plan.scenario.hardware.id, chips_and_price(plan, service)) for plan in (cheapest, chosen)
     )
     return f"; enough at expected speeds: {', '.join(expected_bill)}" * (expected_bill != bill)
 
 
-def _load(planned: PlannedFleet) -> str:
+def _load(planned: "PlanAnswer") -> str:
     """Describe the offered load."""
     requests, rate = planned.fleet.requests, planned.fleet.service.rate
     if not planned.is_of_one_class:
@@ -124,7 +166,7 @@ def _load(planned: PlannedFleet) -> str:
     return f"{number(requests)} requests/s, {tokens} output tokens/s"
 
 
-def _owned_chips(planned: PlannedFleet) -> str:
+def _owned_chips(planned: "PlanAnswer") -> str:
     """Describe the allocated owned chips, grouped by chip type."""
     counts = Counter[str]()
     for allocation in planned.fleet.allocations:
@@ -155,7 +197,6 @@ _TERMS = {
 
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
 _OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arrivals"
-_IN_POOLS = "p99: in the slowest of the class's pools"
 _WITH_PREFILL = f"chips include those of separate prefill replicas ({option('wide')})"
 _IN_NODES = (
     f"chips: rented in whole nodes if sold that way ({option('by', 'chip')} rents single chips)"
@@ -171,13 +212,13 @@ _MARKS = {
 }
 
 
-def legend(planned: PlannedFleet, rows: Sequence[PlanRow], tables: Sequence[TextTable]) -> str:
+def legend(planned: "PlanAnswer", rows: Sequence[PlanRow], tables: Sequence[TextTable]) -> str:
     """Return the key to the columns and marks of the tables on a page.
 
     rows : plans in the tables
     """
     headings = {line for table in tables for heading in table.headings for line in heading}
-    texts = [_OF_MIX] + [_IN_POOLS] * ("TTFT ms" in headings and "mean" not in headings)
+    texts = [_OF_MIX]
     if planned.is_of_one_class:
         terms = _TERMS if planned.service.share else _TERMS | {"TTFT": _AT_FULL_BATCH}
         texts = [text for heading, text in terms.items() if heading in headings]
@@ -195,7 +236,7 @@ def legend(planned: PlannedFleet, rows: Sequence[PlanRow], tables: Sequence[Text
 
 
 def _charge_all_owned(
-    planned: PlannedFleet, row: Record, allocation: Allocation, pool: ReplicaPool
+    planned: "PlanAnswer", row: Record, allocation: Allocation, pool: ReplicaPool
 ) -> None:
     """Return the rate at which an API costs as much as all owned chips of a type, used or idle."""
     used = row["chips_total"] if planned.is_of_one_class else allocation.used("chips")
@@ -208,7 +249,7 @@ def _charge_all_owned(
         row["api_break_even_utilization"] = rate / (share * planned.owned_capacity)
 
 
-def _share(planned: PlannedFleet, allocation: Allocation) -> Record:
+def _share(planned: "PlanAnswer", allocation: Allocation) -> Record:
     """Build the record of an allocation, with its decision unless that appears elsewhere."""
     of_plans = {}
     if planned.is_of_one_class and planned.is_of_fleet:
@@ -235,14 +276,111 @@ def _nearest_limit(pool: ReplicaPool) -> float | None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PlanAnswer(PlannedFleet):
+class PlanAnswer(Answer):
     """The answer of `plan`: owned chips that serve the load, and the cheapest chips to rent.
 
+    classes : the request classes
+    search : search that found the rented pools
     servers : scripts that start all servers, if requested
     """
 
+    request: FindPlans
+    fleet: Fleet
+    classes: tuple[RequestClass, ...]
+    search: PoolSearch | None = None
     servers: str | None = None
     asked_keys = KEYS
+
+    @cached_property
+    def typed(self) -> Typed:
+        """What commands repeat as typed."""
+        return typed_of(self.request)
+
+    @property
+    def is_of_one_class(self) -> bool:
+        """Whether there is one request class, so that plans are ranked."""
+        return len(self.classes) == 1
+
+    @property
+    def is_of_fleet(self) -> bool:
+        """Whether it reports the highest load of given resources, not a plan for a given rate."""
+        return bool(self.fleet.owned) or self.fleet.service.is_fleet
+
+    @property
+    def service(self) -> Service:
+        """The service that all chips provide together."""
+        service = self.fleet.service
+        if not self.is_of_one_class:
+            return replace(service, rate=self.fleet.requests, is_fleet=False)
+        return replace(service, is_fleet=self.is_of_fleet)
+
+    @property
+    def decision(self) -> Decision:
+        """The decision about rented chips, or about owned chips if none are rented."""
+        return self.fleet.allocations[-1].decision
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The decision with its confidence and tipping points, if chips are rented."""
+        is_rented = self.is_of_one_class and not self.fleet.allocations[-1].is_owned
+        can_search = is_rented and self.search and not self.search.prefill_grids
+        grids = self.search.grids if self.search and can_search else ()
+        asks_turns = self.request.sensitivity
+        return Verdict(self.decision, grids, as_text(self.request.model), asks_turns)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the best plan meets its limits at the slow end of its 80% range as well."""
+        odds = self.verdict.odds
+        return odds is not None and odds.chance >= CONFIDENT / 100.0
+
+    @property
+    def in_own_formats(self) -> Plan | None:
+        """The best plan in the published formats if the cheapest plan is quantized further."""
+        is_plain = self.is_of_one_class and not self.is_of_fleet
+        return (
+            self.decision.in_own_formats
+            if is_plain and self.decision.plans[0].is_narrowed
+            else None
+        )
+
+    @cached_property
+    def pools(self) -> list[tuple[Allocation, ReplicaPool]]:
+        """The pools of all allocations, owned chips first."""
+        return [
+            (allocation, pool) for allocation in self.fleet.allocations for pool in allocation.pools
+        ]
+
+    @property
+    def scenarios(self) -> Sequence[Scenario]:
+        """The scenarios of the plans in the headline."""
+        return [scenario for _, pool in self.pools for scenario in pool.plan.scenarios]
+
+    @cached_property
+    def owned_capacity(self) -> float:
+        """The highest throughput of all owned chips. [1/s]"""
+        alone = replace(self.fleet.service, rate=None, budget=inf, max_chips=inf)
+        return allocate(self.fleet.owned, None, alone).requests if self.fleet.owned else 0.0
+
+    @cached_property
+    def grown(self) -> dict[str, float]:
+        """The throughput with one more node of each owned chip type, if all owned chips serve."""
+        return with_next_node(self.fleet) if self.fleet.service.rate is None else {}
+
+    @cached_property
+    def served(self) -> list[ServedClass]:
+        """The latencies of each class in its pool."""
+        return served_classes(tuple(pool for _, pool in self.pools))
+
+    def model_name(self, pool: ReplicaPool) -> str:
+        """Return the model that a pool serves, as typed."""
+        model = pool.plan.scenario.model.id
+        return self.typed.names.get(model, model)
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models that the pools serve, as typed."""
+        return [*dict.fromkeys(self.model_name(pool) for _, pool in self.pools)]
 
     # Records
 
@@ -334,7 +472,7 @@ class PlanAnswer(PlannedFleet):
         if self.servers is not None:
             return ()
         rows = rows_of(self, wide=screen.wide)
-        tables = tables_of(self, rows, self.unrounded, screen)
+        tables = tables_of(self, rows, screen)
         body = [*self._above_tables()]
         for table in tables:
             body += "", table
@@ -347,13 +485,12 @@ class PlanAnswer(PlannedFleet):
         yield headline(self)
         models = None if self.is_of_one_class else listed(self.models)
         yield HeadlineCase(phrase(self.request, self.fleet.service, models))
-        break_even = ""
-        if self.is_of_one_class and not self.is_of_fleet:
-            break_even = plan_notes.break_even(self.decision)
+        is_ranked = self.is_of_one_class and not self.is_of_fleet
+        prices = break_even(self.decision) if is_ranked else ""
         rented = [
             scenario
             for allocation, pool in self.pools
             if not (self.is_of_one_class or allocation.is_owned)
             for scenario in pool.plan.scenarios
         ]
-        yield from price_line(rented or self.scenarios, break_even)
+        yield from price_line(rented or self.scenarios, prices)

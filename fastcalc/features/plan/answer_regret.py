@@ -5,19 +5,19 @@ from dataclasses import replace
 from statistics import NormalDist
 
 from fastcalc.features.plan.decision import Decision
-from fastcalc.features.plan.notes import Weight, chips_and_price, weighted
 from fastcalc.features.plan.odds import CONFIDENT, CONFIDENT_DEVIATIONS, DEAR, Odds
-from fastcalc.features.plan.planned_fleet import Verdict
+from fastcalc.features.plan.phrases import Weight, chips_and_price, weighted
 from fastcalc.features.plan.refusal import limit_as_option
 from fastcalc.features.plan.regret import BATCHES, Measurement
 from fastcalc.features.plan.servers.programs import bench_command
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.tipping_points import TippingPoint
+from fastcalc.features.plan.verdict import Verdict
 from fastcalc.kit.answer.numbers_as_text import rounded_down, rounded_up, whole_percent
 from fastcalc.kit.answer.parts import Note
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
-from fastcalc.written import listed, many
+from fastcalc.written import listed
 
 _OUTSIDE = {
     "rate": "a rate outside {low} to {high} requests/s",
@@ -112,13 +112,13 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     on = "" if chip == chosen.scenario.hardware.id else f" with {chip}"
     if confident is None:
         text = f"no plan has {chance}{_relaxed(odds, service)}"
-    elif (times := confident.cost / chosen.cost) < DEAR:
-        slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
-        needs = f"needs {chips_and_price(confident, slower)}{on}"
-        is_same = times == 1.0 and not on
-        text = f"{chance} " + ("takes another layout or batch" if is_same else needs)
-    else:
+    elif (times := confident.cost / chosen.cost) >= DEAR:
         text = f"{chance} costs {times:,.0f} times as much{on}{_relaxed(odds, service)}"
+    elif times == 1.0 and not on:
+        text = f"{chance} takes another layout or batch"
+    else:
+        slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
+        text = f"{chance} needs {chips_and_price(confident, slower)}{on}"
     yield Note(f"{text} ({flag})", Weight.ODDS)
 
 
@@ -141,7 +141,7 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
 
 def _relaxed(odds: Odds, service: Service) -> str:
     """Say which limit to relax for a confident plan at a reasonable cost. Empty if none."""
-    options = [limit_as_option(name, value, service, None) for name, value in odds.relaxed.items()]
+    options = [limit_as_option(name, value, service) for name, value in odds.relaxed.items()]
     relaxed = f"; with {listed(options, 'or')} one has, for at most {DEAR:g} times the cost"
     return relaxed if options else ""
 
@@ -164,16 +164,6 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
         f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper; on average it "
         f"saves about ${_rough(saved)} per month",
         weight,
-    )
-    regrets = (
-        f"{plan.scenario.hardware.id} ${_rough(usd)}"
-        for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
-    )
-    others = f"; with other chips: {', '.join(regrets)}" * bool(regret.plans[1:])
-    yield Note(
-        f"{text}, compared with the best of {many(len(regret.plans), 'chip')} at true speeds, and "
-        f"${_rough(best.regret)} after that benchmark{others}",
-        weight=0,
     )
     server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"
     has_vllm = best.plan.scenario.hardware.kind in ("gpu", "npu", "soc", "tpu")

@@ -12,7 +12,6 @@ from fastcalc.features.plan.decision import (
     FEWER_BITS,
     Decision,
     Variant,
-    summary_of,
     variant_of,
 )
 from fastcalc.features.plan.packing import Packing
@@ -96,6 +95,7 @@ def decide(
     prompt_pools: Sequence[PrefillPool] | None = None,
     taking: Sequence[Grid] = (),
     is_held: bool = True,
+    enough: float | None = None,
 ) -> Decision:
     """Find the best deployments for a service, and why the others lose.
 
@@ -107,18 +107,20 @@ def decide(
     prompt_pools : disaggregated prefill pools, None to search for them, or empty for none
     taking : grids of other chip types that may be used for prefill
     is_held : whether exact percentiles of the best plan, not estimates, must meet the limits
+    enough : cost at which the search ends with the first plan found, if not with the best
     """
     search = _Search.of(grids, service, shown, variants, prompt_pools, taking)
-    (decision,) = _decided([search], is_held=is_held)
+    search.is_held, search.enough = is_held, enough
+    (decision,) = _decided([search])
     return decision
 
 
 def decide_each(asked: Iterable[tuple[Iterable[Grid], Service]]) -> list[Decision]:
     """Find the best deployment for each of several services of the same requests, by estimates."""
-    return _decided([_Search.of(*each) for each in asked], is_held=False)
+    return _decided([_Search.of(*each) for each in asked])
 
 
-def _decided(searches: "Sequence[_Search]", *, is_held: bool) -> list[Decision]:
+def _decided(searches: "Sequence[_Search]") -> list[Decision]:
     """Run several searches, scoring their rounds together."""
     keep_freed_memory()
     while waiting := [each for search in searches for each in search.waiting]:
@@ -126,7 +128,7 @@ def _decided(searches: "Sequence[_Search]", *, is_held: bool) -> list[Decision]:
         for search in searches:
             search.next_round(islice(scored, len(search.waiting)))
     for search in searches:
-        search.end(is_held=is_held)
+        search.end()
     return [search.decision for search in searches]
 
 
@@ -135,6 +137,7 @@ class _Search:
     """A search that proceeds in rounds.
 
     waiting, left : grids of the next round, and gaps that may be searched afterwards
+    is_held, enough : as in `decide`
     """
 
     decision: Decision
@@ -142,6 +145,8 @@ class _Search:
     variants: Collection[Variant]
     waiting: list[AskedGrid]
     left: list[Gaps] = field(default_factory=list)
+    is_held: bool = False
+    enough: float | None = None
 
     @classmethod
     def of(
@@ -172,17 +177,20 @@ class _Search:
         for scored in scored_grids:
             self.left.append(gaps_of(scored))
             for deployments in scored:
-                decision.add(summary_of(deployments))
+                decision.add(deployments, keeps_options=self.is_held)
+        if self.enough is not None:
+            is_found = decision.plans and decision.plans[0].cost <= self.enough
+            self.left = [] if is_found else [gaps.below(self.enough) for gaps in self.left]
         limit_of = _limit_of_costs(decision, self.shown, self.variants)
         better = (gaps.below(limit_of(gaps)) for gaps in self.left)
         parts = [gaps.split() for gaps in better if len(gaps)]
         self.waiting = [(first.between(), decision.service, first.pools) for first, _ in parts]
         self.left = [remaining for _, remaining in parts]
 
-    def end(self, *, is_held: bool) -> None:
+    def end(self) -> None:
         """Check percentiles against the limits if requested, and count the skipped deployments."""
         decision = self.decision
-        if is_held:
+        if self.is_held:
             hold_limits(decision, self.shown)
         if decision.plans:
             decision.reasons["beaten"] -= 1
@@ -194,7 +202,7 @@ class _Search:
 def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
     """Yield the grids of chips with known price and power, if these are needed."""
     for grid in grids:
-        if has_cost(grid.scenario, decision.service):
+        if grid.layouts and has_cost(grid.scenario, decision.service):
             yield grid
             continue
         decision.candidates += grid.size

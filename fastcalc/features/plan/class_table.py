@@ -2,7 +2,7 @@
 
 from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 
@@ -12,9 +12,7 @@ from fastcalc.features.plan.columns import UPPER
 from fastcalc.features.plan.random_load import percentile_record, random_load
 from fastcalc.features.plan.sharing import Pools
 from fastcalc.grid.column import Column, TableColumn
-from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.numbers_as_text import number
-from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record, plain
 
 OVER = "^"
@@ -55,33 +53,19 @@ class ServedClass:
         return seconds if seconds > getattr(self.request_class, name) else None
 
 
-def with_percentiles(pools: Pools) -> list[ServedClass]:
-    """Compute the latencies of each class, with percentiles if they have a closed form."""
-    services = [pool.decision.service for pool in pools]
-    loads = [
-        random_load(pool.plan, service) if service.is_random else None
-        for pool, service in zip(pools, services, strict=True)
-    ]
-    indices = [index for pool in pools for index in range(len(pool.classes))]
-    return [
-        replace(served, percentiles=load.percentiles(index)) if load and load.is_known else served
-        for served, index in zip(served_classes(pools), indices, strict=True)
-        for load in [loads[served.pool - 1]]
-    ]
-
-
 def served_classes(pools: Pools) -> list[ServedClass]:
-    """Compute the latencies of each class, by pool."""
-    return [
-        ServedClass(request_class, index, ttft, tpot, pool.decision.service.share)
-        for index, pool in enumerate(pools, 1)
-        for request_class, ttft, tpot in zip(
-            pool.classes,
-            pool.plan.class_ttft or (pool.plan.values["ttft"],),
-            pool.plan.class_tpot or (pool.plan.values["tpot"],) * len(pool.classes),
-            strict=True,
-        )
-    ]
+    """Compute the latencies of each class by pool, with percentiles if they have a closed form."""
+    served = []
+    for number_of_pool, pool in enumerate(pools, 1):
+        plan, service = pool.plan, pool.decision.service
+        load = random_load(plan, service) if service.is_random else None
+        ttft = plan.class_ttft or (plan.values["ttft"],)
+        tpot = plan.class_tpot or (plan.values["tpot"],) * len(pool.classes)
+        for index, request_class in enumerate(pool.classes):
+            percentiles = load.percentiles(index) if load and load.is_known else None
+            latencies = ttft[index], tpot[index], service.share, percentiles
+            served.append(ServedClass(request_class, number_of_pool, *latencies))
+    return served
 
 
 def class_record(served: ServedClass) -> Record:
@@ -155,41 +139,3 @@ CLASS_COLUMNS: Sequence[TableColumn] = (
         drop_priority=2,
     ),
 )
-
-_OF_POOLS: Sequence[TableColumn] = [
-    replace(column, heading=(column.key[:4].upper() + " ms", "p99"))
-    if column.key in ("ttft_p99_ms", "tpot_p99_ms")
-    else column
-    for column in CLASS_COLUMNS
-    if not column.key.endswith("_mean_ms")
-]
-
-
-def class_table(served: Sequence[ServedClass], width: int, *, wide: bool) -> TextTable:
-    """Return a table of each class in each pool or, on a first screen, in its slowest pools."""
-    pools_of: dict[str, list[ServedClass]] = {}
-    for served_class in served:
-        pools_of.setdefault(served_class.request_class.name, []).append(served_class)
-    if wide or len(pools_of) == len(served):
-        return record_tables.table(CLASS_COLUMNS, served, width)
-    rows = [_in_slowest_pools(pools) for pools in pools_of.values()]
-    (table,) = record_tables.tables(_OF_POOLS, [rows], width)
-    return table
-
-
-def _in_slowest_pools(pools: Sequence[ServedClass]) -> record_tables.Row:
-    """Build the cells of a class: all its pools, with each p99 latency where it is longest."""
-    cells = [record_tables.row(CLASS_COLUMNS, served) for served in pools]
-    row = cells[0] | {"pool": ", ".join(cell["pool"] for cell in cells)}
-    for name in ("ttft", "tpot", "request"):
-        seconds = [_p99(name, served) for served in pools]
-        key = "request_p99_s" if name == "request" else f"{name}_p99_ms"
-        row[key] = cells[seconds.index(max(seconds))][key]
-    return row
-
-
-def _p99(name: str, served: ServedClass) -> float:
-    """Return the p99 latency, or its upper estimate. Infinite if it is unknown. [s]"""
-    if served.percentiles is None:
-        return inf if name == "request" else float(getattr(served, name))
-    return float(getattr(served.percentiles, name).percentiles[-1])

@@ -19,7 +19,7 @@ from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.sequences import sum_if_known
-from fastcalc.formulas.types import Bools, Floats
+from fastcalc.formulas.types import Floats
 from fastcalc.grid.grid import Grid
 
 REASONS = {
@@ -201,24 +201,67 @@ class Decision:
         default=([], [], []), init=False, repr=False, compare=False
     )
 
-    def add(self, decision: "Decision") -> None:
-        """Add the deployments of another decision."""
-        self.candidates += decision.candidates
-        self.reasons += decision.reasons
-        for key, plan in decision.best_by_variant.items():
-            self.best_by_variant[key] = min(
-                self.best_by_variant.get(key, plan), plan, key=lambda candidate: candidate.order
-            )
-        for key, scored in decision.options.items():
-            self.options.setdefault(key, []).extend(scored)
-        near = [plan for plan in (self.near, decision.near) if plan is not None]
-        self.near = min(near, key=self._order, default=None)
-        for chip, plan in decision.closest.items():
-            closest = self.closest.setdefault(chip, plan)
-            if max(plan.misses.values()) < max(closest.misses.values()):
-                self.closest[chip] = plan
-        for name, value in decision.relaxed.items():
-            self.relaxed[name] = min(value, self.relaxed.get(name, value))
+    def add(self, scored: Scored, *, keeps_options: bool = True) -> None:
+        """Add the deployments of a grid: the best, the near misses, and why the others lose.
+
+        keeps_options : whether to keep all of them, for checks of percentiles
+        """
+        table = np.stack([*scored.misses.values()])
+        is_missed = table > 1.0
+        missed, largest_miss = is_missed.sum(axis=0), np.max(table, axis=0)
+        counts = {"unfit": scored.unfit, "several": int((missed > 1).sum())}
+        for name, wrong in zip(scored.misses, is_missed, strict=True):
+            values = scored.values[name][wrong & (missed == 1)]
+            counts[name] = len(values)
+            self._relax(name, float(values.min(initial=inf)))
+        self.reasons += Counter(counts | {"beaten": int((missed == 0).sum())})
+        self.candidates += scored.unfit + len(scored.cost)
+        if (best := scored.best) is not None:
+            pool, scenario = scored.pool(best), scored.grid.scenario
+            taking = pool.scenario if pool else None
+            key = variant_of(scenario, is_disaggregated=pool is not None, taking=taking)
+            if keeps_options:
+                self.options.setdefault(key, []).append(scored)
+            known = self.best_by_variant.get(key)
+            if known is None or scored.order(best) < known.order:
+                self.best_by_variant[key] = plan_of(scored, best)
+        self._add_misses(scored, np.where(missed > 0, largest_miss, inf))
+
+    def _add_misses(self, scored: Scored, largest_miss: Floats) -> None:
+        """Keep the cheapest near miss, and the deployment closest to its limits.
+
+        largest_miss : the largest ratio of a value to its limit, or infinity if all are met
+        """
+        scenario, least = scored.grid.scenario, float(largest_miss.min(initial=inf))
+        near = scored.first_of(largest_miss < NEAR)
+        if near is not None and (
+            self.near is None
+            or self.may_lead_in(scenario) > self.may_lead(self.near)
+            or scored.cost[near] <= self.near.cost
+        ):
+            near_misses = filter(None, (self.near, plan_of(scored, near)))
+            self.near = min(near_misses, key=self._order)
+        if least < self._least_miss(scenario.hardware.id):
+            index = int(np.argmin(largest_miss))
+            self.closest[scenario.hardware.id] = plan_of(scored, index)
+
+    def add_late(self, plan: Plan) -> None:
+        """Add a deployment whose percentiles may exceed the limits."""
+        over = [name for name, miss in plan.misses.items() if miss > 1.0]
+        chip = plan.scenario.hardware.id
+        if over and max(plan.misses.values()) < self._least_miss(chip):
+            self.closest[chip] = plan
+        if len(over) == 1:
+            self._relax(over[0], plan.values[over[0]])
+
+    def _least_miss(self, chip: str) -> float:
+        closest = self.closest.get(chip)
+        return inf if closest is None else max(closest.misses.values())
+
+    def _relax(self, name: str, value: float) -> None:
+        """Note a value of one limit at which a deployment would meet all of them."""
+        if value < self.relaxed.get(name, inf):
+            self.relaxed[name] = value
 
     def may_lead(self, plan: Plan) -> bool:
         """Return whether a plan may lead: in published formats, or quantized as requested."""
@@ -300,42 +343,6 @@ class Decision:
     def nearest(self) -> Plan | None:
         """The deployment that misses its limits by the least, among those that miss them."""
         return min(self.closest.values(), key=lambda plan: max(plan.misses.values()), default=None)
-
-
-def summary_of(scored: Scored) -> Decision:
-    """Summarize the deployments of a grid: the best, the near misses, and why the others lose."""
-    service, misses = scored.service, scored.misses
-    table = np.stack([misses[name] for name in service.limits])
-    is_missed = table > 1.0
-    missed, largest_miss = is_missed.sum(axis=0), np.max(table, axis=0)
-    reasons = Counter(unfit=scored.unfit, several=int((missed > 1).sum()))
-    near = scored.first_of((missed > 0) & (largest_miss < NEAR))
-    cheapest, closest = scored.best, _argmin(largest_miss, missed > 0)
-    plan = None if cheapest is None else plan_of(scored, cheapest)
-    chip = scored.grid.scenario.hardware.id
-    relaxed = {}
-    for name, wrong in zip(service.limits, is_missed, strict=True):
-        reasons[name] = int((wrong & (missed == 1)).sum())
-        index = _argmin(scored.values[name], (missed == 1) & wrong)
-        if index is not None:
-            relaxed[name] = float(scored.values[name][index])
-    reasons["beaten"] = int((missed == 0).sum())
-    return Decision(
-        service,
-        candidates=scored.unfit + len(scored.cost),
-        reasons=reasons,
-        best_by_variant={} if plan is None else {plan.variant: plan},
-        options={} if plan is None else {plan.variant: [scored]},
-        near=None if near is None else plan_of(scored, near),
-        closest={} if closest is None else {chip: plan_of(scored, closest)},
-        relaxed=relaxed,
-    )
-
-
-def _argmin(values: Floats, among: Bools) -> int | None:
-    candidates = np.where(among, values, inf)
-    index = int(np.argmin(candidates)) if candidates.size else 0
-    return index if candidates.size and candidates[index] < inf else None
 
 
 def plan_of(scored: Scored, index: int) -> Plan:

@@ -1,88 +1,156 @@
-"""Notes below a plan: its confidence, the runner-up, and why the others lost."""
+"""The notes on a plan's page: its risks and costs, and why the others lose."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from enum import IntEnum
-from typing import Any
-
-import numpy as np
+from math import inf
+from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
+from fastcalc.core.load import MOST_BUSY
+from fastcalc.core.outcome import each_warning
 from fastcalc.core.own_formats import own_formats
-from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.core.traffic.request_class import RequestClass
-from fastcalc.features.plan.decision import Decision, Plan
-from fastcalc.features.plan.random_load import in_words, random_load
-from fastcalc.features.plan.ranked_plan import (
-    RankedPlan,
-    low_confidence,
-    tpot_range,
-    undetermined,
+from fastcalc.features.plan.allocation import Allocation, Fleet
+from fastcalc.features.plan.answer_regret import (
+    chance_of_limits,
+    odds_notes,
+    regret_notes,
+    tipping_point_notes,
 )
-from fastcalc.features.plan.refusal import FIELDS, MOST_NAMED, unknown_chips, why_lost
+from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.class_table import ServedClass
+from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.features.plan.phrases import (
+    AMOUNTS,
+    Weight,
+    bill_of,
+    chips_and_price,
+    cut,
+    level_runner_up,
+    times_the_cost,
+    weighted,
+)
+from fastcalc.features.plan.random_load import in_words, most_requests, random_load
+from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH, api_usd_per_month, tpot_range
+from fastcalc.features.plan.refusal import (
+    MOST_NAMED,
+    chips_of,
+    refusal_of,
+    unknown_chips,
+    why_lost,
+)
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.features.plan.tipping_points import runner_up_prices
-from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
+from fastcalc.formulas.sequences import sum_if_known
+from fastcalc.grid.grid import Grid
+from fastcalc.kit.answer.commands import compare_command
 from fastcalc.kit.answer.numbers_as_text import (
     dollars,
     number,
     rounded_down,
     rounded_up,
     size,
+    stated_percent,
     whole_percent,
 )
 from fastcalc.kit.answer.parts import Note
-from fastcalc.kit.answer.prices import prices_of
-from fastcalc.kit.answer.record_tables import marked
+from fastcalc.kit.answer.prices import basis_of, prices_of
 from fastcalc.mentions import option
-from fastcalc.written import many
+from fastcalc.written import listed, many
+
+if TYPE_CHECKING:
+    from fastcalc.features.plan.answer import PlanAnswer
+    from fastcalc.features.plan.page_tables import PlanRow
 
 _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
 """Rental terms for chips. All other terms describe the rental itself."""
 
-_AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
-_MAYBE = {
-    "usd": "may turn out cheaper",
-    "watts": "may need less power",
-    "chips": "may need fewer chips",
-}
-_NAMES = {"ttft": "TTFT", "tpot": "TPOT"}
+_NAMES = {"ttft": "TTFT", "tpot": "TPOT", "chips": "max-chips"}
+
 _FULL = 0.9
 """Utilization above which a replica without a queueing model is noted. [1]"""
 
+_HALF = 0.5
+"""Fraction of a node's cost up to which single chips appear on the first screen. [1]"""
 
-class Weight(IntEnum):
-    """How important a note is. The most important ones appear on the first screen."""
-
-    MANY_UNPRICED = 1
-    WARNING = 2
-    POWER = 3
-    OTHER_PRICES = 4
-    IDLE = 5
-    BUSY = 6
-    SLOW_END = 7
-    QUEUE = 8
-    REGRET = 9
-    UNPRICED = 10
-    NEXT_CHIP = 11
-    WAYS_TO_PAY = 12
-    API = 13
-    TIPPING_POINT = 14
-    KV_TRANSFER = 15
-    ODDS = 16
-    SINGLE_CHIPS = 17
+_MORE = 1.001
+"""Smallest throughput ratio at which stronger quantization is worth a note. [1]"""
 
 
-def weighted(weight: int, texts: Iterable[str]) -> Iterator[Note]:
-    """Yield texts as notes of one weight."""
-    return (Note(text, weight) for text in texts)
+def notes_of(planned: "PlanAnswer", rows: Sequence["PlanRow"]) -> Iterator[Note]:
+    """Yield notes on the plans of a page, their costs, and better alternatives."""
+    fleet, service = planned.fleet, planned.service
+    yield from weighted(Weight.QUEUE, bursts(planned.classes))
+    yield from weighted(Weight.OVER_LIMITS, over_limits(planned.served))
+    yield from weighted(Weight.API, against_api(planned))
+    yield from weighted(Weight.OWNED, next_nodes(fleet, planned.grown))
+    yield from weighted(Weight.OWNED, owning_each(fleet, service))
+    yield from weighted(Weight.OWNED, idle_chips(fleet))
+    yield from weighted(Weight.SHARING, one_chip_type(fleet))
+    yield from weighted(Weight.SHARING, other_sharings(fleet, planned.models))
+    yield from weighted(Weight.WARNING, unlimited_ttft(planned))
+    if planned.is_of_one_class:
+        for allocation in fleet.allocations:
+            yield from notes_of_allocation(planned, allocation, rows)
+    for index, (allocation, pool) in enumerate(planned.pools, 1):
+        name = pool.plan.scenario.hardware.id if planned.is_of_one_class else f"pool {index}"
+        is_only = planned.is_of_one_class
+        yield from queue_notes(pool.plan, pool.decision.service, name, is_only=is_only)
+        yield from weighted(Weight.IDLE, () if allocation.is_owned else idle(pool.plan))
+    yield from weighted(0, service_notes(service))
+    warnings = {text for _, pool in planned.pools for text in pool.plan.replica.warnings}
+    for warning in each_warning(row.plan.replica for row in rows):
+        yield Note(warning, Weight.WARNING if warning in warnings else 0)
+
+
+def notes_of_allocation(
+    planned: "PlanAnswer", allocation: Allocation, rows: Sequence["PlanRow"]
+) -> Iterator[Note]:
+    """Yield notes on one class on some chips: alternatives, their risks, and why others lose."""
+    chosen, decision = allocation.plan, allocation.decision
+    if chosen is None:
+        have = "has" if allocation.owned and allocation.chips == 1 else "have"
+        text = f"{chips_of(allocation)} {have} no throughput: {refusal_of(allocation)}"
+        yield Note(text, Weight.OVER_LIMITS)
+        return
+    service = decision.service
+    yield from weighted(Weight.SLOW_END, slow_end(chosen, service))
+    yield from weighted(Weight.BUSY, _busy(chosen, service))
+    if allocation.is_owned:
+        yield from weighted(Weight.OWNED, _more_in_fewer_bits(allocation))
+        return
+    if (unlike := decision.on_unlike_chips) is not None:
+        assert unlike.prefill_scenario is not None
+        command = compare_command(unlike.prefill_scenario, planned.typed)
+        yield Note(crossing_note(unlike, command), Weight.KV_TRANSFER)
+    yield from weighted(0, _own_formats_notes(planned))
+    of_rented = [row for row in rows if not row.is_owned]
+    listed_plans, shown = (
+        [row.plan for row in of_rented if row.is_shown or also] for also in (1, 0)
+    )
+    yield from decision_notes(decision, listed_plans, shown, is_sure=planned.is_sure)
+    if planned.request.think is not None and len(shown) > 1:
+        rate = f"{number(planned.service.rate or 0.0)} requests/s"
+        text = f"All plans are sized for {rate}; on a faster plan, the same users would send more"
+        yield Note(text, Weight.QUEUE)
+    verdict, whose = planned.verdict, "rented chips: " * bool(planned.fleet.owned)
+    if whose and (chance := chance_of_limits(verdict).removeprefix("; ")):
+        yield Note(f"{whose}{chance}", Weight.ODDS)
+    for note in (
+        *weighted(Weight.TIPPING_POINT, tipping_point_notes(verdict)),
+        *regret_notes(verdict),
+        *odds_notes(verdict),
+        *single_chip_notes(decision, verdict.grids),
+    ):
+        yield replace(note, text=f"{whose}{note.written}") if whose else note
 
 
 def decision_notes(
     decision: Decision, listed: Sequence[Plan], shown: Sequence[Plan], *, is_sure: bool = False
 ) -> Iterator[Note]:
-    """Yield notes on the best plan's basis, the runner-up or near miss, and why others lost.
+    """Yield notes on the runner-up or near miss, other prices, and why others lost.
 
     listed, shown : all plans on the page, and those in its table
     is_sure : whether the best plan meets its limits at the slow end of its speed as well
@@ -95,17 +163,11 @@ def decision_notes(
     yield from weighted(0 if is_seen else Weight.NEXT_CHIP, _next_chip(decision, is_sure=is_sure))
     for price in other_prices_of_plans(shown):
         yield Note(price, Weight.OTHER_PRICES, is_hint=True)
-    yield from weighted(0, prices_of_plans(listed))
     yield from weighted(0 if on_cloud else Weight.WAYS_TO_PAY, ways_to_pay(chosen))
     ids = {plan.scenario.hardware.id for plan in shown}
     chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in listed}.values()
-    for chip in chips if service.objective == "watts" else ():
+    for chip in chips if service.objective == "watts" or service.power < inf else ():
         yield from weighted(Weight.POWER if chip.id in ids else 0, power_notes(chip))
-    yield from queue_notes(chosen, service)
-    yield from weighted(Weight.SLOW_END, slow_end(chosen, service))
-    yield from weighted(Weight.BUSY, _busy(chosen, service))
-    yield from weighted(Weight.IDLE, idle(chosen))
-    yield from weighted(0, by_the_chip(listed, service))
     yield from weighted(0, _others(decision))
     yield from _unpriced(decision)
 
@@ -116,18 +178,6 @@ def idle(chosen: Plan) -> Iterator[str]:
         chips = f"{chosen.idle_chips:,.0f}"
         verb = "is" if chosen.idle_chips == 1 else "are"
         yield f"{chips} {chosen.scenario.hardware.id} {verb} idle, because nodes are rented whole"
-
-
-def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
-    """Yield the chips whose node size is unknown, if chips are rented by the node."""
-    if service.in_nodes:
-        chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
-        names = [chip.id for chip in chips if chip.node_chips is None]
-        if names:
-            yield (
-                "counted in single chips, because hardware files give no node size: "
-                f"{', '.join(names)}"
-            )
 
 
 def _next_chip(decision: Decision, *, is_sure: bool = False) -> Iterator[str]:
@@ -156,25 +206,19 @@ def break_even(decision: Decision) -> str:
 
 
 def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:
-    """Yield the prices of chips that the first plan does not use."""
+    """Yield the price per hour of each chip that the first plan does not use, and its date."""
     above = {scenario.hardware.id for plan in shown[:1] for scenario in plan.scenarios}
-    plans_of_other_chips = [plan for plan in shown if plan.scenario.hardware.id not in above]
-    yield from prices_of_plans(plans_of_other_chips, in_short=True) if plans_of_other_chips else ()
-
-
-def prices_of_plans(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
-    """Yield the price per hour assumed for each chip, and its date."""
-    pricing = shown[0].scenario.pricing
     scenarios = (
-        scenario_of_plan
+        scenario
         for plan in shown
-        for scenario_of_plan in (plan.scenario, plan.prefill_scenario)
-        if scenario_of_plan
+        if plan.scenario.hardware.id not in above
+        for scenario in plan.scenarios
+        if scenario.quote.usd_per_hour is not None
     )
-    chips = {scenario.hardware.id: scenario.hardware for scenario in scenarios}.values()
-    priced_chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
-    if priced_chips:
-        yield prices_of(pricing, priced_chips, in_short=in_short)
+    priced = {scenario.hardware.id: scenario for scenario in scenarios}.values()
+    if priced:
+        chips = [scenario.hardware for scenario in priced]
+        yield prices_of(shown[0].scenario.pricing, chips, in_short=True)
 
 
 def ways_to_pay(chosen: Plan) -> Iterator[str]:
@@ -197,15 +241,18 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     yield note
 
 
-def queue_notes(chosen: Plan, service: Service) -> Iterator[Note]:
-    """Yield the p99 latencies, or why they have no closed form."""
-    load = random_load(chosen, service)
-    if load is not None and service.is_random:
-        text = in_words(load, chosen.scenario.hardware.id)
-        yield Note(text, Weight.QUEUE if load.is_known else 0)
+def queue_notes(chosen: Plan, service: Service, name: str, is_only: bool) -> Iterator[Note]:
+    """Yield the p99 latencies, or why they have no closed form.
+
+    is_only : whether no table lists the latencies of each class
+    """
+    load = random_load(chosen, service) if service.is_random else None
+    if load is not None and (is_only or not load.is_known):
+        is_bound_of_plan = is_only and not load.is_known
+        yield Note(in_words(load, name), 0 if is_bound_of_plan else Weight.QUEUE)
 
 
-def bursts(classes: Iterable[RequestClass]) -> Iterator[Note]:
+def bursts(classes: Iterable[RequestClass]) -> Iterator[str]:
     """Yield the classes whose arrivals are not random, although queues assume Poisson arrivals."""
     for request_class in classes:
         if request_class.is_random:
@@ -213,11 +260,10 @@ def bursts(classes: Iterable[RequestClass]) -> Iterator[Note]:
         way, wait = "more evenly", "shorter, and fewer replicas may do"
         if request_class.variation > 1.0:
             way, wait = "in bursts", "longer, and these replicas may be too few"
-        yield Note(
+        yield (
             f"{request_class.name}: requests arrive {way} (coefficient of variation "
             f"{number(request_class.variation)}), but queues are computed for Poisson arrivals "
-            f"(1): waits are {wait}",
-            Weight.QUEUE,
+            f"(1): waits are {wait}"
         )
 
 
@@ -265,71 +311,6 @@ def _unpriced(decision: Decision) -> Iterator[Note]:
     yield Note(f"{text}; {option('format', 'json')} names all", weight=0)
 
 
-def times_the_cost(decision: Decision, plan: Plan, *, is_sure: bool = False) -> str:
-    """Describe the cost of a plan by its objective, relative to the best plan.
-
-    For a fleet, which maximizes throughput, it is the throughput instead.
-    """
-    amount = _AMOUNTS[decision.service.objective]
-    times = f"{number(plan.cost / decision.plans[0].cost)} times the {amount}"
-    if decision.service.is_fleet:
-        times = f"sustains {number(plan.requests)} requests/s"
-    return times + f" ({_may_win(decision)})" * _is_level_with_best(decision, plan, is_sure=is_sure)
-
-
-def level_runner_up(decision: Decision, *, is_sure: bool = False) -> str:
-    """Name the runner-up if the 80% ranges of speed do not decide which plan is best."""
-    second = decision.runner_up
-    if second is None or not _is_level_with_best(decision, second, is_sure=is_sure):
-        return ""
-    chip, service = second.scenario.hardware.id, decision.service
-    if service.is_fleet:
-        chips = f"{second.values['chips']:,.0f} {chip}"
-        return f"; {chips} {_may_win(decision)} (80% ranges overlap)"
-    usd = second.usd_per_month if service.objective == "usd" else None
-    bill = chips_and_price(second, service) if usd is None else f"${dollars(usd)}"
-    return f"; {chip} ({bill}) {_may_win(decision)} (80% ranges overlap)"
-
-
-def _may_win(decision: Decision) -> str:
-    """Return the verb phrase for a plan that may be better than the best one."""
-    return "may sustain more" if decision.service.is_fleet else _MAYBE[decision.service.objective]
-
-
-def _is_level_with_best(decision: Decision, plan: Plan, *, is_sure: bool) -> bool:
-    """Return whether the ranges of speed leave open which of a plan and the best one costs less.
-
-    is_sure : whether the best plan meets its limits at the slow end as well, without more chips
-    """
-    cheapest, compared = (
-        _cost_range(candidate, decision.service) for candidate in (decision.plans[0], plan)
-    )
-    if is_sure:
-        cheapest = cheapest._replace(high=cheapest.expected)
-    return bool(is_level(independent_ratio(over=compared, under=cheapest))[0])
-
-
-def _cost_range(plan: Plan, service: Service) -> Ranged:
-    """Return the range of a plan's cost if its chips grow in proportion to the slowdown.
-
-    Whole nodes cost at least one node. The throughput of a fleet falls in proportion.
-    """
-    ranged = cost_range(plan.cost, plan.replica.estimate.ranged_speed)
-    one_node = plan.cost * min(plan.node_chips / plan.values["chips"], 1.0)
-    return ranged if service.is_fleet else ranged._replace(low=np.maximum(ranged.low, one_node))
-
-
-def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
-    """Say that a plan is quantized below the published format without a request for it."""
-    models = {
-        plan.scenario.model.id: plan.scenario.model
-        for decision, plan in chosen_plans
-        if not decision.may_lead(plan)
-    }
-    published = [", cache ".join(own_formats(model)) for model in models.values()]
-    return f", quantized further than published ({'; '.join(published)})" if published else ""
-
-
 def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
     """Yield a TPOT limit that is met at the expected speed but not over the whole range."""
     _, slow = tpot_range(chosen) or (0.0, 0.0)
@@ -357,7 +338,7 @@ def crossing_note(plan: Plan, command: str | None) -> str:
 
 def _miss(plan: Plan) -> str:
     over = [
-        f"{_NAMES.get(name) or FIELDS[name].replace('_', '-')} is {_times(value)} times its limit"
+        f"{_NAMES.get(name, name)} is {_times(value)} times its limit"
         for name, value in plan.misses.items()
         if value > 1.0
     ]
@@ -377,34 +358,266 @@ def _times(value: float) -> str:
     return "just over 1" if text == number(1.0) else text
 
 
-def cut(layout: Any) -> str:
-    """Format a layout without spaces."""
-    return str(layout).replace(" ", "") or "1 chip"
-
-
-def chips_and_price(plan: Plan, service: Service) -> str:
-    """Describe the chips and price of a plan."""
-    is_unsure = "chips_total" in undetermined(plan, service)
-    count, _, chips = many(plan.values["chips"], "chip").partition(" ")
-    chips = f"{marked(count, is_unsure=is_unsure)} {chips}"
-    if plan.node_chips > 1:
-        nodes = plan.values["chips"] / plan.node_chips
-        chips += f" in {'a node' if nodes == 1 else f'{nodes:,.0f} nodes'}"
-    watts = RankedPlan(1, plan, service, "").watts
-    if service.objective == "watts" and watts is not None:
-        chips += f", {number(watts / 1e3)} kW"
-    if plan.usd_per_month is None:
-        return chips
-    is_dubious = bool(low_confidence(plan, service))
-    usd = marked(dollars(plan.usd_per_month), is_unsure=is_unsure or is_dubious)
-    month = f"${usd} per month"
-    if service.objective == "usd" and service.rate is None and not service.is_fleet:
-        token = marked(dollars(plan.cost), is_unsure=is_dubious)  # plans are ranked by it
-        return f"{chips}, ${token}/Mtok, {month}"
-    return f"{chips}, {month}"
-
-
 def _unit(service: Service) -> str:
     a_token = {"usd": "cost per token", "watts": "energy per token"}
-    word = _AMOUNTS[service.objective]
+    word = AMOUNTS[service.objective]
     return word if service.rate is not None else a_token.get(service.objective, word)
+
+
+def owning_each(fleet: Fleet, service: Service) -> Iterator[str]:
+    """Yield the monthly cost of owned chips, used or idle, by chip type and in total."""
+    for kind in fleet.owned:
+        allocated = [allocation for allocation in fleet.allocations if allocation.owned is kind]
+        tokens = service.prompt + service.output
+        tokens *= sum(allocation.requests for allocation in allocated)
+        for plan in [plan for allocation in allocated for plan in allocation.plans][:1]:
+            yield owning(plan, kind.chips, tokens)
+
+
+def owning(chosen: Plan, chips: int, tokens: float) -> str:
+    """Describe the monthly cost of all owned chips of one type, used or idle.
+
+    tokens : throughput of prompt and output tokens [1/s]
+    """
+    chip = chosen.scenario.hardware
+    per_hour = chosen.scenario.pricing.per_chip_hour(chip)
+    if per_hour is None:
+        price = chip.chip_price.purchase
+        missing = "purchase price" if price is None else "power"
+        bought = "" if price is None else f" (${dollars(price.si)} per chip to buy)"
+        return (
+            f"no {missing} is known for {chip.id}{bought}, so owning it has no price; "
+            f"{option('price', f'{chip.id}=0.10')} sets one per hour (0 is allowed)"
+        )
+    usd = per_hour * chips
+    month = dollars(usd * HOURS_PER_MONTH)
+    pricing = chosen.scenario.pricing
+    basis = "at the price set" if chip.id in pricing.user_prices else f"basis: {basis_of(pricing)}"
+    a_million = (
+        f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok (input and output)" if tokens else ""
+    )
+    all_chips = f"all {chips:,} {chip.id}" if chips > 1 else f"the {chip.id}"
+    return f"owning {all_chips} costs ${month} per month{a_million}; {basis}"
+
+
+def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
+    """Yield the throughput that one more node, or single chip, of each owned type would add.
+
+    grown : by chip, the fleet's throughput with that addition [1/s]
+    """
+    owned = {kind.hardware.id: kind for kind in fleet.owned}
+    for chip, sustained in grown.items():
+        if sustained <= fleet.requests and fleet.service.power < inf:  # the limit would stop it
+            continue
+        unit = owned[chip].unit(fleet.service)
+        node = f"node ({unit} {chip})" if unit > 1 else chip
+        growth = number(sustained - fleet.requests)
+        yield f"one more {node} would raise this to {number(sustained)} requests/s (+{growth})"
+
+
+def idle_chips(fleet: Fleet) -> Iterator[str]:
+    """Yield notes on idle owned chips."""
+    for allocation in fleet.allocations:
+        if allocation.owned is not None and allocation.plans and allocation.chips_left:
+            chips = f"{allocation.chips:,} {allocation.owned.hardware.id}"
+            yield f"Idle: {allocation.chips_left:,.0f} of {chips}"
+
+
+def over_limits(classes: Iterable[ServedClass]) -> Iterator[str]:
+    """Yield the classes above a limit at the percentile that must meet it."""
+    for served in classes:
+        for name in ("ttft", "tpot"):
+            if seconds := served.over(name):
+                is_met = "; the mean TPOT at full batch is within it" if name == "tpot" else ""
+                yield (
+                    f"pool {served.pool}, {served.request_class.name}: {name.upper()} is "
+                    f"{number(seconds * 1e3)} ms at p{(served.share or 0.0) * 100:g}, over its "
+                    f"limit of {number(getattr(served.request_class, name) * 1e3)} ms{is_met}"
+                )
+
+
+def one_chip_type(fleet: Fleet) -> Iterator[str]:
+    """Yield the cost with one chip type, if the cheapest pools use several."""
+    for allocation in fleet.allocations:
+        pools = allocation.sharing.on_one_chip
+        if pools is None:
+            continue
+        chip = pools[0].plan.scenario.hardware.id
+        text = f"with one chip type, {chip}: {bill_of(pools)}"
+        usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
+        cheapest = allocation.usd_per_month
+        if usd is not None and cheapest:
+            premium = usd - cheapest
+            text += f", ${dollars(premium)} ({premium / cheapest:.0%}) more"
+        yield text
+
+
+def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
+    """Yield the cost of other groupings."""
+    last = fleet.allocations[-1]
+    sharing, pools = last.sharing, last.pools
+    label = "owned" if last.is_owned else "rented"
+    part = "" if len(fleet.allocations) == 1 else f"on {label} chips, "
+    if sharing.one_each is None or len(pools[0].classes) == len(pools) == 1:
+        return
+    if len(pools) > 1 and sharing.shared_by_all is not None:
+        bill = bill_of(sharing.shared_by_all)
+        yield f"{part}one pool for all classes would need {bill}"
+    elif len(pools) > 1 and len(models) == 1:
+        yield f"{part}no replica meets the limits of all classes together"
+    if len(pools) < sum(len(pool.classes) for pool in pools):
+        bill = bill_of(sharing.one_each)
+        chips = dict.fromkeys(pool.plan.scenario.hardware.id for pool in sharing.one_each)
+        is_same = bill == bill_of(pools)
+        costs = "cost the same as this plan" if is_same else f"need {bill} ({listed([*chips])})"
+        yield f"{part}a pool for each class would {costs}"
+
+
+def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
+    """Return a plan with the same chip rented singly, if one node was chosen and half suffices."""
+    chosen, service = decision.plans[0], decision.service
+    is_a_node = chosen.node_chips > 1 and chosen.values["chips"] == chosen.node_chips
+    if not (grids and service.in_nodes and service.rate and is_a_node):
+        return None
+    of_chip = decision.grids_to_lead(grids, chosen.scenario.hardware.id)
+    plans = decide(of_chip, replace(service, in_nodes=False), shown=0).plans
+    return plans[0] if plans and plans[0].cost <= _HALF * chosen.cost else None
+
+
+def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Note]:
+    """Yield the cost of fewer chips than a node, if they suffice."""
+    if (plan := in_single_chips(decision, grids)) is not None:
+        bill = chips_and_price(plan, replace(decision.service, in_nodes=False))
+        chip, flag = plan.scenario.hardware.id, option("by", "chip")
+        text = f"rented by the chip ({flag}), {chip} needs {bill}"
+        yield Note(text, Weight.SINGLE_CHIPS)
+
+
+def unlimited_ttft(planned: "PlanAnswer") -> Iterator[str]:
+    """Yield the TTFT for random arrivals, if there is no TTFT limit."""
+    service, share = planned.fleet.service, planned.fleet.service.claimed_share
+    if service.ttft == inf and share is not None:
+        seconds = max(pool.plan.values["ttft"] for _, pool in planned.pools)
+        time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
+        yield f"no TTFT limit is set ({option('ttft')}): p{share * 100:g} TTFT is {time}"
+
+
+def _own_formats_notes(planned: "PlanAnswer") -> Iterator[str]:
+    if (plan := planned.in_own_formats) is not None:
+        weights, cache = own_formats(plan.scenario.model)
+        cost = times_the_cost(planned.decision, plan, is_sure=planned.is_sure)
+        bill = chips_and_price(plan, planned.service)
+        yield f"in the model's own formats ({weights}, cache {cache}), {cost}: {bill}"
+
+
+def against_api(planned: "PlanAnswer") -> Iterator[str]:
+    """Yield what the API charges for this load. The cost includes owned chips, used or idle."""
+    fleet = planned.fleet
+    if fleet.service.tariff.api is None:
+        return
+    capacity = planned.owned_capacity
+    for allocation in fleet.allocations:
+        plan = allocation.plan if planned.is_of_one_class else None
+        if not allocation.is_owned:
+            most = plan and most_requests(plan, allocation.decision.service)
+            capacity += most or allocation.most_requests
+    yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
+
+
+def api_notes(
+    service: Service, requests: float, capacity: float, usd: float | None
+) -> Iterator[str]:
+    """Yield what the API charges for the load, and the load above which chips are cheaper.
+
+    requests, capacity : load, and highest throughput of the chips [1/s]
+    usd : monthly cost of the chips, or None if unknown
+    """
+    charged, bill = service.api_request_usd, api_usd_per_month(service, requests)
+    if charged is None or bill is None or usd is None or service.tariff.api is None:
+        return
+    prices = "/".join(f"{price:g}" for price in service.tariff.api)
+    note = (
+        f"API at ${prices} per million tokens: ${dollars(bill)} per month for {number(requests)} "
+        f"requests/s; these chips: ${dollars(usd)}"
+    )
+    if usd > 0.0:
+        rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
+        note += (
+            f"; they cost the same at {_crossing(service, rate, capacity)}, or if the chips were "
+            f"{number(bill / usd)} times as expensive or slow"
+        )
+    yield note
+
+
+def _crossing(service: Service, rate: float, capacity: float) -> str:
+    """Describe the break-even load: requests, tokens and utilization of the chips."""
+    tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
+    crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok per month"
+    if rate > capacity:
+        return f"{crossing}, more than their throughput of {number(capacity)})"
+    return f"{crossing}, {number(rate / capacity * 100.0)}% of their throughput)"
+
+
+def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
+    """Yield the throughput of owned chips with quantized weights, if published formats lead."""
+    decision = allocation.decision
+    if allocation.plan is None or not decision.may_lead(allocation.plan):
+        return
+    narrowed = [plan for plan in decision.in_order if not decision.may_lead(plan)]
+    requests = max((plan.requests for plan in narrowed), default=0.0)
+    if decision.service.rate is None and requests > allocation.plan.requests * _MORE:
+        plan = max(narrowed, key=lambda plan: plan.requests)
+        weights, cache = plan.scenario.work.weight_format, plan.scenario.work.kv_format
+        formats = f"{weights}, cache {cache}"
+        yield (
+            f"quantized further ({formats}), these chips would serve {number(requests)} "
+            f"requests/s: {option('weights', weights)} {option('kv', cache)}"
+        )
+
+
+def service_notes(service: Service) -> Iterable[str]:
+    """Return the notes that define the latencies of a plan."""
+    between = "TPOT includes prefill of other requests between two tokens"
+    if service.output <= 1.0:
+        between = (
+            "with a single output token, TPOT and its limit refer to one decode step at that "
+            "batch, as in compare"
+        )
+    yield f"{between}; {_arrivals(service)}"
+    if service.tpot < inf and service.share is not None:
+        yield (
+            "the TPOT limit must also hold at full batch, so a plan may take more chips than its "
+            "percentiles need"
+        )
+    if service.utilization < 1.0 and (service.share or service.rate or service.is_fleet):
+        cap = f"{stated_percent(service.utilization)} ({option('load')})"
+        reason = ", as headroom for Poisson arrivals"
+        if service.share is not None:
+            reason = f"; percentile estimates are valid up to {whole_percent(MOST_BUSY)}"
+        yield f"utilization of each replica is capped at {cap}{reason}"
+    waits = ""
+    if service.share is not None:
+        level = f"p{service.share * 100:g}"
+        waits = f". TTFT is the sum of the {level} waits of both queues, and TPOT is at full batch"
+    yield (
+        "disaggregated prefill: separate replicas prefill one prompt at a time and send its KV "
+        f"cache over the scale-out network{waits}"
+    )
+    yield f"quantization may reduce quality; {option('weights')} and {option('kv')} set the formats"
+
+
+def _arrivals(service: Service) -> str:
+    """Describe the assumed arrival process, and the percentile of the latencies."""
+    if service.share is None:
+        return (
+            "TTFT assumes evenly spaced requests and no queue; for Poisson arrivals give "
+            f"{option('percentile')}, or leave headroom with {option('load')}"
+        )
+    level = f"p{service.share * 100:g}"
+    arriving = f"are {level} with Poisson arrivals"
+    if not service.is_random:
+        arriving = f"would be {level} if arrivals were Poisson, which these are not"
+    return (
+        f"TTFT and TPOT {arriving}, split randomly over replicas with a queue each; load-aware "
+        "routing would lower them"
+    )

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heapify, heappop, heappush
 from math import inf
 from statistics import NormalDist
 
 import numpy as np
 
-from fastcalc.features.plan.cheapest_plans import decide, decide_each
+from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.decision import Decision, Plan, variant_of
-from fastcalc.features.plan.percentile_checks import hold_limits
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.relax import enough, least_relaxed
 from fastcalc.features.plan.service import Service
@@ -69,8 +67,7 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
         return Odds(chance, chosen)
     confident = decision.plans[0] if decision.expected else _confident_plan(decision, grids)
     is_dear = confident is None or confident.cost >= DEAR * chosen.cost
-    relaxed = _relaxed(chosen, decision, grids) if is_dear else {}
-    return Odds(chance, confident, relaxed)
+    return Odds(chance, confident, _relaxed(chosen, decision, grids) if is_dear else {})
 
 
 def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[str, float]:
@@ -146,9 +143,11 @@ def _holds_by_search(
 
     def holds(deviations: float) -> bool:
         slower = replace(decision.service, deviations=deviations, utilization=1.0)
-        pools = None if is_disaggregated else ()
-        plans = decide([grid], slower, shown=0, prompt_pools=pools, is_held=False).plans
-        return bool(plans) and plans[0].cost <= chosen.cost * (1.0 + 1e-9)
+        pools, enough = None if is_disaggregated else (), chosen.cost * (1.0 + 1e-9)
+        plans = decide(
+            [grid], slower, shown=0, prompt_pools=pools, is_held=False, enough=enough
+        ).plans
+        return bool(plans) and plans[0].cost <= enough
 
     return holds
 
@@ -156,36 +155,16 @@ def _holds_by_search(
 def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
     """Find the cheapest plan at slow speeds.
 
-    Slow speeds and checked percentiles never lower the cost on a chip, so a chip is evaluated only
-    if it may still be the cheapest: first the best plan's chip, then chips that cost less at
-    expected speeds than that chip does at slow ones.
+    Slow speeds never lower the cost on a chip, so chips are searched only if they cost less at
+    expected speeds than the best plan's chip does at slow ones.
     """
     surely = replace(decision.service, deviations=CONFIDENT_DEVIATIONS)
     plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan)]
     plans = plans or decision.of_each_chip
-    waiting: list[tuple[float, int, Decision | None, bool]] = [
-        (plan.cost, number, None, False) for number, plan in enumerate(plans)
-    ]
-    heapify(waiting)
-    decided: dict[int, Decision] = {}
-    while waiting:
-        _, number, slower, is_held = heappop(waiting)
-        if slower is not None and is_held:
-            return slower.plans[0]
-        if slower is None:
-            if number not in decided:
-                lowest = min((cost for cost, _, slower, _ in waiting if slower), default=inf)
-                cheaper = [
-                    index for cost, index, slower, _ in waiting if not slower and cost < lowest
-                ]
-                indices = [number, *(cheaper if decided else ())]
-                chips = (plans[index].scenario.hardware.id for index in indices)
-                searches = ((decision.grids_to_lead(grids, chip), surely) for chip in chips)
-                decided |= zip(indices, decide_each(searches), strict=True)
-            slower = decided[number]
-        else:
-            hold_limits(slower, 0)
-            is_held = True
-        if slower.plans:
-            heappush(waiting, (slower.plans[0].cost, number, slower, is_held))
-    return None
+    best: Plan | None = None
+    for several in (plans[:1], plans[1:]):
+        chips = [plan.scenario.hardware.id for plan in several if not best or plan.cost < best.cost]
+        of_chips = [grid for chip in chips for grid in decision.grids_to_lead(grids, chip)]
+        found = [*filter(None, [best]), *decide(of_chips, surely, shown=0).plans[:1]]
+        best = min(found, key=lambda plan: plan.cost, default=None)
+    return best

@@ -146,7 +146,7 @@ def chips_within(service: Service, scenario: Scenario) -> float:
 
 def usd_per_month(scenario: Scenario) -> float | None:
     """Return the price of a chip for a month of 730 hours. None if it is unknown. [USD]"""
-    price = scenario.pricing.per_chip_hour(scenario.hardware)
+    price = scenario.quote.usd_per_hour
     return None if price is None else price * HOURS_PER_MONTH
 
 

@@ -3,15 +3,15 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation
-from fastcalc.features.plan.class_table import class_table
+from fastcalc.features.plan.class_table import CLASS_COLUMNS
 from fastcalc.features.plan.columns import COLUMNS, UPPER
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan
-from fastcalc.features.plan.notes import cut
-from fastcalc.features.plan.planned_fleet import PlannedFleet
+from fastcalc.features.plan.phrases import cut
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.service import Service
 from fastcalc.grid.column import Column, TableColumn, key_figure
@@ -22,6 +22,9 @@ from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.written import many
+
+if TYPE_CHECKING:
+    from fastcalc.features.plan.answer import PlanAnswer
 
 
 def _cut(record: Record, prefix: str = "") -> str:
@@ -197,10 +200,12 @@ class PlanRow:
     def cells(self) -> dict[str, object]:
         """The values of its record that only tables show."""
         has_bounds = self.decision.service.claimed_share and not self.plan.has_percentiles
-        return {_LABEL.key: self.label + STAR * self.is_marked, IS_UPPER: has_bounds}
+        owner = "owned" if self.is_owned else "rented"
+        label = self.label + STAR * self.is_marked
+        return {_LABEL.key: label, _OWNED.key: owner, IS_UPPER: has_bounds}
 
 
-def rows_of(planned: PlannedFleet, *, wide: bool) -> list[PlanRow]:
+def rows_of(planned: "PlanAnswer", *, wide: bool) -> list[PlanRow]:
     """Return the plans on a page: each pool's plan, and alternatives if plans are ranked.
 
     wide : whether the page shows all of them
@@ -215,7 +220,7 @@ def rows_of(planned: PlannedFleet, *, wide: bool) -> list[PlanRow]:
     ]
 
 
-def _ranked(planned: PlannedFleet, allocation: Allocation, *, wide: bool) -> Iterator[PlanRow]:
+def _ranked(planned: "PlanAnswer", allocation: Allocation, *, wide: bool) -> Iterator[PlanRow]:
     """Yield an allocation's plans, plus alternatives with stronger quantization or rented chips."""
     decision, is_owned = allocation.decision, allocation.is_owned
     is_alone, top = len(planned.fleet.allocations) == 1, planned.request.top
@@ -228,8 +233,8 @@ def _ranked(planned: PlannedFleet, allocation: Allocation, *, wide: bool) -> Ite
         return
     for plan in decision.in_fewer_bits[:FEWER_BITS]:
         yield PlanRow("quantized", plan, decision, is_owned)
-    for plan in in_own_formats(planned):
-        yield PlanRow("own formats", plan, decision, is_owned)
+    if (plan_in_own := planned.in_own_formats) is not None:
+        yield PlanRow("own formats", plan_in_own, decision, is_owned)
     if is_owned:
         return
     chips = {plan.scenario.hardware.id for plan in plans}
@@ -243,25 +248,8 @@ def _ranked(planned: PlannedFleet, allocation: Allocation, *, wide: bool) -> Ite
             yield PlanRow("other chip", plan, decision, is_shown=is_shown)
 
 
-def in_own_formats(planned: PlannedFleet) -> list[Plan]:
-    """Return the best plan in the published formats if the cheapest plan is quantized further."""
-    is_plain = planned.is_of_one_class and not planned.is_of_fleet
-    plan = planned.decision.in_own_formats if is_plain else None
-    return [plan] if plan and planned.decision.plans[0].is_narrowed else []
-
-
-def tables_of(
-    planned: PlannedFleet, rows: Sequence[PlanRow], records: Sequence[Record], screen: Screen
-) -> list[TextTable]:
-    """Build the tables of labeled plans or, for several classes, of pools and class latencies.
-
-    records : unrounded record of each pool
-    """
-    if not planned.is_of_one_class:
-        return [
-            _pool_table(planned, rows, records, screen),
-            class_table(planned.served, screen.width, wide=screen.wide),
-        ]
+def tables_of(planned: "PlanAnswer", rows: Sequence[PlanRow], screen: Screen) -> list[TextTable]:
+    """Build the table of plans or pools and, for several classes, of their latencies."""
     records = [
         row.cells | record
         for row in rows
@@ -271,16 +259,22 @@ def tables_of(
     shown = columns_but(
         planned.service, hidden_columns(planned, rows, wide=screen.wide), wide=screen.wide
     )
-    has_fewer_bits = any(row.is_marked for row in rows)
-    fitting = with_formats(shown, records, has_fewer_bits=has_fewer_bits)
-    return [record_tables.table([_LABEL, *fitting], records, screen.width)]
+    fitting = with_formats(shown, records, has_fewer_bits=any(row.is_marked for row in rows))
+    if planned.is_of_one_class:
+        return [record_tables.table([_LABEL, *fitting], records, screen.width)]
+    owned, models = [_OWNED] * bool(planned.fleet.owned), pick("model") * (len(planned.models) > 1)
+    return [
+        record_tables.table([_POOL, *owned, *models, *fitting], records, screen.width),
+        record_tables.table(CLASS_COLUMNS, planned.served, screen.width),
+    ]
 
 
 def hidden_columns(
-    planned: PlannedFleet, rows: Sequence[PlanRow], *, wide: bool
+    planned: "PlanAnswer", rows: Sequence[PlanRow], *, wide: bool
 ) -> Collection[str]:
     """Return the keys of columns that carry no information for the plans in a table."""
-    service, hidden = planned.service, set[str]()
+    service = planned.service
+    hidden = set[str]() if planned.is_of_one_class else {*_LEFT_OUT}
     if service.rate is None and service.share is None and not service.is_fleet:
         hidden.add("utilization")
     if all(tpot_range(row.plan) is None for row in rows):
@@ -289,28 +283,6 @@ def hidden_columns(
     if not any(plan.scenario.traffic.speculation.drafted for plan in plans):
         hidden.add("speculation_tokens_per_pass")
     chips = {row.plan.scenario.hardware.id for row in rows}
-    if planned.is_of_fleet and not wide and len(chips) == 1:
+    if planned.is_of_fleet and planned.is_of_one_class and not wide and len(chips) == 1:
         hidden.add("hardware")
     return hidden
-
-
-def _pool_table(
-    planned: PlannedFleet, rows: Sequence[PlanRow], records: Sequence[Record], screen: Screen
-) -> TextTable:
-    """Build the table of pools, without the latencies in the class table."""
-    shown = columns_but(planned.service, _LEFT_OUT, wide=screen.wide)
-    table_columns = [_POOL]
-    if planned.fleet.owned:
-        table_columns.append(_OWNED)
-    if len(planned.models) > 1:
-        table_columns += pick("model")
-    table_columns += with_formats(shown, records, has_fewer_bits=any(row.is_marked for row in rows))
-    cells = [
-        {
-            **row.cells,
-            **record,
-            _OWNED.key: "rented" if record["owned_chips"] is None else "owned",
-        }
-        for row, record in zip(rows, records, strict=True)
-    ]
-    return record_tables.table(table_columns, cells, screen.width)

@@ -47,7 +47,7 @@ def hold_limits(decision: Decision, shown: int) -> None:
     met = {plan.scenario.hardware.id for plan in decision.best_by_variant.values()}
     for plan, limits in late:
         if plan.scenario.hardware.id not in met and _may_be_closer(plan, limits, decision):
-            _missed_by(with_percentiles(plan, decision.service, limits), decision)
+            decision.add_late(with_percentiles(plan, decision.service, limits))
 
 
 _Late = tuple[Plan, HeldLimits]
@@ -401,13 +401,3 @@ def _may_be_closer(plan: Plan, limits: HeldLimits, decision: Decision) -> bool:
         return not over
     (name,) = over
     return misses[name] * decision.service.limits[name] < decision.relaxed.get(name, inf)
-
-
-def _missed_by(plan: Plan, decision: Decision) -> None:
-    """Record which limits a deployment misses if its percentiles exceed them."""
-    missed = Decision(decision.service, closest={plan.scenario.hardware.id: plan})
-    over = [name for name, miss in plan.misses.items() if miss > 1.0]
-    if len(over) == 1:
-        missed.relaxed = {over[0]: plan.values[over[0]]}
-    if over:
-        decision.add(missed)

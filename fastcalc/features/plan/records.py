@@ -2,28 +2,25 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from math import inf
 from statistics import NormalDist
 
-from fastcalc.core.load import MOST_BUSY
 from fastcalc.features.plan.answer_regret import regret_record, tipping_point_records
 from fastcalc.features.plan.columns import KEYS, PLAN_COLUMNS
 from fastcalc.features.plan.decision import FEWER_BITS, REASONS, Decision, Plan
+from fastcalc.features.plan.notes import service_notes
 from fastcalc.features.plan.odds import CONFIDENT_DEVIATIONS
-from fastcalc.features.plan.planned_fleet import Verdict
 from fastcalc.features.plan.random_load import percentiles_of, random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, undetermined
 from fastcalc.features.plan.refusal import relaxed
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import Pools, Sharing
 from fastcalc.features.plan.tipping_points import runner_up_prices
+from fastcalc.features.plan.verdict import Verdict
 from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.grid.column import values
 from fastcalc.kit.answer import point_records as records
 from fastcalc.kit.answer.commands import Typed, compare_command
-from fastcalc.kit.answer.numbers_as_text import stated_percent, whole_percent
 from fastcalc.kit.answer.point_records import Record, grounds, plain, plainly
-from fastcalc.mentions import option
 
 _RATES = (
     "service_* describe the whole deployment as asked, service_joules_per_token per output "
@@ -53,8 +50,8 @@ def unrounded(
     """
     rows = []
     for rank, plan in enumerate(plans, 1):
-        command, taking = compare_command(plan.scenario, typed), prompts_command(plan, typed)
-        point = RankedPlan(rank, plan, service, command, owned, taking, classes)
+        command, *taking = commands_of(plan, typed)
+        point = RankedPlan(rank, plan, service, command, owned, next(iter(taking), None), classes)
         (replica,) = records.unrounded([plan.replica])
         replica["undetermined"] = undetermined(plan, service)
         replica["low_confidence"] = low_confidence(plan, service)
@@ -65,14 +62,7 @@ def unrounded(
 
 def commands_of(plan: Plan, typed: Typed) -> list[str]:
     """Return the commands that print a replica on each chip type of a plan."""
-    taking = prompts_command(plan, typed)
-    return [compare_command(plan.scenario, typed), *([taking] if taking else [])]
-
-
-def prompts_command(plan: Plan, typed: Typed) -> str | None:
-    """Build the command that prints a replica on the prefill chip."""
-    taking = plan.prefill_scenario
-    return None if taking is None else compare_command(taking, typed)
+    return [compare_command(scenario, typed) for scenario in plan.scenarios]
 
 
 def details(verdict: Verdict, typed: Typed) -> Record:
@@ -144,54 +134,6 @@ def _missed(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
         return None
     over = {name: plain(value) for name, value in plan.misses.items() if value > 1.0}
     return {**record, "over_limit": over}
-
-
-def service_notes(service: Service) -> Iterable[str]:
-    """Return the notes that define the latencies of a plan."""
-    between = "TPOT includes prefill of other requests between two tokens"
-    if service.output <= 1.0:
-        between = (
-            "with a single output token, TPOT and its limit refer to one decode step at that "
-            "batch, as in compare"
-        )
-    yield f"{between}; {_arrivals(service)}"
-    if service.tpot < inf and service.share is not None:
-        yield (
-            "the TPOT limit must also hold at full batch, so a plan may take more chips than its "
-            "percentiles need"
-        )
-    if service.utilization < 1.0 and (service.share or service.rate or service.is_fleet):
-        cap = f"{stated_percent(service.utilization)} ({option('load')})"
-        reason = ", as headroom for Poisson arrivals"
-        if service.share is not None:
-            reason = f"; percentile estimates are valid up to {whole_percent(MOST_BUSY)}"
-        yield f"utilization of each replica is capped at {cap}{reason}"
-    waits = ""
-    if service.share is not None:
-        level = f"p{service.share * 100:g}"
-        waits = f". TTFT is the sum of the {level} waits of both queues, and TPOT is at full batch"
-    yield (
-        "disaggregated prefill: separate replicas prefill one prompt at a time and send its KV "
-        f"cache over the scale-out network{waits}"
-    )
-    yield f"quantization may reduce quality; {option('weights')} and {option('kv')} set the formats"
-
-
-def _arrivals(service: Service) -> str:
-    """Describe the assumed arrival process, and the percentile of the latencies."""
-    if service.share is None:
-        return (
-            "TTFT assumes evenly spaced requests and no queue; for Poisson arrivals give "
-            f"{option('percentile')}, or leave headroom with {option('load')}"
-        )
-    level = f"p{service.share * 100:g}"
-    arriving = f"are {level} with Poisson arrivals"
-    if not service.is_random:
-        arriving = f"would be {level} if arrivals were Poisson, which these are not"
-    return (
-        f"TTFT and TPOT {arriving}, split randomly over replicas with a queue each; load-aware "
-        "routing would lower them"
-    )
 
 
 def sharings(sharing: Sharing) -> Record:

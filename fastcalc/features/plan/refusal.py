@@ -3,7 +3,7 @@
 from math import inf
 from typing import TYPE_CHECKING
 
-from fastcalc.features.plan.decision import Decision
+from fastcalc.features.plan.decision import REASONS, Decision
 from fastcalc.features.plan.service import Service
 from fastcalc.kit.answer.numbers_as_text import (
     capital,
@@ -17,31 +17,6 @@ from fastcalc.written import first_few, listed, many
 
 if TYPE_CHECKING:
     from fastcalc.features.plan.allocation import Allocation, Fleet
-
-FIELDS = {
-    "ttft": "ttft",
-    "tpot": "tpot",
-    "chips": "max_chips",
-    "budget": "budget",
-    "power": "power",
-    "rate": "rate",
-    "prompt": "prompt",
-    "by": "by",
-}
-"""The limit on each value, by name."""
-
-_LOST = {
-    "unfit": "do not fit in memory",
-    "ttft": "exceed the TTFT limit",
-    "tpot": "exceed the TPOT limit",
-    "chips": "need too many chips",
-    "budget": "cost too much per month",
-    "power": "draw too much power",
-    "several": "exceed several limits",
-    "unknown": "have no known price or power",
-    "beaten": "rank lower",
-}
-"""The text for each reason that a decision counts."""
 
 _NONE_MEETS = "no deployment meets these limits"
 
@@ -85,7 +60,7 @@ def why_lost(decision: Decision) -> list[str]:
 
     Together with the best deployment, the numbers add up to all candidates.
     """
-    return [f"{count:,} {_LOST[name]}" for name, count in decision.reasons.most_common() if count]
+    return [f"{count:,} {REASONS[name]}" for name, count in decision.reasons.most_common() if count]
 
 
 def load_within_limits(throughput: Decision, service: Service) -> str:
@@ -143,8 +118,6 @@ def limit_as_option(name: str, value: float, service: Service, owned: str | None
         return option("by", "chip") + and_limit
     if name == "rate":
         return option("rate", f"{rounded_down(value):g}/s")
-    if name == "prompt":
-        return option("prompt", f"{value:.0f}")
     if name == "tpot" and service.is_speed:
         return option("min_speed", f"{rounded_down(1.0 / value):g}")
     if name == "budget":
@@ -152,7 +125,7 @@ def limit_as_option(name: str, value: float, service: Service, owned: str | None
     if name == "power":
         return option("power", f"{rounded_up(value / 1e3):g}kW")
     up = rounded_up(value * 1e3)
-    return option(FIELDS[name], f"{up:g}ms" if up < 1e3 else f"{up / 1e3:g}s")
+    return option(name, f"{up:g}ms" if up < 1e3 else f"{up / 1e3:g}s")
 
 
 def over_budget(fleet: "Fleet") -> list[str]:

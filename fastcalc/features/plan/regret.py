@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from math import ceil, exp, inf, log
 
 import numpy as np
@@ -83,7 +82,7 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     if any(plan.replica.estimate.low is None or plan.prefill_scenario for plan in plans):
         return None
     at = np.union1d(_DEVIATIONS, [service.deviations])
-    costs = np.array(_costs(plans, decision, grids, at)) * HOURS_PER_MONTH
+    costs = _costs(plans, decision, grids, at) * HOURS_PER_MONTH
     bought = np.array([plan.cost for plan in plans]) * HOURS_PER_MONTH
     for index, row in enumerate(costs):
         # If slow chips cannot serve the load, or only at a higher cost, another chip is added.
@@ -101,48 +100,20 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     return Regret(plans, before.tolist(), measurements)
 
 
-def _costs(
-    plans: Sequence[Plan], decision: Decision, grids: Sequence[Grid], at: Floats
-) -> list[list[float]]:
+def _costs(plans: Sequence[Plan], decision: Decision, grids: Sequence[Grid], at: Floats) -> Floats:
     """Return the cost of the best plan on each chip at each speed. Infinite if none. [USD/h]"""
     service = decision.service
-    of_chips = [decision.grids_to_lead(grids, plan.scenario.hardware.id) for plan in plans]
-
-    def costs_at(points: Sequence[tuple[int, float]]) -> list[float]:
-        searches = ((of_chips[row], replace(service, deviations=point)) for row, point in points)
-        decisions = decide_each(searches)
-        return [decided.plans[0].cost if decided.plans else inf for decided in decisions]
-
+    of_chips = (decision.grids_to_lead(grids, plan.scenario.hardware.id) for plan in plans)
+    decisions = decide_each(
+        (of_chip, replace(service, deviations=speed))
+        for of_chip in of_chips
+        for speed in at.tolist()
+    )
+    costs = [decided.plans[0].cost if decided.plans else inf for decided in decisions]
+    table = np.reshape(costs, (len(plans), len(at)))
     # Percentiles are checked for the plan alone; they raise its cost equally at any speed.
-    rows, even = rising(costs_at, len(plans), at.tolist()), at.tolist().index(service.deviations)
-    return [
-        [plan.cost / row[even] * usd for usd in row] for plan, row in zip(plans, rows, strict=True)
-    ]
-
-
-def rising(
-    costs_at: Callable[[Sequence[tuple[int, float]]], Sequence[float]],
-    count: int,
-    at: Sequence[float],
-) -> list[list[float]]:
-    """Evaluate non-decreasing costs only at points where they can change.
-
-    costs_at : computes costs by index, each at a point, in one call
-    """
-    costs: list[dict[int, float]] = [{} for _ in range(count)]
-    points = [(row, end) for row in range(count) for end in (0, len(at) - 1)]
-    while points:
-        usd_at = costs_at([(row, at[index]) for row, index in points])
-        for (row, index), cost in zip(points, usd_at, strict=True):
-            costs[row][index] = cost
-        points = []
-        for row, computed in enumerate(costs):
-            for low, high in pairwise(sorted(computed)):
-                if computed[low] == computed[high]:
-                    computed |= dict.fromkeys(range(low, high), computed[low])
-                elif high - low > 1:
-                    points.append((row, (low + high) // 2))
-    return [[row[index] for index in range(len(at))] for row in costs]
+    raised = [[plan.cost] for plan in plans] / table[:, at == service.deviations]
+    return np.asarray(raised * table)
 
 
 def _measured(plan: Plan, regret: Callable[..., float]) -> Measurement:

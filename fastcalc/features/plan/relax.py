@@ -1,17 +1,19 @@
-"""Find the smallest relaxation of each single limit that would allow a deployment."""
+"""Why a load is not served, and the smallest relaxation of each single limit that would help."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
-from math import inf
+from math import inf, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fastcalc.core.placement.layout import Layouts
-from fastcalc.core.scenario import Scenario
-from fastcalc.features.plan.candidates import candidates
+from fastcalc.features.plan.allocation import Fleet, allocate
 from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.packing import bills, chips_within
+from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.pools import (
     PrefillPool,
     pools_of_each_layout,
@@ -19,18 +21,204 @@ from fastcalc.features.plan.pools import (
     undominated_pools,
 )
 from fastcalc.features.plan.refine import Gaps, with_largest
-from fastcalc.features.plan.score import has_cost, score
+from fastcalc.features.plan.refusal import (
+    fleet_refusals,
+    limit_as_option,
+    load_within_limits,
+    mix_refusals,
+    refusal,
+    relaxed,
+)
+from fastcalc.features.plan.score import has_cost, score, score_in_stacks
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
-from fastcalc.formulas.solving import bisect
+from fastcalc.formulas.solving import bisect, bisect_integers
 from fastcalc.formulas.types import ArrayLike
 from fastcalc.grid.grid import Grid
+from fastcalc.kit.answer.answer import Answer, NoAnswer
+from fastcalc.mentions import option
+
+if TYPE_CHECKING:
+    from fastcalc.features.plan.answer import PlanAnswer
 
 _LESS = 1.0 - 1e-9  # of a value already found: closer ones do not count as less
-_CLOSE = 0.01  # of a prompt, to which it is searched
 
 _MORE, _HALVINGS = 0.01, 5
 """Fraction by which a limit is first raised until a plan meets it, and bisection steps."""
+
+_CLOSE = 0.001  # of a limit, to which it is searched
+_NO_LIMIT = 1e15
+_MOST_TIMES = 64  # most times the owned chips of a type that are tried
+
+
+def refused(answer: "PlanAnswer", search: PoolSearch) -> Answer:
+    """Explain why a fleet is insufficient, and which value each limit alone would need."""
+    fleet = answer.fleet
+    if not search.is_of_one_class:
+        reasons = mix_refusals(fleet)
+        if fleet.requests:
+            return replace(answer, reasons=reasons)
+        return _no(answer, reasons, {})
+    is_rented = not fleet.owned
+    reasons, options = (_rented if is_rented else _owned)(answer, search)
+    return _no(answer, reasons, {**answer.details(), "relax": options})
+
+
+def _no(answer: "PlanAnswer", reasons: Sequence[str], beside: dict[str, object]) -> NoAnswer:
+    keys, columns = answer.asked_keys, answer.columns
+    return NoAnswer(
+        request=answer.request,
+        reading=answer.reading,
+        reasons=reasons,
+        asked_keys=keys,
+        columns=columns,
+        beside=beside,
+        resting_on=answer.premises() if beside else {},
+    )
+
+
+def _rented(answer: "PlanAnswer", search: PoolSearch) -> tuple[list[str], list[str]]:
+    """Explain why no rented deployment serves the load, with options that would allow one."""
+    decision, sentences = answer.fleet.allocations[-1].decision, list[str]()
+    if not search.prefill_grids:  # heterogeneous prefill stays as it was searched
+        decision.relaxed = {
+            name: value
+            for name, least_value in least_relaxed(search.grids, decision.service).items()
+            if (value := enough(search.grids, decision.service, name, least_value)) is not None
+        }
+        sentences += _relaxed_means(answer, decision, search)
+    return [refusal(decision), *sentences], relaxed(decision)
+
+
+def _relaxed_means(answer: "PlanAnswer", decision: Decision, search: PoolSearch) -> list[str]:
+    """Add the sustainable rate and the rental of single chips to the possible relaxations."""
+    service, sentences = decision.service, list[str]()
+    if min(service.max_chips, service.budget, service.power) == inf:
+        return []
+    if service.in_nodes:
+        decision.relaxed |= _by_chip(search, replace(service, in_nodes=False))
+    if service.rate is None:
+        return []
+    grids = [grid for grid in search.grids if may_meet(grid, service)]
+    alone = replace(search, grids_for=lambda *_: grids, shown=1)
+    throughput = alone.most_on(service, service.max_chips)
+    rate = max((plan.requests for plan in throughput.in_order), default=0.0)
+    if 0.0 < rate < service.rate:  # chips without a price have more throughput, but form no plan
+        sentences.append(load_within_limits(throughput, service))
+        decision.relaxed |= {} if answer.request.users else {"rate": rate}
+    return sentences
+
+
+def _by_chip(search: PoolSearch, service: Service) -> dict[str, float]:
+    """Try to rent single chips: alone, or with a higher limit on resources.
+
+    service : service on singly rented chips
+    """
+    least = least_relaxed(search.grids, service)
+    if all(least[name] <= limit for name, limit in service.means.items() if name in least):
+        return {"by": 1.0} if decide(search.grids, service, shown=0).plans else {}
+    means = service.means.keys() & least.keys()
+    return {
+        f"by {name}": value
+        for name in means
+        if (value := enough(search.grids, service, name, least[name])) is not None
+    }
+
+
+def _owned(answer: "PlanAnswer", rented: PoolSearch) -> tuple[list[str], list[str]]:
+    """Describe the load that owned and rentable chips serve, with options that would suffice."""
+    fleet = answer.fleet
+    relaxed, requests = least_relaxed_of_fleet(fleet, rented), fleet.requests
+    on_top = rentable_on_top(fleet, rented)
+    if on_top is not None:
+        requests += max(plan.requests for plan in on_top.in_order)
+        rented = rented.on_chips_of(on_top)
+    if fleet.service.rate is not None and requests and answer.request.users is None:
+        relaxed["rate"] = requests
+    more_owned = [
+        option("own", f"{chip}={count}") for chip, count in fewest_owned(fleet, rented).items()
+    ]
+    limits = [limit_as_option(name, value, fleet.service) for name, value in relaxed.items()]
+    options = [*more_owned, *limits]
+    return fleet_refusals(fleet, requests, options), options
+
+
+def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str, float]:
+    """Find the value that each limit would need with the others unchanged, if that helps.
+
+    fleet : an insufficient fleet
+    """
+    service = fleet.service
+    if fleet.serves_all:  # and owned chips alone cost more than the budget
+        return {"budget": fleet.used("budget")}
+    relaxed = dict[str, float]()
+    if fleet.rents and rented is not None:
+        relaxed = least_relaxed(rented.grids, fleet.left.sized_to_limits)
+    for name in service.means.keys() & relaxed.keys():
+        relaxed[name] += fleet.used(name)  # by owned chips, as no others are used
+    for name in ("ttft", "tpot", "power"):  # limits that apply to owned chips as well
+        if getattr(service, name) < inf:
+            loose = relaxed.pop(name, _NO_LIMIT)
+            relaxed[name] = _least(name, loose, fleet, rented)
+    return {name: value for name, value in relaxed.items() if value < inf}
+
+
+def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> float:
+    """Find the lowest value of a limit at which the fleet suffices. Infinite if there is none.
+
+    loose : value to try first; no limit is tried next, as owned chips may use up the difference
+    """
+    service, owned = fleet.service, fleet.owned
+    low, high, value = getattr(service, name), inf, loose
+    while high > low * (1.0 + _CLOSE):
+        relaxed = service.limited({name: value})
+        fleet = allocate(owned, rented and replace(rented, shown=1), relaxed)
+        if fleet.is_enough:
+            high, value = value, min(sqrt(low * value), fleet.used(name))
+            if rented is not None and not (last := fleet.allocations[-1]).is_owned:
+                rented = rented.on_chips_of(last.decision)  # no others do with less
+        elif value == _NO_LIMIT:
+            return inf
+        else:
+            low, value = value, sqrt(value * high) if high < inf else _NO_LIMIT
+    return high
+
+
+def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
+    """Return how many chips of each owned type would suffice alone, by id, if any type does."""
+    fewest = dict[str, int]()
+    if not fleet.is_within:  # more chips cost more
+        return fewest
+    searched = rented and replace(rented, shown=1)
+    for index, kind in enumerate(fleet.owned):
+
+        def is_enough(nodes: int, index: int = index) -> bool:
+            kinds = [*fleet.owned]
+            kinds[index] = kinds[index].with_nodes(nodes, fleet.service)
+            if not replace(fleet, owned=kinds, allocations=()).is_within:  # they cost too much
+                return False
+            return allocate(kinds, searched, fleet.service).is_enough
+
+        low, high, unit = 0, 1, kind.unit(fleet.service)
+        while not is_enough(high) and high * unit < kind.chips * _MOST_TIMES:
+            low, high = high, 2 * high
+        if is_enough(high):
+            high, _ = bisect_integers(is_enough, high, low)
+            fewest[kind.hardware.id] = kind.chips + high * unit
+    return fewest
+
+
+def rentable_on_top(fleet: Fleet, rented: PoolSearch) -> Decision | None:
+    """Find chips to rent in addition to an insufficient fleet, if they serve any load.
+
+    Without a rate, the fleet already includes all rentable chips.
+    """
+    last = fleet.allocations[-1]
+    if last.owned or last.plan or fleet.service.rate is None:
+        return None
+    service = last.decision.service
+    decision = replace(rented, shown=1).most_on(service, service.max_chips)
+    return decision if decision.plans else None
 
 
 def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
@@ -46,8 +234,19 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
             for name in limited:
                 lowest[name] = min(lowest[name], _least_met(group, service, name))
                 gaps[name] += _gaps(group, service, name, lowest[name])
-    relaxed = {name: _least(gaps[name], service, name, lowest[name]) for name in limited}
-    return {name: value for name, value in relaxed.items() if value < inf}
+    while waiting := [
+        (name, promising)
+        for name in limited
+        for promising in [gap.below(lowest[name] * _LESS) for gap in gaps[name]]
+        if len(promising)
+    ]:
+        gaps = {name: [] for name in limited}
+        scored = score_in_stacks([(gap.between(), service, gap.pools) for _, gap in waiting])
+        for (name, _), groups in zip(waiting, scored, strict=True):
+            for group in groups:
+                lowest[name] = min(lowest[name], _least_met(group, service, name))
+                gaps[name] += _gaps(group, service, name, lowest[name])
+    return {name: value for name, value in lowest.items() if value < inf}
 
 
 def enough(grids: Sequence[Grid], service: Service, name: str, least_value: float) -> float | None:
@@ -107,19 +306,6 @@ def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
     return undominated_pools(pools, chips, *times, widths, -widths)
 
 
-def _least(gaps: list[Gaps], service: Service, name: str, lowest: float) -> float:
-    """Find the lowest value of one limit over all batches that meet the other limits."""
-    while gaps:
-        below, wider = lowest, gaps
-        gaps = []
-        promising = (gap.below(below * _LESS) for gap in wider)
-        for gap in filter(len, promising):
-            for group in score(gap.between(), service, gap.pools):
-                lowest = min(lowest, _least_met(group, service, name))
-                gaps += _gaps(group, service, name, lowest)
-    return lowest
-
-
 def _least_met(group: Scored, service: Service, name: str) -> float:
     """Find the lowest value of one limit over the deployments that meet the other limits."""
     are_met = [group.values[key] <= limit for key, limit in service.limits.items() if key != name]
@@ -151,31 +337,3 @@ def may_meet(grid: Grid, service: Service) -> bool:
     """Return whether a replica on the fewest chips is within limits on chips, budget and power."""
     fewest = min((layout.chips for layout in grid.layouts), default=inf)
     return fewest <= chips_within(service, grid.scenario)
-
-
-def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | None:
-    """Find the longest prompt with which some deployment meets a service, to 1%.
-
-    Assumes that a deployment that meets the limits with a prompt meets them with shorter ones.
-    """
-    low, high, middle = 0, int(service.prompt), 1
-    while high - low > max(low * _CLOSE, 1.0):
-        grids = (
-            candidates(scenario, prompt=float(middle), output=service.output)
-            for scenario in scenarios
-        )
-        shorter = replace(service, prompt=float(middle))
-        shown = min(middle - 1, 1)  # one token is enough to know whether there is any
-        promising_grids = [grid for grid in grids if grid is not None and may_meet(grid, shorter)]
-        decision = decide(promising_grids, shorter, shown=shown)
-        if decision.plans:
-            chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
-            if shown:
-                scenarios = [scenario for scenario in scenarios if scenario.hardware.id in chips]
-            low = middle
-        elif middle == 1:
-            return None
-        else:
-            high = middle
-        middle = (low + high) // 2
-    return low

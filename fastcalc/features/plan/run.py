@@ -14,7 +14,7 @@ from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.demand import Deployments, chip_prices, owned_counts, traffic_of
 from fastcalc.features.plan.people import people_of, solve_closed_loop, with_alternatives
 from fastcalc.features.plan.pool_search import PoolSearch
-from fastcalc.features.plan.relaxations import refused
+from fastcalc.features.plan.relax import refused
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers.script import scripts
 from fastcalc.features.plan.service import Service
@@ -63,7 +63,7 @@ def run(request: FindPlans) -> Answer:
         search=planned.deployments.search,
     )
     if not fleet.is_enough:
-        return refused(answer, planned.deployments)
+        return refused(answer, planned.deployments.search)
     _refuse_without_range(fleet)
     return (
         answer if request.emit is None else replace(answer, servers=scripts(answer, request.emit))

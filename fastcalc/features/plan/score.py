@@ -169,7 +169,10 @@ def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
         cost = _cost(unsized.grid, service, replica, chips, seconds / busy)
 
     def flat(values: ArrayLike) -> Floats:
-        return np.broadcast_to(values, ttft.shape).ravel()
+        column = np.asarray(values)
+        if column.size != ttft.size:  # broadcasting takes longer than most computations here
+            column = np.broadcast_to(column, ttft.shape)
+        return column.reshape(-1)
 
     return Scored(
         unsized.grid,
@@ -191,7 +194,7 @@ def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
 
 
 UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
-    "usd": lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware),
+    "usd": lambda scenario: scenario.quote.usd_per_hour,
     "watts": lambda scenario: site_power(scenario.hardware),
     "chips": lambda _: 1.0,
 }
@@ -283,7 +286,7 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
     needs_power = objective == "watts" or "power" in service.limits
     needs_price = objective == "usd" or "budget" in service.limits
     has_power = scenario.hardware.power is not None
-    has_price = scenario.pricing.per_chip_hour(scenario.hardware) is not None
+    has_price = scenario.quote.usd_per_hour is not None
     return (has_power or not needs_power) and (has_price or not needs_price)
 
 

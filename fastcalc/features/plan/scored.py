@@ -64,13 +64,18 @@ class Replica:
     @classmethod
     def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
         """Collect the replicas of deployments that fit, from layouts x batches, for one class."""
+        layout, _ = np.nonzero(fits)
+        (where,) = np.nonzero(fits.reshape(-1))
 
         def those(values: ArrayLike) -> Any:
-            return np.broadcast_to(values, (1, *fits.shape))[0][fits]
+            points = np.asarray(values)
+            if points.size != fits.size:
+                points = np.broadcast_to(points, (1, *fits.shape))
+            return points.reshape(-1)[where]
 
         return cls(
             **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
-            layout=np.nonzero(fits)[0],
+            layout=layout,
             chips=those(points.layout.chips),
             pp=those(points.layout.pp),
             dp=those(points.layout.dp),

@@ -50,14 +50,7 @@ def turns(decision: Decision, grids: Sequence[Grid]) -> list[TippingPoint]:
     if not (rivals and is_priced and grids) or len(rivals) < 2 - bool(service.api_request_usd):
         return []
     chips = {plan.scenario.hardware.id: plan for plan in rivals}
-    rival_grids = {
-        chip: [
-            grid
-            for grid in grids
-            if grid.scenario.hardware.id == chip and decision.may_lead_in(grid.scenario)
-        ]
-        for chip in chips
-    }
+    rival_grids = {chip: decision.grids_to_lead(grids, chip) for chip in chips}
     costs = {chip: (plan.cost, plan.values["chips"]) for chip, plan in chips.items()}
     costs |= _api(service)
     turning_points = []

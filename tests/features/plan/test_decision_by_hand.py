@@ -1,6 +1,5 @@
 """What is decided among a few plans of given costs, and what a service asks of them."""
 
-from collections import Counter
 from dataclasses import replace
 from math import inf
 from types import SimpleNamespace
@@ -10,7 +9,6 @@ import pytest
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.features.plan import cheapest_plans
-from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from tests import made_up
@@ -108,35 +106,6 @@ def test_prefill_on_other_chips_is_the_best_such_plan():
     assert found.reported(1)[-1] is unlike[0]
     assert unlike[0].scenarios == [unlike[0].scenario, unlike[0].prefill_scenario]
     assert decision(plan()).on_unlike_chips is None
-
-
-def missed(chip=None, **misses):
-    return plan(chip, misses=misses)
-
-
-def test_decisions_are_added_up():
-    cheap, dear = plan(cost=1.0), plan(cost=2.0)
-    near, nearer = plan(SECOND, cost=2.0), plan(SECOND, cost=1.0)
-    far, close = missed(THIRD, ttft=3.0, tpot=1.0), missed(THIRD, ttft=1.0, tpot=2.0)
-    variant = cheap.variant
-    for first, second in ((0, 1), (1, 0)):
-        known = [
-            Decision(SERVICE, 2, Counter(ttft=2), {variant: dear}, {variant: ["a"]}, near,
-                     {"t": far, "m": missed(ttft=9.0)}, {"ttft": 3.0, "tpot": 1.0}),
-            Decision(SERVICE, 3, Counter(ttft=1, tpot=1), {variant: cheap}, {variant: ["b"]},
-                     nearer, {"t": close}, {"ttft": 2.0, "chips": 8.0}),
-        ]  # fmt: skip
-        total = known[first]
-        total.add(known[second])
-        assert total.candidates == 5
-        assert total.reasons == Counter(ttft=3, tpot=1)
-        assert total.best_by_variant == {variant: cheap}
-        assert sorted(total.options[variant]) == ["a", "b"]
-        assert total.near is nearer
-        assert total.closest["t"] is close
-        assert total.relaxed == {"ttft": 2.0, "tpot": 1.0, "chips": 8.0}
-        assert total.nearest is close
-    assert Decision(SERVICE).nearest is None
 
 
 @every(

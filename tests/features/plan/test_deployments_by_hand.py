@@ -7,7 +7,7 @@ import pytest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.features.plan.class_table import OVER, UPPER, _slowest
-from fastcalc.features.plan.deployments_asked import _formats, _in_full, _run_by, scenarios_of
+from fastcalc.features.plan.demand import _formats, _in_full, _run_by, scenarios_of
 from fastcalc.features.plan.replica_options import _Best
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.scored import Scored

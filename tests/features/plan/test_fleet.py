@@ -23,7 +23,7 @@ from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.packing import Packing, ReplicaCounts, counts_within
 from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.pools import PrefillColumns, PrefillPool
-from fastcalc.features.plan.relaxations import fewest_owned, least_relaxed_of_fleet
+from fastcalc.features.plan.relax import fewest_owned, least_relaxed_of_fleet
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import owned_chips, usd_a_month, watts
 from tests.features.plan.test_plan import (
@@ -541,7 +541,7 @@ def test_owned_chips_whose_requests_wait_are_relaxed_without_a_fault(fastcalc):
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("without_regret")
-def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastcalc):
+def test_the_largest_rate_and_the_fewest_chips_are_the_least_relaxations(fastcalc):
     """With what is said there is a plan; a fiftieth beyond it there is none."""
     command = ("plan", "llama-3.1-8b", "--on", "l40s,h100-sxm", "--max-chips", "4", "--by", "chip")
     command += ("--weights", "bf16", "--kv", "bf16")
@@ -550,7 +550,7 @@ def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastc
     options = refused.err.split("one would with ")[1].split("\n")[0].split(", or ")
     relaxed = dict(words.removeprefix("or ").split() for words in options)
     assert refused.code == 1
-    for flag, sign in (("--rate", 1), ("--prompt", 1), ("--max-chips", -1)):
+    for flag, sign in (("--rate", 1), ("--max-chips", -1)):
         number = float(relaxed[flag].removesuffix("/s"))
         is_whole = flag != "--rate"
         beyond = number + sign * (max(number // 50, 1) if is_whole else number / 50)

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from fastcalc.features.plan import percentile_checks
-from fastcalc.features.plan.decision import Decision, _argmin
+from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.percentile_checks import (  # fmt: skip
     _Batch,
     _Checks,
     _held_of_layout,
     _hold_variant,
     _may_be_closer,
-    _missed_by,
     hold_limits,
     with_percentiles,
 )
@@ -290,7 +289,7 @@ def test_all_that_is_reported_is_checked_and_of_none_the_best_alone(monkeypatch,
     monkeypatch.setattr(percentile_checks, "_may_be_closer", lambda *_: True)
     monkeypatch.setattr(percentile_checks, "with_percentiles", lambda plan, *_: plan)
     monkeypatch.setattr(
-        percentile_checks, "_missed_by", lambda plan, _: missed.append(plan.scenario.hardware.id)
+        Decision, "add_late", lambda _, plan: missed.append(plan.scenario.hardware.id)
     )
     hold_limits(decision, shown)
     assert (asked, missed) == (held, late)
@@ -313,7 +312,7 @@ def test_what_a_late_deployment_misses(misses, relaxed, is_missed):
     scenario = SimpleNamespace(hardware=SimpleNamespace(id="chip"))
     plan = SimpleNamespace(misses=misses, values={"ttft": 3.0, "tpot": 0.1}, scenario=scenario)
     decision = Decision(SERVICE, reasons=Counter())
-    _missed_by(plan, decision)
+    decision.add_late(plan)
     assert decision.relaxed == relaxed
     assert decision.closest == ({"chip": plan} if is_missed else {})
 
@@ -344,19 +343,6 @@ def test_percentiles_stand_in_for_what_the_search_estimates(is_mix):
     assert plan.is_checked
     assert plan.has_percentiles
     assert (plan.class_ttft, plan.class_tpot) == ((("ttft",), ("tpot",)) if is_mix else ((), ()))
-
-
-@every(
-    "values,among,index",
-    [
-        ([3.0, 1.0, 2.0], [True, True, True], 1),
-        ([3.0, 1.0, 2.0], [True, False, True], 2),
-        ([3.0, 1.0, 2.0], [False, False, False], None),
-        ([], [], None),
-    ],
-)
-def test_the_least_among_some(values, among, index):
-    assert _argmin(values, among) == index
 
 
 @dataclass(frozen=True, eq=False)

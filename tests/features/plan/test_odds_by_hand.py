@@ -13,58 +13,6 @@ from tests.helpers import every
 SERVICE = Service(1000.0, 1000.0, rate=1.0, ttft=2.0)
 
 
-def chosen(usd=100.0):
-    scenario = SimpleNamespace(hardware=SimpleNamespace(id="h"))
-    return SimpleNamespace(usd_per_month=usd, scenario=scenario)
-
-
-@pytest.fixture
-def relaxed(monkeypatch):
-    """Which limits are relaxed, and the service for which they are searched."""
-    asked = []
-
-    def least(grids, surely):
-        asked.append((grids, surely))
-        return {"ttft": 1.0, "tpot": 2.0, "rate": 3.0}
-
-    monkeypatch.setattr(odds, "least_relaxed", least)
-    monkeypatch.setattr(
-        odds, "enough", lambda _, __, name, least: None if name == "ttft" else 2 * least
-    )
-
-    def call(plan, service):
-        decision = SimpleNamespace(service=service, grids_to_lead=lambda grids, chip: (grids, chip))
-        return odds._relaxed(plan, decision, "grids"), asked
-
-    return call
-
-
-def test_limits_of_latency_are_relaxed_on_the_chips_of_the_plan(relaxed):
-    found, ((grids, surely),) = relaxed(chosen(), SERVICE)
-    assert found == {
-        "tpot": 4.0
-    }  # none is enough for the other, and the rate is no limit of latency
-    assert grids == ("grids", "h")
-    assert NormalDist().cdf(surely.deviations) == pytest.approx(0.9)
-
-
-@every("budget,within", [(float("inf"), 300.0), (400.0, 300.0), (200.0, 200.0)])
-def test_a_relaxed_plan_costs_three_times_as_much_at_most(budget, within):
-    with pytest.MonkeyPatch.context() as patch:
-        asked = []
-        patch.setattr(odds, "least_relaxed", lambda _, surely: asked.append(surely) or {})
-        decision = SimpleNamespace(
-            service=replace(SERVICE, budget=budget), grids_to_lead=lambda *_: []
-        )
-        odds._relaxed(chosen(), decision, [])
-    assert asked[0].budget == pytest.approx(within, rel=1e-6)
-
-
-def test_a_plan_that_is_not_chosen_by_price_is_not_relaxed(relaxed):
-    assert relaxed(chosen(None), SERVICE) == ({}, [])
-    assert relaxed(chosen(), replace(SERVICE, objective="watts"))[0] == {}
-
-
 def a_plan(cost):
     return SimpleNamespace(
         cost=cost, prefill_scenario=None,
@@ -109,7 +57,8 @@ def test_there_are_no_odds_without_a_limit_a_rate_or_grids(changes, grids):
 def test_slower_chips_hold_the_limits_if_they_cost_no_more(costs, prefill, holds, monkeypatch):
     asked = []
 
-    def decide(grids, service, *, shown, prompt_pools, is_held):
+    def decide(grids, service, *, shown, prompt_pools, is_held, enough):
+        assert enough == pytest.approx(100.0)
         asked.append((grids, service, shown, prompt_pools, is_held))
         return SimpleNamespace(plans=[a_plan(cost) for cost in costs])
 
@@ -165,42 +114,87 @@ def test_with_percentiles_the_queue_is_below_full_utilization(
 
 
 @every(
-    "slow,held,best,asked",
+    "slow,best,asked",
     [
         # The second costs less at slow speeds; the third more than that at expected ones.
-        ({"a": 25.0, "b": 22.0}, {}, "b", [["a"], ["b"]]),
-        ({"a": 12.0}, {}, "a", [["a"]]),
-        ({"a": 35.0, "b": 32.0, "c": 31.0}, {}, "c", [["a"], ["b", "c"]]),
-        # Percentiles raise what the second costs.
-        ({"a": 25.0, "b": 22.0}, {"b": 26.0}, "a", [["a"], ["b"]]),
-        ({"a": 25.0}, {"a": 40.0}, None, [["a"], ["b"], ["c"]]),
+        ({"a": 25.0, "b": 22.0}, "b", [["a"], ["b"]]),
+        ({"a": 12.0}, "a", [["a"], []]),
+        ({"a": 35.0, "b": 32.0, "c": 31.0}, "c", [["a"], ["b", "c"]]),
+        ({"a": 25.0, "b": 26.0}, "a", [["a"], ["b"]]),
+        ({"c": 40.0}, "c", [["a"], ["b", "c"]]),
+        ({}, None, [["a"], ["b", "c"]]),
     ],
-)  # fmt: skip
-def test_chips_are_tried_at_slow_speeds_while_they_may_lead(slow, held, best, asked, monkeypatch):
+)
+def test_chips_are_tried_at_slow_speeds_while_they_may_lead(slow, best, asked, monkeypatch):
     tried = []
 
-    def decide_each(questions):
-        chips = [chip for chip, _ in questions]
+    def decide(chips, service, *, shown):
+        assert (service.deviations, shown) == (odds.CONFIDENT_DEVIATIONS, 0)
         tried.append(chips)
-        return [
-            SimpleNamespace(plans=[SimpleNamespace(cost=slow[chip], chip=chip)] if chip in slow else [])
-            for chip in chips
-        ]  # fmt: skip
+        costs = sorted((slow[chip], chip) for chip in chips if chip in slow)
+        return SimpleNamespace(plans=[SimpleNamespace(cost=usd, chip=chip) for usd, chip in costs])
 
-    def hold_limits(decision, _):
-        for plan in decision.plans:
-            plan.cost = held.get(plan.chip, plan.cost)
-
-    monkeypatch.setattr(odds, "decide_each", decide_each)
-    monkeypatch.setattr(odds, "hold_limits", hold_limits)
+    monkeypatch.setattr(odds, "decide", decide)
     plans = [
         SimpleNamespace(cost=cost, scenario=SimpleNamespace(hardware=SimpleNamespace(id=chip)))
         for chip, cost in (("a", 10.0), ("b", 20.0), ("c", 30.0))
     ]
     decision = SimpleNamespace(
         service=SERVICE, of_each_chip=plans, may_lead=lambda _: True,
-        grids_to_lead=lambda _, chip: chip,
+        grids_to_lead=lambda _, chip: [chip],
     )  # fmt: skip
     found = odds._confident_plan(decision, [])
-    assert (found and found.chip) == (best or "a")
+    assert (found and found.chip) == best
     assert tried == asked
+
+
+def chosen(usd=100.0):
+    scenario = SimpleNamespace(hardware=SimpleNamespace(id="h"))
+    return SimpleNamespace(usd_per_month=usd, scenario=scenario)
+
+
+@pytest.fixture
+def relaxed(monkeypatch):
+    """Which limits are relaxed, and the service for which they are searched."""
+    asked = []
+
+    def least(grids, surely):
+        asked.append((grids, surely))
+        return {"ttft": 1.0, "tpot": 2.0, "rate": 3.0}
+
+    monkeypatch.setattr(odds, "least_relaxed", least)
+    monkeypatch.setattr(
+        odds, "enough", lambda _, __, name, least: None if name == "ttft" else 2 * least
+    )
+
+    def call(plan, service):
+        decision = SimpleNamespace(service=service, grids_to_lead=lambda grids, chip: (grids, chip))
+        return odds._relaxed(plan, decision, "grids"), asked
+
+    return call
+
+
+def test_limits_of_latency_are_relaxed_on_the_chips_of_the_plan(relaxed):
+    found, ((grids, surely),) = relaxed(chosen(), SERVICE)
+    assert found == {
+        "tpot": 4.0
+    }  # none is enough for the other, and the rate is no limit of latency
+    assert grids == ("grids", "h")
+    assert NormalDist().cdf(surely.deviations) == pytest.approx(0.9)
+
+
+@every("budget,within", [(float("inf"), 300.0), (400.0, 300.0), (200.0, 200.0)])
+def test_a_relaxed_plan_costs_three_times_as_much_at_most(budget, within):
+    with pytest.MonkeyPatch.context() as patch:
+        asked = []
+        patch.setattr(odds, "least_relaxed", lambda _, surely: asked.append(surely) or {})
+        decision = SimpleNamespace(
+            service=replace(SERVICE, budget=budget), grids_to_lead=lambda *_: []
+        )
+        odds._relaxed(chosen(), decision, [])
+    assert asked[0].budget == pytest.approx(within, rel=1e-6)
+
+
+def test_a_plan_that_is_not_chosen_by_price_is_not_relaxed(relaxed):
+    assert relaxed(chosen(None), SERVICE) == ({}, [])
+    assert relaxed(chosen(), replace(SERVICE, objective="watts"))[0] == {}

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastcalc.features.plan import page_notes, page_tables, records
+from fastcalc.features.plan import answer, notes, page_tables, records
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from tests import made_up
 from tests.helpers import every
@@ -31,33 +31,22 @@ def fleet(*parts, **facts):
     return SimpleNamespace(allocations=parts, **facts)
 
 
-def test_pools_in_the_same_nodes_are_named():
-    shared = part(pool("a", node_chips=8), pool("b", node_chips=8), pool("a", node_chips=8))
-    other = part(pool("a", node_chips=8), pool("c"), pool("c"))
-    assert [*page_notes.shared_nodes(fleet(other, shared))] == [
-        "replicas of pools 4 and 6 share nodes of a"
-    ]
-    assert [*page_notes.shared_nodes(fleet(part(pool("a", node_chips=2), pool("a"))))] == []
-
-
 @every("left,chips,said", [(3, 1200, ["Idle: 3 of 1,200 a"]), (0, 8, [])])
 def test_idle_chips_are_told(left, chips, said):
     owned = SimpleNamespace(hardware=SimpleNamespace(id="a"))
-    assert [
-        *page_notes.idle_chips(fleet(part(pool(), owned=owned, left=left, chips=chips)))
-    ] == said
-    assert [*page_notes.idle_chips(fleet(part(pool(), left=left)))] == []
-    assert [*page_notes.idle_chips(fleet(part(owned=owned, left=left)))] == []
+    assert [*notes.idle_chips(fleet(part(pool(), owned=owned, left=left, chips=chips)))] == said
+    assert [*notes.idle_chips(fleet(part(pool(), left=left)))] == []
+    assert [*notes.idle_chips(fleet(part(owned=owned, left=left)))] == []
 
 
 def test_what_one_chip_type_would_cost():
     two = (pool("b", usd=90.0), pool("b", usd=60.0))
-    (text,) = page_notes.one_chip_type(fleet(part(pool(), one_chip=two), part(pool())))
+    (text,) = notes.one_chip_type(fleet(part(pool(), one_chip=two), part(pool())))
     assert text == "with one chip type, b: 16 chips, $150 per month, $50.0 (50%) more"
     unpriced = (pool("b", usd=None), pool("b", usd=60.0))
-    (text,) = page_notes.one_chip_type(fleet(part(pool(), one_chip=unpriced)))
+    (text,) = notes.one_chip_type(fleet(part(pool(), one_chip=unpriced)))
     assert text == "with one chip type, b: 16 chips"
-    (text,) = page_notes.one_chip_type(fleet(part(pool(), one_chip=two, usd=None)))
+    (text,) = notes.one_chip_type(fleet(part(pool(), one_chip=two, usd=None)))
     assert text == "with one chip type, b: 16 chips, $150 per month"
 
 
@@ -80,7 +69,7 @@ TWO, ONE = (pool("a", chips=4), pool("b", chips=4)), (pool("c", chips=6, classes
     ],
 )  # fmt: skip
 def test_what_other_groupings_would_cost(parts, models, said):
-    assert [*page_notes.other_sharings(fleet(*parts), ["m"] * models)] == said
+    assert [*notes.other_sharings(fleet(*parts), ["m"] * models)] == said
 
 
 @every(
@@ -95,7 +84,7 @@ def test_what_other_groupings_would_cost(parts, models, said):
 def test_what_one_more_node_would_add(sustained, power, unit, said):
     owned = SimpleNamespace(hardware=SimpleNamespace(id="a"), unit=lambda _: unit)
     made = fleet(owned=[owned], requests=10.0, service=SimpleNamespace(power=power))
-    assert [*page_notes.next_nodes(made, {"a": sustained})] == said
+    assert [*notes.next_nodes(made, {"a": sustained})] == said
 
 
 @every(
@@ -110,20 +99,14 @@ def test_owned_chips_serve_a_rate_or_sustain_one(kinds, rate, serves, verb):
         part(owned=1), service=SimpleNamespace(rate=rate), serves_all=serves,
         owned=[SimpleNamespace(chips=chips) for chips in kinds],
     )  # fmt: skip
-    assert page_notes.sustain_verb(made) == verb
+    assert answer.sustain_verb(made) == verb
     made.allocations = (part(owned=1), part())
-    assert page_notes.sustain_verb(made).startswith("sustain")
-
-
-@every("usd,said", [([1000.0, 500.0], ["owning all these chips costs $1,500 per month"]), ([1000.0], []), ([1000.0, None], [])])  # fmt: skip
-def test_all_owned_chips_cost_together(usd, said):
-    made = SimpleNamespace(owned=[SimpleNamespace(usd_per_month=one) for one in usd])
-    assert [*page_notes.owning_all(made)] == said
+    assert answer.sustain_verb(made).startswith("sustain")
 
 
 @every("usd,said", [(None, ""), (1500.0, " ($1,500 in all)")])
 def test_a_fleet_costs_in_all(usd, said):
-    assert page_notes.in_all(SimpleNamespace(usd_per_month=usd)) == said
+    assert answer.in_all(SimpleNamespace(usd_per_month=usd)) == said
 
 
 @every(
@@ -139,14 +122,14 @@ def test_what_owned_chips_cost(per_hour, chips, tokens, said):
     hardware = SimpleNamespace(id="h", chip_price=SimpleNamespace(purchase=None))
     pricing = SimpleNamespace(per_chip_hour=lambda _: per_hour, user_prices={"h": 1.8})
     plan = SimpleNamespace(scenario=SimpleNamespace(hardware=hardware, pricing=pricing))
-    assert page_notes.owning(plan, chips, tokens).startswith(said)
+    assert notes.owning(plan, chips, tokens).startswith(said)
 
 
 def test_a_chip_without_power_has_a_price_to_buy():
     chip = made_up.chip(price={"purchase": "30000 USD"})
     pricing = SimpleNamespace(per_chip_hour=lambda _: None)
     plan = SimpleNamespace(scenario=SimpleNamespace(hardware=chip, pricing=pricing))
-    assert page_notes.owning(plan, 1, 0.0).startswith(
+    assert notes.owning(plan, 1, 0.0).startswith(
         "no power is known for made-up-chip ($30,000 per chip to buy), so owning it has no price"
     )
 
@@ -157,7 +140,7 @@ def test_classes_over_a_limit_are_named():
         SimpleNamespace(pool=2, request_class=kind, share=0.99, over={"ttft": 0.75, "tpot": 0.03}.get),
         SimpleNamespace(pool=3, request_class=kind, share=None, over=lambda _: None),
     ]  # fmt: skip
-    assert [*page_notes.over_limits(served)] == [
+    assert [*notes.over_limits(served)] == [
         "pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms",
         "pool 2, chat: TPOT is 30.0 ms at p99, over its limit of 20.0 ms; the mean TPOT at full batch is within it",
     ]
@@ -168,7 +151,7 @@ def test_without_a_limit_the_ttft_is_told(ttft, share, seconds, said):
     pools = [(None, SimpleNamespace(plan=SimpleNamespace(values={"ttft": one}))) for one in seconds]
     service = SimpleNamespace(ttft=ttft, claimed_share=share)
     planned = SimpleNamespace(fleet=SimpleNamespace(service=service), pools=pools)
-    found = [*page_notes.unlimited_ttft(planned)]
+    found = [*notes.unlimited_ttft(planned)]
     assert len(found) == (said is not None)
     assert all(text.endswith(f": {said}") for text in found)
 
@@ -200,14 +183,15 @@ def test_rows_of_ranked_plans_name_each_plan_once(unlike, wide, plans, shown, mo
     """The first two of three plans; then those with prompts on other chips, and of other chips."""
     monkeypatch.setattr(page_tables, "_FIRST", 2)
     monkeypatch.setattr(page_tables, "_OTHERS", 1)
-    monkeypatch.setattr(page_tables, "in_own_formats", lambda _: [])
     made = {name: pool(name).plan for name in "abcdu"}
     again = pool("a").plan
     decision = SimpleNamespace(
         plans=[made["a"], made["b"], again], in_fewer_bits=[], on_unlike_chips=made.get(unlike),
         of_each_chip=[made["a"], made["c"], made["d"]],
     )  # fmt: skip
-    planned = SimpleNamespace(fleet=fleet(1), request=SimpleNamespace(top=3), is_of_fleet=False)
+    planned = SimpleNamespace(
+        fleet=fleet(1), request=SimpleNamespace(top=3), is_of_fleet=False, in_own_formats=None
+    )
     allocation = SimpleNamespace(decision=decision, is_owned=False)
     rows = [*page_tables._ranked(planned, allocation, wide=wide)]
     names = [row.plan.scenario.hardware.id for row in rows]

@@ -12,11 +12,10 @@ import pytest
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan import answer as plan_answer
-from fastcalc.features.plan import answer_regret, page_notes, page_tables, records, refusal
-from fastcalc.features.plan import notes as plan_notes
+from fastcalc.features.plan import answer_regret, notes, page_tables, refusal
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer import PlanAnswer, legend
-from fastcalc.features.plan.page_notes import (
+from fastcalc.features.plan.notes import (
     idle_chips,
     next_nodes,
     one_chip_type,
@@ -25,10 +24,11 @@ from fastcalc.features.plan.page_notes import (
     owning_each,
 )
 from fastcalc.features.plan.page_tables import columns, hidden_columns, rows_of
-from fastcalc.features.plan.planned_fleet import Verdict
+from fastcalc.features.plan.phrases import Weight
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers import script
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing, in_shared_nodes
+from fastcalc.features.plan.verdict import Verdict
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.commands import Typed
 from fastcalc.kit.answer.parts import TextTable
@@ -64,7 +64,7 @@ def answer(*parts, service=SERVICE, kinds=(), classes=ONE, expected=None, **aske
     request = FindPlans(model="made-up-model", on="c", **asked)
     fleet = Fleet(service, kinds, parts)
     made = PlanAnswer(request=request, reading=[], fleet=fleet, classes=classes)
-    verdict = SimpleNamespace(odds=None, regret=None, turns=None, decision=made.decision)
+    verdict = SimpleNamespace(odds=None, regret=None, turns=None, decision=made.decision, grids=())
     made.__dict__.update(verdict=verdict, models=["made-up-model"])
     return made
 
@@ -124,7 +124,7 @@ def test_headlines(made, text):
 
 
 @every(
-    "ttft,share,seconds,notes",
+    "ttft,share,seconds,texts",
     [
         (inf, 0.99, 0.5, ["no TTFT limit is set (--ttft): p99 TTFT is 500 ms"]),
         (inf, 0.9, 1.0, ["no TTFT limit is set (--ttft): p90 TTFT is 1.00 s"]),
@@ -132,11 +132,11 @@ def test_headlines(made, text):
         (2.0, 0.99, 0.5, []),
     ],
 )
-def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, seconds, notes):
+def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, seconds, texts):
     service = replace(SERVICE, ttft=ttft, share=share)
     slowest = pool(plan(values={"ttft": seconds})), pool(plan(values={"ttft": seconds / 2}))
     made = answer(part(*slowest), service=service, classes=ONE)
-    assert said(page_notes.unlimited_ttft(made)) == notes
+    assert said(notes.unlimited_ttft(made)) == texts
 
 
 @every(
@@ -411,15 +411,6 @@ def test_what_owned_chips_cost_for_what_they_serve():
     assert cost.startswith(
         "owning all 8 made-up-chip costs $21,024 per month, $2.00/Mtok (input and output); "
     )
-    kinds = [OWN, owned(2, 1.0, SECOND)]
-    made = answer(*parts, kinds=kinds)
-    costs = said(owning_each(made.fleet, made.service))
-    assert costs[1:] == ["owning all these chips costs $7,300 per month"]
-    for classes in (ONE, TWO):  # on the page of one class, and of a mix
-        made = answer(*parts, kinds=kinds, classes=classes)
-        made.__dict__.update(grown={}, served=[])
-        texts = [note.text.lower().rstrip(".") for note in page_notes.notes_of(made, [])]
-        assert texts.count("owning all these chips costs $7,300 per month") == 1
 
 
 @pytest.fixture
@@ -450,8 +441,9 @@ def test_classes_over_their_limits(served):
     "is_one,text",
     [
         # 2 requests/s of the rented pools, beside 3 that all owned chips sustain alone.
-        (True, "10.0% of their throughput"),
         (False, "10.0% of their throughput"),
+        # Of one class, 10 requests/s of the plan.
+        (True, "3.85% of their throughput"),
     ],
 )
 def test_an_api_is_compared_with_all_that_chips_sustain(monkeypatch, is_one, text):
@@ -460,8 +452,8 @@ def test_an_api_is_compared_with_all_that_chips_sustain(monkeypatch, is_one, tex
     monkeypatch.setattr(Sharing, "requests", 2.0)
     service = replace(SERVICE, tariff=API)
     made = answer(part(pool()), service=service, classes=ONE if is_one else TWO)
-    assert text in " ".join(page_notes._against_api(made))
-    assert not [*page_notes._against_api(answer(part(pool())))]
+    assert text in " ".join(notes.against_api(made))
+    assert not [*notes.against_api(answer(part(pool())))]
 
 
 @every("share,is_known,cell", [(0.99, True, "500"), (0.99, False, "<500"), (None, False, "500")])
@@ -483,9 +475,10 @@ def test_a_mix_says_what_the_next_node_of_owned_chips_would_sustain():
     for classes in (ONE, TWO):
         made = answer(part(pool(), kind=OWN, chips=8), kinds=kinds, classes=classes)
         made.__dict__.update(grown={"made-up-chip": 3.5}, served=[])
-        notes = {note.text: note.weight for note in page_notes.notes_of(made, [])}
+        told = {note.text: note.weight for note in notes.notes_of(made, [])}
         text = "one more made-up-chip would raise this to 3.50 requests/s (+1.50)"
-        assert {told.lower().rstrip("."): weight for told, weight in notes.items()}[text] == 1
+        weights = {each.lower().rstrip("."): weight for each, weight in told.items()}
+        assert weights[text] == Weight.OWNED
 
 
 def test_each_allocation_has_its_own_decision_and_the_last_its_confidence():
@@ -528,7 +521,7 @@ WAITS = replace(SERVICE, share=0.99, tariff=API)
 def weighted(made):
     return [
         (note.weight, as_flags(note.text))
-        for note in page_notes.notes_of(made, rows_of(made, wide=False))
+        for note in notes.notes_of(made, rows_of(made, wide=False))
     ]
 
 
@@ -548,31 +541,30 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
     made.verdict.odds = SimpleNamespace(chance=0.75, confident=None, relaxed={})
     made.verdict.turns = []
     waits = "percentiles are upper bounds, because utilization is "
-    check_notes(
-        weighted(made),
-        [
-            (1, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $11,096; they cost the same at 1.06 requests/s (5,548 Mtok per month, "),
-            (1, "One more made-up-chip would raise this to 3.50 requests/s (+1.50)."),
-            (1, "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output); "),
-            (1, "No TTFT limit is set (--ttft): p99 TTFT is 500 ms."),
-            (1, "Idle: 6 of 8 made-up-chip."),
-            (1, "Power with host and site of second-chip is not stated, so 2.17 x 1000 W is assumed"),
-            (1, "Rented chips: 75% chance of meeting the latency limits."),
-            (1, "Rented chips: no plan has a 90% chance of meeting the limits (--confidence 90)."),
-            (2, "Rented chips: nothing changes the answer: no two chips with colocated prefill"),
-            (0, "TPOT includes prefill of other requests between two tokens; TTFT and TPOT are p99"),
-            (0, "Disaggregated prefill: "),
-            (0, "Quantization may reduce quality; --weights and --kv set the formats."),
-            (0, "Price per chip-hour: made-up-chip $3.60"),
-            (0, f"made-up-chip: {waits}"),
-            (0, "Best of 0 deployments: "),
-            (0, "Second-best chip: unpriced-chip, 9.90 times the cost: 2 chips."),
-            (0, "Price per chip-hour: second-chip $3.60"),
-            (0, f"second-chip: {waits}"),
-            (0, "Best of 0 deployments: "),
-            (0, "made-up-model publishes no heads"),
-        ],
-    )  # fmt: skip
+    by_text = {text: weight for weight, text in weighted(made)}
+    told = {
+        "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $11,096; they cost the same at 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
+        "One more made-up-chip would raise this to 3.50 requests/s (+1.50).": Weight.OWNED,
+        "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output); ": Weight.OWNED,
+        "No TTFT limit is set (--ttft): p99 TTFT is 500 ms.": Weight.WARNING,
+        "Idle: 6 of 8 made-up-chip.": Weight.OWNED,
+        "Power with host and site of second-chip is not stated, so 2.17 x 1000 W is assumed": Weight.POWER,
+        "Rented chips: 75% chance of meeting the latency limits.": Weight.ODDS,
+        "Rented chips: no plan has a 90% chance of meeting the limits (--confidence 90).": Weight.ODDS,
+        "Rented chips: nothing changes the answer: no two chips with colocated prefill": Weight.TIPPING_POINT,
+        "TPOT includes prefill of other requests between two tokens; TTFT and TPOT are p99": 0,
+        "Disaggregated prefill: ": 0,
+        "Quantization may reduce quality; --weights and --kv set the formats.": 0,
+        f"made-up-chip: {waits}": 0,
+        f"second-chip: {waits}": 0,
+        "Second-best chip: unpriced-chip, 9.90 times the cost: 2 chips.": Weight.NEXT_CHIP,
+        "Best of 0 deployments: ": 0,
+        "Made-up-model publishes no heads": Weight.WARNING,
+    }  # fmt: skip
+    for start, weight in told.items():
+        found = [own for text, own in by_text.items() if text.lower().startswith(start.lower())]
+        assert found == [weight], start
+    assert len(by_text) == len(told)
 
 
 def test_notes_of_a_mix_in_their_order(served):
@@ -587,16 +579,18 @@ def test_notes_of_a_mix_in_their_order(served):
     check_notes(
         weighted(made),
         [
-            (1, "Pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms."),
-            (1, "With one chip type, second-chip: 11 chips, $28,908 per month, $2,628 (10%) more."),
-            (1, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $26,280; they cost the same at 2.50 requests/s"),
-            (1, "6 made-up-chip are idle, because nodes are rented whole."),
-            (1, "No replica meets the limits of all classes together."),
-            (1, f"Pool 1: {waits}"),
-            (1, f"Pool 2: {waits}"),
+            (Weight.OVER_LIMITS, "Pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms."),
+            (Weight.API, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $26,280; they cost the same at 2.50 requests/s"),
+            (Weight.SHARING, "With one chip type, second-chip: 11 chips, $28,908 per month, $2,628 (10%) more."),
+            (Weight.SHARING, "No replica meets the limits of all classes together."),
+            (Weight.WARNING, "No TTFT limit is set (--ttft): p99 TTFT is 500 ms."),
+            (Weight.QUEUE, f"Pool 1: {waits}"),
+            (Weight.IDLE, "6 made-up-chip are idle, because nodes are rented whole."),
+            (Weight.QUEUE, f"Pool 2: {waits}"),
             (0, "TPOT includes prefill of other requests between two tokens"),
             (0, "Disaggregated prefill: "),
             (0, "Quantization may reduce quality"),
+            (Weight.WARNING, "made-up-model publishes no heads"),
         ],
     )  # fmt: skip
     # Chips that are owned are idle for no price, and say so otherwise.
@@ -629,16 +623,13 @@ def test_owned_chips_are_narrowed_where_they_serve_in_narrower_formats_alone(
 
 
 def cells_of(made, *, wide):
-    table, *_ = page_tables.tables_of(
-        made, rows_of(made, wide=wide), made.unrounded, Screen(300, wide=wide)
-    )
+    table, *_ = page_tables.tables_of(made, rows_of(made, wide=wide), Screen(300, wide=wide))
     headings = [" ".join(lines).strip() for lines in table.headings]
     return headings, [dict(zip(headings, row, strict=True)) for row in table.rows]
 
 
 def test_pools_are_told_apart_by_owner_and_model(monkeypatch):
     """A column of owners where some chips are owned, and of models where there are several."""
-    monkeypatch.setattr(page_tables, "class_table", lambda *_, **__: "classes")
     owns = part(pool(), kind=OWN, chips=8)
     rents = part(pool(plan(SECOND)))
     for kinds, models, has_owners, has_models in (
@@ -657,8 +648,8 @@ def test_pools_are_told_apart_by_owner_and_model(monkeypatch):
             "second-chip",
         ]
         assert [record["rank"] for record in made.records()] == [1, 2]
-        tables = page_tables.tables_of(made, rows_of(made, wide=False), made.unrounded, Screen(300))
-        assert tables[1:] == ["classes"]
+        tables = page_tables.tables_of(made, rows_of(made, wide=False), Screen(300))
+        assert len(tables) == 2
 
 
 @every("kind,sentence", [(OWN, "with --own made-up-chip=4"), (None, "with --max-chips 4")])
@@ -789,15 +780,15 @@ def test_single_chips_are_worth_a_line_where_half_of_a_node_is_enough(
         asked.append((grids, service.in_nodes, shown))
         return SimpleNamespace(plans=[smaller] if cost else [])
 
-    monkeypatch.setattr(page_notes, "decide", decide)
+    monkeypatch.setattr(notes, "decide", decide)
     found = decision(chosen, service=service)
     monkeypatch.setattr(type(found), "grids_to_lead", lambda _, grids, chip: [*grids, chip])
-    notes = [*page_notes.single_chip_notes(found, ["grid"])]
-    assert [as_flags(note.text) for note in notes] == [
+    told = [*notes.single_chip_notes(found, ["grid"])]
+    assert [as_flags(note.text) for note in told] == [
         "Rented by the chip (--by chip), noded-chip needs 3 chips, $7,884 per month."
     ] * is_told
     assert all(one == (["grid", "noded-chip"], False, 0) for one in asked)
-    assert [*page_notes.single_chip_notes(found, [])] == []
+    assert [*notes.single_chip_notes(found, [])] == []
 
 
 @every(
@@ -817,7 +808,7 @@ def test_single_chips_are_worth_a_line_where_half_of_a_node_is_enough(
     ],
 )  # fmt: skip
 def test_what_the_latencies_of_a_plan_are(changes, words):
-    told = [as_flags(text) for text in records.service_notes(replace(SERVICE, **changes))]
+    told = [as_flags(text) for text in notes.service_notes(replace(SERVICE, **changes))]
     for text, word in zip(told, words, strict=True):
         assert word.lower() in text.lower()
     (queues,) = (text for text in told if text.startswith("disaggregated"))
@@ -852,7 +843,7 @@ def test_why_a_confidence_takes_more_chips(cost, chance, deviations, words):
             "with the 2 made-up-chip that are enough at expected speeds, the chance of "
         )
         assert text.endswith(words)
-        assert note.weight == plan_notes.Weight.ODDS
+        assert note.weight == Weight.ODDS
 
 
 def test_chips_that_are_not_owned_sustain_nothing():

@@ -17,12 +17,13 @@ from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.features.plan import answer, answer_regret, notes, page_notes, refusal
+from fastcalc.features.plan import answer, answer_regret, notes, phrases, refusal
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
+from fastcalc.features.plan.answer import cheaper_api
 from fastcalc.features.plan.answer_regret import tipping_point_notes
-from fastcalc.features.plan.api_bill import against_api, api_notes, cheaper_api
 from fastcalc.features.plan.decision import Decision, Plan
-from fastcalc.features.plan.notes import Weight
+from fastcalc.features.plan.notes import api_notes
+from fastcalc.features.plan.phrases import Weight
 from fastcalc.features.plan.random_load import in_words
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.regret import Measurement, Regret
@@ -142,12 +143,6 @@ def test_an_api_that_charges_less_is_a_remark_of_the_headline():
     assert cheaper_api(service, 2.0, None) == cheaper_api(SERVICE, 2.0, 1e9) == ""
 
 
-@every("rate,requests", [(2.0, "2.00"), (None, "10.0")])
-def test_an_api_serves_the_rate_or_else_the_throughput_of_the_plan(rate, requests):
-    service = replace(SERVICE, tariff=API, rate=rate)
-    assert f" per month for {requests} requests/s" in told(against_api(plan(), service))
-
-
 # Nodes.
 
 
@@ -164,19 +159,6 @@ def test_idle_chips_of_nodes(prefill, idle):
     said = told(notes.idle(chosen))
     assert said.startswith(idle)
     assert bool(said) == bool(idle)
-
-
-def test_chips_whose_files_state_no_node_are_named_where_chips_come_in_nodes():
-    in_node = made_up.clocked(id="in-node", node={"name": "n", "chips": 8})
-    plans = [plan(), plan(SECOND), plan(in_node), plan()]
-    in_nodes = replace(SERVICE, in_nodes=True)
-    said = told(notes.by_the_chip(plans, in_nodes))
-    assert said == (
-        "counted in single chips, because hardware files give no node size: made-up-chip, "
-        "second-chip"
-    )
-    assert not told(notes.by_the_chip(plans, SERVICE))
-    assert not told(notes.by_the_chip([plan(in_node)], in_nodes))
 
 
 # Runners-up.
@@ -221,7 +203,7 @@ def test_what_a_plan_takes_more_of(objective, is_fleet, phrase):
     service = replace(SERVICE, objective=objective, is_fleet=is_fleet)
     second = plan(SECOND, spread=nan, cost=15.0, requests=4.0)
     found = decision(plan(spread=nan, cost=10.0), second, service=service)
-    assert notes.times_the_cost(found, second) == phrase
+    assert phrases.times_the_cost(found, second) == phrase
 
 
 @every("spread,is_tied", [(2.0, True), (1.1, False), (nan, False)])
@@ -229,39 +211,19 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     """1.5 times the cost is within two ranges of a factor of 2, not within two of 1.1."""
     best, second = plan(spread=spread, cost=10.0), plan(SECOND, spread=spread, cost=15.0)
     found = decision(best, second)
-    said = notes.times_the_cost(found, second)
+    said = phrases.times_the_cost(found, second)
     assert said == "1.50 times the cost" + " (may turn out cheaper)" * is_tied
     in_headline = "; second-chip ($5,256) may turn out cheaper (80% ranges overlap)" * is_tied
-    assert notes.level_runner_up(found) == in_headline
-    assert notes.level_runner_up(decision(best)) == ""
+    assert phrases.level_runner_up(found) == in_headline
+    assert phrases.level_runner_up(decision(best)) == ""
     # The same words on a screen of a fleet, whose runner-up is told by its chips.
     of_fleet = decision(best, second, service=replace(SERVICE, is_fleet=True))
     in_headline = "; 2 second-chip may sustain more (80% ranges overlap)" * is_tied
-    assert notes.level_runner_up(of_fleet) == in_headline
+    assert phrases.level_runner_up(of_fleet) == in_headline
     (next_chip,) = [
         note for note in notes.decision_notes(found, [best], [best]) if "Second-best" in note.text
     ]
     assert next_chip.weight == (0 if is_tied else Weight.NEXT_CHIP)
-
-
-def test_prices_of_other_chips_are_a_hint_of_the_rows_that_are_shown():
-    """The note of all prices has those of every plan that is listed, and is no hint."""
-    best, second, third = plan(), plan(SECOND), plan(made_up.clocked(id="third-chip"))
-    listed, shown = [best, second, third], [best, second]
-    prices = [
-        note
-        for note in notes.decision_notes(decision(*listed), listed, shown)
-        if note.text.startswith("Price per chip-hour") or note.text.startswith("price per chip")
-    ]
-    chips = [
-        [chip for chip in ("made-up-chip", "second-chip", "third-chip") if chip in note.text]
-        for note in prices
-    ]
-    assert chips == [["second-chip"], ["made-up-chip", "second-chip", "third-chip"]]
-    assert [(note.weight, note.is_hint) for note in prices] == [
-        (Weight.OTHER_PRICES, True),
-        (0, False),
-    ]
 
 
 def test_prices_of_other_chips_leave_out_those_of_the_first_plan():
@@ -273,13 +235,6 @@ def test_prices_of_other_chips_leave_out_those_of_the_first_plan():
     # A plan that prefills on the second chip has its price above.
     both = plan(prefill_scenario=deployed(SECOND), prefill_chips=1.0)
     assert not told(notes.other_prices_of_plans([both, plan(SECOND)]))
-
-
-def test_chips_without_a_price_are_in_no_list_of_prices():
-    assert told(notes.prices_of_plans([plan(UNPRICED)])) == ""
-    said = told(notes.prices_of_plans([plan(UNPRICED), plan()]))
-    assert "made-up-chip $3.60" in said
-    assert "unpriced-chip" not in said
 
 
 # Terms of prices.
@@ -367,8 +322,7 @@ def arriving(variation):
 )  # fmt: skip
 def test_arrivals_that_are_not_poisson(variation, way):
     found = [*notes.bursts([arriving(1.0), arriving(variation)])]
-    assert told(found) == (way and f"chat: requests arrive {way}.")
-    assert all(note.weight == Weight.QUEUE for note in found)
+    assert told(found) == (way and f"chat: requests arrive {way}")
 
 
 def loaded(is_known):
@@ -404,12 +358,15 @@ def test_a_lower_load_is_advised_than_there_is():
 @every("is_known,weight", [(True, Weight.QUEUE), (False, 0)])
 def test_percentiles_of_a_plan_are_a_note(monkeypatch, is_known, weight):
     monkeypatch.setattr(notes, "random_load", lambda *_: loaded(is_known))
-    (note,) = notes.queue_notes(plan(), SERVICE)
+    (note,) = notes.queue_notes(plan(), SERVICE, "chip", is_only=True)
     assert note.weight == weight
-    assert note.text.startswith("made-up-chip")
-    assert not [*notes.queue_notes(plan(), replace(SERVICE, variation=2.0))]
+    assert note.text.lower().startswith("chip")
+    # Of several pools a table has the percentiles, and a note why there are none.
+    assert len([*notes.queue_notes(plan(), SERVICE, "pool 1", is_only=False)]) == (not is_known)
+    bursty = replace(SERVICE, variation=2.0)
+    assert not [*notes.queue_notes(plan(), bursty, "chip", is_only=True)]
     monkeypatch.setattr(notes, "random_load", lambda *_: None)
-    assert not [*notes.queue_notes(plan(), SERVICE)]
+    assert not [*notes.queue_notes(plan(), SERVICE, "chip", is_only=True)]
 
 
 # Plans that lost.
@@ -484,7 +441,8 @@ def test_chips_that_miss_stand_in_order_of_their_largest_miss():
         "chips that exceed a limit, and by what factor: second-chip 2.50, made-up-chip 3.00"
     )
     assert lost == (
-        "best of 1,234 deployments: 1,000 do not fit in memory, 7 exceed the TTFT limit"
+        "best of 1,234 deployments: 1,000 do not fit the chips' memory, 7 take too long to the first "
+        "token"
     )
 
 
@@ -542,7 +500,7 @@ def test_chips_without_a_price_are_named_up_to_twelve(count, weights):
     ],
 )
 def test_chips_and_price_of_a_plan(changes, asked, bill):
-    assert notes.chips_and_price(plan(**changes), replace(SERVICE, **asked)) == bill
+    assert phrases.chips_and_price(plan(**changes), replace(SERVICE, **asked)) == bill
 
 
 @every(
@@ -554,19 +512,19 @@ def test_chips_and_price_of_a_plan(changes, asked, bill):
     ],
 )
 def test_what_of_a_bill_is_uncertain(monkeypatch, is_undetermined, is_dubious, bill):
-    monkeypatch.setattr(notes, "undetermined", lambda *_: ["chips_total"] * is_undetermined)
-    monkeypatch.setattr(notes, "low_confidence", lambda *_: ["cost"] * is_dubious)
+    monkeypatch.setattr(phrases, "undetermined", lambda *_: ["chips_total"] * is_undetermined)
+    monkeypatch.setattr(phrases, "low_confidence", lambda *_: ["cost"] * is_dubious)
     service = replace(SERVICE, rate=None)
-    assert notes.chips_and_price(plan(cost=0.25), service) == bill
+    assert phrases.chips_and_price(plan(cost=0.25), service) == bill
 
 
 def test_formats_that_a_headline_names():
     asked = replace(SERVICE, any_weights=False)
     narrow = plan(weights="int4")
-    said = notes.in_fewer_bits([(decision(narrow, service=asked), narrow)])
+    said = answer.in_fewer_bits([(decision(narrow, service=asked), narrow)])
     assert said == ", quantized further than published (bf16, cache bf16)"
-    assert notes.in_fewer_bits([(decision(narrow), narrow)]) == ""
-    assert notes.in_fewer_bits([(decision(plan(), service=asked), plan())]) == ""
+    assert answer.in_fewer_bits([(decision(narrow), narrow)]) == ""
+    assert answer.in_fewer_bits([(decision(plan(), service=asked), plan())]) == ""
 
 
 def test_the_transfer_of_a_cache_to_other_chips():
@@ -591,17 +549,15 @@ def owned(chips, usd, hardware=None):
 def test_what_owning_all_chips_costs_together(kinds, total):
     """2 x $1 and 3 x $2 per hour are $8, $5,840 per month."""
     fleet = Fleet(SERVICE, [owned(*kind) for kind in kinds], ())
-    sentence = f"owning all these chips costs ${total} per month"
-    assert told(page_notes.owning_all(fleet)) == sentence * bool(total)
     cost = {"5,840": " ($5,840 in all)"}.get(total, " ($1,460 in all)")
-    assert page_notes.in_all(fleet) == cost * (None not in dict(kinds).values())
+    assert answer.in_all(fleet) == cost * (None not in dict(kinds).values())
 
 
 @every(
     "kinds,verb", [([(1, 1.0)], "sustains"), ([(2, 1.0)], "sustain"), ([(1, 1.0)] * 2, "sustain")]
 )
 def test_one_chip_sustains_and_several_sustain(kinds, verb):
-    assert page_notes.sustain_verb(Fleet(SERVICE, [owned(*kind) for kind in kinds], ())) == verb
+    assert answer.sustain_verb(Fleet(SERVICE, [owned(*kind) for kind in kinds], ())) == verb
 
 
 @every(
@@ -614,7 +570,7 @@ def test_one_chip_sustains_and_several_sustain(kinds, verb):
     ],
 )  # fmt: skip
 def test_what_owning_chips_costs(chips, tokens, cost):
-    said = page_notes.owning(plan(), chips, tokens)
+    said = notes.owning(plan(), chips, tokens)
     assert said.startswith(cost)
     assert said.removeprefix(cost) == "basis: on-demand unless noted"
 
@@ -629,7 +585,7 @@ def test_what_owning_chips_costs(chips, tokens, cost):
 )  # fmt: skip
 def test_what_is_missing_of_the_cost_of_owning(price, power, missing):
     chip = made_up.clocked(price=price, power=power)
-    said = as_flags(page_notes.owning(plan(chip, pricing=Pricing("tco")), 2, 1.0))
+    said = as_flags(notes.owning(plan(chip, pricing=Pricing("tco")), 2, 1.0))
     assert said == (
         f"{missing} owning it has no price; --price made-up-chip=0.10 sets one per hour (0 is "
         "allowed)"
@@ -646,7 +602,6 @@ def test_what_is_missing_of_the_cost_of_owning(price, power, missing):
         ("chips", 8.0, {}, "h100", "--own h100=8"),
         ("by", 1.0, {}, None, "--by chip"),
         ("rate", 1.2345, {}, None, "--rate 1.23/s"),
-        ("prompt", 1234.0, {}, None, "--prompt 1234"),
         ("tpot", 0.025, {"is_speed": True}, None, "--min-speed 40"),
         ("tpot", 0.02501, {"is_speed": True}, None, "--min-speed 39.9"),
         ("tpot", 0.025, {}, None, "--tpot 25ms"),
@@ -870,12 +825,8 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     assert first.text == said
     assert bool(rest) is pays
     if pays:
-        hindsight, how = rest
-        assert hindsight.weight == how.weight == 0
-        assert hindsight.text == (
-            f"{OVERSPEND} $1,200 per month on average, compared with the best of 2 chips at true "
-            "speeds, and $400 after that benchmark; with other chips: second-chip $2,300."
-        )
+        (how,) = rest
+        assert how.weight == 0
         assert "Predicted speed is then within 25%. 15 minutes cover" in how.text
         assert "loading the weights and 4 batches" in how.text
 
@@ -926,21 +877,10 @@ def test_owned_chips_serve_more_if_quantized_further(requests, asked, is_told):
     best = {each.variant: each for each in (plan(), plan(weights="int4", requests=requests))}
     pool = ReplicaPool((arriving(1.0),), Decision(service, best_by_variant=best))
     allocation = Allocation(Sharing((pool,), None, None, ()), 1.0)
-    said = told(page_notes._more_in_fewer_bits(allocation))
+    said = told(notes._more_in_fewer_bits(allocation))
     formats = "quantized further (int4, cache bf16), these chips would serve"
     flags = "--weights int4 --kv bf16"
     assert said == f"{formats} {requests:.1f} requests/s: {flags}" * is_told
-
-
-@every("is_power,left", [(True, 0), (False, 1)])
-def test_idle_owned_chips(monkeypatch, is_power, left):
-    monkeypatch.setattr(page_notes.plan_notes, "queue_notes", lambda *_: ())
-    monkeypatch.setattr(page_notes.plan_notes, "slow_end", lambda *_: ())
-    kind = owned(2 + left, 1.0)
-    service = replace(SERVICE, power=1e9 if is_power else inf)
-    part = allocated(plan(), requests=2.0, kind=kind, chips=2 + left, service=service)
-    said = [*page_notes._notes_of_allocation(part)]
-    assert said == ["Idle: 1 of 3 made-up-chip"] * left
 
 
 @every("chips,said", [(1, "1 made-up-chip has"), (3, "3 made-up-chip have")])
@@ -948,7 +888,8 @@ def test_chips_that_serve_nothing_say_why(chips, said):
     failed = ReplicaPool((arriving(1.0),), decision(candidates=0))
     kind = owned(chips, 1.0)
     part = allocated(requests=0.0, kind=kind, chips=chips, unserved=(failed,))
-    assert told(page_notes._notes_of_allocation(part)) == (
+    (note,) = notes.notes_of_allocation(None, part, [])
+    assert as_flags(note.written) == (
         f"{said} no throughput: no layout to choose from holds one request of this model"
     )
 
@@ -997,8 +938,8 @@ def test_the_bill_of_several_pools():
         classes = tuple(replace(arriving(1.0), name=name) for name in names)
         return ReplicaPool(classes, decision(plan(**changes), service=SERVICE))
 
-    assert page_notes.bill_of([pool("a", node_chips=2)]) == "2 chips in a node, $5,256 per month"
-    assert page_notes.bill_of([pool("a", "b", node_chips=2)]) == "2 chips, $5,256 per month"
+    assert phrases.bill_of([pool("a", node_chips=2)]) == "2 chips in a node, $5,256 per month"
+    assert phrases.bill_of([pool("a", "b", node_chips=2)]) == "2 chips, $5,256 per month"
     both = [pool("a"), pool("b", values={"chips": 3.0})]
-    assert page_notes.bill_of(both) == "5 chips, $13,140 per month"
-    assert page_notes.bill_of([*both, pool("c", chip=UNPRICED)]) == "7 chips"
+    assert phrases.bill_of(both) == "5 chips, $13,140 per month"
+    assert phrases.bill_of([*both, pool("c", chip=UNPRICED)]) == "7 chips"

@@ -9,7 +9,7 @@ import pytest
 from fastcalc.core.own_rows import after_one_row
 from fastcalc.core.speed_range import TO_LOW_END
 from fastcalc.features.plan import regret
-from fastcalc.features.plan.regret import Measurement, regret_of, rising
+from fastcalc.features.plan.regret import Measurement, regret_of
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.regret import expected_regret, regret_after
 from tests.helpers import every
@@ -213,27 +213,3 @@ def test_a_chip_without_a_price_is_measured_for_nothing():
     plan = plan_of("a")
     plan.scenario.pricing.per_chip_hour = lambda _: None
     assert regret._measured(plan, lambda **_: 0.0).usd == 0.0
-
-
-@every(
-    "costs,computed",
-    [
-        ([1.0], 2),
-        ([1.0, 2.0], 2),
-        ([1.0, 1.0, 1.0], 2),
-        ([1.0, 1.0, 2.0], 3),
-        ([5.0] * 9, 2),
-        ([1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0, 3.0], 7),
-        ([1.0, 2.0, 3.0, 4.0, math.inf], 5),
-    ],
-)
-def test_a_cost_that_never_falls_is_computed_where_it_may_change(costs, computed):
-    asked = []
-
-    def costs_at(places):
-        asked.extend(place for _, place in places)
-        return [costs[int(place)] for _, place in places]
-
-    assert rising(costs_at, 1, [float(place) for place in range(len(costs))]) == [costs]
-    assert len(asked) <= computed
-    assert len(set(asked)) >= min(computed, len(set(costs)))

@@ -8,11 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
-from fastcalc.features.plan import relax, relaxations
+from fastcalc.features.plan import relax
 from fastcalc.features.plan.allocation import OwnedChips
 from fastcalc.features.plan.pool_search import PoolSearch
-from fastcalc.features.plan.relax import longest_prompt
-from fastcalc.features.plan.relaxations import (  # fmt: skip
+from fastcalc.features.plan.relax import (  # fmt: skip
     fewest_owned,
     least_relaxed_of_fleet,
     rentable_on_top,
@@ -77,8 +76,8 @@ def searched(monkeypatch):
             asked.append((search.grids, service, search.shown))
             return replace(template, owned=tuple(owned), service=service)
 
-        monkeypatch.setattr(relaxations, "allocate", allocate)
-        monkeypatch.setattr(relaxations, "least_relaxed", lambda *_: dict(rented or {}))
+        monkeypatch.setattr(relax, "allocate", allocate)
+        monkeypatch.setattr(relax, "least_relaxed", lambda *_: dict(rented or {}))
         return asked
 
     return use
@@ -182,7 +181,7 @@ def test_the_fewest_owned_chips_that_would_do(monkeypatch, chips, node, needed, 
         assert search.shown == 1
         return SimpleNamespace(is_enough=kinds[0].chips >= needed)
 
-    monkeypatch.setattr(relaxations, "allocate", allocate)
+    monkeypatch.setattr(relax, "allocate", allocate)
     fleet = Plan(service(in_nodes=True, budget=budget), owned=(owned(chips, node=node),))
     expected = {} if found is None else {"a": found}
     assert fewest_owned(fleet, SEARCH) == expected
@@ -195,7 +194,7 @@ def test_each_kind_of_chip_is_added_alone(monkeypatch):
         first, second = (kind.chips for kind in kinds)
         return SimpleNamespace(is_enough=first >= 4 or second >= 6)
 
-    monkeypatch.setattr(relaxations, "allocate", allocate)
+    monkeypatch.setattr(relax, "allocate", allocate)
     fleet = Plan(service(), owned=(owned(2, "a"), owned(2, "b")))
     assert fewest_owned(fleet, SEARCH) == {"a": 4, "b": 6}
 
@@ -222,47 +221,6 @@ def test_what_may_be_rented_on_top(monkeypatch, last, plans, is_on_top):
     found = rentable_on_top(Plan(service(), allocations=(share,)), SEARCH)
     assert (found is not None) is is_on_top
     assert all(call == (["g"], left, 8, 1) for call in asked)
-
-
-@every(
-    "longest,prompt",
-    [(700, 1000.0), (1, 1000.0), (3, 1000.0), (999, 1000.0), (0, 1000.0), (5000, 1000.0), (40, 50.0)],
-)  # fmt: skip
-def test_the_longest_prompt_is_found_to_a_hundredth(monkeypatch, longest, prompt):
-    asked = []
-
-    def candidates(scenario, prompt, output):
-        return None if scenario == "none" else (scenario, prompt, output)
-
-    def decide(grids, service, shown):
-        assert all(grid[1:] == (service.prompt, 500.0) for grid in grids)
-        asked.append((service.prompt, [grid[0] for grid in grids], shown))
-        plans = ["p"] if service.prompt <= longest else []
-        chip = SimpleNamespace(scenario=SimpleNamespace(hardware=SimpleNamespace(id="a")))
-        return SimpleNamespace(plans=plans, of_each_chip=[chip])
-
-    class Chip(str):
-        @property
-        def hardware(self):
-            return SimpleNamespace(id=str(self))
-
-    monkeypatch.setattr(relax, "candidates", candidates)
-    monkeypatch.setattr(relax, "decide", decide)
-    monkeypatch.setattr(relax, "may_meet", lambda *_: True)
-    scenarios = [Chip("a"), Chip("b"), Chip("none")]
-    found = longest_prompt(scenarios, Service(prompt, 500.0))
-    if longest < 1:
-        assert found is None
-        return
-    best = min(longest, prompt)
-    assert best * 0.99 - 1 <= found <= best
-    assert asked[0] == (1.0, ["a", "b"], 0)
-    # Once a prompt of some length is met, chips that do not meet it are left out.
-    shown = [(chips, count) for _, chips, count in asked[1:]]
-    assert all(count == 1 for _, count in shown)
-    met = next((at for at, (p, *_) in enumerate(asked) if 1 < p <= longest), len(asked))
-    assert all(chips == ["a"] for _, chips, _ in asked[met + 1 :])
-    assert len(asked) < 14
 
 
 STEPS = (0, 1, 3, 7, 15, 31, 63, 127)
@@ -329,13 +287,13 @@ def test_the_part_of_a_rate_that_means_allow(
         return SimpleNamespace(in_order=plans)
 
     monkeypatch.setattr(PoolSearch, "most_on", most_on)
-    monkeypatch.setattr(relaxations, "_by_chip", lambda *_: {"by": 1.0} if by_chip else {})
-    monkeypatch.setattr(relaxations, "may_meet", lambda grid, _: grid == "g")
-    monkeypatch.setattr(relaxations, "load_within_limits", lambda *_: "said")
+    monkeypatch.setattr(relax, "_by_chip", lambda *_: {"by": 1.0} if by_chip else {})
+    monkeypatch.setattr(relax, "may_meet", lambda grid, _: grid == "g")
+    monkeypatch.setattr(relax, "load_within_limits", lambda *_: "said")
     limits = {"in_nodes": True, "rate": 4.0} | limits
     decision = SimpleNamespace(service=Service(1000.0, 500.0, **limits), relaxed={})
     answer = SimpleNamespace(request=SimpleNamespace(users=asked.get("users")))
-    said = relaxations._relaxed_means(answer, decision, among(["g", "lost"]))
+    said = relax._relaxed_means(answer, decision, among(["g", "lost"]))
     assert (said, decision.relaxed) == (["said"] * is_said, relaxed)
     chips = limits.get("max_chips", inf)
     assert all(call == (["g"], chips, chips, 1) for call in seen)
@@ -357,37 +315,30 @@ def test_the_part_of_a_rate_that_means_allow(
 )
 def test_single_chips_alone_or_with_more_means(monkeypatch, least, is_enough, relaxed):
     plans = SimpleNamespace(plans=["p"] * is_enough)
-    monkeypatch.setattr(relaxations, "least_relaxed", lambda *_: least)
-    monkeypatch.setattr(relaxations, "decide", lambda *_, **__: plans)
-    monkeypatch.setattr(relaxations, "enough", lambda *asked: 2.0 * asked[3] if is_enough else None)
+    monkeypatch.setattr(relax, "least_relaxed", lambda *_: least)
+    monkeypatch.setattr(relax, "decide", lambda *_, **__: plans)
+    monkeypatch.setattr(relax, "enough", lambda *asked: 2.0 * asked[3] if is_enough else None)
     singly = Service(1000.0, 500.0, budget=9.0, max_chips=8, ttft=1.0, rate=4.0)
-    assert relaxations._by_chip(SEARCH, singly) == relaxed
+    assert relax._by_chip(SEARCH, singly) == relaxed
 
 
 def test_what_would_let_a_rented_deployment_in(monkeypatch):
-    """Of limits alone those that percentiles allow, then means, then a shorter prompt."""
+    """Of limits alone those that percentiles allow, then means."""
     enough = {"ttft": 3.0, "tpot": None, "chips": inf}
-    monkeypatch.setattr(relaxations, "least_relaxed", lambda *_: dict.fromkeys(enough, 2.0))
-    monkeypatch.setattr(relaxations, "enough", lambda *asked: enough[asked[2]])
-    monkeypatch.setattr(relaxations, "_relaxed_means", lambda *_: ["within"])
-    monkeypatch.setattr(relaxations, "longest_prompt", lambda *_: 700.0)
-    monkeypatch.setattr(relaxations, "refusal", lambda decision: str([*decision.relaxed]))
+    monkeypatch.setattr(relax, "least_relaxed", lambda *_: dict.fromkeys(enough, 2.0))
+    monkeypatch.setattr(relax, "enough", lambda *asked: enough[asked[2]])
+    monkeypatch.setattr(relax, "_relaxed_means", lambda *_: ["within"])
+    monkeypatch.setattr(relax, "refusal", lambda decision: str([*decision.relaxed]))
     asked = service(ttft=1.0)
-    for traffic, prefill, names in (
-        (None, [], ["ttft", "chips", "prompt"]),
-        ("t.yaml", [], ["ttft", "chips"]),
-        (None, ["p"], []),
-    ):
+    for prefill, names in (([], ["ttft", "chips"]), (["p"], [])):
         decision = SimpleNamespace(service=asked, relaxed={})
         answer = SimpleNamespace(
-            fleet=SimpleNamespace(allocations=[SimpleNamespace(decision=decision)]),
-            request=SimpleNamespace(traffic=traffic),
+            fleet=SimpleNamespace(allocations=[SimpleNamespace(decision=decision)])
         )
         search = replace(SEARCH, prefill_grids=prefill)
-        deployments = SimpleNamespace(search=search, scenarios=lambda _: [])
-        sentences, options = relaxations._rented(answer, deployments)
+        sentences, options = relax._rented(answer, search)
         assert sentences == [str(names)] + ["within"] * (not prefill)
-        shown = {"ttft": "--ttft 3s", "prompt": "--prompt 700"}
+        shown = {"ttft": "--ttft 3s"}
         assert [*map(as_flags, options)] == [shown[name] for name in names if name in shown]
 
 
@@ -399,13 +350,13 @@ def test_what_would_let_an_owned_fleet_in(monkeypatch, users, on_top, requests, 
     """1.5 requests/s of its own, and the most that may be rented on top."""
     plans = [SimpleNamespace(requests=each) for each in on_top or ()]
     decision = SimpleNamespace(in_order=plans, of_each_chip=[]) if on_top else None
-    monkeypatch.setattr(relaxations, "least_relaxed_of_fleet", lambda *_: {"ttft": 3.0})
-    monkeypatch.setattr(relaxations, "rentable_on_top", lambda *_: decision)
-    monkeypatch.setattr(relaxations, "fewest_owned", lambda *_: {"h100": 9})
-    monkeypatch.setattr(relaxations, "fleet_refusals", lambda _, most, options: [most, options])
+    monkeypatch.setattr(relax, "least_relaxed_of_fleet", lambda *_: {"ttft": 3.0})
+    monkeypatch.setattr(relax, "rentable_on_top", lambda *_: decision)
+    monkeypatch.setattr(relax, "fewest_owned", lambda *_: {"h100": 9})
+    monkeypatch.setattr(relax, "fleet_refusals", lambda _, most, options: [most, options])
     fleet = SimpleNamespace(service=service(ttft=1.0), requests=1.5)
     answer = SimpleNamespace(fleet=fleet, request=SimpleNamespace(users=users))
-    (most, listed), options = relaxations._owned(answer, SimpleNamespace(search=among([])))
+    (most, listed), options = relax._owned(answer, among([]))
     assert most == requests
     assert listed == options
     flags = ["--own h100=9", "--ttft 3s"] + [f"--rate {requests:g}/s"] * rate
@@ -413,17 +364,17 @@ def test_what_would_let_an_owned_fleet_in(monkeypatch, users, on_top, requests, 
 
 
 def test_a_fleet_that_serves_nothing_has_no_rate_that_would_do(monkeypatch):
-    monkeypatch.setattr(relaxations, "least_relaxed_of_fleet", lambda *_: {})
-    monkeypatch.setattr(relaxations, "rentable_on_top", lambda *_: None)
-    monkeypatch.setattr(relaxations, "fewest_owned", lambda *_: {})
-    monkeypatch.setattr(relaxations, "fleet_refusals", lambda *_: [])
+    monkeypatch.setattr(relax, "least_relaxed_of_fleet", lambda *_: {})
+    monkeypatch.setattr(relax, "rentable_on_top", lambda *_: None)
+    monkeypatch.setattr(relax, "fewest_owned", lambda *_: {})
+    monkeypatch.setattr(relax, "fleet_refusals", lambda *_: [])
     request = SimpleNamespace(users=None)
     for requests, rate in ((0.0, 4.0), (1.5, None)):
         asked = Service(1000.0, 500.0, rate=rate)
         answer = SimpleNamespace(
             fleet=SimpleNamespace(service=asked, requests=requests), request=request
         )
-        assert relaxations._owned(answer, SimpleNamespace(search=SEARCH)) == ([], [])
+        assert relax._owned(answer, SimpleNamespace(search=SEARCH)) == ([], [])
 
 
 @every(
@@ -446,13 +397,12 @@ def test_which_refusal_is_of_which_fleet(monkeypatch, is_one, requests, owned, r
         def details(self):
             return {"kept": 1}
 
-    monkeypatch.setattr(relaxations, "mix_refusals", lambda _: ["of a mix"])
-    monkeypatch.setattr(relaxations, "_rented", lambda *_: (["rented"], ["a"]))
-    monkeypatch.setattr(relaxations, "_owned", lambda *_: (["owned"], ["b"]))
-    monkeypatch.setattr(relaxations, "_no", lambda _, why, beside: (why, beside))
+    monkeypatch.setattr(relax, "mix_refusals", lambda _: ["of a mix"])
+    monkeypatch.setattr(relax, "_rented", lambda *_: (["rented"], ["a"]))
+    monkeypatch.setattr(relax, "_owned", lambda *_: (["owned"], ["b"]))
+    monkeypatch.setattr(relax, "_no", lambda _, why, beside: (why, beside))
     fleet = SimpleNamespace(requests=requests, owned=owned)
-    deployments = SimpleNamespace(search=SimpleNamespace(is_of_one_class=is_one))
-    found = relaxations.refused(Answered(fleet), deployments)
+    found = relax.refused(Answered(fleet), SimpleNamespace(is_of_one_class=is_one))
     if not is_one and requests:
         assert found.reasons == reasons
         return

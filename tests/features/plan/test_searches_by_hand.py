@@ -11,36 +11,25 @@ import pytest
 from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
-from fastcalc.features.plan import (
-    class_groups,
-    demand,
-    first_tokens,
-    page_notes,
-    random_load,
-    score,
-)
-from fastcalc.features.plan.answer import _charge_all_owned, _nearest_limit
+from fastcalc.features.plan import class_groups, demand, first_tokens, notes, random_load, score
+from fastcalc.features.plan.answer import PlanAnswer, _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.answer_regret import _digits, _measurement, _rough, _texts
 from fastcalc.features.plan.candidates import BATCHES, candidates
 from fastcalc.features.plan.class_groups import ClassGroup, _singles
 from fastcalc.features.plan.class_table import (  # fmt: skip
     ServedClass,
-    _in_slowest_pools,
-    _p99,
     _time_columns,
     class_record,
 )
-from fastcalc.features.plan.decision import Decision, _argmin
+from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.first_tokens import ClassFirstTokens
 from fastcalc.features.plan.packing import Packing, ReplicaCounts, chips_within, counts_within
 from fastcalc.features.plan.page_tables import PlanRow, columns
 from fastcalc.features.plan.percentile_checks import _best_held, _may_be_closer, _most_replicas
-from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.pool_search import PoolSearch, _Chosen
 from fastcalc.features.plan.pools import _replaces, _worth_filling, _worth_sizing
 from fastcalc.features.plan.random_load import HeldLimits
 from fastcalc.features.plan.refine import Gaps
-from fastcalc.features.plan.regret import rising
 from fastcalc.features.plan.replica_options import CostBound, ReplicaOption, _cost_per_chip
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
@@ -274,17 +263,6 @@ def test_a_record_of_a_class_is_in_its_units():
     assert (unlimited["ttft_limit_ms"], unlimited["tpot_limit_ms"]) == (None, None)
 
 
-def test_a_class_is_shown_in_the_pool_where_it_is_slowest():
-    """Its p99 TTFT is longest in the second pool, that of the request in the first."""
-    pools = [served(1, ran=percentiles(0.2, 0.03, 9.0)), served(2, ran=percentiles(0.4, 0.02, 3.0))]
-    row = _in_slowest_pools(pools)
-    assert row["pool"] == "1, 2"
-    shown = {key: row[key] for key in ("ttft_p99_ms", "tpot_p99_ms", "request_p99_s")}
-    assert shown == {"ttft_p99_ms": "400", "tpot_p99_ms": "30.0", "request_p99_s": "9.00"}
-    assert [_p99(name, served()) for name in ("ttft", "tpot", "request")] == [0.5, 0.02, inf]
-    assert _p99("ttft", pools[1]) == 0.4
-
-
 @every(
     "price,own,refused",
     [
@@ -310,7 +288,7 @@ def test_only_owned_chips_may_cost_nothing(price, own, refused):
 def test_what_the_price_of_owned_chips_is_based_on(prices, basis):
     scenario = deployed()
     priced = replace(scenario, pricing=replace(scenario.pricing, user_prices=prices))
-    said = page_notes.owning(replace(plan(), scenario=priced), 8, 0.0)
+    said = notes.owning(replace(plan(), scenario=priced), 8, 0.0)
     assert said.startswith("owning all 8 made-up-chip costs $21,024 per month; ")
     assert said.endswith("; at the price set") is basis
 
@@ -427,14 +405,6 @@ def test_a_late_plan_may_be_closer(misses, closest, relaxed, is_closer):
     assert _may_be_closer(late, SimpleNamespace(least_misses={}), decision) is is_closer
 
 
-@every(
-    "values,among,index",
-    [([3.0, 1.0, 2.0], [1, 1, 1], 1), ([3.0, 1.0, 2.0], [1, 0, 1], 2), ([3.0], [0], None), ([], [], None), ([inf], [1], None)],
-)  # fmt: skip
-def test_the_least_of_some_values(values, among, index):
-    assert _argmin(np.array(values), np.array(among, dtype=bool)) == index
-
-
 def test_a_class_alone_has_its_share_of_the_rate(monkeypatch):
     asked = []
     monkeypatch.setattr(
@@ -522,27 +492,6 @@ def test_what_a_measurement_removes_of_a_regret(usd, removed, monkeypatch):
     assert (record["removed_per_usd"], record["chips"], record["batch"]) == (removed, 1, 10)
 
 
-@every(
-    "costs,asked",
-    [
-        # Equal ends need no middle.
-        ([1.0] * 9, {0, 8}),
-        ([1.0] * 8 + [2.0], {0, 4, 6, 7, 8}),
-        ([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0], {0, 2, 3, 4, 8}),
-        ([float(index) for index in range(9)], set(range(9))),
-    ],
-)
-def test_a_cost_is_searched_only_where_it_rises(costs, asked):
-    tried = []
-
-    def at(points):
-        tried.extend(point for _, point in points)
-        return [costs[int(point)] for _, point in points]
-
-    assert rising(at, 1, [float(index) for index in range(9)]) == [costs]
-    assert (set(tried), len(tried)) == (asked, len(asked))
-
-
 def test_candidates_hold_the_longest_request():
     """A byte per token in 0.25 MB besides the weights: 125 requests of 2,000 tokens on one chip."""
     chip = made_up.clocked(
@@ -578,7 +527,7 @@ def test_chips_to_rent_for_one_class_are_searched_again(
         request=SimpleNamespace(sensitivity=False, model="m"),
         decision="decision",
     )
-    verdict = PlannedFleet.verdict.func(planned)
+    verdict = PlanAnswer.verdict.func(planned)
     assert list(verdict.grids) == ["grid"] * has_grids
 
 

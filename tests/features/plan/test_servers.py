@@ -18,7 +18,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
-from fastcalc.features.plan.deployments_asked import typed_of
+from fastcalc.features.plan.demand import typed_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers import script
 from fastcalc.features.plan.servers.programs import BATCHES, PROGRAMS, bench_command

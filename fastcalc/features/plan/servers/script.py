@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import TYPE_CHECKING
 
 from fastcalc import __version__
 from fastcalc.catalogue.schema import Model
@@ -12,8 +13,7 @@ from fastcalc.core.placement.layout import HOST_CHIPS
 from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.features.plan.decision import Plan
-from fastcalc.features.plan.notes import chips_and_price, cut
-from fastcalc.features.plan.planned_fleet import PlannedFleet
+from fastcalc.features.plan.phrases import chips_and_price, cut
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.records import commands_of
 from fastcalc.features.plan.servers.programs import PROGRAMS
@@ -24,6 +24,9 @@ from fastcalc.kit.request.draft_models import EAGLE_HEAD
 from fastcalc.mentions import option
 from fastcalc.quoting import ShellText, comment, shell_word
 from fastcalc.written import many
+
+if TYPE_CHECKING:
+    from fastcalc.features.plan.answer import PlanAnswer
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class PoolOnHost:
     servers: int
 
 
-def scripts(planned: PlannedFleet, program: str) -> str:
+def scripts(planned: "PlanAnswer", program: str) -> str:
     """Build the script that starts the servers of all pools.
 
     Servers of several pools run in the background, on consecutive chips and ports.
@@ -78,7 +81,7 @@ def _pools_on_host(plans: Sequence[Plan]) -> list[PoolOnHost]:
     return pools
 
 
-def _first_tokens(planned: PlannedFleet, index: int) -> str | None:
+def _first_tokens(planned: "PlanAnswer", index: int) -> str | None:
     """Describe the TTFT of each class in a pool, as in its table."""
     served = [served for served in planned.served if served.pool == index]
     times = [(each.request_class.name, each.percentiles) for each in served if each.percentiles]
