@@ -20,7 +20,7 @@ from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader, Sourc
 
 
 class Medians(NamedTuple):
-    """Default values of a chip property, for files that omit it.
+    """Stores the default values of a chip property, for files that omit it.
 
     name : the name of the property
     dimension : as in `QuantityReader`
@@ -81,7 +81,7 @@ give the number of cores. The core counts of the largest chips are in `MEDIANS`.
 
 
 class Default(NamedTuple):
-    """A default for a number that a file omits.
+    """Describes a default that is used if a file omits a number.
 
     path : the path of the number in the file
     row : the key in `MEDIANS`

@@ -17,7 +17,7 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class EntryNumber:
-    """A number in a chip, engine or model.
+    """Describes a number in the file of a chip, engine or model.
 
     place : the location in the entry
     path : the path used in a what-if

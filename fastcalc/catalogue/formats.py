@@ -20,7 +20,7 @@ from fastcalc.written import did_you_mean, shown
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A number format for weights or caches.
+    """Represents a number format of weights or KV caches.
 
     bits, cache_bits : the bits per stored element, including scales, and per cached element
     computes_in : the tensor rates for products with these weights, best first
@@ -161,7 +161,7 @@ def _layers_format(mixture: NumberFormat) -> NumberFormat:
 
 @dataclass(frozen=True)
 class WeightFormats:
-    """The number format of each group of a model's matrices.
+    """Stores the number format of each group of matrices in a model.
 
     base : the format of every group without its own format
     groups : the formats of groups that differ, in the order of `GROUPS`

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """The inclusive range of a type of number in SI units; ``zero`` also permits 0."""
+    """Defines the inclusive range of a type of number in SI units. ``zero`` also permits 0."""
 
     minimum: float
     maximum: float

@@ -79,7 +79,7 @@ LONGEST_NAME = 255  # bytes per path component on common file systems
 
 @dataclass(frozen=True)
 class Names:
-    """The folders in which names are looked up. The user's folders precede the shipped ones."""
+    """Looks up names in folders. The folders of the user take precedence over the shipped ones."""
 
     user_folders: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
 

@@ -70,7 +70,7 @@ AnyFile = TypeVar("AnyFile", bound=Entry)
 
 @dataclass(frozen=True)
 class Catalogue(Names):
-    """The entries of all folders, as in their files except for a user's changes.
+    """Loads the entries of all folders, and applies the changes of the user.
 
     changes : values that replace those in files
     limits : the parameters with which every engine is started, or None for its own

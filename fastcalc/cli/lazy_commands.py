@@ -90,7 +90,7 @@ def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> 
 
 
 class SectionedCommand(TyperCommand):
-    """A command whose help has sections for groups of flags and for examples."""
+    """Command whose help has sections for groups of flags and for examples."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, rejecting a second file for an option that takes only one."""
@@ -125,7 +125,7 @@ class SectionedCommand(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """The group of all commands. Their default values are not validated.
+    """Group of all commands. Their default values are not validated.
 
     typer makes pydantic build a validator for every option of a command, given or not, at a
     millisecond each.

@@ -66,7 +66,7 @@ OF_TRAFFIC = (
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The speed and price of a placed model, with one array element per batch.
+    """Computes the speed and price of a placed model, with one array element per batch.
 
     Values are meaningful only where `fits` is True. Each is computed on first access.
 

@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class Interpolation(NamedTuple):
-    """A predictor that uses the covariance k of new points with each measurement.
+    """Predicts values at new points from their covariance k with each measurement.
 
     The prediction is k times the weights. Its variance is k(0) times the prior variance, minus k^T
     D k, plus the noise.

@@ -61,7 +61,7 @@ _MOST_FED_BACK = 0.95  # maximum fraction of time taken by other requests' promp
 
 @dataclass(frozen=True)
 class Spread:
-    """A mean time, and the percentiles listed in `SHARES`, in seconds."""
+    """Stores a mean time and the percentiles listed in `SHARES`, in seconds."""
 
     mean: float
     percentiles: tuple[float, ...]
@@ -69,7 +69,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Percentiles:
-    """TTFT, TPOT and end-to-end latency, each measured from arrival, in seconds."""
+    """Stores TTFT, TPOT and end-to-end latency, each measured from arrival, in seconds."""
 
     ttft: Spread
     tpot: Spread
@@ -125,7 +125,7 @@ class _FirstSteps(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RandomLoad:
-    """A replica with randomly arriving requests.
+    """Models a replica whose requests arrive at random.
 
     passes : the steps at 1, 2, ... requests in flight, up to the number of slots
     rate : the arrival rate of requests [1/s]

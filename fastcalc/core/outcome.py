@@ -55,7 +55,7 @@ Solved = TypeVar("Solved")
 
 @dataclass(frozen=True, eq=False)
 class Location:
-    """A scenario placed on chips.
+    """Represents a scenario that has been placed on chips.
 
     scenario : the scenario as requested
     site, placement : the possible layouts, and the placement on the chosen layout
@@ -142,7 +142,7 @@ class Location:
 
 @dataclass(frozen=True, eq=False)
 class Outcome(Location):
-    """A placed and evaluated scenario; ``estimate`` has one element per batch."""
+    """Represents a placed and evaluated scenario. ``estimate`` has one element per batch."""
 
     estimate: Estimate
 

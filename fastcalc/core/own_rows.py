@@ -54,7 +54,7 @@ _PRIOR = _PRIOR / _PRIOR.sum()
 
 
 class Places(NamedTuple):
-    """Operating points of measured or predicted steps, as broadcastable logarithms.
+    """Stores the operating points of measured or predicted steps, as broadcastable logarithms.
 
     decode_share : the fraction of time spent on decode steps
     """
@@ -169,7 +169,7 @@ def _of(rows: Sequence[OwnRow]) -> _Rows:
 
 @dataclass(frozen=True, eq=False)
 class OwnEffect:
-    """The correction by a deployment's measurements at given batches and lengths.
+    """Computes the correction by a deployment's measurements at given batches and lengths.
 
     rows : the measurements of the deployment
     applies : whether the layout is the measured layout

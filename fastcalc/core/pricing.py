@@ -21,7 +21,7 @@ USD_PER_KWH = 0.08
 
 @dataclass(frozen=True)
 class Quote:
-    """The price per chip-hour and where it comes from.
+    """Stores the price per chip-hour and where it comes from.
 
     usd_per_hour : the price, or None if unknown, in USD per hour
     terms : the terms of the offer, or ``given`` (by the user), ``ownership``, or ``unstated`` (in
@@ -84,7 +84,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class Pricing:
-    """How chip-hours are priced.
+    """Configuration of how chip-hours are priced.
 
     basis : ``cloud`` for the dated rental price, ``tco`` for depreciation and electricity
     utilization : the fraction of paid hours during which the machine serves requests

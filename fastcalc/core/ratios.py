@@ -9,7 +9,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 class Ranged(NamedTuple):
-    """Expected values with the limits of their ranges in the same unit; NaN without a range."""
+    """Stores expected values and the limits of their ranges, or NaN, in the same unit."""
 
     expected: Array
     low: Array

@@ -16,7 +16,7 @@ class UnansweredError(Exception):
 
 @dataclass(eq=False)
 class Answered(Generic[Question, Answer]):
-    """Answers to questions, each computed only once.
+    """Caches the answers to questions, so that each of them is only computed once.
 
     A search is a function that asks the same questions each time it runs. In a round, each search
     runs until it asks a question without a known answer. All these questions are then answered

@@ -16,7 +16,7 @@ from fastcalc.errors import InputError
 
 @dataclass(frozen=True)
 class Scenario:
-    """One model on one chip type with one engine, for several batches of the same traffic."""
+    """Describes one model on one chip type with one engine, for several batches."""
 
     hardware: Hardware
     model: Model

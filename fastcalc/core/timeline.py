@@ -18,7 +18,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats, where
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """A time as a sum of steps.
+    """Represents a time as a sum of steps.
 
     passes : the available steps, for every batch
     counts : the steps in the sum, in order, and how often each occurs

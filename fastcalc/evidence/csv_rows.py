@@ -17,7 +17,7 @@ _WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')
 
 @dataclass
 class CsvRows:
-    """A single pass over the rows of a CSV.
+    """Iterates once over the rows of a CSV file.
 
     report : called with the problem if a row cannot be read; may raise an error
     """

@@ -39,7 +39,7 @@ class UnpredictableError(InputError):
 
 @dataclass(frozen=True)
 class Deployment:
-    """A model on chips with an engine, as described by a measurement.
+    """Represents a model on chips with an engine, as described by a measurement.
 
     If the source names no engine, a default is assumed. Chips and ranks are None if not given.
     """
@@ -143,7 +143,7 @@ class Deployment:
 
 @dataclass
 class PointDeployments:
-    """A cache for the deployments of measurements.
+    """Caches the deployments of measurements.
 
     engine, draft : the engine and separate draft model used for all measurements, if given
     """

@@ -15,7 +15,7 @@ from fastcalc.written import shown
 
 @dataclass(frozen=True)
 class ChipChange:
-    """The median prediction error for a chip, before and after.
+    """Compares the median prediction error for a chip before and after a change.
 
     count : the number of measurements predicted by both versions
     before, after : the median error factors

@@ -23,7 +23,7 @@ https://github.com/mlcommons/inference_results_v4.1)."""
 
 @dataclass(frozen=True)
 class Columns:
-    """The inputs of several measurements of one deployment, with one element each.
+    """Stores the inputs of several measurements of one deployment, with one element each.
 
     concurrency : the concurrent sequences or requests on all chips, or infinity for unlimited
     accepted, drafted : the tokens per step, and the draft tokens per step
@@ -45,7 +45,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A measurement's time as a sum of steps, with a lower bound, in seconds.
+    """Computes the time of a measurement as a sum of steps, with a lower bound, in seconds.
 
     tokens, batch : the tokens of all chips in that time, and the sequences decoded together
     at_once : the sequences of a static batch that fit in memory at once; the others wait for the

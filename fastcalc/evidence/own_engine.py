@@ -25,7 +25,7 @@ FEWEST_RUNS = 10  # minimum number of measurements for a fit; fewer only become 
 
 @dataclass(frozen=True)
 class MovableValues:
-    """The engine values that a user's measurements can change, and their positions."""
+    """Lists the engine values that a user's measurements can change, and their positions."""
 
     nodes: tuple[FittedValue, ...]
     positions: dict[tuple[str, str], int]
@@ -37,7 +37,7 @@ class MovableValues:
 
 @dataclass(frozen=True)
 class OwnFit:
-    """An engine fitted to the user's measurements."""
+    """Represents an engine that is fitted to the user's measurements."""
 
     base: Engine
     nodes: Sequence[FittedValue]

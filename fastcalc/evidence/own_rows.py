@@ -38,7 +38,7 @@ _ROW = ("batch", "context", "prompt", "decode_share", "slower", "drafted")
 
 @dataclass(frozen=True)
 class OwnRows:
-    """The measurements in a file, converted for an engine.
+    """Converts the measurements in a file for an engine.
 
     engine : the engine including the measured deployments
     left_aside : the number of skipped rows for each reason

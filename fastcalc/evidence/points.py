@@ -23,7 +23,7 @@ def no_file(_: str) -> None:
 
 @dataclass
 class PointTable:
-    """A single pass over the lines of a CSV.
+    """Iterates once over the lines of a CSV file.
 
     ranks_of : function that gives the ranks per chip by chip name, or None for an unknown file
     uncounted : the number of problems beyond those listed
@@ -110,7 +110,7 @@ MOST_FAULTS = 100  # maximum number of problems listed per file
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A measurement that was read but not used, with the reason."""
+    """Represents a measurement that was read but not used, with the reason."""
 
     id: str
     line: int
@@ -119,7 +119,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The content of a file: measurements, up to `MOST_FAULTS` problems, and a count of the others.
+    """Stores the measurements of a file, and up to `MOST_FAULTS` of its problems.
 
     skipped : the measurements that are not used, although they have no problems
     """

@@ -52,7 +52,7 @@ SHORT_CHAT = 256.0  # assumed mean context of a single stream if no lengths are 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Measurements of one layout and type, predicted by a rule in `RATES`.
+    """Groups measurements of one layout and type, predicted by a rule in `RATES`.
 
     typical : the median speed over possible layouts, relative to that of the chosen layout
     """
@@ -145,7 +145,7 @@ def speculation_of(point: Point) -> Speculation:
 
 @dataclass
 class Alike:
-    """Measurements that are predicted together: same rule, type and deployment.
+    """Groups measurements that are predicted together, with the same rule, type and deployment.
 
     index : the positions of the measurements
     longest : the prompt plus output of the longest request, in tokens

@@ -37,7 +37,7 @@ SHARES = frozenset(name for name, item in PARAMETERS.items() if item.reader.kind
 
 
 class Values(Protocol):
-    """The interface through which a fit accesses its values."""
+    """Interface through which a fit accesses its values."""
 
     @property
     def nodes(self) -> tuple[FittedValue, ...]:
@@ -49,7 +49,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fit of a family of engines to measurements."""
+    """Fits a family of engines to measurements."""
 
     family: Values
     rows: StackedPoints

@@ -38,7 +38,7 @@ PHASES: dict[str, Phase] = {
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A measurement with its expected value, range and bound in the unit of its metric.
+    """Stores a measurement with its expected value, range and bound in the unit of its metric.
 
     machine, phase : the machine class; ``decode``, ``prefill`` or ``served``
     low, high : the limits of the range, or None if there is only a hardware bound
@@ -119,7 +119,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Group:
-    """The prediction errors of a group of measurements, such as ``class:datacenter``.
+    """Summarizes the prediction errors of a group of measurements, such as ``class:datacenter``.
 
     bias, coverage : the median ratio of expected to measured rates, and the fraction of
         measurements within their range

@@ -21,7 +21,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 @dataclass(frozen=True)
 class Pile:
-    """The steps on chips with the same execution model, one element each.
+    """Stores the steps on chips with the same execution model, one element each.
 
     point, times : the index of the measurement to which a step belongs, and its repetitions
     """
@@ -45,7 +45,7 @@ class Pile:
 
 @dataclass(frozen=True)
 class StackedPoints:
-    """Measurements as numbers, with the batch of each.
+    """Stores measurements as numbers, with the batch of each.
 
     piles : the steps of chips that run layers in sequence, and of chips with a region per layer
     measured, bound, overhead : the measured time, its lower bound, and the time for request

@@ -20,7 +20,7 @@ _AT_ONCE = 4000
 
 @dataclass(frozen=True)
 class Validation:
-    """The result of a validation: predictions, skipped measurements, and scores by group."""
+    """Stores the predictions, skipped measurements and scores of a validation."""
 
     predictions: Sequence[Prediction]
     skipped: Sequence[Skipped]
@@ -33,7 +33,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class Shipped:
-    """The validation of the shipped evidence, in which fitted measurements are held out in turn.
+    """Validates the shipped evidence, with fitted measurements held out in turn.
 
     held_out : the measurements of publishers that are not used in any fit
     """

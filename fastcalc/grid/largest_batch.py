@@ -50,7 +50,7 @@ def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> 
 
 @dataclass(frozen=True)
 class Reach:
-    """The result of a search: the cheapest point, or otherwise the fastest speed and its bound.
+    """Stores the cheapest point of a search or, if there is none, the fastest speed and its bound.
 
     alone : each layout with a single user, or None if no layout fits a sequence or if a point was
         found

@@ -27,7 +27,7 @@ _APART = 1.4
 
 @dataclass(frozen=True, eq=False)
 class CachedTier:
-    """The performance of a deployment that keeps prefix caches in a memory tier.
+    """Computes the performance of a deployment that keeps prefix caches in a memory tier.
 
     name : the name of the memory, or None if nothing is cached
     size : the cache size over all chips, in bytes
@@ -60,7 +60,7 @@ class CachedTier:
 
 @dataclass(frozen=True, eq=False)
 class CachedDeployment:
-    """A deployment that serves a trace and caches prefixes in the free memory of its chips.
+    """Represents a deployment that serves a trace and caches prefixes in the free memory.
 
     location : the model on its chips, for a single batch and without a host
     scenario : the same with its host, if any, whose memory is used only for caches

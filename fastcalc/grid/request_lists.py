@@ -14,7 +14,7 @@ from fastcalc.formulas.types import Array, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Request lengths, with one element per request type."""
+    """Stores request lengths, with one element per request type."""
 
     prompt: Floats
     output: Floats
@@ -34,7 +34,7 @@ class Requests:
 
 @dataclass(frozen=True, eq=False)
 class MixedRequests(Requests):
-    """A mix of several request classes in one batch, treated as a single request type."""
+    """Represents several request classes in one batch, treated as a single request type."""
 
     classes: tuple[RequestClass, ...]
 
@@ -57,7 +57,7 @@ class MixedRequests(Requests):
 
 @dataclass(frozen=True, eq=False)
 class OpenRequests:
-    """All combinations of prompts, outputs and contexts that a model supports, created on demand.
+    """Creates all combinations of prompts, outputs and contexts that a model supports on demand.
 
     A context of NaN stands for the mean context of each request.
     """

@@ -70,7 +70,7 @@ def foreign_in(
 
 @dataclass
 class Results:
-    """Results of other programs, collected file by file.
+    """Collects results of other programs file by file.
 
     options : settings given by the user for all files
     odd : values that are not numbers; each invalidates only its own record

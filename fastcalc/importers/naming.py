@@ -21,7 +21,7 @@ from fastcalc.importers.setup import LAYOUT, ranks_in
 
 
 class NameLookup:
-    """Cached results of `chip_id` and `model_id` for one catalogue."""
+    """Caches the results of `chip_id` and `model_id` for one catalogue."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
@@ -33,7 +33,7 @@ class NameLookup:
 
 @dataclass
 class Options:
-    """Settings given by the user, which complete those found in records.
+    """Stores settings given by the user, which complete those found in records.
 
     used : options that a record needed
     contradicted : values in a record that contradict options

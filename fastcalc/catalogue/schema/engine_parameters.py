@@ -11,7 +11,7 @@ Value = TypeVar("Value")  # core uses broadcastable numbers
 
 @dataclass(frozen=True)
 class Parameter:
-    """The declaration of an engine parameter.
+    """Declares a parameter of an engine.
 
     neutral : the value if a file omits the parameter, which adds no time, in SI units
     raised : the effect of a larger value on step time, or None if it depends on the request
@@ -50,7 +50,7 @@ _NEUTRAL: dict[str, Any] = {name: parameter.neutral for name, parameter in PARAM
 
 @dataclass(frozen=True, eq=False)
 class DeclaredParameters(Generic[Value]):
-    """Values of all engine parameters; by default, they add no time."""
+    """Stores the values of all engine parameters. By default, they do not add any time."""
 
     bandwidth_fraction: Value = _NEUTRAL["bandwidth_fraction"]
     bandwidth_per_core: Value = _NEUTRAL["bandwidth_per_core"]

@@ -44,14 +44,14 @@ def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bo
 
 
 class HalfWidths(Entry):
-    """The half-widths of a range below and above an expected speed, as logarithms."""
+    """Stores the half-widths of a range below and above an expected speed, as logarithms."""
 
     below: HalfWidth
     above: HalfWidth
 
 
 class RangeWidths(Entry):
-    """Calibrated 80% ranges: the scatter of speeds if no time is fitted, as logarithms.
+    """Stores the calibrated 80% ranges, that is, the scatter of speeds as logarithms.
 
     decode, prefill, served, served_experts : the half-widths below and above an expected speed, by
         measured phase
@@ -89,7 +89,7 @@ class RangeWidths(Entry):
 
 
 class SpeedRange(Entry):
-    """An explicit 80% range from ``expected / below`` to ``expected * above``."""
+    """Represents an explicit 80% range from ``expected / below`` to ``expected * above``."""
 
     below: Annotated[float, Field(ge=1.0, le=100.0)]
     above: Annotated[float, Field(ge=1.0, le=100.0)]
@@ -115,7 +115,7 @@ else:
 
 
 class Parameters(_Declared):
-    """The efficiencies and overheads of an engine. Omitted values add no time."""
+    """Stores the efficiencies and overheads of an engine. Omitted values do not add any time."""
 
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
@@ -129,7 +129,7 @@ _KINDS_OF_ATTENTION = {"latent": "mla", "compressed": "compressed"}
 
 
 class Instead(Entry):
-    """An engine that replaces another one for old measurements, or for some chips or models.
+    """Describes an engine that replaces another one for old measurements, or some chips or models.
 
     kinds, architectures : the chip types and architectures to which it applies; all if omitted
     attention : the type of attention of the models to which it applies: over latents (``mla``) or
@@ -154,7 +154,7 @@ class Instead(Entry):
 
 
 class FormatRow(Entry):
-    """A statement about formats on the given architectures, or on all if none are given."""
+    """Represents a statement about formats on the given architectures, or on all of them."""
 
     architectures: list[Identifier] | None = None
     source: str
@@ -166,7 +166,7 @@ class FormatRow(Entry):
 
 
 class DefaultCache(FormatRow):
-    """The default cache format for some models on some chips.
+    """Describes the default cache format of some models on some chips.
 
     cache : the cache format
     weights : the weight formats to which it applies, if they are not the model's published format;
@@ -195,7 +195,7 @@ class DefaultCache(FormatRow):
 
 
 class FormatsRun(FormatRow):
-    """The formats that an engine can run.
+    """Lists the formats that an engine can run.
 
     weights, caches : the formats that may be requested
     """
@@ -205,7 +205,7 @@ class FormatsRun(FormatRow):
 
 
 class FormatsRefused(FormatRow):
-    """The formats with which an engine does not start.
+    """Lists the formats with which an engine does not start.
 
     weights, caches : the formats without a kernel, published or not; an empty list ends the
         refusals, so that inherited rows do not apply
@@ -222,7 +222,7 @@ RANKS: tuple[Rank, ...] = ("tp", "pp", "ep", "dp")
 
 
 class SplitMode(Entry):
-    """A way to divide a model among chips, for engines that support only some ways.
+    """Describes how an engine divides a model among chips, if it only supports some ways.
 
     ranks : the types of parallelism allowed to have more than one rank
     flag : the flag that selects this mode on the engine's command line
@@ -235,7 +235,7 @@ class SplitMode(Entry):
 
 
 class WideningKernel(FormatRow):
-    """A kernel that multiplies at the 16-bit rate on any chip, usually by upcasting.
+    """Describes a kernel that multiplies at the 16-bit rate on any chip, usually by upcasting.
 
     kernel : the name used in the engine's code and logs
     weights, experts, caches : the formats that it supports for all weights, for routed experts
@@ -266,14 +266,14 @@ _RANGE_BESIDE_SHARE = SpeedRange(
 
 
 class LoweredShare(NamedTuple):
-    """The default memory fraction of an engine, and the lower one it uses on a chip."""
+    """Stores the default memory fraction of an engine, and the lower one it uses on a chip."""
 
     usual: float
     on_chip: float
 
 
 class Engine(NamedEntry):
-    """The efficiency of a serving engine on hardware.
+    """Describes how efficiently a serving engine uses the hardware.
 
     program : the server program whose startup rules apply; releases inherit it
     split_modes : the layouts supported over several chips, default first; empty if all are

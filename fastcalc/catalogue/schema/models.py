@@ -28,7 +28,7 @@ from fastcalc.written import listed, shown
 
 
 class Indexer(Entry):
-    """A lightweight indexer that scores the whole context and selects the tokens to attend to.
+    """Describes a lightweight indexer that scores the context and selects the tokens to attend to.
 
     ``top_k`` counts tokens or compressed entries. ``pool`` tokens share a key. A ``shared`` indexer
     belongs to an earlier layer and adds neither weights nor keys.
@@ -43,7 +43,7 @@ class Indexer(Entry):
 
 
 class Attention(Entry):
-    """Multi-head or grouped-query attention, with an optional ``window`` of past tokens.
+    """Describes multi-head or grouped-query attention, optionally with a ``window`` of past tokens.
 
     ``chunked`` windows restart every ``window`` tokens and count as full. ``qk_norm`` applies per
     head (true) or to the ``full`` width; ``output_gate`` is as wide as all heads (true) or
@@ -84,7 +84,7 @@ class Attention(Entry):
 
 
 class LatentAttention(Entry):
-    """Multi-head latent attention, which caches one compressed vector per token for all heads."""
+    """Describes multi-head latent attention (MLA), which caches one latent per token."""
 
     kind: Literal["mla"]
     heads: Whole
@@ -98,7 +98,7 @@ class LatentAttention(Entry):
 
 
 class CompressedAttention(Entry):
-    """DeepSeek V4's compressed attention, in which a single vector is key and value for all heads.
+    """Describes the compressed attention of DeepSeek V4, with one vector as key and value.
 
     It reads the last ``window`` tokens and, with ``compression``, one entry for every
     ``compression`` earlier tokens.
@@ -122,7 +122,7 @@ class CompressedAttention(Entry):
 
 
 class LinearAttention(Entry):
-    """Attention with a fixed-size state per sequence instead of a growing cache.
+    """Describes attention with a fixed-size state per sequence instead of a growing cache.
 
     For Mamba-2, groups are key heads, heads are value heads, and the state size is the key
     dimension. Mamba has one value per head and a ``step_rank``, the rank of its step size.
@@ -148,7 +148,7 @@ class LinearAttention(Entry):
 
 
 class DenseFFN(Entry):
-    """A dense feed-forward network."""
+    """Describes a dense feed-forward network."""
 
     kind: Literal["dense"]
     width: Whole
@@ -157,7 +157,7 @@ class DenseFFN(Entry):
 
 
 class MixtureOfExperts(Entry):
-    """Experts of which a router selects a few per token, and shared experts for all tokens.
+    """Describes experts of which a router selects a few per token, and shared experts.
 
     ``shared_width`` is the total width of networks that every token uses. With ``latent_size``,
     routed experts operate on a projection of the hidden state to that width. The router may also
@@ -192,7 +192,7 @@ AnyFFN = Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 
 
 class Block(Entry):
-    """A run of identical layers.
+    """Describes a number of identical layers in a row.
 
     ``norms`` counts norms as wide as the hidden state, by default one per component.
     ``other_matrices`` and ``other_parameters`` are per-layer weights without their own key, in
@@ -219,7 +219,7 @@ class Block(Entry):
 
 
 class Mtp(Entry):
-    """The multi-token-prediction layers of a checkpoint, by default like the last block."""
+    """Describes the multi-token-prediction layers of a checkpoint, by default like the last."""
 
     layers: Whole
     own_embedding: bool = False
@@ -229,7 +229,7 @@ class Mtp(Entry):
 
 
 class Published(Entry):
-    """Published counts with which computed counts are compared."""
+    """Stores published counts that are compared with computed ones."""
 
     label: Name | None = None
     total: Count | None = None
@@ -271,7 +271,7 @@ GroupName = Annotated[str, BeforeValidator(_group)]
 
 
 class Quotation(Entry):
-    """A quotation from a source other than that of the architecture."""
+    """Represents a quotation from a source other than that of the architecture."""
 
     text: str
     source: str
@@ -284,7 +284,7 @@ Uncounted = Literal[
 
 
 class Model(NamedEntry):
-    """A language model, described by its architecture or by the published data of a closed model.
+    """Describes a language model by its architecture or by the published data of a closed model.
 
     ``norm_bias`` doubles every norm. ``residual_streams`` belong to hyper-connections.
     ``group_formats`` gives a format, or a mix of formats, for matrix groups not stored in

@@ -11,7 +11,7 @@ _Ranks = Annotated[int, Field(ge=1)] | None
 
 
 class OwnRow(Entry):
-    """A measurement, and what the engine predicts for it.
+    """Stores a measurement together with the prediction of the engine.
 
     batch, context, prompt : the number of sequences decoded together, and the mean token counts
     decode_share : the fraction of the expected time spent on decode
@@ -31,7 +31,7 @@ class OwnRow(Entry):
 
 
 class OwnDeployment(Entry):
-    """A model on chips as measured by its owner. Ranks that were not given are None.
+    """Describes a model on chips as measured by its owner. Ranks that were not given are None.
 
     date : the date of the latest measurement, as YYYY-MM or YYYY-MM-DD, or empty if unknown
     """

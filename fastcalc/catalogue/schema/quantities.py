@@ -55,7 +55,7 @@ CacheFormatName = Annotated[str, BeforeValidator(partial(_known, cache=True))]
 
 
 class Entry(BaseModel):
-    """An immutable record that rejects unknown keys."""
+    """Base class for immutable records that reject unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), defer_build=True
@@ -79,7 +79,7 @@ class Entry(BaseModel):
 
 
 class NamedEntry(Entry):
-    """A chip, model or engine, which can extend another one and contain a user's values.
+    """Base class for chips, models and engines, which can extend each other.
 
     Only these classes have private attributes, which pydantic would initialize for each quantity.
     """
@@ -124,7 +124,7 @@ class NamedEntry(Entry):
 
 
 class Source(Entry):
-    """A document cited as a source of numbers in a file."""
+    """Describes a document that is cited as a source of numbers in a file."""
 
     title: str
     url: str | None = None
@@ -133,7 +133,7 @@ class Source(Entry):
 
 
 class Quantity(Entry):
-    """A number in SI units, with its text in the file and its provenance.
+    """Represents a number in SI units, with its text in the file and its provenance.
 
     ``printed`` is the source's wording; ``reading`` explains how the value was derived from it.
     """
@@ -151,7 +151,7 @@ class Quantity(Entry):
 
 @dataclass(frozen=True)
 class QuantityReader:
-    """A reader for quantities of one type in `LIMITS`, written as bare values or mappings."""
+    """Reads quantities of one type in `LIMITS`, written as bare values or mappings."""
 
     kind: str
 

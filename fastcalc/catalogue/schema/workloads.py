@@ -31,7 +31,7 @@ _PARAMS: dict[str, tuple[set[str], set[str]]] = {
 
 
 class Distribution(Entry):
-    """A distribution of lengths: a type, and its parameters in tokens."""
+    """Describes a distribution of lengths by its type and its parameters in tokens."""
 
     type: Literal["constant", "gaussian", "lognormal", "exponential", "empirical"]
     params: dict[str, Annotated[float, Field(ge=0.0, le=1e9, allow_inf_nan=False, strict=True)]]
@@ -84,7 +84,7 @@ Lengths = Annotated[Distribution, BeforeValidator(_written_out)]
 
 
 class Arrival(Entry):
-    """An arrival process: Poisson, bursty with a given coefficient of variation, or regular."""
+    """Describes an arrival process, which can be Poisson, bursty or regular."""
 
     process: Literal["poisson", "gamma", "constant"] = "poisson"
     cv: Positive | None = None
@@ -104,7 +104,7 @@ class Arrival(Entry):
 
 
 class Client(Entry):
-    """A class of requests."""
+    """Describes a class of requests."""
 
     id: Annotated[Name, Field(min_length=1, max_length=40)]
     rate_fraction: Share
@@ -145,7 +145,7 @@ class Client(Entry):
 
 
 class TrafficFile(Entry):
-    """A workload: its request rate and request classes."""
+    """Describes a workload with its request rate and request classes."""
 
     version: Literal["1", "2"] = "2"
     aggregate_rate: Rate | None = None

@@ -12,7 +12,7 @@ from fastcalc.written import listed
 
 
 class RunnableFormats(NamedTuple):
-    """The weight and cache formats that run in addition to a model's published format.
+    """Lists the weight and cache formats that run in addition to a model's published format.
 
     is_listed : whether the engine lists formats for the chip's architecture; if not, the formats
         that the chip supports in hardware are used

@@ -37,7 +37,7 @@ FED_BITS = 16
 
 @dataclass(frozen=True, eq=False)
 class Chip:
-    """The published peak rates of a chip for a model in its number formats.
+    """Looks up the published peak rates of a chip for a model in its number formats.
 
     bandwidth : the bandwidth of the fastest memory tier, in bytes per second
     cores : the number of cores that read and multiply, or infinity if unknown for this type of chip
@@ -96,7 +96,7 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
 
 
 class Reached(NamedTuple):
-    """The rates that an engine achieves on a chip, independent of the step.
+    """Computes the rates that an engine achieves on a chip, independent of the step.
 
     bandwidth : the bandwidth of long reads, in bytes per second
     decode, prompt : the rates of products with decoded tokens and with prompt tokens, whose weights
@@ -127,7 +127,7 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A chip that runs an engine for one workload.
+    """Represents a chip that runs an engine for one workload.
 
     hardware, engine : the catalogue entries, with defaults for numbers missing from the chip's file
     tiers : the memories that hold weights and caches, fastest first

@@ -15,7 +15,7 @@ _WIDTH = {
 
 
 class WorkingRate(NamedTuple):
-    """The rate of products with stored weights, as numbers or as arrays over chips.
+    """Computes the rate of products with stored weights, as numbers or as arrays over chips.
 
     peak : the dense peak, in FLOP/s
     bits : the width of the operands [bit]

@@ -38,7 +38,7 @@ _LONG = 262_144.0
 
 
 class StartRows(NamedTuple):
-    """The batch for which the engine allocates at startup: sequences and prompt tokens."""
+    """Stores the numbers of sequences and tokens for which the engine allocates at startup."""
 
     sequences: float
     tokens: float
@@ -46,7 +46,7 @@ class StartRows(NamedTuple):
 
 @dataclass(frozen=True)
 class KeptMemory:
-    """The memory that an engine is expected to reserve on a chip, in bytes.
+    """Computes the memory that an engine is expected to reserve on a chip, in bytes.
 
     sampling, layer, encoder : the memory needed while sampling, in a layer, and while encoding an
         image or a clip; these never coincide
@@ -70,7 +70,7 @@ class KeptMemory:
 
 @dataclass(frozen=True)
 class Reserve:
-    """The chip memory that is used for neither weights nor caches, by component.
+    """Stores the chip memory that is used for neither weights nor caches, by component.
 
     sampling : the memory for sampling: copies of logits and their hidden states, in bytes
     layers : the memory for a layer, for each type of attention and feed-forward network: bytes

@@ -24,7 +24,7 @@ _INDEX_SCALE_BYTES = 4.0
 
 @dataclass(frozen=True)
 class CacheGroup:
-    """Layers with the same type of cache and attention.
+    """Describes the layers that have the same type of cache and attention.
 
     layers : the number of layers
     elements : the cached elements per token and layer
@@ -58,7 +58,7 @@ class CacheGroup:
 
 @dataclass(frozen=True)
 class LayerCount:
-    """The parameters and per-sequence state of a layer, or of one of its components.
+    """Counts the parameters and per-sequence state of a layer, or of one of its components.
 
     attention, ffn, shared_experts, experts : the matrix parameters of attention or a state layer,
         of the dense network, of shared experts, and of routed experts [1]

@@ -11,7 +11,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class LayerCache(NamedTuple):
-    """The cache of one layer type on a rank. Layers with equal values may share a block table.
+    """Describes the cache of one layer type on a rank. Equal layers may share a block table.
 
     token : the cache of one token, in bytes
     window : the number of past tokens attended to, or infinity for all
@@ -26,7 +26,7 @@ class LayerCache(NamedTuple):
 
 
 class BlockGroup(NamedTuple):
-    """Layers that share a block table.
+    """Represents layers that share a block table.
 
     layer : the cache of each layer
     tables : the number of groups of this type
@@ -40,7 +40,7 @@ class BlockGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockPool:
-    """The pool from which all layers of a rank allocate cache blocks.
+    """Models the pool from which all layers of a rank allocate cache blocks.
 
     block_bytes : the size of a block, summed over all layers that use its index, in bytes
     groups : the block tables by layer type

@@ -63,7 +63,7 @@ def mesh_chips(hardware: Hardware) -> int | None:
 
 
 class Topology(NamedTuple):
-    """The properties of a machine that determine which ranks communicate over which links.
+    """Stores the properties of a machine that determine which links connect which ranks.
 
     Machines that differ only in rates or sizes have the same topology and share cached results.
 
@@ -162,7 +162,7 @@ _RANK_NAMES: dict[Rank, str] = {
 
 @dataclass(frozen=True, eq=False)
 class LegalLayouts:
-    """The legal layouts of a workload on a chip type."""
+    """Enumerates the legal layouts of a workload on a chip type."""
 
     machine: Machine
     work: Workload

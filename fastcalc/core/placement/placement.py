@@ -276,11 +276,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
 
 class Placement(_PlacedWorkload[Layout]):
-    """A workload placed on one layout."""
+    """Represents a workload that is placed on one layout."""
 
 
 class Placements(_PlacedWorkload[Layouts]):
-    """A workload placed on several layouts at once."""
+    """Represents a workload that is placed on several layouts at once."""
 
 
 AnyPlacement: TypeAlias = Placement | Placements
@@ -288,7 +288,7 @@ AnyPlacement: TypeAlias = Placement | Placements
 
 @dataclass(frozen=True, eq=False)
 class Site(LegalLayouts):
-    """A workload on a chip type, with its possible layouts and their capacity.
+    """Represents a workload on a chip type, with its possible layouts and their capacity.
 
     reserved_tokens : the number of tokens for which a sequence's cache is reserved
     """

@@ -36,7 +36,7 @@ def summed(fractions: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Arra
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The distribution of each category of bytes over the memories.
+    """Stores how each category of bytes is distributed over the memories.
 
     tiers : the memories, fastest first
     chips : the number of chips in the deployment, since some memories are shared
@@ -90,7 +90,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """The time that a step needs for each category if all its bytes are in one memory.
+    """Stores the time that a step needs for each category if all its bytes are in one memory.
 
     by_memory : the time for each category, nearest memory first, in seconds
     turning_memory : the index of the memory whose attached cores compute while the chips wait

@@ -32,7 +32,7 @@ _LEAST = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """Memory, compute and link time at peak rates, all overlapped.
+    """Computes the hardware bound from memory, compute and link time at peak rates.
 
     work : the minimum bytes, FLOPs and sent bytes of all chips combined, with their peak rates
     """
@@ -66,7 +66,7 @@ class Bound:
 
 
 class Memories(NamedTuple):
-    """The memories of a deployment, on the last axis, sorted by the time to read them in full.
+    """Stores the memories of a deployment on the last axis, sorted by the time to read them.
 
     capacities, bandwidths : the totals per tier [byte], [byte/s]
     """
@@ -80,7 +80,7 @@ class Memories(NamedTuple):
 
 
 class BoundTerms(NamedTuple):
-    """The layout-dependent terms in the bound of a step: numbers, or columns over layouts.
+    """Stores the layout-dependent terms in the bound of a step, as numbers or columns over layouts.
 
     read : the weights that a token reads, with the fewest possible experts, in bytes
     stages : the number of sequential pipeline stages, each with its own memories

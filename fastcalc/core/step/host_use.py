@@ -70,7 +70,7 @@ def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
 
 @dataclass(frozen=True, eq=False)
 class OnHost:
-    """The time per chip if the host's cores process an entire category.
+    """Computes the time per chip if the host's cores process an entire category.
 
     place : the index of the memory to which the cores are attached
     bytes, flops : the bytes read [byte] and FLOPs computed [FLOP]
@@ -119,7 +119,7 @@ class OnHost:
 
 @dataclass(frozen=True, eq=False)
 class OffloadOptions:
-    """The ways in which a step can use memories beyond the first.
+    """Configuration of how a step can use memories beyond the first.
 
     kinds : the chip's reads and products for each category, by the memory that holds all of it
     own_place : the index of the chip's first memory, or None if it has none
@@ -139,7 +139,7 @@ class OffloadOptions:
 
 
 class OffloadedPass(NamedTuple):
-    """A step whose bytes are in several memories.
+    """Represents a step whose bytes are in several memories.
 
     near : the fraction of each category that the chip reads from its first memory
     multiplied : the fraction of each category that the chip multiplies

@@ -28,7 +28,7 @@ _WIDEST = 4.0  # bytes of the widest weight format
 
 
 class ModelDemand(NamedTuple):
-    """The work per token that a model needs on any chip, as numbers or arrays of equal length.
+    """Stores the work per token that a model needs on any chip, as numbers or arrays.
 
     depth, heads : the number of layers, and the number that the tensor-parallel size must divide,
         or infinity for any size [1]
@@ -55,7 +55,7 @@ class ModelDemand(NamedTuple):
 
 
 class ChipSupply(NamedTuple):
-    """What a chip provides with an engine, as numbers or arrays of equal length.
+    """Stores what a chip provides with an engine, as numbers or arrays of equal length.
 
     staged : 1 if layers run in sequence at an engine's rates, otherwise 0
     floor, crossing : the minimum time per layer, and its increase with tensor parallelism [s]

@@ -56,7 +56,7 @@ def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
 
 
 class Schedule:
-    """The steps of a placement for every batch.
+    """Builds the steps of a placement for every batch.
 
     batch : the number of sequences decoded concurrently by the whole deployment
     attention : the attention work of these sequences, if already computed

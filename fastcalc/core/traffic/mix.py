@@ -20,7 +20,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Mix(Traffic):
-    """A mix of several request classes. The fields of `Traffic` are means over requests.
+    """Represents a mix of request classes. The fields of `Traffic` are means over requests.
 
     Only the context is a mean over tokens.
 
@@ -118,7 +118,7 @@ class Mix(Traffic):
 
 
 class RequestKinds:
-    """The request types of all classes, one after another.
+    """Lists the request types of all classes, one after another.
 
     share, held : the fraction of requests, and the fraction of decoded tokens
     prompt, output, computed, context : the numbers of tokens; ``computed`` is the uncached prompt

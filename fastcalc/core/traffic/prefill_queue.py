@@ -29,7 +29,7 @@ _UNLIKELY = 0.999 * NO_CHANCE  # the probability of a time that is sure to be dr
 
 @dataclass(frozen=True, eq=False)
 class PrefillQueue:
-    """The queue of prompt tokens in one lane.
+    """Models the queue of prompt tokens in one lane.
 
     rate : the arrival rate of requests [1/s]
     share, tokens : the fraction of each request type, and its uncached prompt tokens

@@ -10,7 +10,7 @@ from fastcalc.formulas.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class RequestTimes:
-    """The latencies of each request type, for a single class or for all.
+    """Computes the latencies of each request type, for a single class or for all.
 
     share : the fraction of the requests
     first : the distribution of TTFT at the expected speed, in seconds

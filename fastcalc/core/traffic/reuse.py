@@ -10,7 +10,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 @dataclass(frozen=True, eq=False)
 class Reuse:
-    """The repeated prompt tokens that a prefix cache serves, by cache size.
+    """Computes the repeated prompt tokens that a prefix cache serves, by cache size.
 
     block : the tokens per block; a cache consists of whole blocks
     found : the hit tokens over all prompts for a cache of 0, 1, 2, ... blocks
@@ -53,7 +53,7 @@ class Reuse:
 
 @dataclass(frozen=True, eq=False)
 class SharedPrefixes:
-    """Prefixes shared by independent requests, with their popularity.
+    """Describes prefixes that are shared by independent requests, with their popularity.
 
     rates, sizes : the fraction of requests with each prefix, and the tokens of the prefix
     prompt : the mean prompt tokens of a request

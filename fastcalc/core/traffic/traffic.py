@@ -21,7 +21,7 @@ assumed value is close to their middle and reproduces the last two draft lengths
 
 @dataclass(frozen=True)
 class Speculation:
-    """Draft tokens that are verified in one step.
+    """Configuration of speculative decoding: draft tokens that are verified in one step.
 
     tokens_per_pass : the mean tokens per verification step, including its own token
     drafted : the draft tokens before each step
@@ -71,7 +71,7 @@ class Speculation:
 
 @dataclass(frozen=True)
 class Traffic:
-    """The requests of a deployment, as arrays that broadcast with each other and the batch.
+    """Describes the requests of a deployment, as arrays that broadcast with the batch.
 
     prompt, output : the input and output tokens of a request
     context : the mean number of tokens that a decoded token attends to

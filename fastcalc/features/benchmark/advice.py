@@ -18,7 +18,7 @@ AS_WIDE = 1.02
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """The recommended benchmark runs, most informative first.
+    """Lists the recommended benchmark runs, most informative first.
 
     runs : runs in that order
     widths : geometric mean width of the user's ranges after each run and those before it, relative

@@ -49,7 +49,7 @@ from fastcalc.written import listed, many
 
 @dataclass(frozen=True)
 class RunRow(PlacedBatch):
-    """A benchmark run of a deployment.
+    """Represents a benchmark run of a deployment.
 
     run : the run
     width : width of the ranges after this run and those before it, relative to now
@@ -132,7 +132,7 @@ _MADE = pick(f"{_RUN} measured_ttft_ms measured_tpot_ms measured_tokens_per_s_to
 
 @dataclass(frozen=True)
 class BatchRow:
-    """The speed per user at a batch: by the engine alone, with measurements, and after the runs."""
+    """Stores the speed per user at a batch, before and after corrections by measurements."""
 
     batch: int
     before: tuple[float, float, float]
@@ -158,7 +158,7 @@ _AFTER = numbers("80% range|after", lambda row: _range(row.after))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeasureAnswer(Answer):
-    """The benchmark runs that narrow a deployment's ranges the most, or their measurements.
+    """Answer of ``measure``, with the benchmark runs that narrow the ranges of a deployment most.
 
     deployment : deployment with its existing measurements
     tool : load generator whose commands are printed

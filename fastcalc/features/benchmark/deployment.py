@@ -20,7 +20,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDeployment:
-    """A deployment at the user's batches, predicted with and without its measurements.
+    """Predicts a deployment at the user's batches, with and without its measurements.
 
     now : prediction with the existing measurements
     before : prediction by the engine alone

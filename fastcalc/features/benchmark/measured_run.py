@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """The throughput of a run and the median latencies of its requests.
+    """Stores the throughput of a run and the median latencies of its requests.
 
     ttft, tpot : TPOT is None if responses have a single token, in seconds
     throughput : output tokens per second [1/s]

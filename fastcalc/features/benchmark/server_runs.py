@@ -36,7 +36,7 @@ _SAMPLE = 256
 
 @dataclass(frozen=True)
 class BenchmarkedServer:
-    """A server as the user describes it.
+    """Describes a server in the words of the user.
 
     served : settings for a load generator
     model, engine : ids of the model and the engine

@@ -20,7 +20,7 @@ SERVER = "http://localhost:8000"
 
 @dataclass(frozen=True)
 class ServedModel:
-    """What a load generator needs to know about a server.
+    """Describes what a load generator needs to know about a server.
 
     name : name of the model, which is also that of its tokenizer
     url : URL of the server
@@ -36,7 +36,7 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class Tool:
-    """A load generator.
+    """Represents a load generator.
 
     results : file or folder that its runs write
     command : function that returns the words of a run's command

@@ -155,7 +155,7 @@ COLUMNS: tuple[TableColumn, ...] = (
 
 @dataclass(frozen=True, eq=False)
 class DeploymentTiers:
-    """A deployment with each cache tier: none, the chips' own memory, and the tiers behind it."""
+    """Represents a deployment with each cache tier: none, its own memory, and further tiers."""
 
     deployment: CachedDeployment
     tiers: Sequence[CachedTier]

@@ -19,7 +19,7 @@ from fastcalc.written import instead_of, shown
 
 @dataclass(frozen=True)
 class Policy:
-    """Which problems a check reports and counts.
+    """Configuration of which problems a check reports and counts.
 
     require_sources, fail_on_warnings : require a source for every number; treat warnings as errors
     select, ignore : ids or id prefixes of the only rules to apply, and of rules not to apply

@@ -21,7 +21,7 @@ _KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 
 @dataclass(frozen=True)
 class RuleContext:
-    """What a rule may consult besides the file.
+    """Context that a rule may consult in addition to the file.
 
     today : current date
     strict : whether every number must have a source
@@ -57,7 +57,7 @@ Finder = Callable[[Sheet, RuleContext], Findings]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its id (two letters for the family, three digits), title and function.
+    """Represents a rule with its id (two letters for the family, three digits), title and function.
 
     A ``note`` is reported but does not count. If ``finds`` is None, the file reader detects it.
     """

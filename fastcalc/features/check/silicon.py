@@ -44,7 +44,7 @@ def by_year(table: str, year: int | None) -> float:
 
 @dataclass(frozen=True)
 class StackOrChannel:
-    """A stack of HBM or a channel of GDDR, with the fields explained in `silicon.yaml`."""
+    """Describes a stack of HBM or a channel of GDDR, as explained in `silicon.yaml`."""
 
     gib: list[float]
     slowest: float
@@ -57,7 +57,7 @@ class StackOrChannel:
 
 @dataclass(frozen=True)
 class Core:
-    """A core's work per cycle and the links of such chips, as explained in `silicon.yaml`."""
+    """Describes a core's work per cycle and the links of such chips, as in `silicon.yaml`."""
 
     matrix: float
     slowest: float
@@ -112,7 +112,7 @@ def is_uniform(sheet: Sheet) -> bool:
 
 @dataclass(frozen=True)
 class MemoryParts:
-    """One memory of a chip, with the numbers that are readable."""
+    """Stores the readable numbers of one memory of a chip."""
 
     index: int
     type: str

@@ -83,7 +83,7 @@ _OF_MAY = "claims with 'may': one plausible case is enough"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClaimsAnswer(Answer):
-    """The verdicts on the claims in a file.
+    """Answer of ``claims``, with the verdicts on the claims in a file.
 
     judged : requested claims, in the order of the file
     book : the whole file, with the articles and sources that the claims cite
@@ -254,7 +254,7 @@ class ClaimsAnswer(Answer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExplainedClaim(ClaimsAnswer):
-    """One claim in full: its verdict and reason, then numbers, inputs and sources."""
+    """Answer of ``claims --explain``, with the verdict, reason, inputs and sources of one claim."""
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
         """Yield nothing, because `text` prints the claim."""

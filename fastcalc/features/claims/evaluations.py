@@ -7,7 +7,7 @@ from fastcalc.core.rounds import Answered
 
 
 class Question(Hashable, Protocol):
-    """What a test asks to have evaluated. Equal questions share one answer."""
+    """Represents a request of a test for an evaluation. Equal questions share one answer."""
 
     def answer_all(self, questions: Sequence["Question"]) -> Sequence[object]:
         """Answer several questions of this type, in order."""

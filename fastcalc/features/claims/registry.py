@@ -58,7 +58,7 @@ def in_words(name: str) -> str:
 
 @dataclass(frozen=True)
 class Registered:
-    """A function with a claim's inputs as keywords, which returns an array or a `Finding`.
+    """Registers a function with a claim's inputs as keywords, which returns an array or `Finding`.
 
     A parameter that is a named tuple takes the inputs in its fields.
 

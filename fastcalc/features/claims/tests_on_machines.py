@@ -40,7 +40,7 @@ _COMMUNICATION = {"all-reduce", "rank wait", "expert exchange", "stage hops", "h
 
 
 class Place(NamedTuple):
-    """A model deployed on a chip type, with the number of chips and the formats."""
+    """Represents a model deployed on a chip type, with the number of chips and the formats."""
 
     model: str
     on: str
@@ -162,7 +162,7 @@ def _requested(
 
 
 class Users(NamedTuple):
-    """The number of concurrent users, and the mean context of each in tokens."""
+    """Stores the number of concurrent users, and the mean context of each in tokens."""
 
     batch: float
     context: float
@@ -280,7 +280,7 @@ def traffic_slope(
 
 
 class DeployedModels(NamedTuple):
-    """Models, each on a chip type, as parallel lists. 0 chips means the fewest that fit.
+    """Lists models and the chip type of each, with 0 chips for the fewest that fit.
 
     If a batch does not fit on the specified chips, the fewest that fit are used.
     """
@@ -339,7 +339,7 @@ def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: floa
 
 
 class Machines(NamedTuple):
-    """Two chip types to compare. 0 chips means the fewest that fit a model.
+    """Compares two chip types, with 0 chips for the fewest that fit a model.
 
     If the users do not fit on the specified chips, the fewest that fit are used. If equal numbers
     of both types were specified, equal numbers are used.

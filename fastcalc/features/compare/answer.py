@@ -80,7 +80,7 @@ _MOST_CHIPS = 4
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CompareAnswer(Answer):
-    """The speed, latency and price of each model on each chip for each batch."""
+    """Answer of ``compare``, with the speed, latency and price of each model, chip and batch."""
 
     request: Compare
     outcomes: Sequence[Outcome]

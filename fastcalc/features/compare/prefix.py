@@ -17,7 +17,7 @@ _TRIED = 512  # lengths tried at once
 
 @dataclass(frozen=True)
 class PrefixCache:
-    """The costs of loading and of recomputing the cached part of a prompt.
+    """Compares the costs of loading and of recomputing the cached part of a prompt.
 
     loading, computing : TTFT that each adds, for a request on its own, in seconds
     breaks_even : shortest prompt with this cached fraction for which loading is faster

@@ -49,7 +49,7 @@ _KEY_FIGURES = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DecideAnswer(Answer):
-    """The winning option, and the values at which the verdict changes.
+    """Answer of ``decide``, with the winning option and what would change the verdict.
 
     winners : winners on a map, or None if no map was requested
     uncounted : inputs that were not given and so are not counted

@@ -10,7 +10,7 @@ from fastcalc.formulas.types import Floats
 
 @dataclass(frozen=True)
 class Variable:
-    """A number that an option, flag or map axis can set.
+    """Describes a number that an option, flag or map axis can set.
 
     field : field of `Terms`, or ``share`` for an option that routes steps
     limit : allowed values

@@ -86,7 +86,7 @@ _COLUMNS: dict[Kind, tuple[TableColumn, ...]] = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ListAnswer(Answer):
-    """The entries of one category. The answer is "no" if an invalid file was skipped."""
+    """Lists the entries of one category. The answer is "no" if an invalid file was skipped."""
 
     request: ListEntries
     kind: Kind
@@ -135,7 +135,7 @@ def question_on(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EntryAnswer(Answer):
-    """One entry: a page with all its numbers, and its record as the JSON document."""
+    """Shows one entry with all its numbers. Its record is the JSON document."""
 
     request: ShowEntry
     entry: CatalogueEntry
@@ -188,7 +188,7 @@ _MEANINGS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChipAnswer(EntryAnswer):
-    """A chip: each number as written, with its source and the quoted text."""
+    """Shows a chip with each number as written, its source and the quoted text."""
 
     entry: Hardware
 
@@ -246,7 +246,7 @@ def _lacks(chip: Hardware) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EngineAnswer(EntryAnswer):
-    """An engine: all parameters with their meanings and sources."""
+    """Shows an engine with the meanings and sources of its parameters."""
 
     entry: Engine
 
@@ -275,7 +275,7 @@ class EngineAnswer(EntryAnswer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelAnswer(EntryAnswer):
-    """A model: its size, its costs per token, and its blocks."""
+    """Shows a model with its size, its costs per token, and its blocks."""
 
     entry: Model
 

@@ -31,7 +31,7 @@ _COLUMNS: tuple[TableColumn, ...] = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DiffAnswer(Answer):
-    """Two entries of the same category, side by side."""
+    """Shows two entries of the same category side by side."""
 
     request: DiffEntries
     left: CatalogueEntry

@@ -46,7 +46,7 @@ _OF_ANSWERS = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FastmodeAnswer(Answer):
-    """All options that reach a target speed.
+    """Answer of ``fastmode``, with all options that reach a target speed.
 
     comparison : request for today's point, from which commands that reproduce a row start
     """

@@ -57,7 +57,7 @@ class _OnLayouts(NamedTuple):
 
 
 class ModelOnChip:
-    """A model on a chip type, in its own formats or the narrowest that chip and engine support.
+    """Represents a model on a chip type, in its own formats or the narrowest supported ones.
 
     A chip without a price counts as one dollar per hour.
     """

@@ -30,7 +30,7 @@ _CHART = 80
 
 @dataclass(frozen=True)
 class CurveStart:
-    """One starting batch of a curve, with the smaller batch that reaches the speed-up.
+    """Stores one starting batch of a curve, and the smaller batch that reaches the speed-up.
 
     floor_ms : latency floor of a step with one sequence, in milliseconds
     batch, smaller_batch : batch at the start and the end, or None if none is fast enough
@@ -133,7 +133,7 @@ START = numbers("users at|the start", str)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CurveAnswer(Answer):
-    """The cost of a smaller batch from every starting batch, up to a cost multiple."""
+    """Shows the cost of a smaller batch from every starting batch, up to a cost multiple."""
 
     request: Fastmode
     study: Study

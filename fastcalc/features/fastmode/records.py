@@ -17,7 +17,7 @@ from fastcalc.kit.answer.point_records import Record, compare_records, plainly, 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """An option compared with today's serving point.
+    """Compares an option with today's serving point.
 
     option, point : the option and its record (empty if nothing reaches the speed)
     today : today's record

@@ -75,7 +75,7 @@ _IN_HEADING = "kv speculate engine"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitAnswer(Answer):
-    """The chips on which models fit, or why none of them fits.
+    """Answer of ``fit``, with the chips on which models fit, or why none of them fits.
 
     scenarios : requested scenarios: each model, in its formats, on each chip
     locations : placements of the scenarios, one per batch

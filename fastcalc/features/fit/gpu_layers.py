@@ -11,7 +11,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True)
 class MostOnCard:
-    """How much of a model fits on a card such that the server starts. The rest is on a host.
+    """Describes how much of a model fits on a card such that the server starts.
 
     chip, host : names of the card and the host
     setting : ``n_gpu_layers`` (its largest value) or ``n_cpu_moe`` (its smallest value)

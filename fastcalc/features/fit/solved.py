@@ -69,7 +69,7 @@ _KEY_OF_LAYOUT = "; layout: the one with the largest capacity"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SolvedAnswer(FitAnswer):
-    """The longest contexts, or the most users, that fit on the chips.
+    """Answer of ``fit --solve``, with the longest contexts or the most users that fit.
 
     solutions : solution for each placement
     """

@@ -70,7 +70,7 @@ _MARKS = {"*": "quantizing below the published precision changes the answers"}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrontierAnswer(Answer):
-    """The points on the Pareto frontier of speed and price.
+    """Answer of ``frontier``, with the points on the Pareto frontier of speed and price.
 
     points : frontier from the cheapest to the fastest point
     searched : scenarios that were searched

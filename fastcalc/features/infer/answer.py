@@ -42,7 +42,7 @@ _BOTH = {
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """A combination of techniques, with the services it explains."""
+    """Represents a combination of techniques, with the services that it explains."""
 
     inverse: Inverse
     region: Region
@@ -217,7 +217,7 @@ _TABLE = pick(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InferAnswer(Answer):
-    """Combinations of techniques that explain both tiers, and numbers that tell them apart."""
+    """Answer of ``infer``, with the combinations of techniques that explain both tiers."""
 
     request: Infer
     inverse: Inverse

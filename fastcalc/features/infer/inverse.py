@@ -49,7 +49,7 @@ COMBINATIONS: tuple[Combination, ...] = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """The services that match the published numbers with one combination of techniques.
+    """Stores the services that match the published numbers with one combination of techniques.
 
     values : sampled parameters of each service, by their names in the box
     weights : fraction of the box represented by each service
@@ -145,7 +145,7 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """The services that match, for each combination of techniques.
+    """Finds the services that match, for each combination of techniques.
 
     points : number of services tried
     """

@@ -39,7 +39,7 @@ Values = Mapping[str, Floats]
 
 @dataclass(frozen=True)
 class Side:
-    """The search range of an unpublished parameter, with its label and unit."""
+    """Describes the search range of an unpublished parameter, with its label and unit."""
 
     name: str
     low: float

@@ -50,7 +50,7 @@ _FURTHEST = 8.0  # largest slowdown on the axis
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DiagnosisAnswer(Answer):
-    """The diagnosis of a deployment from measurements, its start-up log, or both.
+    """Answer of ``diagnose``, from measurements, a start-up log, or both.
 
     left_aside : sentences on measurements that are not used
     ranks : ranks of the deployment, if only the log contains them

@@ -21,7 +21,7 @@ from fastcalc.mentions import flag, option
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoppedAnswer(Answer):
-    """The error in the log of a failed server start, and changes that would start the server.
+    """Shows the error in the log of a failed server start, and changes that would start it.
 
     location : intended placement, or None if the log does not name the chip
     as_logged : the same placement with the logged cache memory

@@ -25,7 +25,7 @@ def ends(finding: TermFinding) -> str:
 
 @dataclass(frozen=True)
 class TermRow:
-    """A term with its finding from measurements, if any, and its causes from the log."""
+    """Stores a term with its finding from measurements, if any, and its causes from the log."""
 
     term: SlowdownTerm
     finding: TermFinding | None

@@ -97,7 +97,7 @@ def point_record(prediction: Prediction) -> Record:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ValidationAnswer(Answer):
-    """The errors of predictions against measurements, with weak classes.
+    """Answer of ``validate``, with the errors of predictions and weak classes.
 
     aside : groups of the shipped evidence, if no file was given
     changes : changes of chips since the baseline, or None without a baseline

@@ -27,7 +27,7 @@ _MOST_CELLS = 2_500
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OverAnswer(Answer):
-    """A metric plotted against one or two YAML parameters.
+    """Plots a metric against one or two YAML parameters.
 
     varied : the parameters and their values
     points : outcomes for each combination of values

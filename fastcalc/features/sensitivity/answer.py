@@ -53,7 +53,7 @@ _IMPROVE = {"speed": "raise the speed", "ttft": "shorten TTFT", "usd": "lower th
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SensitivityAnswer(Answer):
-    """The effect of each parameter at each batch that fits, or the value that reaches a target."""
+    """Answer of ``sensitivity``, with the effect of each parameter at each batch that fits."""
 
     request: Sensitivity
     outcomes: Sequence[Outcome]

@@ -16,7 +16,7 @@ from fastcalc.formulas.types import Floats
 
 
 class Answers(NamedTuple):
-    """The metrics at each batch, or NaN if the batch does not fit or has no price.
+    """Stores the metrics at each batch, or NaN if the batch does not fit or has no price.
 
     speed : output tokens/s per user, decode only [1/s]
     total : output tokens/s of the deployment, including time for prefill [1/s]
@@ -68,7 +68,7 @@ Moves = frozenset[tuple[Lever, float]]
 
 
 class MovedFigures:
-    """The metrics of a scenario as its parameters change, each computed once.
+    """Computes the metrics of a scenario as its parameters change, each of them once.
 
     answered : metrics by changed parameters, or None if the values are invalid
     """
@@ -127,7 +127,7 @@ def _figures_of(outcome: Outcome, figures: Sequence[str]) -> dict[str, Floats] |
 
 @dataclass(frozen=True, eq=False)
 class BatchFigure:
-    """A metric of a scenario at one batch."""
+    """Computes a metric of a scenario at one batch."""
 
     of_all: MovedFigures
     figure: str

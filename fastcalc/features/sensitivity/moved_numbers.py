@@ -26,7 +26,7 @@ KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class MovedNumber:
-    """The table row of a parameter at one batch.
+    """Represents the table row of a parameter at one batch.
 
     place : index of the batch in the outcome
     point : record of `compare` at that batch

@@ -31,7 +31,7 @@ _NO_FOUR_BITS = "4-bit weights or KV caches on a chip without units for them"
 
 @dataclass(frozen=True)
 class Ranks:
-    """The numbers of chips and ranks to combine, or None where the placement chooses."""
+    """Lists the numbers of chips and ranks to combine, or None where the placement chooses."""
 
     chips: tuple[int, ...] | None = None
     tp: tuple[int, ...] | None = None
@@ -62,7 +62,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Axes:
-    """The axes of a sweep.
+    """Describes the axes of a sweep.
 
     Chips come with their engines, which may be borrowed from another chip type. A format of None is
     the model's own. If there are no contexts, each request has its mean context. [1]

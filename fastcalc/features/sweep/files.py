@@ -18,7 +18,7 @@ Write = Callable[[Any], str]
 
 
 class Sink(Protocol):
-    """A writer that receives one block after another."""
+    """Interface of a writer that receives one block after another."""
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
         """Write the points of a block."""
@@ -28,7 +28,7 @@ class Sink(Protocol):
 
 
 class CSVSink:
-    """Writes CSV: a header, and a line for each point."""
+    """Writes CSV with a header and a line for each point."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.is_new = stream, True
@@ -45,7 +45,7 @@ class CSVSink:
 
 
 class JSONSink:
-    """Writes JSON: a document as from ``compare``, with a record for each point."""
+    """Writes a JSON document as ``compare`` does, with a record for each point."""
 
     def __init__(self, stream: TextIO, head: Mapping[str, str]) -> None:
         self.stream, self.between = stream, "\n"
@@ -72,7 +72,7 @@ class JSONSink:
 
 
 class ParquetSink:
-    """Writes Parquet: one row group per block, dictionaries for text only, null if missing."""
+    """Writes Parquet with one row group per block. Missing values are null."""
 
     def __init__(self, stream: BinaryIO) -> None:
         try:

@@ -139,7 +139,7 @@ def save(request: Sweep, file: Path, wording: Wording) -> None:
 
 @dataclass(frozen=True)
 class Combinations:
-    """The combinations of a sweep.
+    """Enumerates the combinations of a sweep.
 
     grids : grids of the combinations to evaluate
     left_out : number of skipped combinations for each reason

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass
 class Fields:
-    """The fields of a configuration, with remarks on how they were interpreted.
+    """Reads the fields of a configuration, with remarks on how they were interpreted.
 
     ``null`` counts as absent; of several alternative names, the first one present is used. The data
     come from the mappings ``roots`` in the file, of which the first has priority.

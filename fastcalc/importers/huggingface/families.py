@@ -15,7 +15,7 @@ from fastcalc.importers.huggingface.usual import usual
 
 @dataclass(frozen=True)
 class ModelFamily:
-    """The reader for a family's configurations: its layers, and additional keys of the model file.
+    """Reads the configurations of a model family: its layers, and additional keys.
 
     ``tied`` is whether head and embedding are tied by default. ``mtp`` contains additional keys of
     prediction layers, or None if these differ from the last layer or are not stored.

@@ -45,7 +45,7 @@ EXPERT = "0"
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix of a layer, or the matrices of all experts with this name.
+    """Represents a matrix of a layer, or the matrices of all experts with this name.
 
     group : group that determines the number format
     layer : layer of the model, counted from 0; None outside of layers

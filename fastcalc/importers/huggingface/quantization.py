@@ -60,7 +60,7 @@ _EMBEDDING = ("model.embed_tokens", "embed_tokens", "model.language_model.embed_
 
 @dataclass(frozen=True)
 class FormatRule:
-    """Modules that share a number format; None means unquantized."""
+    """Describes modules that share a number format. None means unquantized."""
 
     modules: ModulePatterns
     stored: str | None
@@ -68,7 +68,7 @@ class FormatRule:
 
 @dataclass
 class Formats:
-    """The formats of a checkpoint: of most matrices, routed experts, caches and other groups.
+    """Stores the formats of a checkpoint, by group of matrices.
 
     experts : format of routed experts, or None if it is the format of most matrices
     block_side : side of square fp8 blocks that share a scale, or 0 without blocks
@@ -83,7 +83,7 @@ class Formats:
 
 @dataclass
 class Scheme:
-    """The quantization of a checkpoint.
+    """Describes the quantization of a checkpoint.
 
     rules : rules by module, of which the first that names a module applies
     others : format of modules that no rule names, or None if unquantized

@@ -21,7 +21,7 @@ Charts = Mapping[str, Callable[[], "Chart"]]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """The answer of a command. Each output format is produced only on request.
+    """Base class for the answer of a command. Each output format is only produced on request.
 
     A command provides its content by overriding methods: the contents of its page (`body`, `key`,
     `notes`, `next_command`), its `records`, the rows of its Markdown `table`, the assumptions
@@ -142,7 +142,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NoAnswer(Answer):
-    """An answer without records that gives the reason.
+    """Answer without records that gives the reason.
 
     asked_keys : keys the records would have had
     columns : columns of the Markdown table

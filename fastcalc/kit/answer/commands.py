@@ -19,7 +19,7 @@ OF_A_POINT = (
 
 @dataclass(frozen=True)
 class Typed:
-    """What a command repeats as typed: names by id, and the flags of all other settings."""
+    """Stores what a command repeats as typed: names by id, and the flags of all other settings."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     words: Sequence[str] = ()

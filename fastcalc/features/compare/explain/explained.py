@@ -39,7 +39,7 @@ def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
 
 @dataclass(frozen=True)
 class ExplainedPart:
-    """A component of a pass. It is hidden if a longer one overlaps it.
+    """Explains a component of a pass. It is hidden if a longer one overlaps it.
 
     Its last equation gives the time.
     """
@@ -61,7 +61,7 @@ class ExplainedPart:
 
 @dataclass(frozen=True)
 class Explained:
-    """The explanation of one forward pass.
+    """Explains one forward pass.
 
     sequences, verified, prompt : sequences decoded, tokens in each, and prompt tokens
     rates : rates its components share: effective bandwidth, and the rate at which cores are fed
@@ -97,7 +97,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The explanation of one row of a comparison: a decode step and the prefill of a prompt."""
+    """Explains one result of a comparison: a decode step and the prefill of a prompt."""
 
     outcome: Outcome
     batch: int

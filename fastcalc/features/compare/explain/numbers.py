@@ -26,7 +26,7 @@ _PARTS = {"dense": ("dense",), "head": ("small", "head"), "experts": ("experts",
 
 
 class Numbers:
-    """The numbers that a placement takes from its engine, hardware and model."""
+    """Looks up the numbers that a placement takes from its engine, hardware and model."""
 
     def __init__(self, placement: AnyPlacement) -> None:
         self.work, self.machine = placement.work, placement.machine

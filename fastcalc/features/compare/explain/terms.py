@@ -17,7 +17,7 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of a number: a name, its entry, its text (empty if computed) and a document."""
+    """Describes the source of a number: a name, its entry, its text, and a document."""
 
     name: str
     owner: str
@@ -27,7 +27,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Number:
-    """A number in SI units: bytes, FLOPs, seconds, their rates, or a plain count."""
+    """Represents a number in SI units, such as bytes, FLOPs, seconds, their rates, or a count."""
 
     value: float
     unit: str = ""
@@ -41,7 +41,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Term:
-    """An expression: its SI value, a template with a ``{}`` for each number, and the numbers.
+    """Represents an expression with its SI value and a template with a ``{}`` for each number.
 
     Operator precedence tells whether it is a sum, a product, a power or a single number.
     """
@@ -109,7 +109,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Equation:
-    """A named result with its expression."""
+    """Represents a named result with its expression."""
 
     name: str
     result: Number

@@ -39,7 +39,7 @@ ENDS = (0.1, 0.5, 0.9)  # quantiles of a slowdown: ends of the range, and median
 
 @dataclass(frozen=True)
 class TermFinding:
-    """What the measurements say about one term.
+    """Summarizes what the measurements say about one term.
 
     probability : probability that it is slower
     part : index of its most likely slow part
@@ -59,7 +59,7 @@ class TermFinding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The diagnosis of a deployment from its measurements.
+    """Stores the diagnosis of a deployment from its measurements.
 
     predictions : predictions of the measurements, before causes are named
     before : measured / predicted time, by the engine without the settings of a start

@@ -21,7 +21,7 @@ TELLING = 0.05  # smallest distinguishable difference between two causes, as a l
 
 @dataclass(frozen=True)
 class NextPoint:
-    """A measurement to make, with the slowdown each cause would show there (the extremes).
+    """Suggests a measurement, with the slowdown that each cause would show there.
 
     slower : slowdown by name of the term, or ``nothing``
     """

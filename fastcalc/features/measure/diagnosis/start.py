@@ -33,7 +33,7 @@ GIB = 2.0**30
 
 @dataclass(frozen=True)
 class Cause:
-    """A reason, found in its log, why a deployment is slower.
+    """Represents a reason, found in its log, why a deployment is slower.
 
     sentence : description of the cause and how much it matters
     setting : recommended change
@@ -48,7 +48,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Start:
-    """A logged start, and its deployment with formats, ranks and maximum length."""
+    """Represents a logged start, and its deployment with formats, ranks and maximum length."""
 
     log: StartLog
     scenario: Scenario
