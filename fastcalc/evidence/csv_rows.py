@@ -44,7 +44,7 @@ class CsvRows:
                 yield line, cells
 
     def column(self, line: int, position: int) -> int:
-        """Return the column at which a cell begins, counted from 1; at most the end of the line."""
+        """Return the column at which a cell begins, counted from 1, up to the end of the line."""
         text = self._row.get(line, "")
         starts = _starts(text)
         return starts[position] + 1 if position < len(starts) else len(text.rstrip("\r")) + 1
@@ -84,7 +84,7 @@ class CsvRows:
 
 @contextmanager
 def rows_of(path: Path) -> Iterator[CsvRows]:
-    """Open the rows of a file; the first unreadable row raises InputError."""
+    """Open the rows of a file. The first unreadable row raises InputError."""
     with opened(path) as stream:
         try:
             yield CsvRows(str(path), lines_of(str(path), stream), refuse)

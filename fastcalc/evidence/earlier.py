@@ -28,7 +28,7 @@ class ChipChange:
 
     @property
     def worse(self) -> float:
-        """The relative increase of the median error factor; negative if it decreased."""
+        """The relative increase of the median error factor, which is negative if it decreased."""
         return self.after / self.before - 1.0
 
 

@@ -80,7 +80,7 @@ class Batch:
 
     @property
     def tokens(self) -> Floats:
-        """The number of tokens that, divided by the time, gives each measured rate; 1 for times."""
+        """The number of tokens that yields each rate if divided by the time, or 1 for times."""
         recipe, metrics = self.recipe, np.array([point.metric for point in self.points])
         among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
         among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)

@@ -29,7 +29,7 @@ def _parsed(text: str) -> tuple[str, int | None]:
 
 
 def printed_chip(text: str, entries: Catalogue) -> str | None:
-    """Return the chip named by an instance type, a counted name or a driver, if any.
+    """Return the chip named by an instance type, a counted name or a driver, or None.
 
     >>> printed_chip("8xh100", Catalogue()), printed_chip("p5.48xlarge", Catalogue())
     ('h100', 'h100-sxm')

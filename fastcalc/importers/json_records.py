@@ -154,7 +154,7 @@ def records(content: Text) -> tuple[list[Record], list[FileFault]]:
 
 
 def alongside(file: str, name: str) -> list[Record]:
-    """Read the records of a file in the same folder; empty if it cannot be read."""
+    """Read the records of a file in the same folder, or nothing if it cannot be read."""
     path = Path(file).with_name(name)
     try:
         if not path.is_file():

@@ -168,7 +168,7 @@ def repository(text: str) -> str:
 
 
 def tagged_format(text: str) -> str | None:
-    """Return the weight format after the colon of a repository name, as in llama.cpp, if any.
+    """Return the weight format after the colon of a repository name, as in llama.cpp, or None.
 
     >>> tagged_format("unsloth/Qwen3-32B-GGUF:UD-Q4_K_XL"), tagged_format("org/name:latest")
     ('ud-q4_k_xl', None)
@@ -337,7 +337,7 @@ _FP8_CACHE = re.compile(r"^nvidia/.*-(?:(?:nv)?fp4|fp8)(?:-v\d)?$|-fp8-kv$")
 
 
 def checkpoint_cache(text: str) -> str | None:
-    """Return the cache format declared by a checkpoint with this name, if any.
+    """Return the cache format declared by a checkpoint with this name, or None.
 
     NVIDIA's 4-bit and 8-bit checkpoints declare ``"kv_cache_quant_algo": "FP8"`` in their
     hf_quant_config.json, which vLLM (since its pull request 29980), SGLang and TensorRT-LLM use;

@@ -63,7 +63,7 @@ FORMATS = (
 
 
 def fields_of(names: Collection[str]) -> TraceFields | None:
-    """Return the trace format whose token counts are among the given field names, if any."""
+    """Return the trace format whose token counts are among the given field names, or None."""
     found_names = set(names)
     alike = (fields for fields in FORMATS if {fields.prompt, fields.output} <= found_names)
     return next(

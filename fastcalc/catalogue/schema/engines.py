@@ -119,7 +119,7 @@ class Parameters(_Declared):
 
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
-    """Merge parameters; later values replace earlier ones."""
+    """Merge parameters. Later values replace earlier ones."""
     for override in later:
         first = first.model_copy(update=override.given)
     return first

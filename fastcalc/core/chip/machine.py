@@ -112,7 +112,7 @@ class Reached(NamedTuple):
 
 @lru_cache(maxsize=8)  # few: for measured points, these are arrays of megabytes
 def reached(chip: Chip, software: EngineParameters) -> Reached:
-    """Compute the rates that an engine achieves on a chip; all steps share the result."""
+    """Compute the rates that an engine achieves on a chip. All steps share the result."""
     dense, head, experts, kv = (software.rate(chip, product) for product in chip.products)
     blocks = 1.0 + chip.blocks * (software.block_gemm_fraction - 1.0)
     grouped, rows = software.grouped_gemm_fraction, software.minimum_rows

@@ -229,7 +229,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def kept(self) -> KeptMemory:
-        """The engine's expected reserve by component; replicas that share experts cooperate."""
+        """The engine's expected reserve by component. Replicas that share experts cooperate."""
         layout = self.layout
         ranks = layout.expert_shards * layout.pp
         return self.machine.reserve.on(ranks, layout.tp, layout.sharing_replicas)

@@ -98,7 +98,7 @@ class Tested:
 
     @property
     def unit(self) -> str:
-        """The unit of the computed and expected numbers. Empty for a plain number."""
+        """The unit of the computed and expected numbers, or nothing for a plain number."""
         return self.check.expected.unit or self.check.unit
 
     @property

@@ -57,7 +57,7 @@ class FastmodeAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """The exit code: 1 if nothing reaches the speed."""
+        """The exit code, which is 1 if nothing reaches the speed."""
         return 0 if self.solution.reached else 1
 
     @cached_property

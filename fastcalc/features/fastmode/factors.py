@@ -85,7 +85,7 @@ _TABLE = [column for column in COLUMNS if column.key != "source"]
 
 
 def factors_of(solution: SpeedupOptions, choice: Option | None) -> list[Factor]:
-    """Split an option's speed-up into factors. Empty if the option misses the target."""
+    """Split an option's speed-up into factors, or nothing if the option misses the target."""
     return waterfall(solution.today, choice.outcome) if choice and choice.outcome else []
 
 

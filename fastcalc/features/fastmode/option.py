@@ -75,7 +75,7 @@ def in_order(options: list[Option]) -> list[Option]:
 
 
 def best(options: list[Option]) -> Option | None:
-    """Return the first option in that order with a serving point, if any."""
+    """Return the first option in that order with a serving point, or None."""
     return next((option for option in in_order(options) if option.outcome is not None), None)
 
 

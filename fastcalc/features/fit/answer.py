@@ -91,7 +91,7 @@ class FitAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """The exit code: 1 if nothing fits."""
+        """The exit code, which is 1 if nothing fits."""
         return 0 if any(location.fits for location in self.locations) else 1
 
     @cached_property

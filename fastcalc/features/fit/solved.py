@@ -78,7 +78,7 @@ class SolvedAnswer(FitAnswer):
 
     @property
     def code(self) -> int:
-        """The exit code: 1 if nothing fits, not even tightly."""
+        """The exit code, which is 1 if nothing fits, not even tightly."""
         return 0 if any(solution.certain or solution.edge for solution in self.solutions) else 1
 
     def _columns(self, *, wide: bool) -> list[TableColumn]:

@@ -45,7 +45,7 @@ _WITH_POOL = ("vllm", "sglang", "tensorrt-llm")
 
 
 def start_note(location: Location) -> str | None:
-    """Return vLLM's start-up lines on cache memory and tokens. None for other engines."""
+    """Return vLLM's start-up lines on cache memory and tokens, or None for other engines."""
     engine, placement = location.scenario.engine, location.placement
     pool, replicas = cache_size(placement), placement.layout.dp
     if engine.program not in _WITH_POOL or pool is None or not pool.tokens:

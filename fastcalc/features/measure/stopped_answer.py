@@ -34,7 +34,7 @@ class StoppedAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """The exit code: 1, because the server did not start."""
+        """The exit code, which is 1 because the server did not start."""
         return 1
 
     @property

@@ -39,7 +39,7 @@ class OverAnswer(Answer):
 
     @property
     def charts(self) -> Mapping[str, Callable[[], Chart]]:
-        """The requested figure. Empty if no combination fits."""
+        """The requested figure, or nothing if no combination fits."""
         chart_name = self.request.kind
         is_held = any(
             outcome.estimate.fits.any() for outcomes in self.points for outcome in outcomes

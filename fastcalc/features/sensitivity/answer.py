@@ -62,7 +62,7 @@ class SensitivityAnswer(Answer):
 
     @property
     def goals(self) -> list[Goal]:
-        """The ways to reach the target at each batch. Empty if there is no target."""
+        """The ways to reach the target at each batch, or nothing if there is no target."""
         return [batch.goal for batch in self.batches if batch.goal]
 
     @property
@@ -72,7 +72,7 @@ class SensitivityAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """The exit code: 1 if nothing reaches the target at any batch."""
+        """The exit code, which is 1 if nothing reaches the target at any batch."""
         return int(bool(self.goals) and not any(goal.is_reached for goal in self.goals))
 
     def body(self, screen: Screen) -> Iterator[Part]:

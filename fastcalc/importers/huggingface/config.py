@@ -133,7 +133,7 @@ class Fields:
         return number
 
     def numbers(self, name: str, layers: int) -> list[int] | None:
-        """Read one integer per layer; a longer list includes prediction layers."""
+        """Read one integer per layer. A longer list includes prediction layers."""
         listed = self._list(name, layers)
         return None if listed is None else [self._whole(name, number, 0, MOST) for number in listed]
 
@@ -149,7 +149,7 @@ class Fields:
         return words
 
     def switches(self, name: str, layers: int) -> list[bool] | None:
-        """Read one 0 or 1 per layer; a longer list includes prediction layers."""
+        """Read one 0 or 1 per layer. A longer list includes prediction layers."""
         listed = self._list(name, layers)
         for value in listed or ():
             if value not in (0, 1) or isinstance(value, float):

@@ -12,12 +12,12 @@ def llama(fields: Fields) -> list[Layer]:
 
 
 def mistral(fields: Fields) -> list[Layer]:
-    """Read Mistral, Phi 3 and 4: no biases. The window, if any, applies to every layer."""
+    """Read Mistral, Phi 3 and 4, with no biases. The window, if any, applies to every layer."""
     return uniform(fields, parts.grouped(fields, window=parts.window(fields)), parts.dense(fields))
 
 
 def qwen3(fields: Fields) -> list[Layer]:
-    """Read Qwen 3: no biases by default, norms on queries and keys."""
+    """Read Qwen 3, with no biases by default, norms on queries and keys."""
     return qwen(fields, qk_norm=True, bias=fields.flag("attention_bias", False))
 
 
@@ -45,7 +45,7 @@ def qwen_networks(fields: Fields) -> list[Part]:
 
 
 def glm(fields: Fields) -> list[Layer]:
-    """Read GLM-4 of 2024: biases on queries, keys and values."""
+    """Read GLM-4 of 2024, with biases on queries, keys and values."""
     attention = parts.grouped(fields, qkv_bias=fields.flag("attention_bias", True))
     return uniform(fields, attention, parts.dense(fields))
 
@@ -56,7 +56,7 @@ def glm4(fields: Fields) -> list[Layer]:
 
 
 def seed_oss(fields: Fields) -> list[Layer]:
-    """Read Seed-OSS: separate biases for the inputs and the output."""
+    """Read Seed-OSS, with separate biases for the inputs and the output."""
     bias, after = fields.flag("attention_bias", True), fields.flag("attention_out_bias", False)
     attention = parts.grouped(fields, qkv_bias=bias, output_bias=after)
     return uniform(fields, attention, parts.dense(fields))
@@ -74,12 +74,12 @@ def head_norms(fields: Fields) -> list[Layer]:
 
 
 def olmo(fields: Fields) -> list[Layer]:
-    """Read OLMo 2 and 3: one norm over all query heads, and one over all key heads."""
+    """Read OLMo 2 and 3, with one norm over all query heads, and one over all key heads."""
     return windowed(fields, 4, qk_norm="full", bias=parts.flagged(fields, "attention_bias"))
 
 
 def cohere(fields: Fields) -> list[Layer]:
-    """Read Command R: attention and network in parallel after a single norm."""
+    """Read Command R, with attention and network in parallel after a single norm."""
     bias = parts.flagged(fields, "attention_bias")
     is_normed = "full" if parts.flagged(fields, "use_qk_norm") else False
     return windowed(fields, 4, norms=1, qk_norm=is_normed, bias=bias)
@@ -97,7 +97,7 @@ def windowed(
 
 
 def falcon(fields: Fields) -> list[Layer]:
-    """Read Falcon: two matrices per network.
+    """Read Falcon, with two matrices per network.
 
     There are one, eight or all KV heads, depending on the generation.
     """
@@ -118,7 +118,7 @@ def falcon(fields: Fields) -> list[Layer]:
 
 
 def nemotron(fields: Fields) -> list[Layer]:
-    """Read Nemotron 4 and Minitron: two matrices with a squared ReLU between them."""
+    """Read Nemotron 4 and Minitron, with two matrices with a squared ReLU between them."""
     attention = parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))
     network = parts.dense(fields, matrices=2, bias=parts.flagged(fields, "mlp_bias"))
     return uniform(fields, attention, network)
@@ -132,7 +132,7 @@ def starcoder2(fields: Fields) -> list[Layer]:
 
 
 def bitnet(fields: Fields) -> list[Layer]:
-    """Read BitNet: ternary weights, and norms before the outputs of attention and network."""
+    """Read BitNet, with ternary weights, and norms before the outputs of attention and network."""
     inner = fields.count("hidden_size") + fields.count("intermediate_size")
     return [{**layer, "other_parameters": inner} for layer in llama(fields)]
 

@@ -53,7 +53,7 @@ _EXPERTS_AS_WIDE = ("mixtral", "granitemoe", "gpt_oss", "minimax_m2")
 
 
 def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
-    """Convert a header to a configuration; an unsupported architecture raises InputError."""
+    """Convert a header to a configuration. An unsupported architecture raises InputError."""
     pairs = header.pairs
     architecture = pairs.get("general.architecture")
     model_type = _TYPES.get(str(architecture))

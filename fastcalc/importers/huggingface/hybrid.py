@@ -10,7 +10,7 @@ _SYNONYMS = {"linear_attention": "mamba", "full_attention": "attention"}
 
 
 def qwen_next(fields: Fields) -> list[Layer]:
-    """Read Qwen3-Next and Qwen 3.5: three gated DeltaNet layers per gated attention layer."""
+    """Read Qwen3-Next and Qwen 3.5, with three gated DeltaNet layers per gated attention layer."""
     bias = fields.flag("attention_bias", False)
     gate = fields.flag("attn_output_gate", True, noted=False)
     habits = {"qkv_bias": bias, "output_bias": bias, "output_gate": gate}

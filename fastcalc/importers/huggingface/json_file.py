@@ -32,7 +32,7 @@ def config_path(name: str | Path) -> Path:
 
 
 def missing_file(name: str) -> str:
-    """Return the message for a missing file; for a hub name, it says how to download the file.
+    """Return the message for a missing file. For a hub name, it says how to download the file.
 
     >>> missing_file("nowhere.json")
     'nowhere.json: there is no such file'
@@ -74,7 +74,7 @@ class JsonFile:
 
 
 def read_json(path: Path) -> JsonFile:
-    """Read a JSON file whose top level is a mapping; anything else raises InputError."""
+    """Read a JSON file whose top level is a mapping. Anything else raises InputError."""
     try:
         raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:

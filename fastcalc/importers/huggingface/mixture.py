@@ -58,7 +58,7 @@ def latent(fields: Fields, *, output_gate: bool = False) -> list[Layer]:
 
 
 def hunyuan4(fields: Fields) -> list[Layer]:
-    """Read Hy4: gated latent attention with sinks, and hyper-connections.
+    """Read Hy4, with gated latent attention with sinks, and hyper-connections.
 
     The hyper-connections have two vectors per stream.
     """
@@ -80,7 +80,7 @@ def axk2(fields: Fields) -> list[Layer]:
 
 
 def grouped(fields: Fields) -> list[Layer]:
-    """Read GLM-4.5 to 4.7: grouped-query attention, a few dense layers, then experts."""
+    """Read GLM-4.5 to 4.7, with grouped-query attention, a few dense layers, then experts."""
     bias, is_normed = fields.flag("attention_bias", False), fields.flag("use_qk_norm", False)
     attention = parts.grouped(fields, qkv_bias=bias, qk_norm=is_normed)
     return mixed([attention] * fields.layers(), patterns.shared_networks(fields))
@@ -94,7 +94,7 @@ def head_norms(fields: Fields, *, router_bias: bool = True) -> list[Layer]:
 
 
 def ernie(fields: Fields) -> list[Layer]:
-    """Read Ernie 4.5 MoE: experts at regular intervals within a range of layers."""
+    """Read Ernie 4.5 MoE, with experts at regular intervals within a range of layers."""
     count, bias = fields.layers(), fields.flag("use_bias", False)
     attention = parts.grouped(fields, bias=bias)
     number = fields.maybe("moe_num_shared_experts", minimum=0) or 0
@@ -109,7 +109,7 @@ def ernie(fields: Fields) -> list[Layer]:
 
 
 def llama4(fields: Fields) -> list[Layer]:
-    """Read Llama 4: three chunked layers for each full layer.
+    """Read Llama 4, with three chunked layers for each full layer.
 
     Experts are in all or in every second layer.
     """
@@ -156,7 +156,7 @@ def _minimax_norm(fields: Fields, usual: str) -> bool | str:
 
 
 def mimo_v2(fields: Fields) -> list[Layer]:
-    """Read MiMo V2: windowed layers with sinks and a different number of heads.
+    """Read MiMo V2, with windowed layers with sinks and a different number of heads.
 
     Values are narrower than keys.
     """
@@ -182,7 +182,7 @@ def mimo_v2(fields: Fields) -> list[Layer]:
 
 
 def step(fields: Fields) -> list[Layer]:
-    """Read Step 3.5 and 3.7: more query heads in windowed layers, and one gate per head."""
+    """Read Step 3.5 and 3.7, with more query heads in windowed layers, and one gate per head."""
     count = fields.layers()
     gate = "per-head" if fields.flag("use_head_wise_attn_gate", True) else False
     sliding = fields.nested("attention_other_setting")
@@ -225,7 +225,7 @@ def latent_norms(fields: Fields) -> dict[str, int]:
 
 
 def gemma4(fields: Fields) -> list[Layer]:
-    """Read Gemma 4: full layers with wider heads and no value projection.
+    """Read Gemma 4, with full layers with wider heads and no value projection.
 
     Experts run in parallel with a network.
     """
@@ -266,7 +266,7 @@ def layer_scales(fields: Fields) -> dict[str, int]:
 
 
 def laguna(fields: Fields) -> list[Layer]:
-    """Read Poolside Laguna: per-layer head counts, one gate per head, and windows."""
+    """Read Poolside Laguna, with per-layer head counts, one gate per head, and windows."""
     count, window = fields.layers(), parts.window(fields)
     interval = fields.numbers("num_attention_heads_per_layer", count)
     heads = interval or [fields.count("num_attention_heads")] * count
@@ -300,7 +300,7 @@ def cohere_moe(fields: Fields) -> list[Layer]:
 
 
 def afmoe(fields: Fields) -> list[Layer]:
-    """Read Arcee Trinity: gated windowed attention, four norms, dense layers, then experts."""
+    """Read Arcee Trinity, with gated windowed attention, four norms, dense layers, then experts."""
     count = fields.layers()
     habits = {"qk_norm": True, "output_gate": True}
     full, short = parts.grouped(fields, **habits), parts.grouped(
@@ -315,7 +315,7 @@ def afmoe(fields: Fields) -> list[Layer]:
 
 
 def aria(fields: Fields) -> list[Layer]:
-    """Read Aria: experts in every layer, with shared experts of the same width."""
+    """Read Aria, with experts in every layer, with shared experts of the same width."""
     shared = fields.count("moe_num_shared_experts", default=2, minimum=0)
     experts = parts.experts(
         fields, width=_INTERMEDIATE, shared=shared * fields.count("intermediate_size")

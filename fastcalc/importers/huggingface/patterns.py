@@ -63,7 +63,7 @@ def linear(fields: Fields, layers: int) -> list[bool]:
 
 
 def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> list[bool]:
-    """Return which layers route tokens to experts; by default, all of them."""
+    """Return which layers route tokens to experts, by default all of them."""
     layer_types = fields.words("mlp_layer_types", layers)
     if layer_types is not None:
         return [layer_type in _SPARSE for layer_type in layer_types]

@@ -60,7 +60,7 @@ def mamba2_alone(fields: Fields) -> list[Layer]:
 
 
 def jamba(fields: Fields) -> list[Layer]:
-    """Read Jamba: one attention layer in eight, and experts in every second layer."""
+    """Read Jamba, with one attention layer in eight, and experts in every second layer."""
     count = fields.layers()
     mixer, attention = mamba(fields), parts.grouped(fields)
     period, offset = fields.count("attn_layer_period", default=8), fields.count(
@@ -109,7 +109,7 @@ def bamba(fields: Fields) -> list[Layer]:
 
 
 def falcon_h1(fields: Fields) -> list[Layer]:
-    """Read Falcon H1: attention and Mamba-2 in parallel after one norm, then a network."""
+    """Read Falcon H1, with attention and Mamba-2 in parallel after one norm, then a network."""
     fields.remark("Attention and Mamba-2 of a layer run in parallel, and are separate blocks.")
     attention = parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))
     network = parts.dense(fields, bias=parts.flagged(fields, "mlp_bias"))
@@ -153,7 +153,7 @@ def lfm(fields: Fields) -> list[Layer]:
 
 
 def lightning(fields: Fields) -> list[Layer]:
-    """Read MiniMax-01: lightning attention in most layers, experts in all."""
+    """Read MiniMax-01, with lightning attention in most layers, experts in all."""
     count = fields.layers()
     full = parts.grouped(fields)
     heads, size = fields.count("num_attention_heads"), full["head_dim"]
@@ -174,7 +174,7 @@ def olmo_hybrid(fields: Fields) -> list[Layer]:
 
 
 def lara(fields: Fields) -> list[Layer]:
-    """Read Lara: gated DeltaNet between ungated windowed and full attention layers."""
+    """Read Lara, with gated DeltaNet between ungated windowed and full attention layers."""
     count = fields.layers()
     fields.require("layer_types")
     layer_types = fields.words("layer_types", count) or []

@@ -28,7 +28,7 @@ _TERMS = {
 
 
 def terms_of(quote: Quote) -> str:
-    """Return the terms of a price. Empty if there is no price.
+    """Return the terms of a price, or nothing if there is no price.
 
     >>> terms_of(Quote(2.0, "survey")), terms_of(Quote(None))
     ('survey of several clouds', '')
@@ -41,7 +41,7 @@ def terms_of(quote: Quote) -> str:
 def price_line(
     scenarios: Iterable[Scenario], remark: str = "", others: Iterable[Outcome] = ()
 ) -> list[Remark]:
-    """Return the lines of prices under a headline, one per price basis. Empty without prices.
+    """Return the lines of prices under a headline, one per price basis, or nothing without prices.
 
     remark : phrase on the total of these prices, or on the price at which another choice wins
     others : additional outcomes, whose prices follow those of the scenarios

@@ -98,7 +98,7 @@ def marked(text: str, *, is_unsure: bool) -> str:
 
 
 def key_of_mark(*tables: TextTable) -> list[str]:
-    """Return the line that explains the mark. Empty if no cell has it."""
+    """Return the line that explains the mark, or nothing if no cell has it."""
     return [*filter(None, [with_mark("", *tables)])]
 
 

@@ -108,7 +108,7 @@ def _text(name: str) -> str:
 
 
 def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
-    """Draw charts as HTML figures without repeating notes. Empty if there are no charts.
+    """Draw charts as HTML figures without repeating notes, or nothing if there are no charts.
 
     verdict : sentences the page already shows
     """

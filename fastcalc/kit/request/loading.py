@@ -287,7 +287,7 @@ def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
 def implied_engine(
     request: EngineLimits, weights: "WordsGiven | None", models: Sequence[Model]
 ) -> str | None:
-    """Return the engine for a request that llama.cpp, the default, cannot run. None otherwise.
+    """Return the engine for a request that llama.cpp, the default, cannot run, or None otherwise.
 
     It is vLLM if limits with its names are set, or if no GGUF file exists in one of the formats.
 

@@ -74,7 +74,7 @@ class Numbers:
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
     def kernel(self, group: str) -> str | None:
-        """Return the kernel that multiplies a weight category at the 16-bit rate, if any."""
+        """Return the kernel that multiplies a weight category at the 16-bit rate, or None."""
         kernels = widened_by(self.machine.engine, self.machine.hardware).of(group)
         return kernels.get(self.work.formats.of(group).id)
 
