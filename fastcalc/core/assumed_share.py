@@ -56,7 +56,7 @@ def chips_with_raised_limit(location: Location) -> int | None:
     """Count the chips needed if macOS gives its GPU all memory, or None if that saves no chips."""
     scenario = location.scenario
     hardware = with_raised_limit(scenario.hardware)
-    if hardware is scenario.hardware:
+    if hardware is scenario.hardware or (location.fits and location.placement.layout.chips == 1):
         return None
     raised = locate(replace(scenario, hardware=hardware))
     fewer = raised.fits and not (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -182,19 +182,46 @@ def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError
 
     The result for a deployment is an error if no layout exists for its number of chips.
     """
-    answered: list[tuple[LayoutQuestion, list[_Choice] | LayoutError]] = []
+    answered: list[tuple[LayoutQuestion, list[_Choice] | Chosen | LayoutError]] = []
     for question in questions:
         try:
-            answered.append((question, list(_choices(question))))
+            answered.append((question, _chosen_before(question) or list(_choices(question))))
         except LayoutError as error:
             answered.append((question, error))
     candidates = [choice for _, of_one in answered if isinstance(of_one, list) for choice in of_one]
     evaluations = [choice.tried for choice in candidates if choice.tried is not None]
     estimates = iter(evaluate_all(evaluations))
     return [
-        of_one if isinstance(of_one, LayoutError) else _chosen(question, of_one, estimates)
+        _kept(question, _chosen(question, of_one, estimates)) if isinstance(of_one, list) else of_one
         for question, of_one in answered
     ]
+
+
+_Choices: TypeAlias = dict[tuple[int | None, float, int], tuple[Traffic, Chosen]]
+
+
+@_once_a_site
+def _choices_made(site: Site) -> _Choices:  # noqa: ARG001  (the key)
+    """Return a cache of choices by number of chips, batch and traffic."""
+    return {}
+
+
+def _kept(question: LayoutQuestion, chosen: Chosen) -> Chosen:
+    """Cache the choice for each batch, which is the same if the batch is alone."""
+    site, chips, batches, traffic = question
+    layouts, positions, max_batch = chosen
+    for at, batch in enumerate(batches.tolist() if positions.ndim == 1 else []):
+        alone = Chosen(layouts, positions[at : at + 1], max_batch[at : at + 1])
+        _choices_made(site)[chips, batch, id(traffic)] = traffic, alone
+    return chosen
+
+
+def _chosen_before(question: LayoutQuestion) -> Chosen | None:
+    """Look up the choice for a single batch, such as one of an earlier question."""
+    site, chips, batches, traffic = question
+    if np.shape(batches) != (1,):
+        return None
+    return _choices_made(site).get((chips, float(batches[0]), id(traffic)), (traffic, None))[1]
 
 
 def _chosen(
@@ -213,13 +240,15 @@ def _chosen(
     site, rows = question.site, np.shape(question.site.reserved_tokens)[:1]
     shape = (*rows, *np.atleast_1d(question.batches).shape)
     layouts, positions = [site.counted(Layout())], np.zeros(shape, dtype=np.intp)
-    alone = floats(site.place_all(layouts, axes=1).max_batch)[..., 0]
-    max_batch = np.broadcast_to(alone, shape).copy()
+    max_batch = np.zeros(shape)
     for choice, subset in zip(choices, candidates, strict=True):
         assert choice.is_here is not None
         positions[choice.is_here] = subset.positions.ravel() + len(layouts)
         max_batch[choice.is_here] = subset.max_batch.ravel()
         layouts += subset.layouts
+    if not positions.all():
+        alone = floats(site.place_all(layouts[:1], axes=1).max_batch)[..., 0]
+        max_batch = np.where(positions, max_batch, alone)
     return Chosen(layouts, positions, max_batch)
 
 
@@ -312,42 +341,36 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
     batches : the batches of the whole deployment, along a single axis
     """
     sequences = floats(np.atleast_1d(batches))
-    counts, largest = _usually_held(site)
+    counts, largest = _held(site, True)
     copies = np.where(largest > 0.0, np.ceil(sequences / np.maximum(largest, 1.0)), inf)
     if site.machine.is_spatial or not site.defaults_to("dp"):
         copies = np.where(copies > 1.0, inf, copies)
     fewest = (counts * copies).min(axis=0, initial=inf)
     fewest = _beside_shared_memory(site, np.where(fewest <= MOST_CHIPS, fewest, inf), sequences)
     if not np.isfinite(fewest).all():
-        by_default = np.full(fewest.shape, inf)
-        for chips, fitting in _held_by_chips(site, site.default_layouts):
-            by_default = np.where(fitting >= sequences, np.minimum(by_default, chips), by_default)
+        counts, largest = _held(site, False)
+        by_default = np.where(largest >= sequences, counts, inf).min(axis=0, initial=inf)
         fewest = np.where(np.isfinite(fewest), fewest, by_default)
     return np.where(np.isfinite(fewest), fewest, np.nan)
 
 
 @_once_a_site
-def _usually_held(site: Site) -> tuple[Floats, Floats]:
-    """List chip counts, and the capacity of one copy of the weights in usual layouts."""
-    by_chips = list(_held_by_chips(site, usual_layouts(site)))
-    shape = (len(by_chips), *np.shape(site.reserved_tokens)[:1], 1)
-    fitting = np.array([sequences for _, sequences in by_chips], dtype=float).reshape(shape)
-    chips = np.array([count for count, _ in by_chips], dtype=float)
-    return chips.reshape(-1, *(1,) * (fitting.ndim - 1)), fitting
+def _held(site: Site, is_usual: bool) -> tuple[Floats, Floats]:
+    """List chip counts, and the capacity of one copy of the weights on each.
 
-
-def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int, Floats]]:
-    """Yield each chip count with the capacity of one copy of the weights."""
+    is_usual : whether usual or default layouts are listed
+    """
+    layouts = usual_layouts(site) if is_usual else site.default_layouts
     largest = site.place_all(layouts, axes=1).max_batch
     shape = (*np.shape(site.reserved_tokens)[:1], len(layouts), 1)
     largest = np.broadcast_to(floats(largest), shape)
     chips = np.array([layout.chips for layout in layouts])
     order = np.argsort(chips, kind="stable")
     starts = np.flatnonzero(np.diff(chips[order], prepend=0))
-    of_counts = np.maximum.reduceat(largest[..., order, :], starts, axis=-2)
-    for at, count in enumerate(chips[order[starts]].tolist()):
-        if (fitting := of_counts[..., at, :]).any():
-            yield count, fitting
+    fitting = np.maximum.reduceat(largest[..., order, :], starts, axis=-2)
+    fitting = np.moveaxis(fitting, -2, 0)
+    counts = chips[order[starts]].astype(float)
+    return counts.reshape(-1, *(1,) * (fitting.ndim - 1)), fitting
 
 
 def _different(counts: Floats | Ints) -> list[int]:

@@ -111,10 +111,10 @@ class Location:
         The search covers the usual layouts and the chosen layout.
         """
         batches = np.array(self.scenario.batches, dtype=float)
-        chips_of_layout = np.where(
-            self.placement.max_batch >= batches, self.placement.layout.chips, np.nan
-        )
-        fewest = np.fmin(fewest_chips(self.site, batches), chips_of_layout)
+        fewest, here = fewest_chips(self.site, batches), self.placement.layout.chips
+        if not (fewest <= here).all():
+            holds = self.placement.max_batch >= batches
+            fewest = np.fmin(fewest, np.where(holds, here, np.nan))
         return tuple(None if np.isnan(chips) else int(chips) for chips in fewest.tolist())
 
     @cached_property

@@ -149,7 +149,7 @@ def test_the_widest_group_that_a_user_may_ask_for(up, out, domain, is_spatial, w
             hardware=SimpleNamespace(links=links), ranks=ranks, is_spatial=is_spatial
         )
         site = SimpleNamespace(machine=machine, chips_joined=domain, domain=domain * ranks)
-        assert LegalLayouts.widest_group.fget(site) == widest * ranks
+        assert LegalLayouts.widest_group.func(site) == widest * ranks
 
 
 # Four chips of two ranks with a link; the widest group is given, and the network.

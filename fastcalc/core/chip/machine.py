@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from math import inf
 from typing import NamedTuple
 
@@ -156,7 +156,7 @@ class Machine:
     draft: Workload | None
     unread_bytes: float
 
-    @property
+    @cached_property
     def ranks(self) -> int:
         """The ranks per chip: its cores if each is exposed as a device, otherwise 1."""
         ranks = self.hardware.ranks

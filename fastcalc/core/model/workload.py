@@ -145,7 +145,7 @@ class Workload:
         """The number of parameters of the text model."""
         return sum(group.parameters for group in self.weights)
 
-    @property
+    @cached_property
     def stored_experts(self) -> float:
         """The routed experts stored per layer, including redundant copies."""
         ffns = [block.ffn for block in self.model.blocks]

@@ -191,7 +191,7 @@ class LegalLayouts:
         """Check whether the engine uses a type of parallelism by default."""
         return rank in self.machine.engine.default_ranks
 
-    @property
+    @cached_property
     def widest_group(self) -> int:
         """The maximum size of a tensor-parallel group that a user may request.
 
@@ -288,12 +288,14 @@ class LegalLayouts:
 
     def has_whole_blocks(self, layout: Layout) -> bool:
         """Check whether no quantization block is split between ranks."""
-        machine, work = self.machine, self.work
+        of_dense, of_experts = self._blocks
         sharers = layout.expert_shards // layout.ep
-        return (
-            dense_blocks(machine, work) % layout.tp == 0
-            and expert_blocks(machine, work) % sharers == 0
-        )
+        return of_dense % layout.tp == 0 and of_experts % sharers == 0
+
+    @cached_property
+    def _blocks(self) -> tuple[int, int]:
+        """The blocks that tensor-parallel groups, and the ranks sharing an expert, must divide."""
+        return dense_blocks(self.machine, self.work), expert_blocks(self.machine, self.work)
 
     def exactly(self, chips: int) -> Iterator[Layout]:
         """Yield the default layouts with exactly the given number of chips."""

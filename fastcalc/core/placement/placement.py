@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from math import ceil, inf
 from typing import Generic, Self, TypeAlias, TypeVar
 
@@ -279,6 +279,9 @@ class Placement(_PlacedWorkload[Layout]):
     """Represents a workload that is placed on one layout."""
 
 
+_placed = lru_cache(maxsize=1024)(Placement)  # caches the capacity of each layout
+
+
 class Placements(_PlacedWorkload[Layouts]):
     """Represents a workload that is placed on several layouts at once."""
 
@@ -297,7 +300,8 @@ class Site(LegalLayouts):
 
     def place(self, layout: Layout) -> Placement:
         """Place the workload on a layout."""
-        return Placement(self.machine, self.work, self.counted(layout), self.reserved_tokens)
+        place = _placed if isinstance(self.reserved_tokens, float) else Placement
+        return place(self.machine, self.work, self.counted(layout), self.reserved_tokens)
 
     def place_all(self, layouts: Sequence[Layout], *, axes: int = 0) -> Placements:
         """Place the workload on several layouts. The axes are those of `Layouts.of`."""

@@ -90,45 +90,40 @@ def _layouts_by_chips(
 
 
 def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
-    groups, widths = legal.doubled_groups, _stage_widths(legal.machine, legal.work)
+    widths = _stage_widths(legal.machine, legal.work)
     ranks, is_pcie = chips * legal.machine.ranks, legal.is_pcie
     for pp in range(1, min(MOST_STAGES, ranks, legal.most_stages) + 1):
         width, left = divmod(ranks, pp)
         is_narrow = is_power_of_two(width) and (pp == 1 or is_pcie)
         if left or not (is_narrow or width in widths):
-            continue  # `is_run` would reject every group
-        for tp in groups:
+            continue  # `_is_run` would reject every group
+        for tp in (group for group in legal.doubled_groups if width % group == 0):
             for ep in dict.fromkeys((1, width)):
                 layout = legal.counted(Layout(tp, pp, ep, width // tp))
-                if layout.ranks == ranks and is_run(legal, layout):
+                if _is_run(legal, layout):
                     yield layout
 
 
-def is_run(legal: LegalLayouts, layout: Layout) -> bool:
-    """Check whether a legal layout with a single copy of the weights is usual.
+def _is_run(legal: LegalLayouts, layout: Layout) -> bool:
+    """Check whether a layout with a single copy of the weights is legal and usual.
 
     legal : a workload on a chip type that shards layers
+    layout : a layout of some of its doubled groups, in up to `MOST_STAGES` stages
     """
     experts, width = legal.work.stored_experts, layout.width
-    if legal.machine.is_spatial:
-        return True
-    if layout.pp > MOST_STAGES or layout.tp not in legal.doubled_groups:
-        return False
-    if not legal.is_joined(layout) or not all(map(legal.defaults_to, layout.several)):
-        return False
-    is_odd = experts > 0 and not is_power_of_two(width)
-    is_rack = is_odd and width == _stage_widths(legal.machine, legal.work)[0]
+    widths = _stage_widths(legal.machine, legal.work)
+    is_rack = experts > 0 and not is_power_of_two(width) and width == widths[0]
     if layout.dp > 1 and (layout.ep < width or not (is_rack or is_power_of_two(layout.dp))):
         return False
     if layout.ep > 1 and not (is_rack or (experts and experts % layout.ep == 0)):
         return False
-    if layout.pp == 1:
-        return True
-    is_in_hosts = layout.chips in HOST_SIZES or layout.chips % HOST_CHIPS == 0
-    is_inside = legal.is_pcie and layout.ranks <= legal.usual_domain and is_in_hosts
-    is_beyond = width > HOST_CHIPS * legal.machine.ranks
-    is_full = width in _stage_widths(legal.machine, legal.work)
-    return is_inside or (is_full and (is_in_hosts or is_beyond))
+    if layout.pp > 1:
+        is_in_hosts = layout.chips in HOST_SIZES or layout.chips % HOST_CHIPS == 0
+        is_inside = legal.is_pcie and layout.ranks <= legal.usual_domain and is_in_hosts
+        is_beyond = width > HOST_CHIPS * legal.machine.ranks
+        if not (is_inside or (width in widths and (is_in_hosts or is_beyond))):
+            return False
+    return legal.is_joined(layout) and all(map(legal.defaults_to, layout.several))
 
 
 def is_power_of_two(ranks: int) -> bool:

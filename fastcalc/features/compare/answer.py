@@ -51,6 +51,7 @@ _FIRST_COLUMNS = pick(
     ),
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
 )
+_LIMITER = pick("limiter")
 _ALL_COLUMNS = [replace(column, drop_priority=0) for column in OUTCOME_COLUMNS]
 _MARKDOWN = (
     *pick(
@@ -313,7 +314,7 @@ def _cells(outcome: Outcome) -> Iterator[record_tables.Row]:
             batches = ", ".join(f"{record['batch']:,}" for record in records_of_row)
             words = {"label": label, "lives": lives, "batch": batches}
             shown = records_of_row[0].showing(words)
-            cells = (record_tables.row(pick("limiter"), record) for record in records_of_row)
+            cells = (record_tables.row(_LIMITER, record) for record in records_of_row)
             first, *further = dict.fromkeys(row["limiter"] for row in cells)
             word = first.rpartition(" ")[0]  # printed once
             limits_text = ", ".join([first, *(limit.removeprefix(f"{word} ") for limit in further)])
