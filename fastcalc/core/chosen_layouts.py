@@ -192,7 +192,9 @@ def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError
     evaluations = [choice.tried for choice in candidates if choice.tried is not None]
     estimates = iter(evaluate_all(evaluations))
     return [
-        _kept(question, _chosen(question, of_one, estimates)) if isinstance(of_one, list) else of_one
+        _kept(question, _chosen(question, of_one, estimates))
+        if isinstance(of_one, list)
+        else of_one
         for question, of_one in answered
     ]
 

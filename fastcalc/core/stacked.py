@@ -151,6 +151,9 @@ def _row_shape(passes: Schedule) -> tuple[int, ...]:
 
 
 def _columns(passes: Schedule) -> int:
+    """Return the number of batches per row, or 1 if each batch has its own layout."""
+    if _row_shape(passes)[-1:] not in ((), (1,)):
+        return 1
     return int(np.shape(passes.batch)[-1]) if np.ndim(passes.batch) else 1
 
 
@@ -158,7 +161,8 @@ def _common(passes: Schedule) -> tuple[object, ...] | None:
     """Return a key of the properties that deployments in a stack must share, or None.
 
     A stack consists of plain numbers for one model without assigned bytes. Each row is a layout or
-    a request, with batches along the row. Chips with regions must have a single memory.
+    a request, with batches along the row, or a batch with its own layout. Chips with regions must
+    have a single memory.
     """
     machine, work, traffic = passes.machine, passes.placement.work, passes.traffic
     engine, drafts = machine.engine, traffic.speculation
@@ -170,8 +174,9 @@ def _common(passes: Schedule) -> tuple[object, ...] | None:
         return None
     rows = _row_shape(passes)
     shape = np.broadcast_shapes(rows, np.shape(passes.batch))
-    is_one_axis = sum(count > 1 for count in rows) <= 1 and rows[-1:] in ((), (1,))
-    if not (is_one_axis and shape[:-1] == rows[:-1] and 0 < prod(shape) <= BLOCK):
+    is_one_axis = sum(count > 1 for count in rows) <= 1
+    are_rows = shape[:-1] == rows[:-1] and (rows[-1:] in ((), (1,)) or shape == rows)
+    if not (is_one_axis and are_rows and 0 < prod(shape) <= BLOCK):
         return None
     is_drafted = bool(drafts.drafted)
     has_stages = bool(np.any(np.asarray(passes.placement.layout.pp) > 1))

@@ -10,10 +10,11 @@ from typing import TypeVar
 import numpy as np
 
 from fastcalc.grid.columns import Columns
-from fastcalc.grid.grid import Grid, solve_grid
+from fastcalc.grid.grid import Grid, solve_grids
 
 WORKERS = 2  # numpy releases the interpreter lock while computing, which keeps two threads busy
 _KEPT = 31 * 2**20
+_TOGETHER = 512  # points of small blocks that are evaluated together
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -35,7 +36,21 @@ def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
     # Use copies, so that values cached by a grid and its scenario are freed once they are done.
     copies = (replace(grid, scenario=replace(grid.scenario)) for grid in grids)
     blocks = chain.from_iterable(grid.blocks() for grid in copies)
-    return in_order(lambda block: (block, solve_grid(block)), blocks)
+    solved = in_order(lambda pack: zip(pack, solve_grids(pack), strict=True), _packs(blocks))
+    return chain.from_iterable(solved)
+
+
+def _packs(blocks: Iterable[Grid]) -> Iterator[list[Grid]]:
+    """Group consecutive small blocks, which are evaluated faster together."""
+    pack, points = list[Grid](), 0
+    for block in blocks:
+        points += block.size
+        if pack and points > _TOGETHER:
+            yield pack
+            pack, points = [], block.size
+        pack.append(block)
+    if pack:
+        yield pack
 
 
 def in_order(make: Callable[[Given], Made], jobs: Iterable[Given]) -> Iterator[Made]:

@@ -7,16 +7,16 @@ are small enough for their arrays to stay in the CPU cache.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import floor, inf
+from math import floor, inf, prod
 from typing import Any
 
 import numpy as np
 
-from fastcalc.core.chosen_layouts import chosen_layouts, fewest_chips, open_layouts
+from fastcalc.core.chosen_layouts import LayoutQuestion, choose_all, fewest_chips, open_layouts
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.outcome import Location, layout_notes, site_of, warnings_of
 from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
-from fastcalc.core.placement.layout import Layout, Layouts
+from fastcalc.core.placement.layout import Layout, LayoutError, Layouts
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
@@ -59,7 +59,7 @@ class Grid:
     @property
     def size(self) -> int:
         """The number of points."""
-        return int(np.prod(self.shape))
+        return prod(self.shape)
 
     @cached_property
     def site(self) -> Site:
@@ -99,7 +99,7 @@ def solved_all(grids: Iterable[Grid], together: Sequence[Count] = ()) -> list[Ev
 
     together : as in `evaluate_all`
     """
-    placed = [_placed(grid) for grid in grids]
+    placed = _placed(list(grids))
     evaluations = (
         Evaluation(placed_grid.placement, placed_grid.grid.batches, placed_grid.traffic)
         for placed_grid in placed
@@ -138,7 +138,7 @@ class _PlacedGrid:
             estimate=estimate,
             usd_per_hour=None if price is None else price * chips,
             min_chips=lambda: np.fmin(
-                fewest_chips(site, grid.batches)[:, np.newaxis],
+                np.atleast_2d(fewest_chips(site, grid.batches))[:, np.newaxis],
                 np.where(placement.max_batch >= grid.batches, chips, np.nan),
             ),
             largest_batch=lambda: placement.max_batch if self.max_batch is None else self.max_batch,
@@ -165,23 +165,47 @@ class _PlacedGrid:
         return _joined(notes, kind_of[self.positions], distinct, is_first=False)
 
 
-def _placed(grid: Grid) -> _PlacedGrid:
-    traffic = grid.requests[:].traffic(grid.scenario.traffic)
-    site = replace(grid.site, reserved_tokens=traffic.reserved_each)
-    listed, max_batch = list(grid.layouts), None
-    positions: Ints = np.arange(len(listed))[:, np.newaxis]
-    layouts = Layouts.of(listed, axes=1) if listed else None
-    if layouts is None:
-        chosen = chosen_layouts(site, grid.chips, grid.batches, traffic)
-        listed, positions = chosen.layouts, chosen.positions[:, np.newaxis]
-        layouts, max_batch = Layouts.of(listed).at(positions), chosen.max_batch[:, np.newaxis]
-    placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
-    return _PlacedGrid(grid, site, traffic, listed, positions, max_batch, placement)
+def _placed(grids: Sequence[Grid]) -> list[_PlacedGrid]:
+    """Place grids on their layouts, choosing those of all grids without any together."""
+    traffics = [grid.requests[:].traffic(grid.scenario.traffic) for grid in grids]
+    each = (traffic.reserved_each for traffic in traffics)
+    reserved = (tokens if tokens.size > 1 else float(tokens.item()) for tokens in each)
+    sites = list(map(site_of, (grid.scenario for grid in grids), reserved))
+    of_each = list(zip(grids, sites, traffics, strict=True))
+    chosen = iter(
+        choose_all(
+            LayoutQuestion(site, grid.chips, grid.batches, traffic)
+            for grid, site, traffic in of_each
+            if not grid.layouts
+        )
+    )
+    placed = []
+    for grid, site, traffic in of_each:
+        listed, max_batch = list(grid.layouts), None
+        positions: Ints = np.arange(len(listed))[:, np.newaxis]
+        layouts = Layouts.of(listed, axes=1) if listed else None
+        if layouts is None:
+            choice = next(chosen)
+            if isinstance(choice, LayoutError):
+                raise choice
+            listed, positions = choice.layouts, np.atleast_2d(choice.positions)[:, np.newaxis]
+            layouts = Layouts.of(listed).at(positions)
+            max_batch = np.atleast_2d(choice.max_batch)[:, np.newaxis]
+        placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
+        placed.append(_PlacedGrid(grid, site, traffic, listed, positions, max_batch, placement))
+    return placed
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:
     """Evaluate columns for a grid, which broadcast to its shape. Text columns are slow."""
-    return values(columns, solved(grid))
+    return solve_grids([grid], columns)[0]
+
+
+def solve_grids(
+    grids: Iterable[Grid], columns: Sequence[Column[EvaluatedPoints]] = COLUMNS
+) -> list[Columns]:
+    """Evaluate columns for the grids of several deployments at once, like `solve_grid`."""
+    return [values(columns, points) for points in solved_all(grids)]
 
 
 def _notes_by_size(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn:
@@ -192,15 +216,16 @@ def _notes_by_size(scenario: Scenario, site: Site, estimate: Estimate) -> CodedC
     limit, layout = float(site.machine.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
     beyond = floor(limit) + 1 if limit < inf else 1
-    notes = []
-    for batch in (1, 2, beyond):
-        one_batch = replace(scenario, batches=(batch,))
-        for chips in (1, 2, site.chips_joined + 1):
-            placement = site.place(Layout(pp=chips * site.machine.ranks))
-            location = Location(one_batch, site, placement, is_default_layout=False)
-            notes.append(list(warnings_of(location)))
     size = 1 * (layout.chips > 1) + (layout.chips > site.chips_joined)
-    return CodedColumn(size + 3 * (1 * (estimate.batch > 1) + is_beyond), tuple(notes))
+    codes = size + 3 * (1 * (estimate.batch > 1) + is_beyond)
+    notes: list[list[str]] = [[] for _ in range(9)]
+    for code in set(codes.ravel().tolist()):
+        batch, chips = (1, 2, beyond)[code // 3], (1, 2, site.chips_joined + 1)[code % 3]
+        placement = site.place(Layout(pp=chips * site.machine.ranks))
+        one_batch = replace(scenario, batches=(batch,))
+        location = Location(one_batch, site, placement, is_default_layout=False)
+        notes[code] = list(warnings_of(location))
+    return CodedColumn(codes, tuple(notes))
 
 
 def _joined(

@@ -300,8 +300,10 @@ class Site(LegalLayouts):
 
     def place(self, layout: Layout) -> Placement:
         """Place the workload on a layout."""
-        place = _placed if isinstance(self.reserved_tokens, float) else Placement
-        return place(self.machine, self.work, self.counted(layout), self.reserved_tokens)
+        tokens, layout = self.reserved_tokens, self.counted(layout)
+        if isinstance(tokens, float):
+            return _placed(self.machine, self.work, layout, tokens)
+        return Placement(self.machine, self.work, layout, tokens)
 
     def place_all(self, layouts: Sequence[Layout], *, axes: int = 0) -> Placements:
         """Place the workload on several layouts. The axes are those of `Layouts.of`."""

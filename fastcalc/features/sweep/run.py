@@ -230,14 +230,13 @@ def fill(
 ) -> int:
     """Write all points and the accompanying data, and return how many points do not fit."""
     gc.enable()  # a sweep runs longer than a table, so garbage collection pays off
-    points_done = unfit = 0
+    points_done, unfit, points = 0, 0, swept.points
     for grid, columns in solve_all(swept.grids):
         sink.write({**_worded(columns, wording), **swept.changed(grid.scenario)}, grid.shape)
         points_done += grid.size
         unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
         if shows_progress:
-            fraction_done = points_done / swept.points
-            progress.say(f"{points_done:,} of {swept.points:,} points ({fraction_done:.0%})")
+            progress.say(f"{points_done:,} of {points:,} points ({points_done / points:.0%})")
     rests_on = records.grounds([grid.scenario for grid in swept.grids])
     rests_on["settings"] = by_premise(swept.settings)
     extra = {"points": points_done, "left_out": dict(swept.left_out), "assumptions": rests_on}
