@@ -104,6 +104,7 @@ class DeclaredParameters(Generic[Value]):
     layer_buffers: Value = _NEUTRAL["layer_buffers"]
     keeps_expert_buffers: Value = _NEUTRAL["keeps_expert_buffers"]
     embedding_copies: Value = _NEUTRAL["embedding_copies"]
+    counts_segments: Value = _NEUTRAL["counts_segments"]
     context_chunk: Value = _NEUTRAL["context_chunk"]
     indexer_memory: Value = _NEUTRAL["indexer_memory"]
     indexer_lengths: Value = _NEUTRAL["indexer_lengths"]

@@ -78,6 +78,7 @@ class Reserve:
     compiled : the memory for compiling the model, if one chip holds the embedding table, in bytes
     workspaces : the buffers that layers share and that stay allocated, for each type of layer,
         divided likewise, in bytes
+    held : the memory that compiling on one chip freed, and that these buffers hold, in bytes
     alone, joined : the memory for runtime and libraries, and the addition for multiple chips [byte]
     rank, replica : the memory per cooperating rank, and per attention replica if replicas share
         experts [byte]
@@ -92,6 +93,7 @@ class Reserve:
     layers: tuple[tuple[float, float], ...] = ()
     compiled: float = 0.0
     workspaces: tuple[tuple[float, float], ...] = ()
+    held: float = 0.0
     alone: float = 0.0
     joined: float = 0.0
     rank: float = 0.0
@@ -108,7 +110,9 @@ class Reserve:
             and of attention replicas that share experts (0 if none do) [1]
         """
         workspace = _largest(self.workspaces, tp)
-        layer = np.maximum(_largest(self.layers, tp), self.compiled * (np.asarray(tp) == 1))
+        is_alone = np.asarray(tp) == 1
+        workspace = np.maximum(workspace, self.held * is_alone)
+        layer = np.maximum(_largest(self.layers, tp), self.compiled * is_alone)
         joined = (self.joined + self.rank * np.asarray(ranks)) * (np.asarray(ranks) > 1)
         joined = joined + self.replica * replicas if self.replica else joined
         encoder, graphs = (
@@ -172,6 +176,8 @@ def reserve_of(
     sequences, tokens = start_rows(software, tier, longest)
     buffers = software.layer_buffers
     is_text = not outside_core(model).get("vision")  # others embed tokens outside of compiled code
+    compiled = is_text * software.embedding_copies
+    experts = _streams(software.keeps_expert_buffers, tokens, _expert_widths(model))
     stated = (engine.ranges or {}).get("reserve")
     stored = logits_memory(copies=software.stored_logits, rows=sequences, vocabulary=vocabulary)
     alone = float(software.runtime_memory + software.chunk_memory * tokens + stored)
@@ -189,15 +195,14 @@ def reserve_of(
             *_streams(buffers, tokens, _widths(model)),
             *_context_buffers(software, model, longest, sequences),
         ),
-        compiled=is_text
-        * float(
-            stream_memory(
-                copies=software.embedding_copies, tokens=vocabulary + 2.0 * tokens, width=hidden
-            )
+        compiled=float(
+            stream_memory(copies=compiled, tokens=vocabulary + 2.0 * tokens, width=hidden)
         ),
-        workspaces=(
-            *_streams(software.keeps_expert_buffers, tokens, _expert_widths(model)),
-            *_indexer_buffers(software, model, longest),
+        workspaces=(*experts, *_indexer_buffers(software, model, longest)),
+        held=float(
+            stream_memory(copies=compiled, tokens=vocabulary, width=hidden)
+            * software.counts_segments
+            * bool(experts)
         ),
         alone=alone,
         joined=float(software.joined_memory),
@@ -332,16 +337,16 @@ def _indexer_buffers(
 
 def _streams(
     buffers: ArrayLike, tokens: float, widths: Iterable[tuple[float, float]]
-) -> Iterator[tuple[float, float]]:
-    """Yield the activations of a step: bytes that ranks divide, and the rest.
+) -> list[tuple[float, float]]:
+    """List the activations of a step: bytes that ranks divide, and the rest.
 
     widths : the columns that ranks divide, and the rest
     """
-    for divided, undivided in widths if buffers else ():
-        yield (
-            float(stream_memory(copies=buffers, tokens=tokens, width=divided)),
-            float(stream_memory(copies=buffers, tokens=tokens, width=undivided)),
-        )
+    width_bytes = float(stream_memory(copies=buffers, tokens=tokens, width=1.0))
+    return [
+        (width_bytes * divided, width_bytes * undivided)
+        for divided, undivided in (widths if buffers else ())
+    ]
 
 
 @once

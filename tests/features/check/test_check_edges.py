@@ -397,6 +397,7 @@ def test_parameters_that_no_engine_has_are_doubted(tmp_path_factory, name, fine,
 def test_parameters_without_an_edge_here_have_those_of_their_type():
     shares = {
         "counts_by_table",
+        "counts_segments",
         "encoder_fraction",
         "exchange_gathers",
         "keeps_expert_buffers",

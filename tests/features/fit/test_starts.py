@@ -283,7 +283,6 @@ UNSEEN_FAR = {
     "spark-minimax-m2.7-awq-gb10-tp2",
     "apron-qwen3-32b-h100",  # the allocator kept what compiling took, as in 10 of 21 first starts
     "apron-gpt-oss-120b-h100",  # likewise
-    "apron-gpt-oss-20b-4090",  # likewise
     "apron-glm-4.7-flash-h100",  # 2 GiB more for graphs of latent attention
     "apron-glm-5.3-flash-b200-tp2",  # four graphs took 1.7 GiB, and indexes of pooled keys 1.6
 }
