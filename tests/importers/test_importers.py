@@ -175,6 +175,7 @@ def test_a_run_is_a_point_of_each_metric(catalogue):
     )
     assert (ttft.metric, ttft.value, ttft.notes) == ("ttft_s", 0.4, f"{words}; p99 900 ms")
     assert (rate.metric, rate.value, rate.notes) == ("tokens_per_s_total", 202.0, words)
+    assert not any("failed" in point.notes for point in measured(catalogue, replace(RUN, failed=0)))
 
 
 ALL = {
@@ -1538,6 +1539,11 @@ def test_ids_are_numbered_after_the_names_of_files(catalogue, tmp_path):
     [
         ("[]", {}, "a.json:1:1: the list is empty: no test was run"),
         ('{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}', {}, "its first keys: a, b, c, d"),
+        (
+            '{"twenty_letters_long_": 1, "twenty_one_letters_lo": 2}',
+            {},
+            "its first keys: twenty_letters_long_, twenty_one_letter...",
+        ),
         ("{}", {}, "its first keys: none"),
     ],
 )

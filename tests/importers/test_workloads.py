@@ -72,6 +72,17 @@ HALF = CHAT.replace("1.0,", "0.5,")
     "clients,place,sentence",
     [
         ([HALF], "3:3", "their rate_fraction sum to 0.5, not to 1"),
+        ([CHAT.replace("1.0,", "0.9985,")], "3:3", "their rate_fraction sum to 0.9985, not to 1"),
+        (
+            [CHAT.replace("1000", "{type: empirical, params: {1000: 0.9985}}")],
+            "3:",
+            "shares of empirical lengths sum to 0.9985, not to 1",
+        ),
+        (
+            [CHAT.replace("1000", "{type: lognormal, params: {mean: 0.5, std_dev: 1}}")],
+            "3:",
+            "mean",
+        ),
         ([HALF, HALF], "3:3", "'chat' is the id of two of them"),
         ([CHAT.replace(", ttft: 1s", "")], "3:5", "'chat' has no limit; give it ttft: 1s"),
         ([CHAT.replace("ttft", "ttfft")], "3:88", "unknown key 'ttfft'"),
@@ -95,6 +106,19 @@ def test_what_is_wrong_has_its_place(tmp_path, clients, place, sentence):
         read_workload(path)
     assert str(refused.value).startswith(f"{path}:{place}")
     assert sentence in str(refused.value)
+
+
+@every(
+    "client",
+    [
+        CHAT.replace("1.0,", "0.9995,"),
+        CHAT.replace("1000", "{type: empirical, params: {1000: 0.5, 500: 0.4995}}"),
+        CHAT.replace("1000", "{type: lognormal, params: {mean: 1.5, std_dev: 1}}"),
+    ],
+)
+def test_shares_are_rounded_and_lengths_at_least_a_token(tmp_path, client):
+    (found,) = read_workload(workload(tmp_path, client)).classes
+    assert found.ttft == 1.0
 
 
 def test_who_does_not_wait_needs_no_limit(tmp_path):

@@ -239,6 +239,15 @@ def test_a_band_is_from_the_tenth_percentile_to_the_ninetieth(values, weights, b
     assert (found.band("batch"), found.ends("batch")) == (band, ends)
 
 
+@every("samples,left", [(15, [15]), (16, [14] * 8), (17, [14, *[15] * 7])])
+def test_an_error_is_estimated_by_eight_folds_of_at_least_two_samples(samples, left):
+    """Of 17 samples the first fold has three."""
+    values = np.arange(float(samples))
+    found = Region(BATCH, {"batch": values}, np.full(samples, 0.1)).folds
+    assert [len(fold.weights) for fold in found] == left
+    assert all(len(fold.values["batch"]) == len(fold.weights) for fold in found)
+
+
 @every(
     "asked,sentence",
     [
