@@ -94,7 +94,7 @@ class _Stream:
         return data
 
     def number(self, code: str) -> int:
-        value = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))[0]
+        (value,) = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))
         return int(value)
 
     def length(self, max_length: int, noun: str) -> int:
@@ -109,7 +109,8 @@ class _Stream:
     def value(self, type_id: int) -> Json:
         if type_id in _NUMBERS:
             code = _NUMBERS[type_id]
-            number: Json = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))[0]
+            number: Json
+            (number,) = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))
             return number
         if type_id == _TEXT:
             return self.text()[:_KEPT]

@@ -6,6 +6,7 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.entry_notes import instance_notes
 from fastcalc.core.estimate import SITE_FACTOR, site_power
 from fastcalc.core.pricing import Pricing
 from fastcalc.errors import InputError
@@ -144,3 +145,11 @@ def test_years_and_electricity_are_those_of_every_command(fastcalc):
 def test_wrong_terms_are_refused(wrong, sentence):
     with pytest.raises(InputError, match=sentence):
         fc.plan("llama-3.1-8b", on="h100-sxm", **wrong)
+
+
+@pytest.mark.parametrize(("chip", "told"), [("gh200-96gb", True), ("h100-sxm", False)])
+def test_a_price_of_chips_that_are_rented_singly_is_of_no_group(chip, told):
+    notes = list(instance_notes(Catalogue().hardware(chip), Pricing()))
+    assert [note.partition(" (")[0] for note in notes] == [
+        f"{chip} is priced in instances of one chip"
+    ] * told

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from fastcalc.features.check.document import WrittenNumber
-from fastcalc.features.check.notes import _chains, _counts, prints
+from fastcalc.features.check.notes import _chains, _counts, accepted, prints
 from fastcalc.features.check.printed import values
 from fastcalc.features.check.rules.board import year_is_plausible
 from tests.helpers import every
@@ -101,6 +101,24 @@ def test_a_share_of_the_cores_is_a_count():
     assert _counts(Sheet(132.0), "48 of 64 Cores") == whole | shares
     assert _counts(Sheet(), "48 of 64 chips") == whole | {48 / 64, 64 / 48}
     assert _counts(Sheet(132.0), "8 GPUs") == {8.0, 1 / 8, 8 / 132, 132 / 8}
+
+
+@every("reading,values", [("as fp16", {2e12}), ("as listed", set()), ("as fp8", set())])
+def test_a_number_that_is_read_as_another_has_the_reading_of_that(reading, values):
+    """A rate of 2 TFLOP/s with sparsity; what is no number of the file has no reading."""
+
+    def rate(name, reading):
+        return WrittenNumber(
+            ("peak", name), "compute rate", 1e12, "1 TFLOP/s", {"printed": "", "reading": reading}
+        )
+
+    numbers = {
+        "peak.fp16": rate("fp16", "2 TFLOP/s with sparsity"),
+        "peak.fp8": rate("fp8", reading),
+    }
+    sheet = SimpleNamespace(numbers=numbers, si=lambda _: None)
+    assert set(accepted(sheet, numbers["peak.fp8"])) >= values
+    assert bool(accepted(sheet, numbers["peak.fp8"])) is bool(values)
 
 
 @every(

@@ -908,6 +908,7 @@ def test_inputs_as_people_write_them(written, values, unit):
         ("hedge: {goedecke: ", "hedge: {deepseek: ", "articles that the claim lists"),
         ("ours: true", "ours: false", "write 'place' or 'articles'"),
         ("range: [1, 64]", "range: [64, 1]", "its lower and its upper end"),
+        ("range: [1, 64]", "range: [64, 64]", "its lower and its upper end"),
         ("range: [1, 64]", "range: [many, more]", "numbers for a number, names for a name"),
         ("range: [1, 64]", "range: [1 s, 2 GB]", "quantities of one unit"),
         (

@@ -8,7 +8,7 @@ import pytest
 import fastcalc as fc
 from fastcalc.features.infer import answer
 from fastcalc.features.infer.answer import InferAnswer
-from fastcalc.features.infer.inverse import Region, _chance, _error
+from fastcalc.features.infer.inverse import SIDES, Region, _chance, _error
 from tests.helpers import every
 
 BATCH, HARDWARE, MARKUP = ("smaller batch",), ("other hardware",), ("higher markup",)
@@ -237,6 +237,14 @@ def test_the_box_of_all_services_is_as_documented():
 def test_a_band_is_from_the_tenth_percentile_to_the_ninetieth(values, weights, band, ends):
     found = Region(BATCH, {"batch": np.array(values)}, np.array(weights))
     assert (found.band("batch"), found.ends("batch")) == (band, ends)
+
+
+@every("shares,is_at_edge", [((0.8, 0.9, 0.95), True), ((0.7, 0.9, 0.95), False)])
+def test_a_band_that_begins_in_the_last_quarter_of_a_range_is_at_its_edge(shares, is_at_edge):
+    side = SIDES["batch_ratio"]
+    values = np.array([side.low * (side.high / side.low) ** share for share in shares])
+    found = Region(BATCH, {"batch_ratio": values}, np.full(3, 0.1))
+    assert found.at_edge == ("batch_ratio",) * is_at_edge
 
 
 @every("samples,left", [(15, [15]), (16, [14] * 8), (17, [14, *[15] * 7])])

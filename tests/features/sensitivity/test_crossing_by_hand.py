@@ -78,3 +78,10 @@ def test_a_value_of_zero_may_reach_a_target():
 def test_the_zero_of_a_chord(low, high, below, above, zero):
     """1 / value = (1 + 1/e) / 2 at e^0.3799, and value = (1 + e) / 2 at e^0.6201."""
     assert _chord(low, high, below, above) == pytest.approx(zero, abs=5e-5 if zero > 1e-3 else 1e-9)
+
+
+def test_where_next_to_nothing_just_reaches_a_target_more_may_as_well():
+    """Nothing is left up to 3, and too little beyond; a target that only 0 reaches gives 0."""
+    found = nearest(lambda value: 0.0 if value <= 3.0 else -1.0, 0.0, 100.0)
+    assert found == pytest.approx(3.0, rel=2e-6)
+    assert nearest(lambda value: -1.0 if value else 0.0, 0.0, 100.0) == 0.0
