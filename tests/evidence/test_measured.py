@@ -547,10 +547,12 @@ def test_bad_values_get_a_sentence(tmp_path, fastcalc, value):
 
 
 def test_only_unknown_ids_is_a_wrong_request(tmp_path, fastcalc):
-    rows = [row(hardware=name, id=f"own-{name}") for name in ("nothing", "neither")]
+    names = ("first-chip", "second-chip", "third-chip", "fourth-chip")  # three reasons are enough
+    rows = [row(hardware=name, id=f"own-{name}") for name in names]
     found = fastcalc("validate", str(write(tmp_path / "mine.csv", rows)))
     assert found.code == 2
     assert "mine.csv:2:1: nothing can be predicted: " in found.err
+    assert [name in found.err for name in names] == [True, True, True, False]
 
 
 def test_an_engine_that_moves_no_value_answers_as_the_one_it_extends(tmp_path, fastcalc):

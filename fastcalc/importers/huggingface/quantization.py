@@ -226,10 +226,9 @@ def quoted(data: dict[str, Json], stored: Formats) -> dict[str, Json]:
     >>> quoted({"quantization_config": {"quant_method": "fp8"}}, Formats("fp8"))
     {'weight_format': 'quant_method: fp8'}
     """
-    config = data.get("quantization_config")
-    inside = [*_scalars(config)] if isinstance(config, dict) else []
-    words = [*_scalars({key: data.get(key) for key in ("expert_dtype", "torch_dtype", "dtype")})]
-    text = shown(", ".join(dict.fromkeys([*inside, *words])), 300)
+    outside = {key: data.get(key) for key in ("expert_dtype", "torch_dtype", "dtype")}
+    words = [*_scalars(data.get("quantization_config")), *_scalars(outside)]
+    text = shown(", ".join(dict.fromkeys(words)), 300)
     names = (stored.weights, stored.experts, stored.cache)
     keys = zip(("weight_format", "expert_format", "kv_format"), names, strict=True)
     narrow = [key for key, name in keys if name not in (None, "bf16", "fp16")]

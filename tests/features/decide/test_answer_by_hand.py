@@ -321,3 +321,10 @@ def test_amounts_in_dollars_rest_on_the_price_of_a_chip(monkeypatch):
     monkeypatch.setattr(Row, "is_uncertain", True)
     assert {"usd_per_mtok_output", "usd_to_success", "usd_a_month"} <= set(listed())
     assert all("usd" in key for key in listed())
+
+
+def test_a_page_says_where_no_other_value_changes_the_winner(monkeypatch):
+    monkeypatch.setattr(DecideAnswer, "nearest_flips", [])
+    monkeypatch.setattr(DecideAnswer, "next_command", lambda _: "next")
+    *_, last = answered().page(Screen(100))
+    assert last.lines[0] == "No other value of a single number changes the winner."

@@ -203,7 +203,9 @@ def test_a_class_is_over_its_limit_at_the_percentile_that_is_to_meet_it():
     ran = Percentiles(ttft=spread, tpot=spread, request=spread)
     over = [ServedClass(kind, 1, 0.9, 0.1, share, ran).over("tpot") for share in (0.95, 0.98, 0.99)]
     assert over == [None, None, 0.105]
-    assert ServedClass(kind, 1, 0.9, 0.1, 0.99, ran).over("ttft") is None
+    for limit, is_over in ((1.0, False), (0.105, False), (0.1049, True)):
+        limited = ServedClass(replace(kind, ttft=limit), 1, 0.9, 0.1, 0.99, ran)
+        assert (limited.over("ttft") is not None) is is_over
     assert ServedClass(kind, 1, 0.9, 0.1, 0.99, ran).mean("ttft") == 0.05
     assert ServedClass(kind, 1, 0.9, 0.1, 0.99).mean("ttft") is None
     assert ServedClass(kind, 1, 0.9, 0.1, None).mean("ttft") == 0.9
