@@ -134,9 +134,9 @@ WEAK_PLACES = """## Where it is weak
 You should be careful with chips marked `*` and with all models in the table by model, because
 their median error is above {weak}x or there are fewer than three measurements. This applies to {of}
 rows, {few} of them with a single source. Large errors are often due to MoE models in the first
-months of a chip or an architecture, to software that is a year older or newer than the data of the
-engine, or to undisclosed speculation. For the results of blind tests, see [scores of unseen
-sources](evidence.md#scores-of-unseen-sources).
+months of a chip or an architecture, or to undisclosed speculation. Another cause is software that
+is a year older or newer than the data of the engine. For the results of blind tests, see [scores of
+unseen sources](evidence.md#scores-of-unseen-sources).
 """
 
 

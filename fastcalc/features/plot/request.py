@@ -38,10 +38,10 @@ class Plot(
     """Draw a chart in the terminal or into a file (svg, pdf, png, ...).
 
     Plots for models on chips: speed or price against batch, the roofline, the frontier of speed and
-    price, decode step time by component, the contents of each memory, the longest context against
-    users, or the effect of changing each parameter by 10%. For a file of measurements: predicted
-    against measured, before and after `diagnose` and `calibrate`. Image files require matplotlib.
-    """
+    price, or decode step time by component. Other plots show the contents of each memory, the
+    longest context against users, or the effect of changing each parameter by 10%. For a file
+    of measurements: predicted against measured, before and after `diagnose` and `calibrate`.
+    Image files require matplotlib."""
 
     examples = (
         "fastcalc plot roofline llama-3.1-70b --on h100-sxm,gb200,wse-3",
