@@ -41,7 +41,8 @@ class Plot(
     price, or decode step time by component. Other plots show the contents of each memory, the
     longest context against users, or the effect of changing each parameter by 10%. For a file
     of measurements: predicted against measured, before and after `diagnose` and `calibrate`.
-    Image files require matplotlib."""
+    Image files require matplotlib.
+    """
 
     examples = (
         "fastcalc plot roofline llama-3.1-70b --on h100-sxm,gb200,wse-3",
