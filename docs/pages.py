@@ -91,9 +91,9 @@ error {aside_median:.2f}x, 90% within {aside_most:.2f}x, {aside_share:.0f}% in r
 error {median:.2f}x, 90% within {most:.2f}x, {share:.0f}% in range. {unseen:,} are predicted by fits
 without their publisher. The other {seen} are from SRAM machines, whose engines are fitted on them.
 
-Predictions should be better if the fit already contains similar measurements. The following table
-therefore divides the sources that were never used for fitting by the number of fitted publishers
-that measured the same phase on the same chip and engine:
+You may wonder whether predictions are better if the fit already contains similar measurements. The
+following table therefore divides the sources that were never used for fitting by the number of
+fitted publishers that measured the same phase on the same chip and engine:
 
 {novelty}
 
