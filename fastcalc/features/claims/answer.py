@@ -106,7 +106,13 @@ class ClaimsAnswer(Answer):
             headings = headings if self.request.only is None else [""]
         for heading, group in zip(headings, groups, strict=False):
             yield from ("", heading) if heading else ("",)
-            yield _table(group, is_wide=screen.wide)
+            rows = []
+            for one in group:  # the computed numbers are on the lines below each claim
+                claim = _conditional_claim(one) if screen.wide else one.claim.claim
+                lines = computed_lines(one, is_brief=not screen.wide)
+                rows += [[one.claim.id, one.verdict, claim], *(["", "", line] for line in lines)]
+            columns = [("id",), ("verdict",), ("claim, and what decides it",)]
+            yield TextTable(columns, rows, left=(0, 1, 2), key_figures=(1,))
         yield ""
 
     def _first_claims(self) -> list[Judged]:
@@ -149,13 +155,9 @@ class ClaimsAnswer(Answer):
     def next_command(self) -> str:
         """Suggest the command that explains the first claim with a number."""
         file = [str(self.request.path)] if self.request.path else []
-        return command(shell_line(["fastcalc", "claims", *file, flag("explain"), self._first]))
-
-    @property
-    def _first(self) -> str:
-        """The id of the first claim on the page that has a number, or else of the first claim."""
         in_order = [*chain(*self.groups())]
-        return next((judged for judged in in_order if judged.check), in_order[0]).claim.id
+        first = next((judged for judged in in_order if judged.check), in_order[0]).claim.id
+        return command(shell_line(["fastcalc", "claims", *file, flag("explain"), first]))
 
     def records(self) -> list[Record]:
         """Build one record per claim. Fields that do not apply are None.
@@ -336,17 +338,6 @@ def _words(pairs: Iterable[tuple[str, str]], width: int) -> list[str]:
     return word_list(labelled, width, column=_COLUMN)
 
 
-def _table(judged: Iterable[Judged], *, is_wide: bool) -> TextTable:
-    """Build the table of claims, with the computed numbers on the lines below each claim."""
-    rows = []
-    for one in judged:
-        claim = _conditional_claim(one) if is_wide else one.claim.claim
-        rows.append([one.claim.id, one.verdict, claim])
-        rows += [["", "", line] for line in computed_lines(one, is_brief=not is_wide)]
-    headings = [("id",), ("verdict",), ("claim, and what decides it",)]
-    return TextTable(headings, rows, left=(0, 1, 2), key_figures=(1,))
-
-
 def shown(tested: Tested, max_listed: int = _FEW) -> str:
     """Format the computed value of a test with its unit. Long lists show only their range."""
     values = [float(value) for value in tested.values]
@@ -364,18 +355,14 @@ def over_assumptions(tested: Tested) -> str:
     """Format the range of a test's value over all plausible assumptions, if it has any."""
     if not tested.check.premises:
         return shown(tested)
-    return " and ".join(_range_text(ends, tested.unit) for ends in tested.ranges)
-
-
-def _range_text(ends: tuple[float, float], unit: str) -> str:
-    """Format a range in words. A negligible time becomes 0."""
-    reached = [
-        0.0 if unit == "s" and end < _NEGLIGIBLE_S else end for end in ends if np.isfinite(end)
-    ]
-    if not reached:
-        return _UNREACHABLE
-    text = amount(reached, unit, " to ", _RANGE_DIGITS)
-    return text if len(reached) == len(ends) else f"{text} or more"
+    texts = []
+    for ends in tested.ranges:
+        reached = [end for end in ends if np.isfinite(end)]
+        if tested.unit == "s":  # a negligible time is 0
+            reached = [0.0 if end < _NEGLIGIBLE_S else end for end in reached]
+        text = amount(reached, tested.unit, " to ", _RANGE_DIGITS) if reached else _UNREACHABLE
+        texts.append(f"{text} or more" if 0 < len(reached) < len(ends) else text)
+    return " and ".join(texts)
 
 
 def criterion(tested: Tested, *, is_stated: bool = False, is_brief: bool = False) -> str:

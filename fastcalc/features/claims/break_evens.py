@@ -1,6 +1,6 @@
 """Break-even values of inputs, at which the verdict on a claim changes, as text and records."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import inf
@@ -106,18 +106,13 @@ _NARROW = 1.05
 """Ratio of two break-evens below which a different outcome between equal ones is noise."""
 
 
-def _without_narrow(flips: Iterable[Flip]) -> list[Flip]:
-    """Drop narrow outcomes between two equal ones."""
-    kept = list[Flip]()
-    for flip in flips:
-        is_noise = kept and kept[-1].below == flip.above and flip.at < _NARROW * kept[-1].at
-        kept = kept[:-1] if is_noise else [*kept, flip]
-    return kept
-
-
 def _along(all_flips: Sequence[Flip]) -> Iterator[str]:
     """Yield the outcomes along an input's range. Counts show the integers on both sides."""
-    flips = _without_narrow(all_flips) or all_flips
+    kept = list[Flip]()
+    for flip in all_flips:
+        is_noise = kept and kept[-1].below == flip.above and flip.at < _NARROW * kept[-1].at
+        kept = kept[:-1] if is_noise else [*kept, flip]
+    flips = kept or all_flips
     first, last = flips[0], flips[-1]
     below = "up to" if first.is_count else "below"
     yield f"{_WORDS[first.below]} {below} {_last(first)}"

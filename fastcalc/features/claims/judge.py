@@ -398,21 +398,18 @@ class _Trial:
         """Check whether all, some or none of the numbers meet the claim, with inputs changed."""
         key = tuple(moved.items())
         if key not in self.answered:
-            self.answered[key] = self._answer(moved)
+            values = self._computed(moved)
+            expected: Floats = np.atleast_1d(moved.get(EXPECTED, self.check.expected.values))
+            count = self._criteria(expected)
+            if count not in (1, values.size):
+                raise InputError(
+                    f"{count:,} numbers are expected, and {self.check.test} gives {values.size:,} "
+                    "with its inputs: write one, or one for each"
+                )
+            met = meets(values, self.check, expected / self.check.expected.factor)
+            met = np.broadcast_to(met, values.shape)
+            self.answered[key] = "holds" if met.all() else "varies" if met.any() else "fails"
         return self.answered[key]
-
-    def _answer(self, moved: Moved) -> Outcome:
-        values = self._computed(moved)
-        expected: Floats = np.atleast_1d(moved.get(EXPECTED, self.check.expected.values))
-        count = self._criteria(expected)
-        if count not in (1, values.size):
-            raise InputError(
-                f"{count:,} numbers are expected, and {self.check.test} gives {values.size:,} with "
-                "its inputs: write one, or one for each"
-            )
-        met = meets(values, self.check, expected / self.check.expected.factor)
-        met = np.broadcast_to(met, values.shape)
-        return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
 
     def _criteria(self, expected: Floats) -> int:
         """Return how many criteria the expected values form."""

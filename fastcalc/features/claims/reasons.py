@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isinf
 from typing import TypeAlias
 
@@ -10,7 +9,6 @@ from fastcalc.errors import InputError
 from fastcalc.features.claims.break_evens import digits
 from fastcalc.features.claims.finding import DoesNotFitError
 from fastcalc.features.claims.judge import MEANING, Judged, Tested
-from fastcalc.features.claims.premises import Moved
 from fastcalc.kit.answer.numbers_as_text import number, parameters, trimmed
 from fastcalc.written import listed, shown
 
@@ -47,9 +45,8 @@ def reason(judged: Judged) -> str:
         tested = judged.conclusion if is_conclusion else judged.check
         if tested is None:
             raise no(f"{field[0]} has no test")
-        numbers = _TestedNumbers(tested)
         try:
-            numbers_named = numbers.of(name, re.findall(r"\[([^\]]*)\]", keys))
+            numbers_named = _numbers_of(tested, name, re.findall(r"\[([^\]]*)\]", keys))
         except DoesNotFitError:
             return "none that fits"
         except InputError as error:
@@ -95,61 +92,41 @@ def _text(value: float, digits: int, is_percent: bool) -> str:
     return f"{text}%" if is_percent else text
 
 
-@dataclass(frozen=True, eq=False)
-class _TestedNumbers:
-    """The numbers of a test that a sentence can use."""
+def _numbers_of(tested: Tested, name: str, keys: Sequence[str]) -> Listed:
+    """Look up numbers of a test, or inputs as written in the file, by name and keys."""
+    plain: Mapping[str, Listed] = {
+        "value": tested.values.tolist(),
+        "expected": tested.expected,
+        "low": tested.ends[:1],
+        "high": tested.ends[1:],
+    }
+    if name in plain:
+        listed, indices = plain[name], keys
+    else:
+        listed, indices = _keyed(tested, name, keys[0]), keys[1:]
+    return [listed[int(index)] for index in indices] if indices else listed
 
-    tested: Tested
 
-    def of(self, name: str, keys: list[str]) -> Listed:
-        """Look up numbers, or inputs as written in the file, by name and keys."""
-        plain: Mapping[str, Listed] = {
-            "value": self.tested.values.tolist(),
-            "expected": self.tested.expected,
-            "low": self.tested.ends[:1],
-            "high": self.tested.ends[1:],
-        }
-        if name in plain:
-            listed, indices = plain[name], keys
-        else:
-            keyed = {
-                "part": self._part,
-                "input": self._input,
-                "range": self._range,
-                "turn": self._turn,
-                "at": self._at,
-            }
-            listed, indices = keyed[name](keys[0]), keys[1:]
-        return [listed[int(index)] for index in indices] if indices else listed
-
-    def _part(self, label: str) -> Listed:
-        return [{also.label: also.value for also in self.tested.finding.parts}[label]]
-
-    def _input(self, name: str) -> Listed:
-        premise = self.tested.check.inputs[name]
-        if premise.values and not premise.unit:
-            return [
-                parameters(number) if number >= 1e9 else digits(number) for number in premise.values
-            ]
-        return premise.texts or [self.tested.input_texts[name]]
-
-    def _range(self, name: str) -> Listed:
-        premise = self.tested.check.inputs[name]
-        if premise.ends and not premise.unit:
-            return [digits(end) for end in premise.ends]
-        return premise.range_texts
-
-    def _turn(self, name: str) -> Listed:
-        turning_points = [flip.at for flip in self.tested.explored.flips if flip.premise == name]
-        if not turning_points:
-            raise LookupError(name)
-        return turning_points
-
-    def _at(self, where: str) -> Listed:
+def _keyed(tested: Tested, name: str, key: str) -> Listed:
+    """Look up a part, the break-evens of an input, numbers elsewhere, an input or its range."""
+    if name == "part":
+        return [{also.label: also.value for also in tested.finding.parts}[key]]
+    if name == "turn":
+        if turns := [flip.at for flip in tested.explored.flips if flip.premise == key]:
+            return turns
+        raise LookupError(key)
+    inputs = tested.check.inputs
+    if name == "at":
         moved: dict[str, object] = {}
-        for assignment in where.split(", "):
-            name, _, text = assignment.partition("=")
-            premise = self.tested.check.inputs[name]
-            moved[name] = text if premise.names else float(text) * premise.factor
-        premises: Moved = moved
-        return [float(number) for number in self.tested.elsewhere(premises)]
+        for assignment in key.split(", "):
+            moved_name, _, text = assignment.partition("=")
+            premise = inputs[moved_name]
+            moved[moved_name] = text if premise.names else float(text) * premise.factor
+        return [float(number) for number in tested.elsewhere(moved)]
+    premise = {"input": inputs, "range": inputs}[name][key]
+    if name == "range":
+        is_plain = premise.ends and not premise.unit
+        return [digits(end) for end in premise.ends] if is_plain else premise.range_texts
+    if not premise.values or premise.unit:
+        return premise.texts or [tested.input_texts[key]]
+    return [parameters(value) if value >= 1e9 else digits(value) for value in premise.values]

@@ -1,6 +1,7 @@
 """Tests of claims that evaluate models on chips of the catalogue."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple, cast
@@ -15,7 +16,6 @@ from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chosen_layouts import fewest_chips, open_placements
 from fastcalc.core.outcome import Outcome, site_of, solve_each
 from fastcalc.core.placement.layout import LayoutError
-from fastcalc.core.placement.placement import Site
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.ratios import Ranged, independent_ratio
 from fastcalc.core.scenario import Scenario
@@ -104,17 +104,13 @@ def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
     site, batch = site_of(scenario, scenario.traffic.reserved), float(scenario.batches[0])
     fewest = int(np.nan_to_num(fewest_chips(site, batch), nan=1.0)[0])
     first = max(*stated, fewest)
-    return next((chips for chips in range(first, 2 * first) if _holds(site, chips, batch)), first)
-
-
-def _holds(site: Site, chips: int, batch: float) -> bool:
-    """Check whether a batch fits in the layout with the largest capacity, maybe tightly."""
-    try:
-        _, placements = open_placements(site, chips)
-    except LayoutError:
-        return False
-    roomiest = np.ravel(placements.max_batch).argmax()
-    return bool(np.ravel(placements.edge_max_batch)[roomiest] >= batch)
+    for chips in range(first, 2 * first):
+        with suppress(LayoutError):  # the layout with the largest capacity, maybe tightly
+            _, placements = open_placements(site, chips)
+            roomiest = np.ravel(placements.max_batch).argmax()
+            if np.ravel(placements.edge_max_batch)[roomiest] >= batch:
+                return chips
+    return first
 
 
 @once

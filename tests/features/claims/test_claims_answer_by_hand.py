@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from fastcalc.features.claims import answer, break_evens
+from fastcalc.mentions import as_flags
 from tests.helpers import every
 
 
@@ -49,7 +50,8 @@ def test_values_of_a_claim(values, most, text):
     ],
 )
 def test_a_range_over_assumptions(ends, unit, text):
-    assert answer._range_text(ends, unit) == text
+    tested = a_test(unit=unit, ranges=[ends], premises=("batch",))
+    assert answer.over_assumptions(tested) == text
 
 
 def test_without_assumptions_the_value_is_told():
@@ -158,13 +160,13 @@ def test_a_first_screen_has_twelve_claims_of_the_first_topic():
     (hint,) = [note for note in found.notes() if note.is_of_rows]
     assert hint.text.startswith("The table has 2 of 20 claims; ")
     assert "selects others by topic (prices)." in hint.text
-    assert found._first == "c1"  # the first with a number
+    assert "--explain c1" in as_flags(found.next_command())  # the first with a number
     chosen = claims(20, topics=topics, only="c")
     assert len(chosen._first_claims()) == 12
     assert ids(chosen._first_claims())[:3] == ["c3", "c1", "c0"]
     (hint,) = [note for note in chosen.notes() if note.is_of_rows]
     assert "by topic" not in hint.text
-    assert claims(3, checked=False)._first == "c0"
+    assert "--explain c0" in as_flags(claims(3, checked=False).next_command())
     assert len(claims(12).groups()) == 1
     assert not any(note.is_of_rows for note in claims(12).notes())
 
