@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from fastcalc.features import request_of
 from fastcalc.features.benchmark.advice import Advice, widths_after
 from fastcalc.features.benchmark.deployment import MeasuredDeployment
 from fastcalc.features.benchmark.limits import MOST_BUSY
-from fastcalc.features.benchmark.measured_run import MeasuredRun
 from fastcalc.features.benchmark.request import Measure
-from fastcalc.features.benchmark.runs import BenchmarkRun
+from fastcalc.features.benchmark.runs import BenchmarkRun, MeasuredRun
 from fastcalc.features.benchmark.tools import (
     SERVER,
     TOOLS,
@@ -139,6 +137,21 @@ class BatchRow:
     now: tuple[float, float, float]
     after: tuple[float, float]
 
+    def record(self, *, is_measured: bool) -> Record:
+        """Return the speeds and ranges. Ranges after the runs are expected until these are made."""
+        low, high = (None, None) if is_measured else map(plain, self.after)
+        speeds = [("before", self.before), ("now", self.now)]
+        return {
+            "batch": self.batch,
+            **{
+                f"tokens_per_s_per_user_{name}{end}": plain(value)
+                for name, ranged in speeds
+                for end, value in zip(("", "_low", "_high"), ranged, strict=True)
+            },
+            "expected_low_after": low,
+            "expected_high_after": high,
+        }
+
 
 def _range(ends: tuple[float, float]) -> str:
     return f"{number(ends[0])}..{number(ends[1])}"
@@ -248,10 +261,13 @@ class MeasureAnswer(Answer):
                 f"in {self.request.results_file}. The 80% range of its speed now spans a factor "
                 f"of at most {number(max(widths), 2)} (before: {number(max(before), 2)})."
             )
+        counts = dict.fromkeys(f"{run.concurrency}" for run in runs if run.output)
+        loads = [f"concurrency {listed([*counts])}"] if counts else []
+        loads += [f"a prompt of {run.prompt:,} tokens" for run in runs if not run.output]
         left = whole_percent(self.advice.widths[-1] / self.advice.widths[0])
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
-            f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80% range "
+            f"{capital(_count(len(runs)))} ({listed(loads)}; {takes}) would narrow the 80% range "
             f"of {what} to {left} of its width{' on average' * (len(self.batches) > 1)}."
         )
 
@@ -339,9 +355,7 @@ class MeasureAnswer(Answer):
     def details(self) -> Record:
         """Return the ranges at the user's batches and the commands for every load generator."""
         return {
-            "batches": [
-                _batch_record(row, is_measured=bool(self.measured)) for row in self.batches
-            ],
+            "batches": [row.record(is_measured=bool(self.measured)) for row in self.batches],
             "commands": {
                 tool: [command_of(tool, self._served, run) for run in self.advice.runs]
                 for tool in TOOLS
@@ -351,29 +365,8 @@ class MeasureAnswer(Answer):
         }
 
 
-def _batch_record(row: BatchRow, *, is_measured: bool) -> Record:
-    configured: dict[str, Any] = {"batch": row.batch}
-    for name, numbers_of in (("before", row.before), ("now", row.now)):
-        keys = ("", "_low", "_high")
-        configured |= {
-            f"tokens_per_s_per_user_{name}{end}": plain(value)
-            for end, value in zip(keys, numbers_of, strict=True)
-        }
-    after = (None, None) if is_measured else row.after
-    configured |= {"expected_low_after": plain(after[0]), "expected_high_after": plain(after[1])}
-    return configured
-
-
 def _count(count: int) -> str:
     return f"{WORDS[count]} {'run' if count == 1 else 'runs'}"
-
-
-def _loads(runs: Sequence[BenchmarkRun]) -> str:
-    """Describe the load of the runs in words."""
-    counts = [f"{run.concurrency}" for run in runs if run.output]
-    prompts = [f"a prompt of {run.prompt:,} tokens" for run in runs if not run.output]
-    served = [f"concurrency {listed([*dict.fromkeys(counts)])}"] if counts else []
-    return listed([*served, *prompts])
 
 
 def _continued(command: str, width: int) -> list[str]:

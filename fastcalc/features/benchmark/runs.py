@@ -44,6 +44,21 @@ class BenchmarkRun:
     places: Places
 
 
+@dataclass(frozen=True)
+class MeasuredRun:
+    """The throughput of a run and the median latencies of its requests.
+
+    ttft, tpot : TPOT is None if responses have a single token, in seconds
+    throughput : output tokens per second [1/s]
+    client_busy : fraction of the run in which the client itself was computing
+    """
+
+    ttft: float
+    tpot: float | None
+    throughput: float
+    client_busy: float
+
+
 def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
     """Return the runs that fit in memory, including shorter ones if outputs are long."""
     traffic = _uncached(outcome.scenario.traffic)

@@ -14,9 +14,8 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.features.benchmark.endpoint import Endpoint, Reply, connected
 from fastcalc.features.benchmark.limits import MOST_BUSY
-from fastcalc.features.benchmark.measured_run import MeasuredRun
 from fastcalc.features.benchmark.request import Measure
-from fastcalc.features.benchmark.runs import BenchmarkRun
+from fastcalc.features.benchmark.runs import BenchmarkRun, MeasuredRun
 from fastcalc.features.benchmark.tools import ServedModel
 from fastcalc.importers.any_file import read
 from fastcalc.importers.naming import NameLookup, Options, model_id

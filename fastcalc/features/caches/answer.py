@@ -18,7 +18,7 @@ from fastcalc.kit.answer.numbers_as_text import number, percent, size
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.prices import prices_of
-from fastcalc.kit.answer.screen import Screen, between_blank_lines
+from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.mentions import flag, option
 
@@ -53,14 +53,22 @@ class CachesAnswer(Answer):
 
     def body(self, screen: Screen) -> Iterator[Part]:
         """Yield a summary sentence and a table for each deployment."""
-        return between_blank_lines(
-            [
-                _sentence(deployment),
-                "",
-                record_tables.table(_ROWS, deployment.records(), screen.width),
-            ]
-            for deployment in self.deployments
-        )
+        for index, place in enumerate(self.deployments):
+            near, last = place.tiers[1], place.tiers[-1]
+            model = place.deployment.scenario.model.asked_name
+            now, then = ((percent(tier.hit), number(tier.requests)) for tier in (near, last))
+            hits = (
+                f"On {place.chips}, a prefix cache for {model} in {near.name} has a hit rate of "
+                f"{now[0]} and sustains up to {now[1]} requests/s"
+            )
+            rate = f"still {now[1]}" if now[1] == then[1] else then[1]
+            more = f"would raise the hit rate to {then[0]} ({rate} requests/s)"
+            added = f"{size(last.size)} in {_named(last)} {more}"
+            if now == then:
+                added = f"{_named(last)} would change neither"
+            yield from [""] * bool(index)
+            yield from (f"{hits}. Adding {added}.", "")
+            yield record_tables.table(_ROWS, place.records(), screen.width)
 
     def key(self) -> str:
         """Explain when a cache tier pays off."""
@@ -120,22 +128,6 @@ def too_large(deployment: CachedDeployment) -> str:
         f"{location.placement.layout.chips}; at most {batch_held} fit: lower {option('batch')} or "
         f"raise {option('chips')}"
     )
-
-
-def _sentence(place: DeploymentTiers) -> str:
-    """Describe the hit rate with the chips' own memory and with the largest tier."""
-    near, last = place.tiers[1], place.tiers[-1]
-    model = place.deployment.scenario.model.asked_name
-    now, then = ((percent(tier.hit), number(tier.requests)) for tier in (near, last))
-    hits = (
-        f"On {place.chips}, a prefix cache for {model} in {near.name} has a hit rate of {now[0]} "
-        f"and sustains up to {now[1]} requests/s"
-    )
-    cache = f"{size(last.size)} in {_named(last)}"
-    if now == then:
-        return f"{hits}. Adding {_named(last)} would change neither."
-    rate = f"still {now[1]}" if now[1] == then[1] else then[1]
-    return f"{hits}. Adding {cache} would raise the hit rate to {then[0]} ({rate} requests/s)."
 
 
 def _named(tier: CachedTier) -> str:

@@ -41,14 +41,6 @@ class _TierOfDeployment(PlacedBatch):
         return break_even(self.tier, self.own, self.location.usd_per_hour)
 
 
-def _size(record: Record) -> str:
-    return size(record["cache_gb"] * 1e9) if record["cache_gb"] else "-"
-
-
-def _per_thousand(record: Record) -> str:
-    return dollars((record["usd_per_request"] or 0.0) * 1e3)
-
-
 COLUMNS: tuple[TableColumn, ...] = (
     *pick("hardware model engine chips tp pp ep dp weight_format kv_format batch"),
     *pick("prompt_tokens output_tokens"),
@@ -68,7 +60,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "size of the cache, total over all chips",
         lambda row: row.tier.size / 1e9,
         heading=("", "size"),
-        format=_size,
+        format=lambda record: size(record["cache_gb"] * 1e9) if record["cache_gb"] else "-",
     ),
     Column(
         "cache_tokens",
@@ -140,7 +132,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "price of the chips per request, without the tier",
         "usd",
         heading=("$ per 1,000", "requests"),
-        format=_per_thousand,
+        format=lambda record: dollars((record["usd_per_request"] or 0.0) * 1e3),
     ),
     Column(
         "break_even_usd_per_gb_month",

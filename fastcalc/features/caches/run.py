@@ -26,7 +26,12 @@ def run(request: SizeCaches) -> Answer:
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     if len(batches) > 1:
         raise InputError(f"{option('batch')} names {len(batches)}; give the one to serve")
-    sizes, traffic = _sizes(request), _traffic(request)
+    try:
+        texts = readers.names_if_any(request.sizes, option("sizes")) or ()
+        sizes = sorted({QuantityReader("size").si(text) for text in texts})
+    except QuantityError as error:
+        raise InputError(f"{option('sizes')}: {error.sentence}") from error
+    traffic = _traffic(request)
     assert traffic.reuse is not None
     lengths, notes = Lengths.together(traffic.classes), [*traffic.reading]
     prompt, output = (
@@ -71,12 +76,3 @@ def _traffic(request: SizeCaches) -> AskedTraffic:
             'prefixes: "hash_ids": [1, 2, 3]; classes give prefix_length: 2000 and prefixes: 500'
         )
     return traffic
-
-
-def _sizes(request: SizeCaches) -> list[float]:
-    """Return the cache sizes to try, in bytes."""
-    try:
-        texts = readers.names_if_any(request.sizes, option("sizes")) or ()
-        return sorted({QuantityReader("size").si(text) for text in texts})
-    except QuantityError as error:
-        raise InputError(f"{option('sizes')}: {error.sentence}") from error

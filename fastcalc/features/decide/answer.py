@@ -1,10 +1,9 @@
 """The answer of `decide`: the verdict in a sentence, a table of options, and break-even values."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
 
 from fastcalc.features.decide import map as decision_map
 from fastcalc.features.decide import rows as decision_rows
@@ -18,7 +17,7 @@ from fastcalc.features.decide.verdict import cached_at_full_price, failures, ver
 from fastcalc.grid.column import TableColumn, key_figure
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.numbers_as_text import number, seconds
 from fastcalc.kit.answer.parts import Note, Notes, Part, TextTable
 from fastcalc.kit.answer.point_records import Record, plainly, price_records
@@ -28,9 +27,6 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
 from fastcalc.written import listed, many
-
-if TYPE_CHECKING:
-    from fastcalc.kit.charts.drawing import Chart
 
 _MOST_FLIPS = 4
 """Maximum number of break-even values on the first screen."""
@@ -104,21 +100,17 @@ class DecideAnswer(Answer):
         sentences = verdict(self.decision, self.rows, self.nearest_flips)
         yield " ".join([sentences, *failures(self.decision, self.rows)])
         yield from price_line(scenarios_of(self.decision.options))
-        yield from ("", self._heading())
+        shared = Terms(**{"speed": 1.0, **self.decision.shared})  # the task in one line
+        tokens, stated = f"{float(shared.tokens):,.0f} tokens", phrases(self.settings)
+        task = [f"A run is {many(float(shared.steps), 'step')} of {tokens}", *stated]
+        task += [f"a month is {float(shared.hours):g} hours of one user"]
+        if self.decision.window is not None:
+            task = [f"Window of {seconds(self.decision.window)} for {tokens}", *stated]
+        yield from ("", "; ".join(task))
         yield record_tables.table(self.columns(), self.rows, screen.width)
         if self.winners is not None:
             yield decision_map.title(self.winners)
             yield decision_map.table(self.winners)
-
-    def _heading(self) -> str:
-        """Describe the task in one line: its steps and shared settings."""
-        shared = Terms(**{"speed": 1.0, **self.decision.shared})
-        tokens, stated = f"{float(shared.tokens):,.0f} tokens", phrases(self.settings)
-        if self.decision.window is not None:
-            return "; ".join([f"Window of {seconds(self.decision.window)} for {tokens}", *stated])
-        task = f"A run is {many(float(shared.steps), 'step')} of {tokens}"
-        month = f"a month is {float(shared.hours):g} hours of one user"
-        return "; ".join([task, *stated, month])
 
     def page(self, screen: Screen) -> list[Part]:
         """Build the body, break-even values, a few or all notes, and the next command."""
@@ -239,15 +231,11 @@ class DecideAnswer(Answer):
         return [*self.uncounted, *self.warned]
 
     @property
-    def charts(self) -> "Mapping[str, Callable[[], Chart]]":
+    def charts(self) -> Charts:
         """A chart of time and price per success."""
-        return {"decide": self.services_chart}
-
-    def services_chart(self) -> "Chart":
-        """Plot time per success against price, for each option."""
         from fastcalc.features.decide.chart import services
 
-        return services(self.decision)
+        return {"decide": partial(services, self.decision)}
 
 
 _NO_FLIPS = "No other value of a single number changes the winner."

@@ -67,10 +67,6 @@ class Row:
                 f"{self.option.name}: with {number(busy)} concurrent sessions the user never "
                 "waits, and more speed gains nothing"
             )
-        yield from self._plan_limits()
-
-    def _plan_limits(self) -> Iterator[str]:
-        """Describe the tokens in a plan, and how many successes its price would buy."""
         plan, name = float(self.terms.plan), self.option.name
         if not plan:
             return

@@ -39,13 +39,21 @@ class DiffAnswer(Answer):
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
         """Yield a table with a row per field, and the ratio right / left."""
-        rows, names = [], _names(self.left) | _names(self.right)
+        rows, names = [], dict[str, str]()  # the usual terms, where keys differ from them
+        for entry in (self.left, self.right):
+            if isinstance(entry, Hardware):
+                names |= {_field(path): in_words(_of_rank(path)) for path in quantities(entry)}
+                names["execution"] = "execution of layers"
+                names["survey"] = "median rental price (survey)"
         for row in self.records():
             field, is_same = str(row["field"]), row["left_si"] == row["right_si"]
             ratio = number(row["ratio"])
             if row["ratio"] is None:
                 is_same, ratio = row["left"] == row["right"], ""
-            texts = [_shown(row[side], row[f"{side}_si"]) for side in ("left", "right")]
+            texts = []
+            for text, si in ((row[side], row[f"{side}_si"]) for side in ("left", "right")):
+                is_binary = text and text.endswith("iB") and si  # with decimal, as on other pages
+                texts.append(f"{size(si)} ({text})" if is_binary else text or "-")
             shown = (*(EXECUTION.get(text, text) for text in texts), "=" if is_same else ratio)
             rows.append((names.get(field, field), *shown))
         heads = [("",), (self.left.id,), (self.right.id,), ("ratio",)]
@@ -91,14 +99,6 @@ class DiffAnswer(Answer):
         return records
 
 
-def _names(entry: CatalogueEntry) -> dict[str, str]:
-    """Map keys to the usual terms where the two differ."""
-    if not isinstance(entry, Hardware):
-        return {}
-    named = {_field(path): in_words(_of_rank(path)) for path in quantities(entry)}
-    return named | {"execution": "execution of layers", "survey": "median rental price (survey)"}
-
-
 def _of_rank(path: str) -> str:
     """Replace the name of a memory in a path by its index, so that it matches the other entry."""
     items = path.split(".")
@@ -127,11 +127,6 @@ def _fields(entry: CatalogueEntry) -> dict[str, Any]:
     for path, quantity in quantities(entry).items():
         fields[offers.get(path, _field(path))] = quantity
     return fields
-
-
-def _shown(text: str | None, si: float | None) -> str:
-    """Format a table cell, adding decimal to binary units as on other pages."""
-    return f"{size(si)} ({text})" if text and text.endswith("iB") and si else text or "-"
 
 
 def _si(value: Any) -> float | None:

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 
 from fastcalc.core.outcome import Outcome, each_warning
-from fastcalc.core.scenario import Scenario
 from fastcalc.core.undetermined import prefill_notes
 from fastcalc.features import request_of
 from fastcalc.features.fastmode import factors, sentences
@@ -83,10 +82,6 @@ class FastmodeAnswer(Answer):
         """Return the outcomes of today's point and of the given options."""
         return [self.solution.today, *(choice.outcome for choice in options if choice.outcome)]
 
-    def _named(self) -> list[Scenario]:
-        """Return the scenarios that the headline mentions."""
-        return [outcome.scenario for outcome in self._outcomes(self.solution.leading)]
-
     def page(self, screen: Screen) -> Sequence[Part]:
         """Build the page, showing every column if all options are requested."""
         return super().page(replace(screen, wide=screen.wide or self.request.everything))
@@ -99,7 +94,8 @@ class FastmodeAnswer(Answer):
             yield outcome_lines.heading_in_full(solution.today, stated)
             yield ""
         yield sentences.headline(solution)
-        yield from price_line(self._named(), others=self._outcomes(self._first))
+        leading = [outcome.scenario for outcome in self._outcomes(solution.leading)]
+        yield from price_line(leading, others=self._outcomes(self._first))
         yield ""
         if not screen.wide:
             yield Remark(f"{sentences.today(solution)}.")

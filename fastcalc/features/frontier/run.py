@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.features.frontier.answer import FrontierAnswer, columns
 from fastcalc.features.frontier.request import Frontier
@@ -24,7 +23,20 @@ def run(request: Frontier) -> Answer:
     """
     readers.number(request.max_chips, option("max_chips"), LIMITS["chips searched"], 72)
     notes: list[str] = []
-    placed, refused = placeable(_scenarios(request, notes), request.max_chips)
+    compared = (
+        Evaluated.sharing(request, models=[request.model], batch="1", weights=weight, kv=cache)
+        for weight, cache in format_pairs(request)
+    )
+    try:
+        asked = [
+            replace(scenario, hardware=scenario.pricing.as_rented(scenario.hardware))
+            for comparison in compared
+            for scenario in scenarios(comparison, notes)
+        ]
+    except InputError as error:
+        like = request.like
+        raise InputError(*(without_ranks(s, like) if like else s for s in error.args)) from None
+    placed, refused = placeable(asked, request.max_chips)
     notes = list(dict.fromkeys(notes))
     points = frontier(placed, max_chips=request.max_chips)
     if not points:
@@ -35,20 +47,3 @@ def run(request: Frontier) -> Answer:
     return FrontierAnswer(
         request=request, reading=notes, points=points, searched=placed, refused=refused
     )
-
-
-def _scenarios(request: Frontier, notes: list[str]) -> list[Scenario]:
-    """Build a scenario for each chip and pair of formats, with the chip's engine."""
-    compared = (
-        Evaluated.sharing(request, models=[request.model], batch="1", weights=weight, kv=cache)
-        for weight, cache in format_pairs(request)
-    )
-    try:
-        return [
-            replace(scenario, hardware=scenario.pricing.as_rented(scenario.hardware))
-            for comparison in compared
-            for scenario in scenarios(comparison, notes)
-        ]
-    except InputError as error:
-        like = request.like
-        raise InputError(*(without_ranks(s, like) if like else s for s in error.args)) from None

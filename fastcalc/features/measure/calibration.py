@@ -80,30 +80,25 @@ def own_parts(
         f"skipped {many(count, 'measurement')}: {reason}"
         for reason, count in rows.left_aside.items()
     ]
-    lines += _fitted_lines(fit, name) if fit else [_UNFITTED]
+    if fit is None:
+        lines.append(
+            "the engine's values are unchanged; fitting them needs "
+            f"{FEWEST_RUNS} or more measurements"
+        )
+    else:
+        tested = (
+            "all measurements are from one source, so no other source tests the fit; trust it less"
+        )
+        if fit.left_out is not None:
+            tested = f"held-out sources: {_scored(fit.left_out)}"
+        scores = f"{_scored(fit.before)}; after the fit: {_scored(fit.after)}"
+        lines += [f"{fit.base.id} on {name}: {scores}", tested]
+        if not fit.nodes:
+            lines.append(f"these runs move no value of {fit.base.id}, only the deployments above")
+        for node, value in zip(fit.nodes, map(float, fit.values), strict=True):
+            of = f"{node.name}{f' on {node.group}' if node.group else ''}"
+            lines.append(f"{of}: {_si(node.value)} -> {_si(value)}")
     return [*page, Notes([*map(sentence, lines)], next_command)]
-
-
-_UNFITTED = (
-    f"the engine's values are unchanged; fitting them needs {FEWEST_RUNS} or more measurements"
-)
-
-
-def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
-    """Return sentences on the fit of an engine's values."""
-    tested = "all measurements are from one source, so no other source tests the fit; trust it less"
-    if fit.left_out is not None:
-        tested = f"held-out sources: {_scored(fit.left_out)}"
-    lines = [
-        f"{fit.base.id} on {name}: {_scored(fit.before)}; after the fit: {_scored(fit.after)}",
-        tested,
-    ]
-    if not fit.nodes:
-        lines.append(f"these runs move no value of {fit.base.id}, only the deployments above")
-    return lines + [
-        f"{node.name}{f' on {node.group}' if node.group else ''}: {_si(node.value)} -> {_si(value)}"
-        for node, value in zip(fit.nodes, map(float, fit.values), strict=True)
-    ]
 
 
 def _scored(group: Group) -> str:

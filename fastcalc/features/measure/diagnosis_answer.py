@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from fastcalc.features.measure.diagnosis_words import (
 from fastcalc.features.measure.request import Diagnose
 from fastcalc.features.measure.stopped_answer import typed_setting
 from fastcalc.features.measure.term_rows import COLUMNS, TermRow
-from fastcalc.formulas.types import Floats
 from fastcalc.grid.column import TableColumn, key_figure, values
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
@@ -37,9 +35,6 @@ from fastcalc.kit.answer.screen import Screen, on_one_screen
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import flag, option
 from fastcalc.written import listed, many
-
-if TYPE_CHECKING:
-    from fastcalc.kit.charts.drawing import Chart
 
 _MOST_LINES = 6  # most measurements in the plot, so that all fits on one screen
 _AXIS = "0.5x 1x   2x   4x   8x"  # five characters per factor of two
@@ -209,18 +204,13 @@ class DiagnosisAnswer(Answer):
     @property
     def charts(self) -> Charts:
         """A chart of the measurements before and after the diagnosis."""
-        return {"diagnose": self.slowdown_chart} if self.diagnosis else {}
-
-    def slowdown_chart(self) -> "Chart":
-        """Plot predicted / measured speeds."""
         from fastcalc.features.measure.diagnosis_chart import slowdowns
 
-        assert self.diagnosis
-        return slowdowns(self.diagnosis)
+        return {"diagnose": partial(slowdowns, self.diagnosis)} if self.diagnosis else {}
 
 
 def _of_points(diagnosis: Diagnosis) -> Record:
-    further = diagnosis.further
+    further, slower = diagnosis.further, diagnosis.slower[1].tolist()
     points = [
         {
             "id": prediction.point.id,
@@ -228,13 +218,11 @@ def _of_points(diagnosis: Diagnosis) -> Record:
             "measured": prediction.point.value,
             "expected_by_default": _by_default(prediction.point, times),
             "expected": prediction.expected,
-            "expected_as_named": expected,
+            "expected_as_named": prediction.expected
+            * (times_slower if prediction.point.is_time else 1.0 / times_slower),
         }
-        for prediction, times, expected in zip(
-            diagnosis.predictions,
-            diagnosis.before.tolist(),
-            _after(diagnosis).tolist(),
-            strict=True,
+        for prediction, times, times_slower in zip(
+            diagnosis.predictions, diagnosis.before.tolist(), slower, strict=True
         )
     ]
     return {
@@ -340,11 +328,3 @@ def _line(before: float, after: float) -> str:
 def _by_default(point: Point, times: float) -> float:
     """Predict with engine defaults a measurement that takes longer by a factor."""
     return point.value / times if point.is_time else point.value * times
-
-
-def _after(diagnosis: Diagnosis) -> Floats:
-    """Predict each measurement with the named causes, in the unit of its metric."""
-    expected = np.array([prediction.expected for prediction in diagnosis.predictions])
-    is_time = np.array([prediction.point.is_time for prediction in diagnosis.predictions])
-    slower: Floats = diagnosis.slower[1]
-    return np.where(is_time, expected * slower, expected / slower)

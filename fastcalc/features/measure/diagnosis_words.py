@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fastcalc.features.measure.diagnosis.diagnose import Diagnosis, TermFinding
+from fastcalc.features.measure.diagnosis.diagnose import Diagnosis
 from fastcalc.features.measure.diagnosis.next_point import NextPoint
 from fastcalc.features.measure.diagnosis.start import DIFFERS, GIB, Cause, Start
 from fastcalc.features.measure.diagnosis.terms import LINKS, RUNNING, SlowdownTerm
 from fastcalc.features.measure.term_rows import ends, term_name
-from fastcalc.kit.answer.numbers_as_text import number, whole_percent
+from fastcalc.kit.answer.numbers_as_text import capital, number, whole_percent
 from fastcalc.written import listed
 
 _SURELY = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "perhaps"))
@@ -34,9 +34,15 @@ def verdict(diagnosis: Diagnosis) -> str:
     """Name the slow terms with probabilities, or say that none is slower or data are too few."""
     slowdown = float(np.median(np.exp(diagnosis.belief.slowdowns.residuals)))
     if diagnosis.verdict == "differs":
-        named_findings = (finding for finding in diagnosis.findings if finding.is_named)
-        text = "; ".join(f"{_surely(f.probability)}, {_slower(f)}" for f in named_findings)
-        return text[0].upper() + text[1:]
+        texts = []
+        for finding in (finding for finding in diagnosis.findings if finding.is_named):
+            surely = next(word for least, word in _SURELY if finding.probability >= least)
+            surely = f"{surely} ({whole_percent(finding.probability)})"
+            slower = f"{number(finding.slower, 2)} ({ends(finding)})"
+            texts.append(
+                f"{surely}, {term_name(finding)} {finding.term.worse} by a factor of {slower}"
+            )
+        return capital("; ".join(texts))
     count = len(diagnosis.predictions)
     amount = f"measured times are {number(slowdown, 3)} times the predicted ones (median)"
     if diagnosis.verdict == "nothing":
@@ -46,16 +52,6 @@ def verdict(diagnosis: Diagnosis) -> str:
         amount = f"its measured time is {number(slowdown, 3)} times the predicted one"
         return f"One measurement is too few to tell what differs: {amount}"
     return f"{count} measurements are too few to tell what differs: {amount}"
-
-
-def _slower(finding: TermFinding) -> str:
-    amount = f"{number(finding.slower, 2)} ({ends(finding)})"
-    return f"{term_name(finding)} {finding.term.worse} by a factor of {amount}"
-
-
-def _surely(probability: float) -> str:
-    word = next(word for threshold, word in _SURELY if probability >= threshold)
-    return f"{word} ({whole_percent(probability)})"
 
 
 def logged(start: Start) -> str:

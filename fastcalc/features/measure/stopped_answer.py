@@ -60,7 +60,13 @@ class StoppedAnswer(Answer):
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
         """Yield the error, and a line for each change that would start the server."""
         yield self.sentence
-        if changes := [self._line(remedy) for remedy in self.remedies]:
+        changes, names = [], SETTINGS[self.log.program]
+        for remedy in self.remedies:
+            name = names.get(remedy.setting, remedy.setting).replace("_", "-")
+            by = "by the error" if remedy.setting in self.log.limits else "as computed"
+            line = f"--{name} {remedy.value} ({by})"
+            changes.append(f"{remedy.value} chips" if remedy.setting == "chips" else line)
+        if changes:
             yield ""
             yield "Changes that would each start it alone"
             yield Listing(changes)
@@ -78,14 +84,6 @@ class StoppedAnswer(Answer):
             f"a log states no requests: computed changes assume {traffic.prompt:,.0f} prompt and "
             f"{traffic.output:,.0f} output tokens per request"
         )
-
-    def _line(self, remedy: StartRemedy) -> str:
-        names = SETTINGS[self.log.program]
-        if remedy.setting == "chips":
-            return f"{remedy.value} chips"
-        name = names.get(remedy.setting, remedy.setting).replace("_", "-")
-        by = "by the error" if remedy.setting in self.log.limits else "as computed"
-        return f"--{name} {remedy.value} ({by})"
 
     def next_command(self) -> str | None:
         """Suggest starting with the first change."""

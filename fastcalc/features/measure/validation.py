@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import nlargest
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from fastcalc.evidence.earlier import ChipChange
 from fastcalc.evidence.points import Skipped
@@ -25,9 +25,6 @@ from fastcalc.kit.answer.record_tables import numbers, words
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import flag, option
 from fastcalc.written import first_few, listed, many, to_json
-
-if TYPE_CHECKING:
-    from fastcalc.kit.charts.drawing import Chart
 
 WORST = 5
 _factor = attrgetter("factor")
@@ -120,8 +117,13 @@ class ValidationAnswer(Answer):
             f"{whole_percent(total.coverage)} of them; {total.bound_beaten or 'none'} "
             f"{'exceed' if total.bound_beaten > 1 else 'exceeds'} the hardware bound."
         )
-        if scope := self._scope():
-            yield Remark(scope)
+        if self.request.path is None:
+            of_sram = [one.count for one in self.validation.groups if one.name == f"part:{SRAM}"]
+            exception = f", except {sum(of_sram)} of {SRAM}," if of_sram else ""
+            yield Remark(
+                f"Cross-validated: each measurement{exception} is predicted by a fit without its "
+                "publisher's data."
+            )
         yield ""
         if not screen.wide:
             yield record_tables.table(*self.table(), screen.width)
@@ -130,18 +132,6 @@ class ValidationAnswer(Answer):
         if aside is not None:
             yield from ("", "Publishers that no engine was fitted on", "")
             yield from scores(aside.held_out, screen.width)
-
-    def _scope(self) -> str:
-        """Describe which fits predict the shipped measurements."""
-        if self.request.path is not None:
-            return ""
-        groups = self.validation.groups
-        excepted = sum(group.count for group in groups if group.name == f"part:{SRAM}")
-        exception = f", except {excepted} of {SRAM}," if excepted else ""
-        return (
-            f"Cross-validated: each measurement{exception} is predicted by a fit without its "
-            "publisher's data."
-        )
 
     def key(self) -> str:
         """Return the key to the error factor and the bias."""
@@ -153,7 +143,15 @@ class ValidationAnswer(Answer):
         if weak := _weak(self.validation, FEW_SOURCES if self.aside else 0):
             yield Note(weak, 4)
         if self.aside is None:
-            yield Note(_furthest(self.validation), 3, is_hint=True)
+            worst = max(self.validation.predictions, key=_factor)
+            point = worst.point
+            yield Note(
+                f"largest error: {point.id}, {point.model} on {point.hardware}: {point.metric} "
+                f"measured {number(point.value)}, expected {number(worst.expected)}, an error of "
+                f"{worst.factor:.2f}x",
+                3,
+                is_hint=True,
+            )
         elif skipped:
             why = (
                 f"{skipped:,} further measurements cannot be predicted; {option('notes')} says why"
@@ -217,24 +215,19 @@ class ValidationAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """A chart of predicted against measured values."""
-        return {"validate": self.accuracy_chart}
-
-    def accuracy_chart(self) -> "Chart":
-        """Plot predicted against measured values, by whether the fits used the measurements."""
+        """A chart of predicted against measured, by whether the fits used the measurements."""
         from fastcalc.features.measure.accuracy_chart import accuracy
 
-        if self.aside is None:
-            return accuracy({"": self.validation.predictions})
-        fitted, aside = self.aside.fitted.predictions, self.aside.held_out.predictions
-        return accuracy(
-            {
+        drawn = {"": self.validation.predictions}
+        if self.aside is not None:
+            fitted, aside = self.aside.fitted.predictions, self.aside.held_out.predictions
+            drawn = {
                 "publisher not in the fit": [row for row in fitted if row.part != SRAM],
                 "publisher held out": [row for row in aside if not row.point.is_offloaded],
                 "with a host": [row for row in aside if row.point.is_offloaded],
                 "engine set from these few": [row for row in fitted if row.part == SRAM],
             }
-        )
+        return {"validate": partial(accuracy, drawn)}
 
 
 _LEADING = 3
@@ -265,17 +258,6 @@ def changed(change: ChipChange) -> str:
     return (
         f"{change.hardware} {abs(change.worse):.0%} {word} ({factors}, "
         f"{many(change.count, 'measurement')})"
-    )
-
-
-def _furthest(validation: Validation) -> str:
-    """Describe the prediction with the largest error."""
-    prediction = max(validation.predictions, key=_factor)
-    point = prediction.point
-    return (
-        f"largest error: {point.id}, {point.model} on {point.hardware}: {point.metric} measured "
-        f"{number(point.value)}, expected {number(prediction.expected)}, an error of "
-        f"{prediction.factor:.2f}x"
     )
 
 

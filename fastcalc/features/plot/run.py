@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fastcalc.features.measure.request import Calibrate
 
 _WIDEST = 80
+_NO_ROOM = f"nothing fits its chips: raise {option('chips')}"
+"""Why there is no chart, if the answer says nothing else."""
 
 
 def run(request: Plot) -> int:
@@ -34,7 +36,7 @@ def run(request: Plot) -> int:
     ending = figure.ending_of(request.out)
     answer = _answer(request)
     if request.kind not in answer.charts:
-        output.warn([*answer.reading, *_missing(answer)])
+        output.warn([*answer.reading, *(answer.reasons or [_NO_ROOM])])
         return 1
     output.warn([*answer.reading, *answer.reasons])
     if ending is None:
@@ -54,7 +56,7 @@ def drawn(request: Plot) -> "Figure":
     ending = figure.ending_of(request.out) or "svg"
     answer = _answer(request)
     if request.kind not in answer.charts:
-        raise InputError("; ".join([*answer.reading, *_missing(answer)]))
+        raise InputError("; ".join([*answer.reading, *(answer.reasons or [_NO_ROOM])]))
     return _saved(_chart(answer, request, as_prose), request, ending)
 
 
@@ -70,12 +72,6 @@ def _saved(chart: Chart, request: Plot, ending: str) -> "Figure":
         with output.whole(request.out) as draft:
             figure.save(drawing, draft, ending)
     return drawing
-
-
-def _missing(answer: Answer) -> list[str]:
-    """Explain why there is no chart."""
-    no_room = f"nothing fits its chips: raise {option('chips')}"
-    return [*answer.reasons] or [no_room]
 
 
 def look_of(request: Drawing) -> Look:

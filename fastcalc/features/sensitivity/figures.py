@@ -1,8 +1,8 @@
 """The metrics of a scenario that parameters may change, at every batch."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -53,14 +53,9 @@ def figure_of(outcome: Outcome, figure: str) -> Floats:
         "speed": lambda: estimate.speed,
         "total": lambda: estimate.served,
         "ttft": lambda: estimate.ttft,
-        "usd": partial(_dollars, outcome),
+        "usd": lambda: outcome.usd[1] if outcome.usd else np.full(estimate.fits.shape, np.nan),
     }
     return np.where(estimate.fits, figures[figure](), np.nan)
-
-
-def _dollars(outcome: Outcome) -> Floats:
-    usd = outcome.usd
-    return np.full(outcome.estimate.fits.shape, np.nan) if usd is None else usd[1]
 
 
 Moves = frozenset[tuple[Lever, float]]
@@ -96,17 +91,12 @@ class MovedFigures:
     def _figures(self, moves: Moves, figures: tuple[str, ...]) -> dict[str, Floats] | None:
         """Return metrics for changed parameters. None if the values are invalid or do not fit."""
         if moves not in self._located:
-            self._located[moves] = self._placed(moves)
+            scenario, self._located[moves] = self.scenario, None
+            with suppress(InputError):
+                for lever, value in moves:
+                    scenario = lever.moved(scenario, value)
+                self._located[moves] = locate(scenario)
         return None if self._located[moves] is None else self.answered.ask((moves, figures))
-
-    def _placed(self, moves: Moves) -> Location | None:
-        scenario = self.scenario
-        try:
-            for lever, value in moves:
-                scenario = lever.moved(scenario, value)
-            return locate(scenario)
-        except InputError:
-            return None
 
     def _computed(
         self, questions: Sequence[tuple[Moves, tuple[str, ...]]]
@@ -114,15 +104,13 @@ class MovedFigures:
         """Compute the requested metrics of all changed scenarios, evaluated together."""
         located = (self._located[moves] for moves, _ in questions)
         outcomes = evaluate_located(location for location in located if location is not None)
-        pairs = zip(outcomes, questions, strict=True)
-        return [_figures_of(outcome, figures) for outcome, (_, figures) in pairs]
-
-
-def _figures_of(outcome: Outcome, figures: Sequence[str]) -> dict[str, Floats] | None:
-    try:
-        return {figure: figure_of(outcome, figure) for figure in figures}
-    except InputError:
-        return None
+        answers = list[dict[str, Floats] | None]()
+        for outcome, (_, figures) in zip(outcomes, questions, strict=True):
+            try:
+                answers.append({figure: figure_of(outcome, figure) for figure in figures})
+            except InputError:
+                answers.append(None)
+        return answers
 
 
 @dataclass(frozen=True, eq=False)

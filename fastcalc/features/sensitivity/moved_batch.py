@@ -50,7 +50,17 @@ class MovedBatch:
         """State the largest effects and where they saturate, or how to reach the target."""
         if self.goal is None:
             return self.opening(1)
-        return f"{self._today()} {self._reaching(self.goal)}"
+        today, wanted = self._today(), _in_words(self.goal.target)
+        if all(row.factor == 1.0 for row in self.rows):
+            return f"{today} {wanted} is already reached."
+        reaching = [
+            f"{row.name} of {row.text(row.needed)} (now {row.text(row.value)})"
+            for row in sorted(self.rows, key=_distance)
+            if row.effect.lever.file != "model" and row.needed is not None
+        ]
+        if reaching:
+            return f"{today} {wanted} is reached with {listed(reaching[:3], 'or')}."
+        return f"{today} No single number of chip or engine reaches {wanted}."
 
     def _today(self) -> str:
         is_priced = self.goal is not None and self.goal.target.figure == "usd"
@@ -90,20 +100,6 @@ class MovedBatch:
         for row in self.rows:
             if isfinite(row.elasticity) and row.effect.lever.file != "model":
                 yield row
-
-    def _reaching(self, goal: Goal) -> str:
-        """Name the single parameters that reach a target."""
-        wanted = _in_words(goal.target)
-        if all(row.factor == 1.0 for row in self.rows):
-            return f"{wanted} is already reached."
-        reaching = [
-            f"{row.name} of {row.text(row.needed)} (now {row.text(row.value)})"
-            for row in sorted(self.rows, key=_distance)
-            if row.effect.lever.file != "model" and row.needed is not None
-        ]
-        if reaching:
-            return f"{wanted} is reached with {listed(reaching[:3], 'or')}."
-        return f"No single number of chip or engine reaches {wanted}."
 
     def pair(self) -> str:
         """Describe the smallest two-parameter change that reaches the target, if any."""

@@ -41,7 +41,7 @@ from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.change_lists import ChangeLists, change_lists
 from fastcalc.kit.request.draft_models import draft_model
 from fastcalc.kit.request.fields import Setting, by_premise, settings
-from fastcalc.kit.request.like import Like, like
+from fastcalc.kit.request.like import like
 from fastcalc.kit.request.number_lists import numbers
 from fastcalc.kit.request.speculate import speculations
 from fastcalc.mentions import as_flags, option, written
@@ -98,7 +98,11 @@ VARIED_KEYS = "engine tp pp ep dp weight_format kv_format prompt_tokens output_t
 
 def run(request: Sweep) -> None:
     """Evaluate all combinations and write them."""
-    file, file_format = request.out, _kind_of(request)
+    file = request.out
+    is_shown = file is None and request.format is None and is_terminal()
+    file_format = _TABLE
+    if not is_shown and request.format != _TABLE:
+        file_format = readers.kind_of(request.format, file, (*FORMATS, _TABLE))
     notes: list[str] = []
     swept = combinations(request, notes)
     output.warn(notes)
@@ -121,14 +125,6 @@ def run(request: Sweep) -> None:
         count = many(sum(left_out.values()), "combination")
         lines.append(f"{count} skipped: {_reasons(left_out)}")
     output.warn(["; ".join([many(total, "point"), *lines])] if lines else [])
-
-
-def _kind_of(request: Sweep) -> str:
-    """Choose the output format: a table if requested, or by default on a terminal."""
-    is_shown = request.out is None and request.format is None and is_terminal()
-    if is_shown or request.format == _TABLE:
-        return _TABLE
-    return readers.kind_of(request.format, request.out, (*FORMATS, _TABLE))
 
 
 def save(request: Sweep, file: Path, wording: Wording) -> None:
@@ -187,7 +183,11 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
             entries = loading.catalogue(changed)
             engines = [pair[1:] for axes in by_engine for pair in axes.chips]
             like_rows = like(request, request.like, entries, engines)
-            by_engine = [_with_own_rows(axes, like_rows) for axes in by_engine]
+            own = like_rows.engine  # corrected by the user's measurements
+            by_engine = [
+                replace(axes, chips=[(chip, own(engine), by) for chip, engine, by in axes.chips])
+                for axes in by_engine
+            ]
         new_grids: list[Grid] = []
         applied: list[tuple[_Ids, frozenset[str]]] = []
         for axes in by_engine:
@@ -205,12 +205,6 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
     if not any(grid.size for grid in swept):
         raise InputError(f"every combination was skipped: {_reasons(left_out)}")
     return Combinations(swept, left_out, changes, settings(request))
-
-
-def _with_own_rows(axes: Axes, rows: Like) -> Axes:
-    """Correct the engines of the axes with the user's measurements."""
-    own = [(chip, rows.engine(engine), borrowed) for chip, engine, borrowed in axes.chips]
-    return replace(axes, chips=own)
 
 
 def _changes_by_entries(axes: Axes) -> Iterator[tuple[_Ids, frozenset[str]]]:
@@ -232,7 +226,11 @@ def fill(
     gc.enable()  # a sweep runs longer than a table, so garbage collection pays off
     points_done, unfit, points = 0, 0, swept.points
     for grid, columns in solve_all(swept.grids):
-        sink.write({**_worded(columns, wording), **swept.changed(grid.scenario)}, grid.shape)
+        for key, column in columns.items():  # words may mention options
+            if isinstance(column, CodedColumn):
+                words = tuple(written(list(column.words), wording))
+                columns[key] = CodedColumn(column.codes, words)
+        sink.write({**columns, **swept.changed(grid.scenario)}, grid.shape)
         points_done += grid.size
         unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
         if shows_progress:
@@ -242,16 +240,6 @@ def fill(
     extra = {"points": points_done, "left_out": dict(swept.left_out), "assumptions": rests_on}
     sink.close(written(extra, wording))
     return unfit
-
-
-def _worded(columns: Columns, wording: Wording) -> Columns:
-    """Expand the references to options in text columns."""
-    return {
-        key: CodedColumn(column.codes, tuple(written(list(column.words), wording)))
-        if isinstance(column, CodedColumn)
-        else column
-        for key, column in columns.items()
-    }
 
 
 def _axes(request: Sweep, notes: list[str]) -> list[Axes]:
@@ -320,7 +308,7 @@ def _first_points(swept: Combinations, screen: Screen) -> list[Part]:
     )
     rows = list(islice(points, TERMINAL_ROWS))
     varied = [
-        TableColumn(key, heading=_heading(key), format=partial(_cell, key))
+        TableColumn(key, heading=key.rpartition(".")[::2], format=partial(_cell, key))
         for key in (*VARIED_KEYS.split(), *swept.changes.keys)
         if len({row[key] for row in rows}) > 1
     ]
@@ -329,11 +317,6 @@ def _first_points(swept: Combinations, screen: Screen) -> list[Part]:
     where = f"{count or many(len(rows), 'point')}; {option('out', 'sweep.csv')} writes all columns"
     shown = table([*pick(POINT_KEYS), *varied, *pick(ANSWER_KEYS)], rows, screen.width)
     return [shown, "", Remark(where)]
-
-
-def _heading(key: str) -> tuple[str, str]:
-    path, _, name = key.rpartition(".")
-    return path, name
 
 
 def _cell(key: str, record: records.Record) -> str:

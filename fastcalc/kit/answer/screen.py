@@ -1,6 +1,6 @@
 """The screen a page is laid out for, and the notes that fit on it."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from fastcalc.kit.answer.console import height
@@ -74,13 +74,6 @@ class Screen:
         )
         hidden = f"{count}{option('wide')} prints all columns and rows."
         return Notes([key, *shown, hidden], next_command)
-
-
-def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
-    """Separate the groups with blank lines."""
-    for index, group in enumerate(groups):
-        yield from [""] * bool(index)
-        yield from group
 
 
 def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:

@@ -54,7 +54,7 @@ WIDE, NARROW = (
     ],
 )
 def test_the_load_of_runs(runs, text):
-    assert answer._loads(runs) == text
+    assert f"({text}; " in answered(runs, [WIDE])._sentence()
 
 
 @every(
@@ -114,7 +114,7 @@ def test_ranks_are_told_where_neither_request_nor_results_state_them(stated):
 
 
 def test_a_record_has_the_expected_ends_until_runs_are_measured():
-    expected = answer._batch_record(WIDE, is_measured=False)
+    expected = WIDE.record(is_measured=False)
     assert expected == {
         "batch": 8,
         "tokens_per_s_per_user_before": 100.0,
@@ -126,7 +126,7 @@ def test_a_record_has_the_expected_ends_until_runs_are_measured():
         "expected_low_after": 90.0,
         "expected_high_after": 110.0,
     }
-    kept = answer._batch_record(WIDE, is_measured=True)
+    kept = WIDE.record(is_measured=True)
     assert kept == expected | {"expected_low_after": None, "expected_high_after": None}
 
 

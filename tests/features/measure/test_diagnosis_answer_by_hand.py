@@ -134,13 +134,6 @@ def test_a_time_is_predicted_shorter_and_a_rate_higher_by_default():
     time, rate = SimpleNamespace(is_time=True, value=6.0), SimpleNamespace(is_time=False, value=6.0)
     assert page._by_default(time, 2.0) == 3.0
     assert page._by_default(rate, 2.0) == 12.0
-    found = page._after(
-        SimpleNamespace(
-            predictions=[SimpleNamespace(expected=6.0, point=point) for point in (time, rate)],
-            slower=(None, np.array([2.0, 2.0])),
-        )
-    )
-    assert found.tolist() == [12.0, 3.0]
 
 
 def pictured(points, *, before=None, width=200):

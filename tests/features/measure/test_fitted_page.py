@@ -11,6 +11,7 @@ import pytest
 from fastcalc.errors import InputError
 from fastcalc.features.measure import calibrate, calibration
 from fastcalc.features.measure.request import Calibrate
+from fastcalc.kit.answer.parts import sentence
 from fastcalc.mentions import as_flags
 from tests.helpers import every
 
@@ -75,14 +76,17 @@ SCORE = "median error 1.25x, 90th percentile 1.50x"
                                                    "share on hopper: 0.7000 -> 0.8000"]),
     ],
 )  # fmt: skip
-def test_a_fit_to_own_runs_says_what_moved(left_out, nodes, lines):
+def test_a_fit_to_own_runs_says_what_moved(left_out, nodes, lines, monkeypatch):
+    monkeypatch.setattr(calibration.own_rows, "parts", lambda *_: [])
     fit = SimpleNamespace(
         base=SimpleNamespace(id="mine"), nodes=nodes, values=np.array([0.8] * len(nodes)),
         before=group(9), after=group(9), left_out=left_out and group(left_out),
     )  # fmt: skip
-    first, *others = calibration._fitted_lines(fit, "runs.csv")
-    assert first == f"mine on runs.csv: {SCORE}; after the fit: {SCORE}"
-    assert others == lines
+    rows = SimpleNamespace(engine=SimpleNamespace(id="mine", own_deployments=[]), left_aside={})
+    *_, notes = calibration.own_parts(rows, fit, "runs.csv", None, 100)
+    first, *others = notes.lines
+    assert first == f"Mine on runs.csv: {SCORE}; after the fit: {SCORE}."
+    assert others == [sentence(line) for line in lines]
 
 
 @every(

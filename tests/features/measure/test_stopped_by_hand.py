@@ -50,10 +50,10 @@ def answered(of_log, location=None, as_logged=None):
 )
 def test_changes_that_start_it(limits, computed, lines):
     answer = answered(log(**limits), as_logged=place(*computed) if computed else None)
-    assert [answer._line(remedy) for remedy in answer.remedies] == lines
     body = [*answer.body(None)]
     assert body[0] == "vllm did not start: no memory"
     assert body[1:3] == (["", "Changes that would each start it alone"] if lines else [])
+    assert [line for part in body[3:] for line in part.lines] == lines
     assert answer.details()["settings"] == [f"{one.setting} {one.value}" for one in answer.remedies]
 
 

@@ -69,9 +69,13 @@ def prediction(name, factor, *, assumed="", beats=False, tokens=None):
 
 def test_the_largest_error_is_named():
     rows = [prediction("a", 1.5), prediction("b", 3.0), prediction("c", 2.0)]
-    said = page._furthest(Validation(rows, (), ()))
-    assert said.startswith("largest error: b, m on h: tpot_s measured 0.0100, expected 0.0200, ")
-    assert said.endswith("an error of 3.00x")
+    answer = ValidationAnswer(
+        request=SimpleNamespace(wide=False), validation=Validation(rows, (), ()), aside=None,
+        changes=None,
+    )  # fmt: skip
+    (said,) = [note.text for note in answer.notes() if note.is_hint]
+    assert said.startswith("Largest error: b, m on h: tpot_s measured 0.0100, expected 0.0200, ")
+    assert said.endswith("an error of 3.00x.")
 
 
 def test_three_assumptions_are_named_the_most_frequent_first():
@@ -169,7 +173,7 @@ def test_the_scope_names_machines_whose_own_engines_are_fitted_to_them(count, fi
         request=SimpleNamespace(path=file), validation=Validation((), (), groups), aside=None,
         changes=None,
     )  # fmt: skip
-    assert answer._scope() == text
+    assert [*answer.body(SimpleNamespace(wide=False, width=100))][1] == text
 
 
 NO_FILE = "give a file; the shipped evidence names its own hardware and engines"
@@ -251,5 +255,5 @@ def test_a_chart_groups_predictions_by_what_their_fit_has_seen(monkeypatch):
         held_out=SimpleNamespace(predictions=[alone, hosted]),
     )
     answer = ValidationAnswer(request=None, validation=Validation([chip], (), ()), aside=aside, changes=None)  # fmt: skip
-    assert [*answer.accuracy_chart().values()] == [[chip], [alone], [hosted], [wafer]]
-    assert replace(answer, aside=None).accuracy_chart() == {"": [chip]}
+    assert [*answer.charts["validate"]().values()] == [[chip], [alone], [hosted], [wafer]]
+    assert replace(answer, aside=None).charts["validate"]() == {"": [chip]}

@@ -99,22 +99,18 @@ class Diagnosis:
         leading = [term for term in order[1:MOST_NAMED] if likely[term] >= NAMED_TOO]
         causes = [order[0], *leading] if self.verdict == "differs" else []
         shown = set(tested(belief.slowdowns))
-        return [self._finding(term, likely[term], shown, is_named=term in causes) for term in order]
-
-    def _finding(
-        self, term: SlowdownTerm, probability: float, shown: set[int], *, is_named: bool
-    ) -> TermFinding:
-        components = parts_of(term)
-        component = max(components, key=lambda index: self.belief.of_any([index]))
-        belief = self.belief
-        total = np.cumsum(belief.grid_of(component))
-        software = belief.slowdowns.rows.piles[0].software
-        low, middle, high = (
-            PARTS[component][1].times_shown(software, float(np.exp(np.interp(end, total, GRID))))
-            for end in ENDS
-        )
-        is_tested = bool(shown & set(components))
-        return TermFinding(term, probability, component, low, middle, high, is_tested, is_named)
+        software, findings = belief.slowdowns.rows.piles[0].software, []
+        for term in order:
+            components = parts_of(term)
+            part = max(components, key=lambda index: belief.of_any([index]))
+            total, shows = np.cumsum(belief.grid_of(part)), PARTS[part][1].times_shown
+            factors = [float(np.exp(np.interp(end, total, GRID))) for end in ENDS]
+            low, middle, high = (shows(software, factor) for factor in factors)
+            is_tested, is_named = bool(shown & set(components)), term in causes
+            findings.append(
+                TermFinding(term, likely[term], part, low, middle, high, is_tested, is_named)
+            )
+        return findings
 
     @property
     def named(self) -> tuple[SlowdownTerm, ...]:
@@ -157,17 +153,17 @@ class Diagnosis:
                 logs.append(of_grid.reshape(-1, len(slowdowns.residuals)))
                 weights.append(probability * hypothesis.weights.ravel())
         columns, weight = np.concatenate(logs).T, np.concatenate(weights)
-        return np.exp(np.stack([_quantiles(column, weight) for column in columns], axis=-1))
+        quantiles = []
+        for column in columns:
+            at = np.argsort(column)
+            summed = np.cumsum(weight[at])
+            quantiles.append(np.interp(ENDS, summed / summed[-1], column[at]))
+        slower: Floats = np.exp(np.stack(quantiles, axis=-1))
+        return slower
 
 
 _RARE = 1e-3
 """Probability below which a hypothesis is dropped, unless all are less likely."""
-
-
-def _quantiles(values: Floats, weights: Floats) -> Floats:
-    order = np.argsort(values)
-    total = np.cumsum(weights[order])
-    return np.interp(ENDS, total / total[-1], values[order])
 
 
 class UndiagnosedError(InputError):

@@ -8,7 +8,7 @@ import numpy as np
 from fastcalc.evidence.kinds import RATES, room
 from fastcalc.evidence.predict import Batch, columns_of
 from fastcalc.evidence.stacked import StackedPoints, rows_of
-from fastcalc.features.measure.diagnosis.terms import PARTS, ROOM, Part
+from fastcalc.features.measure.diagnosis.terms import PARTS, ROOM
 from fastcalc.formulas.types import Floats
 
 PRICED = np.linspace(0.0, 5.0, 21)
@@ -78,20 +78,15 @@ def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdow
                 ]
                 seconds = _seconds_per_token(rows_of(capped))
             else:
-                seconds = _slower(rows, component, times)
+                piles = [
+                    replace(pile, software=component.slower(pile.software, times))
+                    for pile in rows.piles
+                ]
+                seconds = _seconds_per_token(replace(rows, piles=piles))
             logs[item_index, index] = np.log(seconds / predicted)
     are_several = [p.metric == "ttft_s" and (p.concurrency or 1) > 1 for p in rows.points]
     spreads = _FIRST_TOKENS * np.array(are_several, dtype=float)
     return Slowdowns(rows, np.log(measured / predicted), spreads, logs)
-
-
-def _slower(rows: StackedPoints, component: Part, times: float) -> Floats:
-    """Return the time of each measurement if one part is slower by a factor, in seconds."""
-    software = (component.slower(pile.software, times) for pile in rows.piles)
-    piles = [
-        replace(pile, software=slower) for pile, slower in zip(rows.piles, software, strict=True)
-    ]
-    return _seconds_per_token(replace(rows, piles=piles))
 
 
 def _capped(batch: Batch, times: float) -> Batch:
