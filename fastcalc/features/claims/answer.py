@@ -333,7 +333,6 @@ class ExplainedClaim(ClaimsAnswer):
 
 
 def _words(pairs: Iterable[tuple[str, str]], width: int) -> list[str]:
-    """Format the labelled lines of a full claim."""
     labelled = ((word, text) for word, text in pairs if text)
     return word_list(labelled, width, column=_COLUMN)
 

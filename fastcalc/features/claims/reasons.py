@@ -53,10 +53,13 @@ def reason(judged: Judged) -> str:
             raise no(f"'{shown(field[0])}': {error.sentence}") from error
         except (LookupError, ValueError) as error:
             raise no(f"there is no '{shown(field[0])}'") from error
-        texts = [
-            cell if isinstance(cell, str) else _text(cell, int(digits or _DIGITS), bool(percent))
-            for cell in numbers_named
-        ]
+        texts = []
+        for cell in numbers_named:
+            text = _UNREACHED if isinstance(cell, float) and isinf(cell) else str(cell)
+            if text != _UNREACHED and not isinstance(cell, str):
+                value = 100.0 * cell if percent else cell
+                text = trimmed(number(value, int(digits or _DIGITS))) + percent
+            texts.append(text)
         return listed(texts if set(texts) != {_UNREACHED} else [_UNREACHED])
 
     return FIELD.sub(filled, judged.claim.reason)
@@ -83,13 +86,6 @@ def verdict_sentence(judged: Judged) -> str:
     if is_of_conclusion:
         return f"the number is right; the conclusion is {as_stated} and {otherwise}"
     return f"{as_stated}; {otherwise}"
-
-
-def _text(value: float, digits: int, is_percent: bool) -> str:
-    if isinf(value):
-        return _UNREACHED
-    text = trimmed(number(100.0 * value if is_percent else value, digits))
-    return f"{text}%" if is_percent else text
 
 
 def _numbers_of(tested: Tested, name: str, keys: Sequence[str]) -> Listed:

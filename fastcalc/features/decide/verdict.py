@@ -14,19 +14,16 @@ if TYPE_CHECKING:
     from fastcalc.features.decide.rows import Row
 
 
-def _model(option: Contender) -> str:
-    """Return the model of an option. A fast mode has the model of the standard service."""
-    offer = service(option.name)
-    return option.model or (offer.fast_mode_of or offer.id if offer else option.name)
-
-
 def _is_taken_as_right(decision: Choice, offered: "Sequence[Row]") -> bool:
     """Check whether models differ while no option specifies an accuracy."""
     plain = [row for row in offered if row.option.routes is None]
     is_accuracy_known = any(
         "accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain
     )
-    models = {_model(row.option) for row in plain}
+    models = set()
+    for contender in (row.option for row in plain):  # a fast mode has its service's model
+        name, offer = contender.name, service(contender.name)
+        models.add(contender.model or (offer.fast_mode_of or offer.id if offer else name))
     return decision.objective != "window" and not is_accuracy_known and len(models) > 1
 
 

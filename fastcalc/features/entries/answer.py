@@ -311,7 +311,6 @@ class ModelAnswer(EntryAnswer):
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
-    """Build a table of text columns with the second one as the key figure."""
     return TextTable(
         [(heading,) for heading in headings], rows, range(len(headings)), key_figures=(1,)
     )

@@ -50,7 +50,12 @@ def run_list(request: ListEntries) -> ListAnswer:
     if request.with_ is not None:
         fields = tuple(type(loaded[0]).model_fields)
         stated = readers.choice(request.with_, option("with_"), fields)
-        loaded = [entry for entry in loaded if _is_stated(getattr(entry, stated))]
+        values = [(entry, getattr(entry, stated)) for entry in loaded]
+        loaded = [
+            entry
+            for entry, value in values
+            if (value.model_fields_set if isinstance(value, Entry) else value)
+        ]
     for field, word in (("kind", request.kind), ("vendor", request.vendor)):
         if word is None:
             continue
@@ -67,10 +72,6 @@ def run_list(request: ListEntries) -> ListAnswer:
         kind=entry_type,
         entries=loaded,
     )
-
-
-def _is_stated(value: object) -> bool:
-    return bool(value.model_fields_set if isinstance(value, Entry) else value)
 
 
 def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], CatalogueEntry]]:

@@ -127,7 +127,6 @@ class FastmodeAnswer(Answer):
         yield Note(sentences.low_end(solution, self._shown), weight=0)
         yield Note(sentences.drafts_needed(solution), weight=0)
         yield Note(_OF_DRAFTS, weight=0)
-        yield Note(sentences.smaller_shapes(solution), weight=0)
         yield Note(_OF_ANSWERS, weight=0)
         yield Note(prices(outcomes), weight=0)
         for line in [line for outcome in outcomes for line in sentences.formats(outcome)]:

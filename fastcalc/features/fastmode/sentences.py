@@ -10,14 +10,12 @@ from fastcalc.core.outcome import Outcome
 from fastcalc.features.fastmode.factors import factors_of, product
 from fastcalc.features.fastmode.option import MOST_SHOWN, Option
 from fastcalc.features.fastmode.records import rows, trick_cell
-from fastcalc.features.fastmode.smaller_models import SmallerShape
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.features.fastmode.start import WAFERS, most_chips
-from fastcalc.kit.answer.numbers_as_text import capital, counted, dollars, number, parameters
+from fastcalc.kit.answer.numbers_as_text import capital, counted, dollars, number
 from fastcalc.kit.answer.record_tables import output_price
 from fastcalc.kit.answer.row_words import near_one
 from fastcalc.mentions import option
-from fastcalc.written import many
 
 _NAMED_BY_CHANGE = ("newer-hardware", "other-hardware", "sram-machine", "smaller-model")
 """Techniques sufficiently identified by the name of the chip or model."""
@@ -94,28 +92,15 @@ def no_option_reaches(solution: SpeedupOptions) -> str:
 
 
 def first_way(solution: SpeedupOptions) -> list[str]:
-    """Explain the first option in the headline: factors, step time and throughput, if any."""
+    """Split the speed-up of the first option in the headline into factors, if there is one."""
     choice = solution.leading[0] if solution.leading else None
     if choice is None or choice.outcome is None:
         return []
-    texts: list[str] = []
     records = rows(solution, [choice])
-    for outcome, record in zip((solution.today, choice.outcome), records, strict=True):
-        tokens = float(np.squeeze(outcome.scenario.traffic.speculation.tokens_per_pass))
-        words = "one token" if tokens == 1.0 else f"{number(tokens)} tokens"
-        chips = f"{record['chips']:,} {record['hardware']}"
-        texts += [
-            f"{number(record['tpot_ms'] * tokens)} ms and gives {words} per user",
-            f"{many(record['batch'], 'user')} on {chips}, {number(record['tokens_per_s_total'])} "
-            "tokens/s in total",
-        ]
-    pass_today, all_today, pass_then, all_then = texts
     today, changed = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
     return [
         f"Factors of {trick_cell(records[1])}: {product(factors_of(solution, choice))}."
-        + " Model output is unchanged." * (today == changed),
-        f"{trick_cell(records[1])}: a step takes {pass_then} ({all_then}); today it takes "
-        f"{pass_today} ({all_today})",
+        + " Model output is unchanged." * (today == changed)
     ]
 
 
@@ -202,29 +187,6 @@ def drafts_needed(solution: SpeedupOptions) -> str:
         f"tokens per step that speculation needs at batch {batch:,}, by number of draft tokens: "
         + "; ".join(items)
     )
-
-
-def smaller_shapes(solution: SpeedupOptions) -> str:
-    """Describe smaller shapes of the model that reach the speed at today's batch and chips."""
-    today, batch = solution.today.placement, solution.today.scenario.batches[0]
-    chips = many(today.layout.chips, "chip")
-    reported = f"smaller model with the same layers, at batch {batch:,} on today's {chips}: "
-    fewer, thinner = solution.fewer_layers, solution.thinner_layers
-    deep = "no number of layers reaches it"
-    if fewer is not None:
-        layers = f"{fewer.layers:.0f} of the {today.work.layers:.0f} layers"
-        deep = f"{_shape(fewer)} in {layers} reaches it"
-    wide = "narrower feed-forward networks alone do not"
-    if thinner is not None:
-        wide = f"with narrower feed-forward networks alone: {_shape(thinner)}"
-    return f"{reported}{deep}; {wide}"
-
-
-def _shape(shape: SmallerShape) -> str:
-    active = parameters(shape.active_parameters)
-    if shape.total_parameters > shape.active_parameters:
-        return f"{active} active of {parameters(shape.total_parameters)} parameters"
-    return f"{active} parameters"
 
 
 def formats(outcome: Outcome) -> list[str]:

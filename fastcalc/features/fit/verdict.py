@@ -54,7 +54,14 @@ def verdict(members: Sequence[StartLocation]) -> str:
         [location for location in at_batch if location.verdict == verdict] for verdict in VERDICTS
     )
     if len(at_batch) > MOST_LISTED:
-        return _verdict_on_many(f"{model} fits at batch {batch:,}", fitting, edge, len(at_batch))
+        tightly = f", and tightly on {len(edge):,}" if edge else ""
+        tried = f"on {len(fitting):,} of {len(at_batch):,} chip types{tightly}"
+        counts = f"{model} fits at batch {batch:,} {tried}."
+        if not fitting:
+            return counts
+        ends = [choice(fitting, key=attrgetter("max_batch")) for choice in (min, max)]
+        texts = [f"{location.max_batch:,} on {named_chips(location)}" for location in ends]
+        return f"{counts} The largest batch is from {' to '.join(texts)}."
     clauses, largest = [], ""
     if fitting:
         batches = [
@@ -78,19 +85,6 @@ def verdict(members: Sequence[StartLocation]) -> str:
     (verb, chips), *others = clauses
     further = "".join(f"; it {verb} {chips}" for verb, chips in others)
     return f"{model} {verb} at batch {batch:,} {chips}{further}.{largest}"
-
-
-def _verdict_on_many(
-    fits: str, fitting: Sequence[Location], edge: Sequence[Location], tried: int
-) -> str:
-    """Count chips, and name those with the smallest and largest batch."""
-    tightly = f", and tightly on {len(edge):,}" if edge else ""
-    counts = f"{fits} on {len(fitting):,} of {tried:,} chip types{tightly}."
-    if not fitting:
-        return counts
-    ends = [choice(fitting, key=attrgetter("max_batch")) for choice in (min, max)]
-    batches = " to ".join(f"{location.max_batch:,} on {named_chips(location)}" for location in ends)
-    return f"{counts} The largest batch is from {batches}."
 
 
 def _unfit(locations: Sequence[StartLocation]) -> Iterator[tuple[str, str]]:

@@ -85,7 +85,6 @@ class FrontierAnswer(Answer):
 
     @cached_property
     def _outcomes(self) -> list[Outcome]:
-        """The distinct outcomes of the points."""
         return list({id(point.outcome): point.outcome for point in self.points}.values())
 
     @cached_property

@@ -137,27 +137,26 @@ def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
     """Select the scenarios that fit and have a price, and return why the others do not."""
-    reasons = [_refusal(scenario, max_chips) for scenario in scenarios]
-    allowed = [
-        scenario for scenario, reason in zip(scenarios, reasons, strict=True) if reason is None
-    ]
-    return allowed, list(dict.fromkeys(filter(None, reasons)))
-
-
-def _refusal(scenario: Scenario, max_chips: int) -> str | None:
-    chip, model = scenario.hardware.id, scenario.model.id
-    if scenario.pricing.per_chip_hour(scenario.hardware) is None:
-        basis = scenario.pricing.name
-        return f"{chip} has no {basis} price; set one with {option('price', f'{chip}=USD')}"
-    space = Space(scenario)
-    try:
-        if space.layouts(*range(1, max_chips + 1)):
-            return None
-    except InputError as error:
-        return f"{chip}: {error.sentence}"
-    by_default = space.fewest_chips
-    if by_default is None:
-        return f"{model} does not fit {chip} with up to {max_chips:,} chips"
-    counts = range(max_chips + 1, by_default)
-    fewest = next((count for count in counts if space.layouts(count)), by_default)
-    return f"{model} needs {fewest:,} chips of {chip}; {option('max_chips')} is {max_chips:,}"
+    allowed, reasons = list[Scenario](), dict[str, None]()
+    for scenario in scenarios:
+        chip, model, space = scenario.hardware.id, scenario.model.id, Space(scenario)
+        if scenario.pricing.per_chip_hour(scenario.hardware) is None:
+            price = option("price", f"{chip}=USD")
+            reasons[f"{chip} has no {scenario.pricing.name} price; set one with {price}"] = None
+            continue
+        try:
+            if space.layouts(*range(1, max_chips + 1)):
+                allowed.append(scenario)
+                continue
+        except InputError as error:
+            reasons[f"{chip}: {error.sentence}"] = None
+            continue
+        by_default = space.fewest_chips
+        if by_default is None:
+            reasons[f"{model} does not fit {chip} with up to {max_chips:,} chips"] = None
+            continue
+        counts = range(max_chips + 1, by_default)
+        fewest = next((count for count in counts if space.layouts(count)), by_default)
+        limit = f"{option('max_chips')} is {max_chips:,}"
+        reasons[f"{model} needs {fewest:,} chips of {chip}; {limit}"] = None
+    return allowed, [*reasons]

@@ -414,5 +414,4 @@ class InferAnswer(Answer):
 
 
 def _ends(side: Side, ends: Sequence[float]) -> str:
-    """Format the ends of a range in the unit of the parameter."""
     return "..".join(number(end * side.factor, 2) for end in ends)

@@ -130,3 +130,7 @@ class BatchFigure:
     def at(self, moves: Mapping[Lever, float]) -> float:
         """Return the metric at this batch, or NaN if the values are invalid."""
         return float(self.of_all.at(self.figure, moves)[self.place])
+
+    def with_value(self, lever: Lever, value: float) -> float:
+        """Return the metric at this batch with another value of one parameter."""
+        return self.at({lever: value})

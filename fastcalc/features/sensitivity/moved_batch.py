@@ -150,7 +150,6 @@ def _printed_effect(row: MovedNumber) -> tuple[float, ...]:
 
 
 def _in_words(target: Target) -> str:
-    """Format a target."""
     if target.figure == "speed":
         return f"{number(target.value)} tokens/s"
     if target.figure == "ttft":

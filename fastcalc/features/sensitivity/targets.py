@@ -114,7 +114,7 @@ def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None)
     }
     all_swings = levers(figures.scenario)
     searches = [
-        partial(_alone, cache(partial(_with_value, figure, lever)), lever, target)
+        partial(_alone, cache(partial(figure.with_value, lever)), lever, target)
         for figure in of_batches.values()
         for lever in all_swings
     ]
@@ -136,11 +136,6 @@ def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) 
     moved = [answer.lever for answer in answers if not answer.lever.is_choice]
     pair = _least_pair(figures, moved, target, furthest)
     return Goal(figures.scenario, target, answers, pair)
-
-
-def _with_value(figures: BatchFigure, lever: Lever, value: float) -> float:
-    """Return the metric at this batch with another value of a parameter."""
-    return figures.at({lever: value})
 
 
 def _alone(figure: Callable[[float], float], lever: Lever, target: Target) -> NeededValue:

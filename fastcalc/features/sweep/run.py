@@ -191,7 +191,13 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
         new_grids: list[Grid] = []
         applied: list[tuple[_Ids, frozenset[str]]] = []
         for axes in by_engine:
-            of_axes = [*_changes_by_entries(axes)]
+            of_axes = [
+                (
+                    (chip.id, model.id, engine.id),
+                    _applied(chip, model, engine, axes.memory.host),
+                )
+                for (chip, engine, _), model in product(axes.chips, axes.models)
+            ]
             repeated = {ids for ids, made in of_axes if made in computed[ids]}
             added, skipped = grids(replace(axes, computed=frozenset(repeated)))
             new_grids += added
@@ -205,13 +211,6 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
     if not any(grid.size for grid in swept):
         raise InputError(f"every combination was skipped: {_reasons(left_out)}")
     return Combinations(swept, left_out, changes, settings(request))
-
-
-def _changes_by_entries(axes: Axes) -> Iterator[tuple[_Ids, frozenset[str]]]:
-    """Yield the ids of each chip, model and engine, and the changes applied to them."""
-    for (chip, engine, _), model in product(axes.chips, axes.models):
-        ids = (chip.id, model.id, engine.id)
-        yield ids, _applied(chip, model, engine, axes.memory.host)
 
 
 def _applied(*entries: NamedEntry | None) -> frozenset[str]:

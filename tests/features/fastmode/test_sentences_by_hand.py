@@ -72,24 +72,6 @@ def test_today_is_faster_than_asked_where_no_larger_batch_fits(asked, batch, is_
         assert said.startswith(f"{start}{batch}; start from more chips")
 
 
-def shape(active, total, layers=11.0):
-    return SimpleNamespace(active_parameters=active, total_parameters=total, layers=layers)
-
-
-@every(
-    "fewer,thinner,end",
-    [
-        (None, None, "no number of layers reaches it; narrower feed-forward networks alone do not"),
-        (shape(3e9, 3e9), None, "3B parameters in 11 of the 40 layers reaches it; narrower feed-forward networks alone do not"),
-        (None, shape(3e9, 9e9), "no number of layers reaches it; with narrower feed-forward networks alone: 3B active of 9B parameters"),
-    ],
-)  # fmt: skip
-def test_smaller_shapes(fewer, thinner, end):
-    said = sentences.smaller_shapes(solution(fewer_layers=fewer, thinner_layers=thinner))
-    start = "smaller model with the same layers, at batch 32 on today's 2 chips: "
-    assert said.replace(".00B", "B") == start + end
-
-
 def test_what_speculation_needs():
     said = sentences.drafts_needed(solution())
     assert said == (

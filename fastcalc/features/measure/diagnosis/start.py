@@ -257,7 +257,6 @@ _NO_GRAPHS = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0 to reserve none"
 
 
 def _default(placement: Placement, setting: str, program: str) -> float:
-    """Return the engine's default for a setting."""
     software, tier = placement.machine.software, placement.machine.tier
     if setting == "gpu_memory_utilization":
         reserved_fraction = float(placement.reserved) / tier.capacity if program == SGLANG else 0.0
