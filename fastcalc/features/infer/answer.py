@@ -249,15 +249,8 @@ class InferAnswer(Answer):
         yield f"One model, two tiers: {slow} and {fast} of output"
         yield record_tables.table(_TABLE, self.listed, screen.width)
         if self.request.wide and self.inverse.whole.is_found:
-            whole = self.inverse.whole
-            columns = (
-                words("number", lambda side: ", ".join(filter(None, (side.label, side.unit)))),
-                numbers("searched", lambda side: _ends(side, (side.low, side.high))),
-                numbers("matching", lambda side: _ends(side, whole.ends(side.name))),
-                key_figure(numbers("10..90%", lambda side: _ends(side, whole.band(side.name)))),
-            )
             yield from ("", "Range of each number with all techniques together")
-            yield record_tables.table(columns, BOX, screen.width)
+            yield record_tables.table(_columns_of_box(self.inverse.whole), BOX, screen.width)
 
     def headline(self) -> str:
         """Say which techniques explain the fast tier, and whether they are the only ones."""
@@ -415,3 +408,13 @@ class InferAnswer(Answer):
 
 def _ends(side: Side, ends: Sequence[float]) -> str:
     return "..".join(number(end * side.factor, 2) for end in ends)
+
+
+def _columns_of_box(region: Region) -> Sequence[TableColumn]:
+    """Build the columns for every parameter: range searched, matching range, and 10 to 90% band."""
+    return (
+        words("number", lambda side: f"{side.label}{f', {side.unit}' if side.unit else ''}"),
+        numbers("searched", lambda side: _ends(side, (side.low, side.high))),
+        numbers("matching", lambda side: _ends(side, region.ends(side.name))),
+        key_figure(numbers("10..90%", lambda side: _ends(side, region.band(side.name)))),
+    )
