@@ -58,7 +58,7 @@ def reason(judged: Judged) -> str:
             text = _UNREACHED if isinstance(cell, float) and isinf(cell) else str(cell)
             if text != _UNREACHED and not isinstance(cell, str):
                 value = 100.0 * cell if percent else cell
-                text = trimmed(number(value, int(digits or _DIGITS))) + percent
+                text = trimmed(number(value, int(digits or _DIGITS))) + (percent or "")
             texts.append(text)
         return listed(texts if set(texts) != {_UNREACHED} else [_UNREACHED])
 
