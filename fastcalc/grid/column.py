@@ -9,7 +9,7 @@ Source = TypeVar("Source")
 """The type of object that a record describes."""
 
 
-def _nothing(_: object) -> None:
+def nothing(_: object) -> None:
     """Return None, for a column that appears in tables but not in records."""
 
 
@@ -34,7 +34,7 @@ class Column(Generic[Source]):
     key: str
     unit: str = "text"
     meaning: str = ""
-    value: Callable[[Source], Any] | str = _nothing
+    value: Callable[[Source], Any] | str = nothing
     heading: tuple[str, str] = ("", "")
     drop_priority: int = 0
     format: str | Callable[[Any], str] = ""

@@ -6,8 +6,9 @@ sweep files take keys, order and values from here, the data dictionary in ``docs
 descriptions, and tables take the headings.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,12 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.core.step.component import LIMITERS
 from fastcalc.core.undetermined import undetermined
 from fastcalc.formulas.types import Array
-from fastcalc.grid.column import Column, TableColumn
+from fastcalc.grid.column import Column, TableColumn, nothing
 from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints
 
 Columns = dict[str, Any]
 """Values by key: text, a number, an array that broadcasts with the others, or `CodedColumn`."""
 
-_TABLE = table_of(__file__)
 _VALUES: dict[str, Callable[[EvaluatedPoints], Any]] = {
     "placement": lambda points: points.locations(),
     "min_chips": lambda points: points.min_chips(),
@@ -61,31 +61,60 @@ _VALUES: dict[str, Callable[[EvaluatedPoints], Any]] = {
 """Values that are not an attribute of the points, by key."""
 
 
-def _declared(group: str) -> tuple[Column[EvaluatedPoints], ...]:
-    return tuple(
-        Column(
-            row["key"],
-            row["unit"],
-            row["meaning"],
-            row["value"] or _VALUES[row["key"]],
-            (row["above"], row["heading"]),
-            int(row["drop_priority"] or 0),
-            row["format"],
-            row["is_key_figure"] == "yes",
-            needs_fit=row["needs_fit"] == "yes",
-            rests_on=tuple(row["rests_on"].split()),
+_STANDARD: dict[str, Column[EvaluatedPoints]] = {}
+
+
+def declared(
+    module: str,
+    values: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),
+    formats: Mapping[str, Callable[[Any], str]] = MappingProxyType({}),
+    *,
+    group: str = "",
+) -> tuple[TableColumn, ...]:
+    """Build the columns that the CSV file next to a module lists.
+
+    A line with a key alone stands for the column of operating points with this key.
+
+    module : path of the module, ``__file__``
+    values, formats : functions for the values that are not an attribute, and for the cells with a
+        format of their own, by key
+    group : group of the lines, if the file has several
+    """
+    columns = []
+    for row in table_of(module):
+        key = row["key"]
+        if row.get("group", "") != group:
+            continue
+        if not row["unit"]:
+            columns.append(_STANDARD[key])
+            continue
+        columns.append(
+            Column(
+                key,
+                row["unit"],
+                row["meaning"],
+                values.get(key) or row.get("value") or nothing,
+                (row.get("above", ""), row.get("heading", "")),
+                int(row.get("drop_priority") or 0),
+                formats.get(key) or row.get("format", ""),
+                row.get("is_key_figure") == "yes",
+                needs_fit=row.get("needs_fit") == "yes",
+                rests_on=tuple(row.get("rests_on", "").split()),
+            )
         )
-        for row in _TABLE
-        if row["group"] == group
-    )
+    return tuple(columns)
 
 
-FIRST, LATER, PRICES = map(_declared, ("first", "later", "prices"))
+FIRST, LATER, PRICES = (
+    declared(__file__, _VALUES, group=group) for group in ("first", "later", "prices")
+)
 """The columns that the output contract guarantees, those after them, and the price per chip-hour
 with its origin, at the end of every record."""
 
 COLUMNS = (*FIRST, *LATER, *PRICES)
 """The columns of ``compare``, ``frontier`` and ``sweep``, in the order of the output contract."""
+
+_STANDARD |= {column.key: column for column in COLUMNS}
 
 NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)
 WORDS = frozenset(column.key for column in COLUMNS if column.unit in ("text", "list"))

@@ -1,10 +1,11 @@
 """The answer of `measure`: recommended or completed benchmark runs, and the resulting ranges."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from fastcalc.features import request_of
 from fastcalc.features.benchmark.advice import Advice, widths_after
@@ -20,8 +21,8 @@ from fastcalc.features.benchmark.tools import (
     measures,
     served_model,
 )
-from fastcalc.grid.column import Column, TableColumn, key_figure, values
-from fastcalc.grid.columns import pick
+from fastcalc.grid.column import TableColumn, key_figure, values
+from fastcalc.grid.columns import declared, pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
@@ -61,67 +62,20 @@ class RunRow(PlacedBatch):
     measured: MeasuredRun | None
 
 
-COLUMNS: tuple[TableColumn, ...] = (
-    *pick("hardware model engine chips tp pp ep dp weight_format kv_format"),
-    Column(
-        "concurrency",
-        "count",
-        "requests in flight during the run",
-        "run.concurrency",
-        heading=("", "concurrency"),
-        is_key_figure=True,
-    ),
-    Column(
-        "prompt_tokens", "count", "prompt tokens per request", "run.prompt", heading=("", "prompt")
-    ),
-    Column(
-        "output_tokens",
-        "count",
-        "output tokens per request; 0: prefill only",
-        "run.output",
-        heading=("", "output"),
-    ),
-    Column("requests", "count", "requests of the run", "run.requests", heading=("", "requests")),
-    Column(
-        "run_seconds",
-        "s",
-        "expected duration of the run",
-        "run.seconds",
-        heading=("", "time"),
-        format=lambda record: seconds(record["run_seconds"]),
-    ),
-    Column(
-        "range_width",
-        "ratio",
-        "width of the 80% ranges expected after this run and the runs before it / present width; "
-        "null once measured",
-        "width",
-        heading=("range", "width"),
-        format=lambda record: whole_percent(record["range_width"]),
-    ),
-    Column("command", "text", "command that performs the run", "command", heading=("", "command")),
-    Column(
-        "measured_ttft_ms",
-        "ms",
-        "median measured TTFT; null before the run",
-        lambda row: row.measured and row.measured.ttft * 1e3,
-        heading=("TTFT", "ms"),
-    ),
-    Column(
-        "measured_tpot_ms",
-        "ms",
-        "median measured TPOT; null before the run",
-        lambda row: row.measured and row.measured.tpot and row.measured.tpot * 1e3,
-        heading=("TPOT", "ms"),
-    ),
-    Column(
-        "measured_tokens_per_s_total",
-        "tok/s",
-        "measured throughput of output tokens; null before the run",
-        lambda row: row.measured and row.measured.throughput,
-        heading=("tok/s", "total"),
-    ),
-)
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "measured_ttft_ms": lambda row: row.measured and row.measured.ttft * 1e3,
+    "measured_tpot_ms": lambda row: row.measured and row.measured.tpot and row.measured.tpot * 1e3,
+    "measured_tokens_per_s_total": lambda row: row.measured and row.measured.throughput,
+}
+"""Values that are not an attribute, by key."""
+
+_FORMATS: dict[str, Callable[[Any], Any]] = {
+    "run_seconds": lambda record: seconds(record["run_seconds"]),
+    "range_width": lambda record: whole_percent(record["range_width"]),
+}
+"""Cells with a format of their own, by key."""
+
+COLUMNS = declared(__file__, _VALUES, _FORMATS)
 _RUN = "concurrency prompt_tokens output_tokens requests"
 SHOWN = pick(f"hardware chips {_RUN} run_seconds range_width command", COLUMNS)
 _ADVISED = pick(f"{_RUN} run_seconds range_width", COLUMNS)

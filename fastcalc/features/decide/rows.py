@@ -1,10 +1,11 @@
 """The rows of `decide`: time and cost per success of each option, with record columns."""
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter
+from typing import Any
 
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.decide import map as decision_map
@@ -18,7 +19,8 @@ from fastcalc.features.decide.agent_run import (
 from fastcalc.features.decide.choice import Choice, Contender
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
-from fastcalc.grid.column import Column, values
+from fastcalc.grid.column import Column, TableColumn, values
+from fastcalc.grid.columns import declared
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.numbers_as_text import dollars, number, seconds, whole_percent
 from fastcalc.kit.answer.point_records import Record, plainly
@@ -138,21 +140,13 @@ def records(decision: Choice) -> list[Record]:
     return [plainly(values(COLUMNS, row)) for row in rows(decision)]
 
 
-def _of(
-    key: str,
-    unit: str,
-    meaning: str,
-    path: str,
-    heading: tuple[str, str] = ("", ""),
-    drop_priority: int = 0,
-) -> Column[Row]:
-    """Build the column for a number of a row. All amounts of money depend on the token price.
-
-    path : attribute path, or the name of one of the option's numbers
-    """
+def _of_option(column: Column[Row]) -> Column[Row]:
+    """Read and format a number of a row. All amounts of money depend on the token price."""
+    path, unit = column.value, column.unit
+    if not isinstance(path, str) or column.format or path.startswith("option."):
+        return column
     value, cell = partial(_value, path, unit), partial(_cell, path, unit)
-    rests_on = ("price",) * unit.startswith("USD")
-    return Column(key, unit, meaning, value, heading, drop_priority, cell, rests_on=rests_on)
+    return replace(column, value=value, format=cell, rests_on=("price",) * unit.startswith("USD"))
 
 
 def _value(path: str, unit: str, row: Row) -> float:
@@ -171,151 +165,27 @@ def _cell(path: str, unit: str, row: Row) -> str:
     return number(value)
 
 
-COLUMNS: tuple[Column[Row], ...] = (
-    Column("option", "text", "name of the option", "option.name", ("", "option")),
-    Column("model", "text", "model; null if a speed was given", "option.model"),
-    Column("hardware", "text", "chip of the model", "option.hardware"),
-    Column("batch", "count", "batch of the model", "option.batch"),
-    _of("steps", "count", "steps per run", "terms.steps"),
-    _of("tokens_per_step", "count", "output tokens per call", "tokens"),
-    _of("tool_s_per_step", "s", "time of tool calls per step", "tools"),
-    _of(
-        "accuracy",
-        "share",
-        "accuracy per step: chance that an answer is right",
-        "accuracy",
-        ("accuracy", "per step"),
-        2,
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "step_success": lambda row: float(row.prospect.run.success ** (1.0 / floats(row.terms.steps))),
+    "success": partial(_value, "prospect.run.success", "share"),
+    "runs_to_success": lambda row: float(
+        time_to_success(attempt=1.0, success=row.prospect.run.success)
     ),
-    _of("tokens_per_s", "tokens/s", "speed of one stream", "speed", ("", "tok/s")),
-    _of(
-        "lead_ms",
-        "ms",
-        "TTFT; 0 if not counted",
-        "lead",
-        ("", "TTFT"),
+    "wins": lambda row: row.decision.winner is row.option,
+    "window_ms": lambda row: row.gap * 1e3,
+    "included_tokens_a_month": lambda row: float(included(row.terms)),
+    "low_confidence": lambda row: [
+        column.key for column in COLUMNS if row.is_uncertain and "price" in column.rests_on
+    ],
+}
+"""Values that are not an attribute, by key."""
+
+_FORMATS: dict[str, Callable[[Any], Any]] = {
+    "window_tokens": lambda row: f"{math.floor(row.window_tokens + 1e-9):,}",
+    "tokens_per_s_needed": lambda row: (
+        "none does" if math.isinf(row.window_speed) else number(row.window_speed)
     ),
-    _of("round_trip_ms", "ms", "network round trip per call", "round_trip", ("round", "trip"), 1),
-    _of(
-        "usd_per_mtok_output",
-        "USD/Mtok",
-        "price per million output tokens",
-        "price",
-        ("$/Mtok", "output"),
-        3,
-    ),
-    Column(
-        "step_success",
-        "share",
-        "chance that a step succeeds, after retries and sampling",
-        lambda row: float(row.prospect.run.success ** (1.0 / floats(row.terms.steps))),
-    ),
-    Column(
-        "success",
-        "share",
-        "chance that a run succeeds",
-        partial(_value, "prospect.run.success", "share"),
-        ("success", "rate"),
-        format="percent",
-    ),
-    Column(
-        "runs_to_success",
-        "number",
-        "runs per success",
-        lambda row: float(time_to_success(attempt=1.0, success=row.prospect.run.success)),
-    ),
-    _of("run_s", "s", "time per run", "prospect.run.seconds", ("time", "per run"), 1),
-    _of("run_model_s", "s", "time per run in the model", "prospect.run.model_seconds"),
-    _of("run_tool_s", "s", "time per run in tools", "prospect.run.tool_seconds"),
-    _of("run_usd", "USD", "price per run", "prospect.run.usd"),
-    _of(
-        "s_to_success",
-        "s",
-        "time from start to one success",
-        "prospect.seconds",
-        ("time per", "success"),
-    ),
-    _of(
-        "usd_to_success",
-        "USD",
-        "cost of tokens and plan per success",
-        "prospect.usd",
-        ("$ per", "success"),
-    ),
-    _of(
-        "user_s_to_success",
-        "s",
-        "user's time per success",
-        "prospect.user_seconds",
-        ("user time", "/ success"),
-    ),
-    _of(
-        "total_usd_to_success",
-        "USD",
-        "cost per success including the user's time",
-        "prospect.total",
-        ("$ incl.", "user time"),
-    ),
-    _of(
-        "busy_sessions",
-        "number",
-        "concurrent sessions above which more speed gains nothing",
-        "prospect.busy_sessions",
-    ),
-    _of(
-        "successes_a_month",
-        "number",
-        "successes per month within its hours and budget",
-        "prospect.month",
-        ("successes", "per month"),
-    ),
-    _of(
-        "usd_a_month",
-        "USD/month",
-        "cost per month of tokens and plan",
-        "prospect.month_usd",
-        ("$ per", "month"),
-        4,
-    ),
-    Column(
-        "wins",
-        "yes or no",
-        "whether it is best by the objective, or best by the other figure among options that tie",
-        lambda row: row.decision.winner is row.option,
-    ),
-    Column("window_ms", "ms", "length of the window", lambda row: row.gap * 1e3),
-    Column(
-        "window_tokens",
-        "number",
-        "tokens that fit the window",
-        "window_tokens",
-        ("tokens", "that fit"),
-        format=lambda row: f"{math.floor(row.window_tokens + 1e-9):,}",
-    ),
-    Column(
-        "tokens_per_s_needed",
-        "tokens/s",
-        "speed needed for all tokens to fit",
-        "window_speed",
-        ("tok/s for", "all tokens"),
-        format=lambda row: (
-            "none does" if math.isinf(row.window_speed) else number(row.window_speed)
-        ),
-    ),
-    _of("tokens_to_success", "count", "input and output tokens per success", "prospect.tokens"),
-    Column(
-        "included_tokens_a_month",
-        "count",
-        "tokens per month included in the plan; null without a quota",
-        lambda row: float(included(row.terms)),
-    ),
-    Column(
-        "low_confidence",
-        "list",
-        "keys of amounts that depend on an uncertain price: low confidence, inherited or "
-        "substituted",
-        lambda row: [
-            column.key for column in COLUMNS if row.is_uncertain and "price" in column.rests_on
-        ],
-    ),
-)
+}
+"""Cells with a format of their own, by key."""
+
+COLUMNS: tuple[TableColumn, ...] = tuple(map(_of_option, declared(__file__, _VALUES, _FORMATS)))

@@ -11,7 +11,8 @@ from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_
 from fastcalc.features.fastmode.request import Fastmode
 from fastcalc.features.fastmode.smaller_batches import Curve, Study
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.grid.column import Column, TableColumn, key_figure, values
+from fastcalc.grid.column import TableColumn, key_figure, values
+from fastcalc.grid.columns import declared
 from fastcalc.kit.answer import output, record_tables
 from fastcalc.kit.answer import point_records as records
 from fastcalc.kit.answer.answer import Answer
@@ -84,49 +85,7 @@ _UNDETERMINED = (
     *("end_tokens_per_s_per_user", "end_usd_per_mtok_output", "cost_multiple"),
 )
 
-COLUMNS: tuple[Column[CurveStart], ...] = (
-    Column("hardware", "text", "id of the chip", "scenario.hardware.id"),
-    Column("model", "text", "id of the model", "scenario.model.id"),
-    Column(
-        "engine",
-        "text",
-        "id of the engine; textbook: peaks plus a latency floor",
-        "scenario.engine.id",
-    ),
-    Column("weight_format", "text", "format of the weights", "scenario.work.weight_format"),
-    Column("kv_format", "text", "format of the KV cache", "scenario.work.kv_format"),
-    Column("chips", "count", "chips, the same before and after", "study.chips"),
-    Column("floor_ms", "ms", "latency floor of a step with one sequence", "floor_ms"),
-    Column("speedup", "ratio", "target speed-up", "study.speedup"),
-    Column("batch", "count", "sequences decoded together at the start", "batch"),
-    Column(
-        "tokens_per_s_per_user",
-        "tokens/s",
-        "tokens/s per user at the start, on the fastest layout; null if it does not fit",
-        "speed",
-    ),
-    Column("layout", "text", "layout at the start", "before"),
-    Column(
-        "usd_per_mtok_output", "USD/Mtok", "price per million output tokens at the start", "usd"
-    ),
-    Column("reaches", "yes or no", "whether some batch reaches the speed-up", "reaches"),
-    Column("end_batch", "count", "cheapest batch that reaches it", "smaller_batch"),
-    Column("end_tokens_per_s_per_user", "tokens/s", "tokens/s per user at end_batch", "faster"),
-    Column("end_layout", "text", "layout at end_batch", "after"),
-    Column(
-        "end_usd_per_mtok_output",
-        "USD/Mtok",
-        "price per million output tokens at end_batch",
-        "end_usd",
-    ),
-    Column("cost_multiple", "ratio", "cost per output token, end over start", "cost_multiple"),
-    Column(
-        "undetermined",
-        "list",
-        "keys of values that are not published; they are assumptions",
-        "undetermined",
-    ),
-)
+COLUMNS = declared(__file__)
 START = numbers("users at|the start", str)
 """The first column of a table, without rows."""
 

@@ -1,12 +1,14 @@
 """The factors of a speed-up as records, and as a table with their product."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 from fastcalc.features.fastmode.option import Option
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.features.fastmode.waterfall import Factor, waterfall
-from fastcalc.grid.column import Column, TableColumn, values
+from fastcalc.grid.column import values
+from fastcalc.grid.columns import declared
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.kit.answer.parts import Notes, Part, Title
@@ -20,64 +22,20 @@ def cost_multiple_cell(record: Record) -> str:
     return "-" if times is None else f"{dollars(times)}x"
 
 
-COLUMNS: tuple[TableColumn, ...] = (
-    Column("trick", "text", "technique", "trick", heading=("", "factor")),
-    Column("change", "text", "what it changes to", "change", heading=("", "to")),
-    Column(
-        "speedup",
-        "ratio",
-        "speed per user / before the change",
-        "speedup",
-        heading=("", "speed"),
-        format=lambda record: f"{number(record['speedup'])}x",
-        is_key_figure=True,
-    ),
-    Column(
-        "cost_multiple",
-        "ratio",
-        "price per output token / before the change",
-        "cost_multiple",
-        heading=("", "cost"),
-        format=cost_multiple_cell,
-    ),
-    Column(
-        "batch",
-        "count",
-        "batch after the change",
-        lambda factor: factor.after.scenario.batches[0],
-        ("", "batch"),
-    ),
-    Column(
-        "chips", "count", "chips after the change", "after.placement.layout.chips", ("", "chips")
-    ),
-    Column(
-        "tokens_per_s_per_user",
-        "tokens/s",
-        "expected speed per user after the change",
-        lambda factor: float(factor.after.estimate.speed[0]),
-        ("tok/s", "per user"),
-    ),
-    Column(
-        "usd_per_mtok_output",
-        "USD/Mtok",
-        "price per million output tokens after the change",
-        lambda factor: factor.after.usd and float(factor.after.usd[1][0]),
-        ("$/Mtok", "output"),
-    ),
-    Column(
-        "evidence",
-        "text",
-        "evidence for the factor: fitted, published or assumed",
-        "evidence",
-        heading=("", "evidence"),
-    ),
-    Column(
-        "source",
-        "text",
-        "data of the fit, source of the publication, or reason for the assumption",
-        "source",
-    ),
-)
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "batch": lambda factor: factor.after.scenario.batches[0],
+    "tokens_per_s_per_user": lambda factor: float(factor.after.estimate.speed[0]),
+    "usd_per_mtok_output": lambda factor: factor.after.usd and float(factor.after.usd[1][0]),
+}
+"""Values that are not an attribute, by key."""
+
+_FORMATS: dict[str, Callable[[Any], Any]] = {
+    "speedup": lambda record: f"{number(record['speedup'])}x",
+    "cost_multiple": cost_multiple_cell,
+}
+"""Cells with a format of their own, by key."""
+
+COLUMNS = declared(__file__, _VALUES, _FORMATS)
 _IN_WORDS = {"drafts": "draft tokens", "bits": "quantization"}
 """Names of techniques in sentences, where they differ from those in records."""
 

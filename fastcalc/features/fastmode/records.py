@@ -1,8 +1,9 @@
 """Records and table cells of options."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 from fastcalc.core.ratios import Ranged, independent_ratio
 from fastcalc.features.fastmode.factors import cost_multiple_cell
@@ -10,7 +11,7 @@ from fastcalc.features.fastmode.option import TRICKS, Option
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.grid import columns
 from fastcalc.grid.column import Column, TableColumn, values
-from fastcalc.grid.columns import pick
+from fastcalc.grid.columns import declared, pick
 from fastcalc.kit.answer import point_records
 from fastcalc.kit.answer.point_records import Record, compare_records, plainly, value_at_point
 
@@ -147,46 +148,24 @@ def _of_point(column: TableColumn) -> TableColumn:
 
 _ENDS = {"low": 1, "high": 2}
 
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "change": lambda trial: trial.option.change or None,
+    "speedup": partial(Trial.ratio, key=_RATIOS["speedup"]),
+    "cost_multiple": partial(Trial.ratio, key=_RATIOS["cost_multiple"]),
+    "cost_multiple_total": partial(Trial.ratio, key=_RATIOS["cost_multiple_total"]),
+}
+"""Values that are not an attribute, by key."""
+
+_FORMATS: dict[str, Callable[[Any], Any]] = {
+    "trick": trick_cell,
+    "cost_multiple": cost_multiple_cell,
+}
+"""Cells with a format of their own, by key."""
+
 COLUMNS: tuple[TableColumn, ...] = (
-    Column("trick", "text", "technique", "option.trick", ("", "technique"), format=trick_cell),
-    Column(
-        "change",
-        "text",
-        "change that the technique makes",
-        lambda trial: trial.option.change or None,
-    ),
-    Column("reaches", "yes or no", "whether the expected speed reaches the target", "reaches"),
-    Column("cannot", "text", "reason why it does not reach the target", "option.why_not"),
-    Column(
-        "speedup",
-        "ratio",
-        "speed per user / current speed per user",
-        partial(Trial.ratio, key=_RATIOS["speedup"]),
-    ),
-    Column(
-        "cost_multiple",
-        "ratio",
-        "price per output token / current price",
-        partial(Trial.ratio, key=_RATIOS["cost_multiple"]),
-        ("cost /", "today's"),
-        format=cost_multiple_cell,
-        is_key_figure=True,
-    ),
-    Column(
-        "cost_multiple_total",
-        "ratio",
-        "price per token including prompts / current price",
-        partial(Trial.ratio, key=_RATIOS["cost_multiple_total"]),
-    ),
-    Column("batch_ratio", "ratio", "current batch / batch of this row", "batch_ratio"),
-    Column(
-        "low_end_reaches",
-        "yes or no",
-        "whether it reaches the target speed at the low end of the 80% range",
-        "low_end_reaches",
-    ),
+    *declared(__file__, _VALUES, _FORMATS, group="option"),
     *map(_of_point, columns.FIRST),
-    Column("compare", "text", "command that reproduces the point"),
+    *declared(__file__, _VALUES, _FORMATS, group="command"),
     *map(_of_point, columns.LATER),
     *(
         Column(
@@ -197,12 +176,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         )
         for end, place in _ENDS.items()
     ),
-    Column(
-        "changes_answers",
-        "yes or no",
-        "whether model output changes: another model (unless named) or further quantization",
-        "changes_answers",
-    ),
+    *declared(__file__, _VALUES, _FORMATS, group="answers"),
     *(
         Column(
             f"cost_multiple_{end}",

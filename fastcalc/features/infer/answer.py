@@ -1,9 +1,10 @@
 """The answer of `infer`: techniques that explain two tiers, and ranges of unpublished numbers."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from fastcalc.features.infer.inverse import ENOUGH, SEED, Inverse, Region
 from fastcalc.features.infer.request import Infer
 from fastcalc.features.infer.two_tiers import BOX, COMPUTE_REACH, NOUNS, SIDES, Side
 from fastcalc.grid.column import Column, TableColumn, key_figure, values
-from fastcalc.grid.columns import pick
+from fastcalc.grid.columns import declared, pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.numbers_as_text import number, stable, stated_percent, whole_percent
@@ -138,77 +139,23 @@ def _ends_of(side: Side) -> Iterator[Column[Combination]]:
         )
 
 
-COLUMNS: tuple[Column[Combination], ...] = (
-    Column(
-        "tricks",
-        "text",
-        "techniques by which the fast tier differs from the slow one",
-        "tricks",
-        ("", "technique"),
-    ),
-    Column(
-        "suffices",
-        "yes or no",
-        "whether they can explain both tiers",
-        "region.is_found",
-        ("matches", "tiers"),
-        is_key_figure=True,
-    ),
-    Column(
-        "is_minimal",
-        "yes or no",
-        "whether no smaller combination explains both tiers",
-        "is_minimal",
-    ),
-    Column(
-        "share_of_box",
-        "share",
-        "fraction of the box of all services that matches both tiers, by volume",
-        "region.share",
-        ("fraction", "of box"),
-        drop_priority=5,
-        format=_volume,
-    ),
-    Column(
-        "points",
-        "count",
-        "sampled services that match both tiers",
-        "points",
-        ("matching", "samples"),
-        format=_samples,
-    ),
-    Column(
-        "mean_width",
-        "share",
-        "mean width of the 10 to 90% bands, as a fraction of the range searched",
-        "region.mean_width",
-    ),
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "chip": partial(Combination.chips, name="chip"),
+    "fast_chip": partial(Combination.chips, name="fast_chip"),
+    "at_edge": lambda combination: " ".join(combination.region.at_edge),
+}
+"""Values that are not an attribute, by key."""
+
+_FORMATS: dict[str, Callable[[Any], Any]] = {
+    "share_of_box": _volume,
+    "points": _samples,
+}
+"""Cells with a format of their own, by key."""
+
+COLUMNS: tuple[TableColumn, ...] = (
+    *declared(__file__, _VALUES, _FORMATS, group="combination"),
     *(column for side in BOX for column in _ends_of(side)),
-    Column("chip", "text", "chip types of the slow tier", partial(Combination.chips, name="chip")),
-    Column(
-        "fast_chip",
-        "text",
-        "chip types of the fast tier",
-        partial(Combination.chips, name="fast_chip"),
-    ),
-    Column(
-        "changed_chip",
-        "share",
-        "fraction of the matching services whose fast tier has another chip type",
-        "region.changed_chip",
-    ),
-    Column(
-        "is_thin",
-        "yes or no",
-        f"whether fewer than {ENOUGH} sampled services match both tiers",
-        "region.is_thin",
-    ),
-    Column(
-        "at_edge",
-        "text",
-        "numbers whose bands reach the limit of the range searched",
-        lambda combination: " ".join(combination.region.at_edge),
-    ),
+    *declared(__file__, _VALUES, _FORMATS, group="chips"),
 )
 _TABLE = pick(
     f"tricks suffices points {' '.join(f'{name}_low' for name in _HEADINGS)} share_of_box", COLUMNS
@@ -407,6 +354,7 @@ class InferAnswer(Answer):
 
 
 def _ends(side: Side, ends: Sequence[float]) -> str:
+    """Format the ends of a range in the unit of the parameter."""
     return "..".join(number(end * side.factor, 2) for end in ends)
 
 

@@ -3,13 +3,14 @@
 Each row is also a row of the Markdown table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fastcalc.features.measure.diagnosis.diagnose import TermFinding
 from fastcalc.features.measure.diagnosis.start import Cause
 from fastcalc.features.measure.diagnosis.terms import PARTS, SlowdownTerm
-from fastcalc.grid.column import Column
+from fastcalc.grid.columns import declared
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 
 
@@ -47,70 +48,28 @@ class TermRow:
         return self.finding if self.finding and self.finding.is_named else None
 
 
-COLUMNS: tuple[Column[TermRow], ...] = (
-    Column(
-        "term",
-        "text",
-        "term that may be slower than predicted",
-        lambda row: row.term.name,
-        heading=("", "term"),
-        format=lambda row: term_name(row.by_points) if row.by_points else row.term.name,
-    ),
-    Column(
-        "part",
-        "text",
-        "its most likely slow part",
-        lambda row: row.finding and PARTS[row.finding.part][1].name,
-    ),
-    Column(
-        "named",
-        "yes or no",
-        "whether it is named as a cause",
-        lambda row: row.is_named,
-        format=lambda row: "named" if row.is_named else "" if row.tested else "not tested",
-    ),
-    Column(
-        "tested",
-        "yes or no",
-        "whether a slowdown would be visible in the measurements",
-        lambda row: bool(row.tested),
-    ),
-    Column(
-        "probability",
-        "1",
-        "probability that it is slower",
-        lambda row: row.tested and row.tested.probability,
-        heading=("", "sure"),
-        format=lambda row: whole_percent(row.tested.probability) if row.tested else "-",
-    ),
-    Column(
-        "slower",
-        "1",
-        "slowdown factor if it is slower",
-        lambda row: row.tested and row.tested.slower,
-        heading=("", "slower"),
-        format=lambda row: f"{number(row.by_points.slower, 2)}x" if row.by_points else "-",
-    ),
-    Column(
-        "slower_low",
-        "1",
-        "lower bound of its 80% range",
-        lambda row: row.tested and row.tested.low,
-        heading=("", "80%"),
-        format=lambda row: ends(row.by_points) if row.by_points else "-",
-    ),
-    Column(
-        "slower_high",
-        "1",
-        "upper bound of its 80% range",
-        lambda row: row.tested and row.tested.high,
-    ),
-    Column("shows", "text", "measurements that it affects", lambda row: row.term.shows),
-    Column("settings", "list", "settings known to change it", lambda row: list(row.term.settings)),
-    Column(
-        "logged",
-        "list",
-        "causes found in the start-up log",
-        lambda row: [cause.sentence for cause in row.causes],
-    ),
-)
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "term": lambda row: row.term.name,
+    "part": lambda row: row.finding and PARTS[row.finding.part][1].name,
+    "named": lambda row: row.is_named,
+    "tested": lambda row: bool(row.tested),
+    "probability": lambda row: row.tested and row.tested.probability,
+    "slower": lambda row: row.tested and row.tested.slower,
+    "slower_low": lambda row: row.tested and row.tested.low,
+    "slower_high": lambda row: row.tested and row.tested.high,
+    "shows": lambda row: row.term.shows,
+    "settings": lambda row: list(row.term.settings),
+    "logged": lambda row: [cause.sentence for cause in row.causes],
+}
+"""Values that are not an attribute, by key."""
+
+_FORMATS: dict[str, Callable[[Any], Any]] = {
+    "term": lambda row: term_name(row.by_points) if row.by_points else row.term.name,
+    "named": lambda row: "named" if row.is_named else "" if row.tested else "not tested",
+    "probability": lambda row: whole_percent(row.tested.probability) if row.tested else "-",
+    "slower": lambda row: f"{number(row.by_points.slower, 2)}x" if row.by_points else "-",
+    "slower_low": lambda row: ends(row.by_points) if row.by_points else "-",
+}
+"""Cells with a format of their own, by key."""
+
+COLUMNS = declared(__file__, _VALUES, _FORMATS)

@@ -1,15 +1,17 @@
 """Rows and records for the effects of parameters."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
+from typing import Any
 
 from fastcalc.core.outcome import Outcome
 from fastcalc.features.sensitivity.effects import NEARLY, Effect
 from fastcalc.features.sensitivity.figures import FIGURES
 from fastcalc.features.sensitivity.targets import NeededValue
 from fastcalc.grid.column import Column, TableColumn, key_figure
-from fastcalc.grid.columns import pick
+from fastcalc.grid.columns import declared, pick
 from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.answer.numbers_as_text import number, of_kind
 from fastcalc.kit.answer.point_records import Record, value_at_point
@@ -177,46 +179,22 @@ def _change(figure: str, heading: tuple[str, str], drop_priority: int = 0) -> Co
     )
 
 
-COLUMNS: tuple[Column[MovedNumber], ...] = (
+_FORMATS: dict[str, Callable[[Any], Any]] = {
+    "path": MovedNumber.path_cell,
+    "value": MovedNumber.value_cell,
+    "tokens_per_s_per_user_best": MovedNumber.reach_cell,
+    "enough_value": MovedNumber.enough_cell,
+    "target_value": MovedNumber.needed_cell,
+    "target_factor": MovedNumber.factor_cell,
+}
+"""Cells with a format of their own, by key."""
+
+COLUMNS: tuple[TableColumn, ...] = (
     *(_of_point(column, column.meaning) for column in pick("hardware model engine chips")),
     *(_of_point(column, column.meaning) for column in pick("tp pp ep dp batch")),
     *(_of_point(column, "at the values in the files") for column in pick(" ".join(KEYS.values()))),
     *(_of_point(column, "largest component of a decode step") for column in pick("limiter")),
-    Column(
-        "file",
-        "text",
-        "file with the parameter: hardware, engine, model or host",
-        "effect.lever.file",
-    ),
-    Column("entry", "text", "id of that file", "effect.lever.entry"),
-    Column(
-        "path",
-        "text",
-        "path of the parameter, as used with set",
-        "path",
-        ("", "path for what-ifs"),
-        0,
-        MovedNumber.path_cell,
-    ),
-    Column(
-        "quantity",
-        "text",
-        "dimension of the parameter, such as bandwidth; values are in SI units",
-        "effect.lever.number.kind",
-    ),
-    Column("value", "SI", "value now", "value", ("", "now"), 0, MovedNumber.value_cell),
-    Column(
-        "is_default",
-        "yes or no",
-        "whether the file does not contain it and a median is assumed",
-        "effect.lever.number.is_default",
-    ),
-    Column(
-        "more_value",
-        "SI",
-        "value 10% higher, or the next valid one; null at the limit",
-        "effect.raised.value",
-    ),
+    *declared(__file__, {}, _FORMATS, group="number"),
     key_figure(_change("speed", ("tok/s", "+10%"))),
     _change("total", ("served tok/s", "+10%"), 3),
     _change("ttft", ("TTFT", "+10%"), 2),
@@ -231,39 +209,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         )
         for figure, key in KEYS.items()
     ),
-    Column(
-        "tokens_per_s_per_user_best",
-        "tokens/s",
-        "with the best valid value; null for models",
-        "best_speed",
-        ("largest", "gain"),
-        format=MovedNumber.reach_cell,
-    ),
-    Column(
-        "enough_value",
-        "SI",
-        "value at which 99% of that gain is reached",
-        "enough",
-        ("reached", "at"),
-        format=MovedNumber.enough_cell,
-    ),
-    Column(
-        "target_value",
-        "SI",
-        "value that alone reaches the target; null if none does",
-        "needed",
-        ("value", "needed"),
-        format=MovedNumber.needed_cell,
-        is_key_figure=True,
-    ),
-    Column(
-        "target_factor",
-        "ratio",
-        "that value / the present value",
-        "factor",
-        ("needed /", "now"),
-        format=MovedNumber.factor_cell,
-    ),
+    *declared(__file__, {}, _FORMATS, group="gain"),
 )
 NAME = Column[MovedNumber]("name", "text", heading=("", "parameter"), format=MovedNumber.name_cell)
 """A column for tables only: the readable name of the parameter."""
