@@ -1,6 +1,6 @@
 """The answer of `diagnose`: verdict, terms, measured against predicted times, and settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import zip_longest
@@ -121,21 +121,7 @@ class DiagnosisAnswer(Answer):
         """Build the page with one setting more than ``count``."""
         diagnosis, advice = self.diagnosis, self.advice
         shown = advice if screen.notes or screen.wide else advice[: count + 1]
-        page: list[Part] = []
-        if diagnosis and self.request.path:
-            predictions = diagnosis.predictions
-            first, measurements = predictions[0], many(len(predictions), "measurement")
-            chips = sorted({p.point.chips or p.point.tp or 1 for p in predictions})
-            page.append(
-                Remark(
-                    f"{self.request.path.name}: {measurements} of {first.point.model} on "
-                    f"{listed([*map(str, chips)])} {first.point.hardware}, engine "
-                    f"{first.engine_used}"
-                )
-            )
-        if self.start and self.request.log:
-            page.append(Remark(f"{self.request.log.name}: {logged(self.start)}"))
-        page += ["", sentence(self.sentence), ""]
+        page: list[Part] = [*self._given(), "", sentence(self.sentence), ""]
         notes: list[str] = []
         if diagnosis:
             page += [*_picture(diagnosis, screen.width, ("logged" if self.start else "causes")), ""]
@@ -162,6 +148,19 @@ class DiagnosisAnswer(Answer):
             "key: above 1x: slower than predicted; o: predicted with default settings; "
             f"*: {meaning}"
         )
+
+    def _given(self) -> Iterator[Remark]:
+        """Yield lines on the given measurements and on the log."""
+        if self.diagnosis and self.request.path:
+            predictions = self.diagnosis.predictions
+            first, count = predictions[0], len(predictions)
+            chips = sorted({p.point.chips or p.point.tp or 1 for p in predictions})
+            yield Remark(
+                f"{self.request.path.name}: {many(count, 'measurement')} of {first.point.model} on "
+                f"{listed([*map(str, chips)])} {first.point.hardware}, engine {first.engine_used}"
+            )
+        if self.start and self.request.log:
+            yield Remark(f"{self.request.log.name}: {logged(self.start)}")
 
     def next_command(self) -> str:
         """Suggest a comparison that uses the file, or what to measure if there is only a log."""
