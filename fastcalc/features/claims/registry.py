@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from fastcalc.catalogue.tables import table_of
 from fastcalc.features.claims import premium
 from fastcalc.features.claims import tests_by_arithmetic as arithmetic
 from fastcalc.features.claims import tests_on_machines as machines
@@ -136,259 +137,93 @@ def _quotient(
     return cast(Callable[..., Array], divided)
 
 
-TESTS: dict[str, Registered] = {
-    "value": Registered(lambda value: floats(value), "{value}"),
-    "ratio": Registered(lambda over, under: floats(over) / under, "{over} / {under}"),
-    "latency-ratio": Registered(lambda sram, hbm: floats(sram) / hbm, "{sram} / {hbm}"),
-    "ratio-of-ratios": Registered(
-        lambda over, over_unit, under, under_unit: (
-            floats(over) / over_unit / (floats(under) / under_unit)
-        ),
-        "({over} / {over_unit}) / ({under} / {under_unit})",
+_FUNCTIONS: dict[str, Callable[..., Array | Finding]] = {
+    "value": lambda value: floats(value),
+    "ratio": lambda over, under: floats(over) / under,
+    "latency-ratio": lambda sram, hbm: floats(sram) / hbm,
+    "ratio-of-ratios": lambda over, over_unit, under, under_unit: (
+        floats(over) / over_unit / (floats(under) / under_unit)
     ),
-    "system-prices": Registered(
-        arithmetic.system_prices, "({wafer} / {wafer_memory}) / ({server} / {server_memory})"
+    "system-prices": arithmetic.system_prices,
+    "thinner-batch": lambda fewer_users, speedup: floats(fewer_users) / speedup,
+    "bill-ratio": arithmetic.bill_ratio,
+    "interaction": arithmetic.interaction,
+    "drafted-speedup": speculation.drafted_speedup,
+    "drafted-gain": lambda acceptance, drafts, draft_cost: speculation.drafted_speedup(
+        tokens=speculation.tokens_per_pass(acceptance=acceptance, drafted=drafts),
+        drafts=drafts,
+        draft_cost=draft_cost,
     ),
-    "thinner-batch": Registered(
-        lambda fewer_users, speedup: floats(fewer_users) / speedup, "{fewer_users} / {speedup}"
+    "bus-wait": arithmetic.bus_wait,
+    "memory-not-fabric": arithmetic.memory_not_fabric,
+    "on-chip-memory": lambda cache, cores, per_core: floats(cache) + floats(cores) * per_core,
+    "regional-speed": pipeline.regional_speed,
+    "layer-time": lambda speed, tokens, layers, chips, hop: (
+        (floats(tokens) / speed - pipeline.ring_hops(chips=chips) * hop) / layers
     ),
-    "bill-ratio": Registered(
-        arithmetic.bill_ratio,
-        "({prompt} input tokens, {output} output tokens) at {prices} USD/Mtok / the same at "
-        "{other_prices} USD/Mtok",
+    "step-wait": waiting.step_wait,
+    "slot-wait": arithmetic.slot_wait,
+    "traffic-slope": machines.traffic_slope,
+    "billions-that-fit": lambda capacity, usable, bytes_each: (
+        1e-9 * floats(capacity) * usable / bytes_each
     ),
-    "interaction": Registered(
-        arithmetic.interaction,
-        "(standard / fast time of the short answer) / (standard / fast time of the long one): "
-        "{tokens} tokens at {speeds} tokens/s after a TTFT of {lead}",
-        in_words="gain in time of a short answer / gain in time of a long one",
+    "square-inches": lambda area: floats(area) * 1e6 / MM2_PER_SQUARE_INCH,
+    "chips-holding": arithmetic.chips_holding,
+    "speed-with-chips": arithmetic.with_chips,
+    "message-share": machines.message_share,
+    "pipeline-rate": lambda streams, stages: np.minimum(floats(streams), stages) / stages,
+    "read-speed": lambda bandwidth, context, bytes_a_token: (
+        floats(bandwidth) / (floats(context) * bytes_a_token)
     ),
-    "drafted-speedup": Registered(
-        speculation.drafted_speedup, "{tokens} / (1 + {drafts} x {draft_cost})"
+    "sooner": lambda slow, lead, speedup: floats(lead) + (floats(slow) - lead) / speedup,
+    "handshake-share": lambda handshake, lead: floats(handshake) / (floats(handshake) + lead),
+    "saved-share": _quotient(arithmetic.saved, arithmetic.turn),
+    "disaggregated-nodes": serving.disaggregated_nodes,
+    "chain-success": tasks.chain_success,
+    "success-ratio": lambda accuracy, other, steps: (floats(accuracy) / other) ** steps,
+    "sessions-for-bill": arithmetic.sessions_for_bill,
+    "reruns": arithmetic.reruns,
+    "success-slope": arithmetic.success_slope,
+    "picked": arithmetic.picked,
+    "merging-gain": arithmetic.merging_gain,
+    "amdahl": tasks.amdahl,
+    "implied-share": tasks.implied_share,
+    "with-fixing": arithmetic.with_fixing,
+    "break-even-check": break_even.break_even_check,
+    "busy-sessions": tasks.busy_sessions,
+    "speed-needed": arithmetic.speed_needed,
+    "tokens-in-window": tasks.tokens_in_window,
+    "spoken": lambda words, tokens_a_word, speed, lead: tasks.turn_time(
+        wait=0.0, lead=lead, tokens=floats(words) * tokens_a_word, speed=speed
     ),
-    "drafted-gain": Registered(
-        lambda acceptance, drafts, draft_cost: speculation.drafted_speedup(
-            tokens=speculation.tokens_per_pass(acceptance=acceptance, drafted=drafts),
-            drafts=drafts,
-            draft_cost=draft_cost,
-        ),
-        "(1 - {acceptance}^({drafts} + 1)) / (1 - {acceptance}) / (1 + {drafts} x {draft_cost})",
+    "over-reading": lambda speed, words_a_token, reading: (
+        floats(speed) * words_a_token * 60.0 / reading
     ),
-    "bus-wait": Registered(
-        arithmetic.bus_wait,
-        "{scheduling} batching: {step} / 2 if continuous, ({batch} - 1) / (2 x {arrivals}) "
-        "until a static batch is full",
-        in_words="half a step with continuous batching; (batch - 1) / (2 x arrivals) until a "
-        "static batch is full",
-    ),
-    "memory-not-fabric": Registered(
-        arithmetic.memory_not_fabric,
-        "{memory}; the network between cores has {fabric}",
-        in_words="bandwidth of the memory, not of the network between cores",
-    ),
-    "on-chip-memory": Registered(
-        lambda cache, cores, per_core: floats(cache) + floats(cores) * per_core,
-        "{cache} + {cores} x {per_core}",
-    ),
-    "regional-speed": Registered(
-        pipeline.regional_speed, "{tokens} / ({layers} x {layer_time} + {chips} x {hop})"
-    ),
-    "layer-time": Registered(
-        lambda speed, tokens, layers, chips, hop: (
-            (floats(tokens) / speed - pipeline.ring_hops(chips=chips) * hop) / layers
-        ),
-        "({tokens} / {speed} - {chips} x {hop}) / {layers}",
-    ),
-    "step-wait": Registered(waiting.step_wait, "{step} / 2"),
-    "slot-wait": Registered(
-        arithmetic.slot_wait,
-        "Erlang C: {slots} slots at {utilization} utilization, {service} s per request",
-        in_words="mean wait in a queue with several slots (Erlang C)",
-    ),
-    "traffic-slope": Registered(
-        machines.traffic_slope,
-        "TPOT with prefill of other requests / TPOT of decode only: {model} on {chips} {on}, "
-        "batch {batch}, prompts of {prompt} tokens",
-        in_words="TPOT with prefill of other requests / TPOT of decode only",
-    ),
-    "billions-that-fit": Registered(
-        lambda capacity, usable, bytes_each: 1e-9 * floats(capacity) * usable / bytes_each,
-        "{capacity} x {usable} / {bytes_each} / 10^9",
-    ),
-    "square-inches": Registered(
-        lambda area: floats(area) * 1e6 / MM2_PER_SQUARE_INCH, "{area} / 645.16 mm2"
-    ),
-    "chips-holding": Registered(
-        arithmetic.chips_holding,
-        "{parameters} x {bytes_each} / ({capacity} x (1 - {reserve})), rounded up",
-    ),
-    "speed-with-chips": Registered(
-        arithmetic.with_chips,
-        "{speed} / {than}; chips: {parameters} / ({capacity} x (1 - {reserve})), rounded up",
-    ),
-    "message-share": Registered(
-        machines.message_share,
-        "communication time / time of a decode step: {models} on {chips} chips of {machines}, "
-        "batch {batch}",
-        in_words="communication time / time of a decode step",
-    ),
-    "pipeline-rate": Registered(
-        lambda streams, stages: np.minimum(floats(streams), stages) / stages,
-        "min({streams}, {stages}) / {stages}",
-    ),
-    "read-speed": Registered(
-        lambda bandwidth, context, bytes_a_token: (
-            floats(bandwidth) / (floats(context) * bytes_a_token)
-        ),
-        "{bandwidth} / ({context} x {bytes_a_token})",
-    ),
-    "sooner": Registered(
-        lambda slow, lead, speedup: floats(lead) + (floats(slow) - lead) / speedup,
-        "{lead} + ({slow} - {lead}) / {speedup}",
-    ),
-    "handshake-share": Registered(
-        lambda handshake, lead: floats(handshake) / (floats(handshake) + lead),
-        "{handshake} / ({handshake} + {lead})",
-    ),
-    "saved-share": Registered(
-        _quotient(arithmetic.saved, arithmetic.turn),
-        "({trips} x {trip} x {trip_saving} + {tokens} x {token} x {token_saving} + {lead} x "
-        "{lead_saving}) / ({trips} x {trip} + {tokens} x {token} + {lead} + {tokens} / {speed})",
-    ),
-    "disaggregated-nodes": Registered(
-        serving.disaggregated_nodes, "{input_rate} / {prefill_rate} + {output_rate} / {decode_rate}"
-    ),
-    "chain-success": Registered(tasks.chain_success, "{accuracy}^{steps}"),
-    "success-ratio": Registered(
-        lambda accuracy, other, steps: (floats(accuracy) / other) ** steps,
-        "({accuracy} / {other})^{steps}",
-    ),
-    "sessions-for-bill": Registered(
-        arithmetic.sessions_for_bill,
-        "{subscriptions} x {multiple} / {price} x 10^6 tokens / ({speed} tokens/s x {hours} x "
-        "3,600 s)",
-    ),
-    "reruns": Registered(
-        arithmetic.reruns,
-        "({tokens} / {speed} / {speedup} + {tool}) / {other}^{steps} / (({tokens} / {speed} + "
-        "{tool}) / {accuracy}^{steps})",
-    ),
-    "success-slope": Registered(arithmetic.success_slope, "d ln p^{steps} / d ln p at {accuracy}"),
-    "picked": Registered(
-        arithmetic.picked, "1 - (1 - {accuracy})^{samples}, and a majority of {samples}"
-    ),
-    "merging-gain": Registered(
-        arithmetic.merging_gain,
-        "(1 - (1 - {accuracy})^{samples}) / {accuracy}, and a majority of {samples} / {accuracy}",
-    ),
-    "amdahl": Registered(tasks.amdahl, "1 / (1 - {share} + {share} / {speedup})"),
-    "implied-share": Registered(tasks.implied_share, "(1 - 1/{overall}) / (1 - 1/{speedup})"),
-    "with-fixing": Registered(
-        arithmetic.with_fixing, "1 / {speedup} + {more_errors} x {base} x {fix}"
-    ),
-    "break-even-check": Registered(
-        break_even.break_even_check,
-        "({attempt} x {other_success} - {other} x {success}) / ({success} - {other_success})",
-    ),
-    "busy-sessions": Registered(tasks.busy_sessions, "({response} + {think}) / {think}"),
-    "speed-needed": Registered(arithmetic.speed_needed, "{tokens} / ({window} - {lead})"),
-    "tokens-in-window": Registered(tasks.tokens_in_window, "({window} - {lead}) x {speed}"),
-    "spoken": Registered(
-        lambda words, tokens_a_word, speed, lead: tasks.turn_time(
-            wait=0.0, lead=lead, tokens=floats(words) * tokens_a_word, speed=speed
-        ),
-        "{lead} + {words} x {tokens_a_word} / {speed}",
-    ),
-    "over-reading": Registered(
-        lambda speed, words_a_token, reading: floats(speed) * words_a_token * 60.0 / reading,
-        "{speed} x {words_a_token} x 60 / {reading}",
-    ),
-    "cost-multiples": Registered(
-        premium.cost_multiples_of,
-        in_full=premium.cost_table,
-        formula="(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, "
-        "FLOPs / peak), B and B' the largest batches at {slow} and {fast} tokens/s per user",
-        in_words="(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, "
-        "FLOPs / peak), B and B' the largest batches at the slow and the fast speed",
-    ),
-    "saving-by-flops": Registered(
-        premium.saving_by_flops,
-        "compute time not hidden by memory reads, saved from {slow} to {fast} tokens/s / time "
-        "saved: {models} on {chips} {machines}",
-        in_words="compute time saved that memory reads do not hide / time saved",
-    ),
-    "user-speed": Registered(
-        machines.user_speed,
-        "{end} tokens/s per user of {models}, weights {weights}, on {on}, batch {batch}, "
-        "{context} tokens of context",
-        in_words="tokens/s per user of each model",
-    ),
-    "chips-for": Registered(
-        machines.chips_for,
-        "{on} chips for {models}, weights {weights}",
-        in_words="chips on which each model fits for one user, in whole layers",
-    ),
-    "machine-rate": Registered(
-        partial(machines.rate_ratio, "total"),
-        "tokens/s of {model} on {chips} {on}: batch {few} / batch {many}, {context} tokens of "
-        "context",
-        in_words="machine throughput at the small batch / at the large batch",
-    ),
-    "user-rate": Registered(
-        partial(machines.rate_ratio, "speed"),
-        "tokens/s per user of {model} on {chips} {on}: batch {few} / batch {many}, {context} "
-        "tokens of context",
-        in_words="tokens/s per user at the small batch / at the large batch",
-    ),
-    "price-alone": Registered(
-        machines.price_alone,
-        "$/Mtok of {model} on {chips} {on} (more if a batch needs them): batch {few} / batch "
-        "{many}, {context} tokens of context",
-        in_words="$/Mtok at the small batch / at the large batch",
-    ),
-    "lead-gain": Registered(
-        machines.lead_gain,
-        "(TTFT at batch {many} / {few}) / (TPOT at batch {many} / {few}): {model}, {chips} {on}, "
-        "{context} tokens of context",
-        in_words="(TTFT at the large / small batch) / (TPOT at the large / small batch)",
-    ),
-    "speed-gain": Registered(
-        machines.speed_gain,
-        "{end} tokens/s per user on at least {chips} {on} / on at least {against_chips} "
-        "{against}: {models}, weights {weights}, batch {batch}, {context} tokens of context",
-        in_words="tokens/s per user on one chip type / on the other, same model, batch and context",
-    ),
-    "newer-hardware": Registered(
-        partial(machines.newer_hardware, ()),
-        "memory bandwidth of {on} / {against}",
-        in_full=partial(machines.newer_hardware, machines.BASES),
-        in_words="memory bandwidth of the newer chip / of the older one",
-    ),
-    "price-gain": Registered(
-        machines.price_gain,
-        "$/Mtok of {model} on {chips} {on} / on {against_chips} {against}, batch {batch}, "
-        "{context} tokens of context, at cloud prices and at ownership cost",
-        in_words="$/Mtok on one chip type / on the other, at cloud prices and at ownership cost",
-    ),
-    "naive-speed": Registered(
-        machines.naive_speed,
-        "bandwidth of {on} / ({billions} x 10^9 x {bytes_each})",
-        in_words="memory bandwidth / bytes of the weights",
-    ),
-    "naive-reached": Registered(
-        machines.naive_reached,
-        "expected tokens/s of {model} / (bandwidth of {on} / ({billions} x 10^9 x {bytes_each}))",
-        in_words="expected tokens/s / (memory bandwidth / bytes of the weights)",
-    ),
-    "reading-over-computing": Registered(
-        machines.reading_over_computing,
-        "time reading memory / time computing in a decode step: {models} on {chips} {machines} "
-        "(more if the users need them), batch {batch}, prompts of {prompt} tokens",
-        in_words="time reading memory / time computing in a decode step",
-    ),
-    "ridge": Registered(
-        machines.ridge,
-        "(16-bit peak of {on} / its bandwidth) / {batches}",
-        in_words="(16-bit peak / memory bandwidth) / batch",
-    ),
+    "cost-multiples": premium.cost_multiples_of,
+    "saving-by-flops": premium.saving_by_flops,
+    "user-speed": machines.user_speed,
+    "chips-for": machines.chips_for,
+    "machine-rate": partial(machines.rate_ratio, "total"),
+    "user-rate": partial(machines.rate_ratio, "speed"),
+    "price-alone": machines.price_alone,
+    "lead-gain": machines.lead_gain,
+    "speed-gain": machines.speed_gain,
+    "newer-hardware": partial(machines.newer_hardware, ()),
+    "price-gain": machines.price_gain,
+    "naive-speed": machines.naive_speed,
+    "naive-reached": machines.naive_reached,
+    "reading-over-computing": machines.reading_over_computing,
+    "ridge": machines.ridge,
+}
+
+_IN_FULL: dict[str, Callable[..., Finding]] = {
+    "cost-multiples": premium.cost_table,
+    "newer-hardware": partial(machines.newer_hardware, machines.BASES),
+}
+
+TESTS = {
+    row["test"]: Registered(
+        _FUNCTIONS[row["test"]], row["formula"], _IN_FULL.get(row["test"]), row["in_words"]
+    )
+    for row in table_of(__file__)
 }

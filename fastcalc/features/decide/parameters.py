@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.catalogue.tables import table_of
 from fastcalc.formulas.types import Floats
 
 
@@ -42,42 +43,21 @@ class Variable:
         return np.concatenate([[0.0], values]) if self.zero else values
 
 
-_SECONDS, _DOLLARS, _SHARE = LIMITS["duration"], LIMITS["dollars"], LIMITS["share"]
-_MTOK = "$ per million"
-OF_OPTIONS = {
-    "speed": Variable("speed", LIMITS["speed"], "speed", "tokens/s"),
-    "accuracy": Variable("accuracy", _SHARE, "accuracy", zero=True),
-    "price": Variable("price", _DOLLARS, "price", f"{_MTOK} output tokens", zero=True),
-    "input-price": Variable(
-        "input_price", _DOLLARS, "input price", f"{_MTOK} input tokens", zero=True
-    ),
-    "cached-price": Variable(
-        "cached_price", _DOLLARS, "cached price", f"{_MTOK} cached tokens", zero=True
-    ),
-    "plan": Variable("plan", _DOLLARS, "plan", "$/month", zero=True),
-    "quota": Variable("quota", LIMITS["amount"], "quota", "tokens", zero=True),
-    "quota-hours": Variable("quota_hours", LIMITS["duration"], "quota's period", "h"),
-    "ttft-ms": Variable("lead", _SECONDS, "time to first token", "ms", 1e-3, zero=True),
-}
-OF_TASKS = {
-    "steps": Variable("steps", LIMITS["sequences"], "number of steps", "per run"),
-    "tokens": Variable("tokens", LIMITS["tokens"], "number of tokens", "per step"),
-    "prompt": Variable("prompt", LIMITS["tokens"], "prompt length", "tokens", zero=True),
-    "cached": Variable("cached", _SHARE, "cached share", zero=True),
-    "tools": Variable("tools", _SECONDS, "tool time", "s per step", zero=True),
-    "round-trip-ms": Variable("round_trip", _SECONDS, "round trip", "ms", 1e-3, zero=True),
-    "retries": Variable("retries", LIMITS["tries"], "number of retries", "per step", zero=True),
-    "best-of": Variable("samples", LIMITS["tries"], "number of answers", "per step"),
-    "check": Variable("check", _SECONDS, "checking time", "s per run", zero=True),
-    "repair": Variable("repair", _SECONDS, "repair time", "s per failed run", zero=True),
-    "sessions": Variable("sessions", LIMITS["tries"], "number of concurrent sessions"),
-    "look-away": Variable(
-        "look_away", _SECONDS, "the wait before the user switches tasks", "s", zero=True
-    ),
-    "come-back": Variable("come_back", _SECONDS, "time to resume", "s", zero=True),
-    "hour": Variable("hour", _DOLLARS, "value of a user's hour", "$", zero=True),
-    "hours": Variable("hours", _DOLLARS, "working time", "h per month"),
-    "budget": Variable("budget", _DOLLARS, "budget", "$/month"),
-}
-PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share", zero=True)}
+def _of(group: str) -> dict[str, Variable]:
+    return {
+        row["key"]: Variable(
+            row["field"],
+            LIMITS[row["limit"]],
+            row["noun"],
+            row["unit"],
+            float(row["scale"] or 1.0),
+            row["zero"] == "yes",
+        )
+        for row in table_of(__file__)
+        if row["group"] == group
+    }
+
+
+OF_OPTIONS, OF_TASKS = _of("option"), _of("task")
+PARAMETERS = OF_OPTIONS | OF_TASKS | _of("mix")
 """The parameters by the names that users type."""

@@ -146,13 +146,15 @@ def _of_point(column: TableColumn) -> TableColumn:
     return replace(column, value=of, is_key_figure=False)
 
 
-_ENDS = {"low": 1, "high": 2}
-
 _VALUES: dict[str, Callable[[Any], Any]] = {
     "change": lambda trial: trial.option.change or None,
     "speedup": partial(Trial.ratio, key=_RATIOS["speedup"]),
     "cost_multiple": partial(Trial.ratio, key=_RATIOS["cost_multiple"]),
     "cost_multiple_total": partial(Trial.ratio, key=_RATIOS["cost_multiple_total"]),
+    "speedup_low": partial(Trial.speedup_end, end=1),
+    "speedup_high": partial(Trial.speedup_end, end=2),
+    "cost_multiple_low": partial(Trial.cost_multiple_end, end=1),
+    "cost_multiple_high": partial(Trial.cost_multiple_end, end=2),
 }
 """Values that are not an attribute, by key."""
 
@@ -167,25 +169,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     *map(_of_point, columns.FIRST),
     *declared(__file__, _VALUES, _FORMATS, group="command"),
     *map(_of_point, columns.LATER),
-    *(
-        Column(
-            f"speedup_{end}",
-            "ratio",
-            f"{end} end of its 80% range, assuming independent speed ranges",
-            partial(Trial.speedup_end, end=place),
-        )
-        for end, place in _ENDS.items()
-    ),
     *declared(__file__, _VALUES, _FORMATS, group="answers"),
-    *(
-        Column(
-            f"cost_multiple_{end}",
-            "ratio",
-            f"{end} end of its 80% range, assuming independent speed ranges",
-            partial(Trial.cost_multiple_end, end=place),
-        )
-        for end, place in _ENDS.items()
-    ),
     *map(_of_point, columns.PRICES),
 )
 TABLE = pick(
