@@ -5,8 +5,9 @@ serving.py`` of SGLang 0.5.23, ``guidellm run`` of GuideLLM 0.8.1, ``aiperf prof
 0.13.0, and ``tools/llama-bench/llama-bench.cpp`` of llama.cpp (0104b15).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from fastcalc.catalogue.schema.models import REPOSITORY
 from fastcalc.core.outcome import Outcome
@@ -39,76 +40,48 @@ class Tool:
     """Represents a load generator.
 
     results : file or folder that its runs write
-    command : function that returns the words of a run's command
+    template : words of the command for a run, each of which is filled in on its own
     """
 
     results: str
-    command: Callable[[ServedModel, BenchmarkRun, str], Sequence[str]]
-
-
-def _vllm(served: ServedModel, run: BenchmarkRun, results: str) -> list[str]:
-    words = ["vllm", "bench", "serve", "--base-url", served.url, "--model", served.name]
-    words += ["--dataset-name", "random", "--random-input-len", f"{run.prompt}"]
-    words += ["--random-output-len", f"{run.output}", "--ignore-eos"]
-    words += ["--max-concurrency", f"{run.concurrency}", "--num-prompts", f"{run.requests}"]
-    words += ["--save-result", "--append-result", "--result-filename", results]
-    return [*words, "--metadata", *(f"{name}={text}" for name, text in served.stated.items())]
-
-
-def _sglang(served: ServedModel, run: BenchmarkRun, results: str) -> list[str]:
-    words = ["python", "-m", "sglang.bench_serving", "--backend", "sglang"]
-    words += ["--base-url", served.url, "--model", served.name]
-    words += ["--dataset-name", "random-ids", "--random-range-ratio", "1"]
-    words += ["--random-input-len", f"{run.prompt}", "--random-output-len", f"{run.output}"]
-    words += ["--max-concurrency", f"{run.concurrency}", "--num-prompts", f"{run.requests}"]
-    return [*words, "--output-file", results]
-
-
-def _guidellm(served: ServedModel, run: BenchmarkRun, results: str) -> list[str]:
-    words = ["guidellm", "run", "--backend"]
-    server = f"kind=openai_http,target={served.url},model={served.name}"
-    words += [f"{server},request_format=/v1/completions"]
-    words += ["--profile", f"kind=concurrent,streams={run.concurrency}"]
-    words += ["--constraint", f"kind=max_requests,count={run.requests}"]
-    words += ["--data"]
-    words += [f"kind=synthetic_text,prompt_tokens={run.prompt},output_tokens={run.output}"]
-    return [*words, "--output", f"kind=json,path={results}/{_label(run)}.json"]
-
-
-def _aiperf(served: ServedModel, run: BenchmarkRun, results: str) -> list[str]:
-    words = ["aiperf", "profile", "--url", served.url, "--model", served.name]
-    words += ["--endpoint-type", "completions", "--streaming"]
-    words += ["--isl", f"{run.prompt}", "--osl", f"{run.output}"]
-    words += ["--extra-inputs", "ignore_eos:true"]
-    words += ["--concurrency", f"{run.concurrency}", "--request-count", f"{run.requests}"]
-    return [*words, "--output-artifact-dir", f"{results}/{_label(run)}"]
-
-
-def _llama_bench(served: ServedModel, run: BenchmarkRun, results: str) -> list[str]:
-    prompt, depth = (0, run.prompt) if run.output else (run.prompt, 0)
-    words = [
-        "llama-bench",
-        "-m",
-        f"{served.stated['model']}.gguf",
-        "-p",
-        f"{prompt}",
-        "-n",
-        f"{run.output}",
-    ]
-    words += ["-d", f"{depth}"] * bool(depth) + served.split_mode.split()
-    return [*words, "-r", f"{REPETITIONS}", "-o", "jsonl", ShellText(">>"), results]
-
-
-def _label(run: BenchmarkRun) -> str:
-    return f"c{run.concurrency}-{run.prompt}-{run.output}"
+    template: str
 
 
 TOOLS: Mapping[str, Tool] = {
-    "vllm": Tool("my-results.json", _vllm),
-    "sglang": Tool("my-results.jsonl", _sglang),
-    "guidellm": Tool("my-results", _guidellm),
-    "aiperf": Tool("my-results", _aiperf),
-    "llama-bench": Tool("my-results.jsonl", _llama_bench),
+    "vllm": Tool(
+        "my-results.json",
+        "vllm bench serve --base-url {url} --model {name} --dataset-name random "
+        "--random-input-len {prompt} --random-output-len {output} --ignore-eos --max-concurrency "
+        "{concurrency} --num-prompts {requests} --save-result --append-result --result-filename "
+        "{results} --metadata {stated}",
+    ),
+    "sglang": Tool(
+        "my-results.jsonl",
+        "python -m sglang.bench_serving --backend sglang --base-url {url} --model {name} "
+        "--dataset-name random-ids --random-range-ratio 1 --random-input-len {prompt} "
+        "--random-output-len {output} --max-concurrency {concurrency} --num-prompts {requests} "
+        "--output-file {results}",
+    ),
+    "guidellm": Tool(
+        "my-results",
+        "guidellm run --backend kind=openai_http,target={url},model={name},"
+        "request_format=/v1/completions --profile kind=concurrent,streams={concurrency} "
+        "--constraint kind=max_requests,count={requests} --data "
+        "kind=synthetic_text,prompt_tokens={prompt},output_tokens={output} --output "
+        "kind=json,path={results}/c{concurrency}-{prompt}-{output}.json",
+    ),
+    "aiperf": Tool(
+        "my-results",
+        "aiperf profile --url {url} --model {name} --endpoint-type completions --streaming "
+        "--isl {prompt} --osl {output} --extra-inputs ignore_eos:true --concurrency {concurrency} "
+        "--request-count {requests} --output-artifact-dir "
+        "{results}/c{concurrency}-{prompt}-{output}",
+    ),
+    "llama-bench": Tool(
+        "my-results.jsonl",
+        "llama-bench -m {model}.gguf -p {alone} -n {output} {depth} {split_mode} "
+        f"-r {REPETITIONS} -o jsonl >> {{results}}",
+    ),
 }
 """Load generators whose commands can be printed, by name."""
 
@@ -158,5 +131,24 @@ def command_of(tool: str, served: ServedModel, run: BenchmarkRun, results: str =
 
     results : file or folder to write, if different from the tool's default
     """
-    entry = TOOLS[tool]
-    return shell_line(entry.command(served, run, results or entry.results))
+    depth = run.prompt if run.output else 0  # llama-bench decodes after a prompt of this length
+    facts = {
+        "url": served.url,
+        "name": served.name,
+        "model": served.stated.get("model", ""),
+        "prompt": run.prompt,
+        "output": run.output,
+        "alone": run.prompt - depth,
+        "concurrency": run.concurrency,
+        "requests": run.requests,
+        "results": results or TOOLS[tool].results,
+    }
+    several: dict[str, Sequence[str]] = {
+        "{stated}": [f"{name}={text}" for name, text in served.stated.items()],
+        "{depth}": ["-d", f"{depth}"] * bool(depth),
+        "{split_mode}": served.split_mode.split(),
+        ">>": [ShellText(">>")],
+    }
+    words = TOOLS[tool].template.split()
+    filled = (several[word] if word in several else [word.format_map(facts)] for word in words)
+    return shell_line(chain(*filled))
