@@ -149,3 +149,12 @@ def test_leaders_in_short():
     assert say._in_short(Statement("speed", (A,))) == "a, 100 tokens/s per user"
     assert say._in_short(Statement("cost", (A,))) == "a, $0.50/Mtok"
     assert say._in_short(Statement("cost", (A, B, C, D, E))) == "a, b, c and d, tied"
+
+
+@every("fastest,cheapest", [(True, False), (False, True), (False, False), (True, None)])
+def test_a_headline_has_a_ratio_where_either_statement_compares(fastest, cheapest):
+    statements = (
+        None if compares is None else SimpleNamespace(comparison=compares)
+        for compares in (fastest, cheapest)
+    )
+    assert headline(*statements).has_ratio is (fastest or bool(cheapest))

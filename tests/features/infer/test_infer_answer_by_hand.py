@@ -247,6 +247,16 @@ def test_a_band_that_begins_in_the_last_quarter_of_a_range_is_at_its_edge(shares
     assert found.at_edge == ("batch_ratio",) * is_at_edge
 
 
+def test_the_mean_width_leaves_out_what_the_tiers_have_in_common():
+    """Bands over whole ranges; the ratios of other techniques are 1 throughout."""
+    free = {name for name in SIDES if not name.endswith("_ratio")} | {"batch_ratio"}
+    values = {
+        name: np.array([side.low, side.high] if name in free else [1.0, 1.0])
+        for name, side in SIDES.items()
+    }
+    assert Region(BATCH, values, np.full(2, 0.1)).mean_width == pytest.approx(1.0)
+
+
 @every("samples,left", [(15, [15]), (16, [14] * 8), (17, [14, *[15] * 7])])
 def test_an_error_is_estimated_by_eight_folds_of_at_least_two_samples(samples, left):
     """Of 17 samples the first fold has three."""

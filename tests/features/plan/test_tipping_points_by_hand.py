@@ -7,6 +7,7 @@ import pytest
 
 from fastcalc.features.plan import tipping_points
 from fastcalc.features.plan.decision import Decision
+from fastcalc.features.plan.notes import break_even
 from fastcalc.features.plan.service import Service, Tariff
 from fastcalc.features.plan.tipping_points import (  # fmt: skip
     API,
@@ -318,3 +319,10 @@ def test_prices_at_which_the_runner_up_wins(service, second, prices):
     assert runner_up_prices(decision) == tuple(usd and pytest.approx(usd) for usd in prices)
     alone = Decision(asked, best_by_variant={"v": plans[0]})
     assert runner_up_prices(alone) == (None, None)
+
+
+def test_the_sentence_of_a_runner_up_names_its_price_today():
+    """$10 of the first chip at $3.60 per hour, and $15 of the second at $3.60."""
+    assert break_even(rivals(10.0, 15.0)) == (
+        "second-chip ($3.60) wins if it costs less than $2.40 or made-up-chip more than $5.40"
+    )
