@@ -46,6 +46,7 @@ COMMANDS = {
     "validate": "deployments with data points",
     "infer --speeds 65,170 --prices 25,150": "points that are drawn",
     "check": "files of the catalogue",
+    "sweep deepseek-r1 --on all": "chips, models",
     "sweep llama-3.1-8b --on h100-sxm --batch 1..64x2 --prompt 1..1000+1 --format csv -o {file}": (
         "points: 7,000 here"
     ),
