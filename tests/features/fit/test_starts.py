@@ -245,6 +245,12 @@ UNSEEN = {
     "deploy-qwen3.6-27b-rtx-pro-6000": "fits",
     "spark-qwen3-0.6b-gb10": "fits",
     "frontier-glm-5.3-flash-h100-tp8": "fits",
+    "rocm-gemma-3-27b-mi300x": "fits",
+    "rocm-r1-distill-14b-mi300x-tp2": "fits",
+    "shockwave-llama-3-70b-awq-l40s-tp2": "fits",
+    "cmp-qwen3-next-w4a16-170hx-092": "fits",
+    "cmp-qwen3-next-w4a16-170hx-075": "fits",
+    "mango-qwen3-8b-4090": "edge",
 }
 """Starts found after the engine's numbers, and what is said of them.
 
@@ -257,6 +263,8 @@ graphs are profiled with, which its build makes and no release from 0.22 to 0.33
 """
 
 UNSEEN_FAR = {
+    "cmp-qwen3-next-w4a16-170hx-075",
+    "mango-qwen3-8b-4090",  # found its compiled model
     "club-5090-qwen3.6-35b-nvfp4",
     "vllm-gpt-oss-120b-1024-fail",
     "vllm-qwen3-235b-fp8-h100-tp4",
@@ -299,6 +307,7 @@ KEPT_LESS = {
 """Starts that kept less than is expected, by more than a tenth."""
 
 KEPT_MORE = {
+    "rocm-gemma-3-27b-mi300x",  # profiled 31 images, by 1.3 GiB
     "capacity-minimax-m2.5-fp8-h100-tp4",
     "myoceane-gpt-oss-20b-a100",
     "a5000-llama-3.1-8b-eager",  # as much as sorted logits take, which 0.17 did without
