@@ -50,7 +50,17 @@ def main() -> None:
 
         output.notify(format_exc())
         code = _refuse(_FAULT)
-    _leave(code)
+    progress.end()
+    try:  # a closed pipe or a full device is no error of its own
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        if code == EXIT_OK and not isinstance(error, BrokenPipeError):
+            code = _refuse(_why(error))
+        output.discard(1)
+    # Otherwise the interpreter would garbage-collect all loaded modules at exit.
+    gc.freeze()
+    sys.exit(code)
 
 
 def _run() -> int:
@@ -91,21 +101,6 @@ def _usage_error() -> type[Exception]:
     # Earlier versions use click's class, which typer 0.26 vendors in a module of its own.
     click = import_module(typer.BadParameter.__module__)
     return cast(type[Exception], click.ClickException)
-
-
-def _leave(code: int) -> None:
-    """Exit without an error about a closed pipe or a full device."""
-    progress.end()
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError as error:
-        if code == EXIT_OK and not isinstance(error, BrokenPipeError):
-            code = _refuse(_why(error))
-        output.discard(1)
-    # Otherwise the interpreter would garbage-collect all loaded modules at exit.
-    gc.freeze()
-    sys.exit(code)
 
 
 def _refuse(*sentences: str) -> int:

@@ -29,12 +29,16 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         raise NoRunError("a run of embeddings, which does not decode")
     experiment = next(iter(alongside(record.file, "experiment_metadata.json")), Record(1, {}))
     completed = run.count("num_completed_requests")
+    seconds = run.number("run_duration")
+    if seconds is None:  # older files give requests per minute instead
+        rate = (run.number("requests_per_minute") or 0.0) / 60.0
+        seconds = completed / rate if completed and rate > 0 else None
     called = ("server_model_tokenizer", "api_model_name", "model")
     count = experiment.data.get("server_gpu_count")
     yield ServedRun(
         program="genai-bench",
         completed=completed,
-        seconds=_seconds(run, completed),
+        seconds=seconds,
         prompt=stats.within("num_input_tokens").number("mean") or 0.0,
         output=stats.within("num_output_tokens").number("mean") or 0.0,
         arrivals=Arrivals(limit=clients_in(run, "num_concurrency")),
@@ -50,11 +54,3 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
             "chips": str(count) if isinstance(count, (int, str)) else None,
         },
     )
-
-
-def _seconds(run: Record, completed: int | None) -> float | None:
-    """Return the duration of a run, in seconds. Older files give requests per minute instead."""
-    if (duration := run.number("run_duration")) is not None:
-        return duration
-    rate = (run.number("requests_per_minute") or 0.0) / 60.0
-    return completed / rate if completed and rate > 0 else None

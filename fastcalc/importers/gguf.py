@@ -20,19 +20,7 @@ from fastcalc.written import Json, shown
 
 _MOST_BYTES = 256_000_000  # maximum header size; most of a header is the vocabulary
 _MOST_PAIRS, _MOST_TENSORS, _LONGEST, _KEPT = 10_000, 200_000, 4_000_000, 4096
-_NUMBERS = {
-    0: "B",
-    1: "b",
-    2: "H",
-    3: "h",
-    4: "I",
-    5: "i",
-    6: "f",
-    7: "?",
-    10: "Q",
-    11: "q",
-    12: "d",
-}
+_NUMBERS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 _TEXT, _ARRAY = 8, 9
 _TYPES = {
     0: "fp32", 1: "fp16", 2: "q4_0", 3: "q4_1", 6: "q5_0", 7: "q5_1", 8: "q8_0", 10: "gguf-q2_k",

@@ -367,9 +367,12 @@ class Model(NamedEntry):
         return heading if self.id in names else f"{heading} (same shape as {self.name})"
 
     @property
+    @once
     def own_formats(self) -> WeightFormats:
         """The published number format of each group of matrices."""
-        return _own_formats(self)
+        groups = {"experts": self.expert_format, **self.group_formats}
+        stored = {name: format_mix(text) for name, text in groups.items() if text}
+        return WeightFormats(number_format(self.weight_format)).with_groups(stored.items())
 
     @property
     def format_name(self) -> str:
@@ -430,10 +433,3 @@ class Model(NamedEntry):
         if number_format(self.kv_format).cache_bits is None:
             raise ValueError(f"kv_format '{self.kv_format}' is not one that a KV cache has")
         return self
-
-
-@once
-def _own_formats(model: Model) -> WeightFormats:
-    groups = {"experts": model.expert_format, **model.group_formats}
-    stored = {name: format_mix(text) for name, text in groups.items() if text}
-    return WeightFormats(number_format(model.weight_format)).with_groups(stored.items())

@@ -50,7 +50,25 @@ _ACCEPTED = "0.8"
 def read(line: Words) -> None:
     """Replace flags that set configuration values with fastcalc's flags."""
     read_lengths(line)
-    _read_graphs(line)
+    # Without CUDA graphs, vLLM is the engine eager of its release. A user's engine file may
+    # have its own times, which those of eager do not replace.
+    configurations = [text for _, text in line.taken_pairs(*GRAPHS)]
+    is_off = any(re.search(r"cudagraph_mode\W+NONE", text) for text in configurations)
+    is_off = "0" in line.taken(*OPTIMIZATION) or is_off
+    is_off = bool(line.taken(*NO_GRAPHS, has_value=False)) or is_off
+    _read_graph_sizes(line, configurations, is_off=is_off)
+    engine = line.value("--engine")
+    if is_off and "eager" not in line.engine_ids:
+        if engine in ("", "vllm"):
+            line.put("--engine", "eager")
+        elif line.program != "vllm":
+            line.notes.append(f"{NO_GRAPHS[0]} is not modelled for {engine}")
+        elif line.is_own_engine:
+            line.notes.append(
+                f"{NO_GRAPHS[0]} is not modelled for your own engine {engine}: let it extend eager"
+            )
+        else:
+            line.put("--engine", f"{engine}+eager")
     _read_redundant_experts(line)
     _read_drafts(line)
     limits = [_json(text, name) for name, text in line.taken_pairs(*INPUT_LIMITS)]
@@ -105,31 +123,6 @@ def _positive(value: Any) -> float:
         return float(value)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if is_number and 0 < value < 1e12 else 0.0
-
-
-def _read_graphs(line: Words) -> None:
-    """Read the CUDA graph settings. vLLM without graphs is the engine ``eager`` of its release.
-
-    A user's engine file may have its own times, which those of ``eager`` do not replace.
-    """
-    configurations = [text for _, text in line.taken_pairs(*GRAPHS)]
-    is_off = any(re.search(r"cudagraph_mode\W+NONE", text) for text in configurations)
-    is_off = "0" in line.taken(*OPTIMIZATION) or is_off
-    is_off = bool(line.taken(*NO_GRAPHS, has_value=False)) or is_off
-    _read_graph_sizes(line, configurations, is_off=is_off)
-    engine = line.value("--engine")
-    if not is_off or "eager" in line.engine_ids:
-        return
-    if engine in ("", "vllm"):
-        line.put("--engine", "eager")
-    elif line.program != "vllm":
-        line.notes.append(f"{NO_GRAPHS[0]} is not modelled for {engine}")
-    elif line.is_own_engine:
-        line.notes.append(
-            f"{NO_GRAPHS[0]} is not modelled for your own engine {engine}: let it extend eager"
-        )
-    else:
-        line.put("--engine", f"{engine}+eager")
 
 
 def _read_graph_sizes(line: Words, configurations: Sequence[str], *, is_off: bool) -> None:

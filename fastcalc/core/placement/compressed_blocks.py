@@ -77,7 +77,18 @@ def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
         counts[key] = counts.get(key, 0) + int(block.count)
     pages = _Pages(is_quantized=number_format(work.kv_format, cache=True).cache_bytes <= 1.0)
     stage = {attention: ceil(count / pp) for attention, count in counts.items()}
-    full = _entries(stage, pages)
+    sizes: dict[int, int] = {}
+    for attention, layers in stage.items():
+        if attention.compression is None:
+            continue
+        entries = _BLOCK // attention.compression
+        page = pages.page(entries * pages.entry(attention.head_dim))
+        sizes[page] = sizes.get(page, 0) + layers
+        if attention.indexer is not None:
+            width = attention.indexer.head_dim
+            keys = pages.page(entries * (width + width // 128 * 4), is_indexer=True)
+            sizes[keys] = sizes.get(keys, 0) + layers
+    full = _Table(LayerCache(1.0), _BLOCK, sizes)
     if not full.sizes:
         return None
     # Every layer keeps the most recent tokens uncompressed.
@@ -85,10 +96,7 @@ def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
     page = pages.page(_WINDOW_BLOCK * pages.entry(attention.head_dim))
     layer = LayerCache(1.0, window=float(attention.window))
     window = _Table(layer, _WINDOW_BLOCK, {page: sum(stage.values())})
-    return _pool([full, window, *_states(stage, pages)])
-
-
-def _pool(tables: list[_Table]) -> BlockPool:
+    tables = [full, window, *_states(stage, pages)]
     full = tables[0]
     per_group = _tuple_layers([table.most for table in tables])
     groups, widest, block_bytes = [], full.most, 0
@@ -116,22 +124,6 @@ def _tuple_layers(counts: list[int]) -> int:
         range(counts[0], max(counts) + 1),
         key=lambda size: (sum(-count % size for count in counts), -size),
     )
-
-
-def _entries(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
-    """Build the table of compressed entries and their indexer keys."""
-    sizes: dict[int, int] = {}
-    for attention, layers in stage.items():
-        if attention.compression is None:
-            continue
-        entries = _BLOCK // attention.compression
-        page = pages.page(entries * pages.entry(attention.head_dim))
-        sizes[page] = sizes.get(page, 0) + layers
-        if attention.indexer is not None:
-            width = attention.indexer.head_dim
-            keys = pages.page(entries * (width + width // 128 * 4), is_indexer=True)
-            sizes[keys] = sizes.get(keys, 0) + layers
-    return _Table(LayerCache(1.0), _BLOCK, sizes)
 
 
 def _states(stage: dict[CompressedAttention, int], pages: _Pages) -> Iterator[_Table]:

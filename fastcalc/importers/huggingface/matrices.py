@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from fastcalc.catalogue.schema import (
     AnyAttention,
-    AnyFFN,
     Attention,
     Block,
     DenseFFN,
@@ -103,7 +102,27 @@ def _of_layer(block: Block, hidden: float, is_mentioned: Callable[[str], bool]) 
         for name, parameters in _attention(block.attention, hidden):
             yield Matrix("attention", 0, _called(containers, name, is_mentioned), parameters)
     if block.ffn is not None:
-        yield from _network(block.ffn, hidden, is_mentioned)
+        counted, containers = count_ffn(block.ffn, hidden), _used(_NETWORK, is_mentioned)
+        names = ("gate_proj", "up_proj", "down_proj")[3 - block.ffn.matrices :]
+        if isinstance(block.ffn, DenseFFN):
+            for name in names:
+                yield Matrix(
+                    "ffn", 0, _called(containers, name, is_mentioned), counted.ffn / len(names)
+                )
+        else:
+            shared = _used(_SHARED, is_mentioned)
+            for name in names:
+                single = [f"{container}.experts.{EXPERT}" for container in containers]
+                fused = [f"{container}.experts" for container in containers]
+                all_names = (
+                    *_called(single, name, is_mentioned),
+                    *_called(fused, name, is_mentioned),
+                )
+                parameters = counted.experts / len(names)
+                yield Matrix("experts", 0, all_names, parameters, block.ffn.experts)
+                if counted.shared_experts:
+                    called = _called(shared, name, is_mentioned)
+                    yield Matrix("shared_experts", 0, called, counted.shared_experts / len(names))
 
 
 def _attention(attention: AnyAttention, hidden: float) -> Iterator[tuple[str, float]]:
@@ -138,27 +157,6 @@ def _attention(attention: AnyAttention, hidden: float) -> Iterator[tuple[str, fl
     remainder_names = {Attention: "q_proj", LatentAttention: "indexer", LinearAttention: "in_proj"}
     if (left := total_parameters - sum(parameters_by_name.values())) > 0:
         yield remainder_names.get(type(attention), "wq_b"), left
-
-
-def _network(ffn: AnyFFN, hidden: float, is_mentioned: Callable[[str], bool]) -> Iterator[Matrix]:
-    counted, containers = count_ffn(ffn, hidden), _used(_NETWORK, is_mentioned)
-    names = ("gate_proj", "up_proj", "down_proj")[3 - ffn.matrices :]
-    if isinstance(ffn, DenseFFN):
-        for name in names:
-            yield Matrix(
-                "ffn", 0, _called(containers, name, is_mentioned), counted.ffn / len(names)
-            )
-        return
-    shared = _used(_SHARED, is_mentioned)
-    for name in names:
-        single = [f"{container}.experts.{EXPERT}" for container in containers]
-        fused = [f"{container}.experts" for container in containers]
-        all_names = (*_called(single, name, is_mentioned), *_called(fused, name, is_mentioned))
-        parameters = counted.experts / len(names)
-        yield Matrix("experts", 0, all_names, parameters, ffn.experts)
-        if counted.shared_experts:
-            called = _called(shared, name, is_mentioned)
-            yield Matrix("shared_experts", 0, called, counted.shared_experts / len(names))
 
 
 def _used(options: Sequence[str], is_mentioned: Callable[[str], bool]) -> list[str]:

@@ -193,7 +193,17 @@ def _table(table: TextTable, width: int) -> Iterator[Line]:
             yield from _aligned(table, widths, gap)
             return
     if (ending or last == 1) and sum(natural[:last]) + last - 1 <= width:
-        yield from _with_words_below(table, width)
+        # The last column's cells are indented below their rows.
+        narrower = _columns(table, range(last))
+        count = len(_heads(narrower))
+        lines = list(_table(narrower, width))
+        yield from lines[:count]
+        for text in _wrap(" ".join(table.headings[last]).strip(), width, bullet=_SET_IN):
+            yield [(text, DIM)]
+        for row, line in zip(table.rows, lines[count:], strict=True):
+            yield line
+            words = "" if row[last] == "-" else row[last]
+            yield from ([(text, PLAIN)] for text in _wrap(words, width, bullet=_SET_IN))
         return
     # Columns that fit side by side; each group repeats the first column, which names the rows.
     bands: list[list[int]] = [[0]]
@@ -239,21 +249,6 @@ def _columns(table: TextTable, columns: Sequence[int]) -> TextTable:
         table.gap,
         [number for number, column in enumerate(columns) if column in table.key_figures],
     )
-
-
-def _with_words_below(table: TextTable, width: int) -> Iterator[Line]:
-    """Yield the lines of a table with each cell of the last column indented below its row."""
-    last = len(table.headings) - 1
-    narrower = _columns(table, range(last))
-    count = len(_heads(narrower))
-    lines = list(_table(narrower, width))
-    yield from lines[:count]
-    for text in _wrap(" ".join(table.headings[last]).strip(), width, bullet=_SET_IN):
-        yield [(text, DIM)]
-    for row, line in zip(table.rows, lines[count:], strict=True):
-        yield line
-        words = "" if row[last] == "-" else row[last]
-        yield from ([(text, PLAIN)] for text in _wrap(words, width, bullet=_SET_IN))
 
 
 def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line]:

@@ -117,7 +117,16 @@ def _html(request: Output, answer: Answer) -> str:
 
     name = request.command()
     command = next_commands.again(request)
-    title = _TITLES.get(name, name) + _about(request)
+    fields = ("model", "models", "names", "entries", "left", "right", "path")
+    stated = [named for named in map(request.values.get, fields) if named]
+    # Files appear without their folders, which readers of a page do not have.
+    names = (named.name if isinstance(named, Path) else as_text(named) for named in stated)
+    about = ", ".join(name.replace(",", ", ") for name in names)
+    on = request.values.get("on")
+    field = declared(type(request)).get("on")
+    if about and on is not None and not (field and on == field.default):
+        about += f" on {as_text(on).replace(',', ', ')}"
+    title = _TITLES.get(name, name) + (f": {about}" * bool(about))
     laid_out = replace(screen(request), width=_PAGE_WIDTH, notes=True)
     if text := answer.text(laid_out):
         return filled_page.preformatted(title, text, command)
@@ -135,20 +144,6 @@ def _html(request: Output, answer: Answer) -> str:
         answer.assumptions(),
         command,
     )
-
-
-def _about(request: Output) -> str:
-    """Return the models and chips of the request after a colon. Empty if there are none."""
-    fields = ("model", "models", "names", "entries", "left", "right", "path")
-    stated = [named for named in map(request.values.get, fields) if named]
-    # Files appear without their folders, which readers of a page do not have.
-    names = (named.name if isinstance(named, Path) else as_text(named) for named in stated)
-    about = ", ".join(name.replace(",", ", ") for name in names)
-    on = request.values.get("on")
-    field = declared(type(request)).get("on")
-    if about and on is not None and not (field and on == field.default):
-        about += f" on {as_text(on).replace(',', ', ')}"
-    return f": {about}" * bool(about)
 
 
 _TITLES = {
