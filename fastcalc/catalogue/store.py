@@ -180,7 +180,6 @@ class Catalogue(Names):
         return joined(self._chain(document, entry_type))
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
-        """Load the entry of a name, only once."""
         return self._load_file(self.find(name, kind), kind, schema)
 
     def _load_file(self, path: Path, entry_type: Kind, schema: type[AnyEntry]) -> AnyEntry:
@@ -205,7 +204,6 @@ class Catalogue(Names):
         return entry
 
     def _merged(self, chain: list[Document], kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
-        """Merge an entry from its file and the files that it extends."""
         document, full_document = chain[0], joined(chain)[0]
         entry, faults = validate(full_document, schema)
         if entry is None:

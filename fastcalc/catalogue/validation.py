@@ -89,7 +89,6 @@ def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
 
 
 def _fault(document: Document, path: Path_, detail: ErrorDetails, schema: type[BaseModel]) -> Fault:
-    """Convert a schema error into a problem: its rule, location and message."""
     error_type, cause = detail["type"], detail.get("ctx", {}).get("error")
     rule = _RULES.get(error_type, "ST017" if error_type in _WANTED else "ST018")
     is_of_value = error_type == "value_error" and (*path, "value") in document.values

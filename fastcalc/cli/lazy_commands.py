@@ -61,7 +61,6 @@ def _parameters(request_type: type[Request]) -> Iterator[Parameter]:
 
 
 def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> Any:
-    """Build a field's annotation for typer."""
     if isinstance(type_, ForwardRef):  # the type applies in Python only; here the value is text
         of_text: Any = list[str] if setting.is_repeated else str
         type_ = of_text | None if "None" in type_.__forward_arg__ else of_text

@@ -52,7 +52,6 @@ def sentence(error: Exception, name: Sequence[str] = ()) -> str:
 
 
 def _commands_with(option: str) -> list[str]:
-    """Return the commands that have an option."""
     return [
         name
         for name in COMMANDS

@@ -241,7 +241,6 @@ def _site_and_layout(scenario: Scenario) -> tuple[Site, Layout | LayoutQuestion]
 
 
 def _or_raise(results: Sequence[Solved | InputError]) -> list[Solved]:
-    """Return the results, or raise the first error among them."""
     for result in results:
         if isinstance(result, InputError):
             raise result

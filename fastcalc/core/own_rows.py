@@ -149,7 +149,6 @@ class _Rows:
 
 @once
 def _rows_of(deployment: OwnDeployment) -> _Rows:
-    """Convert measurements into the arrays needed for predictions."""
     drafted = [row for row in deployment.rows if row.drafted]
     return replace(_of(deployment.rows), drafted=_of(drafted) if drafted else None)
 

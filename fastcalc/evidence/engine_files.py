@@ -147,7 +147,6 @@ def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measu
 
 
 def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
-    """Yield the lines for measured deployments, one line per row."""
     yield "own_deployments:"
     for deployment in deployments:
         stated = deployment.model_dump(exclude={"rows"}, exclude_none=True)
@@ -168,7 +167,6 @@ def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
 
 
 def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
-    """Return the lines for fitted values, with their source."""
     if not fit.nodes:
         return []
     title = yaml_text(f"Fit of {measured.file} by {COMMAND}")

@@ -71,7 +71,6 @@ def _predicted(
     is_own: bool = False,
     so_far: Callable[[int], None] = lambda _: None,
 ) -> tuple[list[Prediction], list[Skipped]]:
-    """Predict measurements, and list those that cannot be predicted."""
     groups, reasons = alike(points, deployments)
     predictions = dict[int, Prediction]()
     for batches in _pooled(batches_of(groups, points, reasons, _AT_ONCE)):

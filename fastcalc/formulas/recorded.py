@@ -120,15 +120,6 @@ def function_of(results: Sequence[Any], arguments: Sequence[str]) -> Plain:
     return plain
 
 
-def _constant(value: Any) -> float:
-    """Convert a value that depends on no argument to a number."""
-    array = np.asarray(value)
-    if array.size != 1:
-        raise UnrecordableError("several numbers for one")
-    number: float = array.item()
-    return number if isinstance(number, bool) else float(number)
-
-
 Operations: TypeAlias = dict[str, tuple[str, tuple[Operand, ...]]]
 """The operation and operands of each result by name, with operands first."""
 
@@ -139,7 +130,13 @@ def _distinct(results: Sequence[Any]) -> tuple[Operations, list[Operand]]:
     interned: dict[tuple[str, tuple[Operand, ...]], str] = {}
 
     def operand_of(value: Any) -> Operand:
-        return names[value.number] if isinstance(value, Recorded) else _constant(value)
+        if isinstance(value, Recorded):
+            return names[value.number]
+        array = np.asarray(value)
+        if array.size != 1:
+            raise UnrecordableError("several numbers for one")
+        number: float = array.item()
+        return number if isinstance(number, bool) else float(number)
 
     for node in _in_order(results):
         if node.operation == "argument":

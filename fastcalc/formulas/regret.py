@@ -89,7 +89,6 @@ def _speeds() -> Floats:
 
 
 def _along(costs: Floats, at: Floats, deviations: Floats) -> Floats:
-    """Interpolate costs linearly at the given deviations."""
     return np.stack([np.interp(deviations, at, row) for row in costs])
 
 

@@ -64,8 +64,6 @@ class GgufHeader:
 
 
 class _Stream:
-    """The bytes of a header, with bounds checks."""
-
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream, self._path, self._read = stream, path, 0
 

@@ -21,7 +21,6 @@ def stated_count(text: str) -> int | None:
 
 
 def _parsed(text: str) -> tuple[str, int | None]:
-    """Split a text into a chip's name and its count."""
     if instance := _INSTANCES.get(text.strip().lower()):
         return instance
     match = _COUNTED.fullmatch(text.strip())

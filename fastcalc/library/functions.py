@@ -101,7 +101,6 @@ class SweptTable(Table):
         return values.astype(int) if is_count and not np.isnan(values).any() else values
 
     def _rows(self, index: slice) -> Table:
-        """Return the selected points as a table."""
         columns = {key: column[index] for key, column in self._columns.items()}
         points = SweptTable(self._flags, columns, self._premises, self._answer.reading)
         rows = SlicedAnswer(

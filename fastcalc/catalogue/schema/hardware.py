@@ -186,7 +186,6 @@ class Node(Entry):
 
 
 def _usual_execution(fields: dict[str, Any]) -> Literal["sequential", "spatial"]:
-    """Return the default execution mode for a type of chip."""
     return "spatial" if fields.get("kind") in ("wafer", "lpu") else "sequential"
 
 

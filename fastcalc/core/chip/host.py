@@ -139,7 +139,6 @@ def _pairs(typed: str | Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def _host_of(typed: str | Mapping[str, object]) -> Hardware:
-    """Build a host from specifications."""
     items = _pairs(typed)
     settings, text = dict(items), ",".join(map("=".join, items))
     unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}

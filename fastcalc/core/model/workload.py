@@ -338,7 +338,6 @@ def published_base(model: Model) -> str | None:
 
 
 def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
-    """Build the workload of a model that publishes only totals."""
     assert model.total_parameters and model.layers and model.kv_bytes_per_token
     total = model.total_parameters.si
     active = model.active_parameters.si if model.active_parameters else total

@@ -65,7 +65,6 @@ def _paging(machine: Machine, work: Workload) -> _Paging | None:
 
 @lru_cache(maxsize=512)
 def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool | None:
-    """Build the block pool for a number of tensor-parallel ranks and stages."""
     block, drafted, state_blocks, _, draft = paging
     tp, pp = ranks
     if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
@@ -77,24 +76,17 @@ def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool 
     full = max(layers)
     drafting = _draft_layers(work, full.token, tp, paging)
     layers[full] += drafting
-    pool, size = _one_group(layers, block, state_blocks), sum(layers.values())
-    if pool is None:
+    if len(layers) == 1 or not any(layer.state or layer.window < inf for layer in layers):
+        size = sum(layers.values())
+        page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
+        pool = BlockPool(page, (BlockGroup(next(iter(layers)), 1, block),), state_blocks)
+    else:
         pool, size = _grouped(layers, block, state_blocks, is_latent=work.latent_layers > 0)
         drafting = ceil(drafting / ceil(layers[full] / size))
-    if pool is None:
-        return None
+        if pool is None:
+            return None
     fraction = _on_last_stage(size - drafting, drafting, pp) / size
     return replace(pool, block_bytes=pool.block_bytes * fraction)
-
-
-def _one_group(
-    layers: dict[LayerCache, int], block: float, state_blocks: float
-) -> BlockPool | None:
-    """Put all layers into one block table, or return None if they cannot share one."""
-    if len(layers) > 1 and any(layer.state or layer.window < inf for layer in layers):
-        return None
-    page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
-    return BlockPool(page, (BlockGroup(next(iter(layers)), 1, block),), state_blocks)
 
 
 def _token_bytes(draft: Workload, tp: int) -> float:

@@ -7,7 +7,6 @@ import numpy as np
 from fastcalc.catalogue.once import once
 from fastcalc.core.chip.machine import Machine, largest_memory
 from fastcalc.core.chip.reserve import start_rows
-from fastcalc.core.placement.block_pool import BlockPool
 from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.placement import Placement
 from fastcalc.formulas.cache_size import cached_tokens, whole_blocks
@@ -53,25 +52,21 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
     length = longest_sequence(placement)
     if available is None:
         available = 0.0 if placement.refused else float(placement.available)
-    room = available
     pool = block_pool(machine, placement.work, layout.tp, layout.pp)
-    if pool is not None:
-        return _of_pool(placement, pool, length, room)
-    in_blocks = float(whole_blocks(tokens=length, block=BLOCK))
-    sequence = float(placement.cache_on_chip(in_blocks))
-    if machine.place or not sequence:
-        return None
-    tokens = float(cached_tokens(available=room, sequence=sequence, tokens=in_blocks, block=BLOCK))
-    return CacheSize(length, int(tokens), tokens / in_blocks, 0, sequence)
-
-
-def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) -> CacheSize:
-    """Compute the capacity of an engine's block pool."""
-    machine = placement.machine
+    if pool is None:
+        in_blocks = float(whole_blocks(tokens=length, block=BLOCK))
+        sequence = float(placement.cache_on_chip(in_blocks))
+        if machine.place or not sequence:
+            return None
+        capacity = cached_tokens(
+            available=available, sequence=sequence, tokens=in_blocks, block=BLOCK
+        )
+        tokens = float(capacity)
+        return CacheSize(length, int(tokens), tokens / in_blocks, 0, sequence)
     tokens_per_step, overlapping = _tokens_in_flight(machine, (length,))
-    in_flight = tokens_per_step * (1.0 + overlapping * placement.layout.pp)
+    in_flight = tokens_per_step * (1.0 + overlapping * layout.pp)
     a_sequence = float(pool.reserved(length, step=in_flight))
-    blocks = pool.blocks(room / machine.ranks)
+    blocks = pool.blocks(available / machine.ranks)
     concurrency = blocks / a_sequence
     needed = a_sequence * pool.checked_bytes * machine.ranks
     tokens = concurrency * length

@@ -133,7 +133,6 @@ def _lines(block: Part, width: int) -> Iterator[Line]:
 
 
 def _led_by(lead: str, text: str, width: int) -> Iterator[Line]:
-    """Yield the lines of a text with its first words in bold."""
     left = sum(not sign.isspace() for sign in one_line(lead))
     for line in _wrap(_bound(text), width) or [""]:
         end = 0

@@ -203,7 +203,6 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
 
 
 def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowBelief]:
-    """Compute the correction for each phase that was measured."""
     by_all, _ = interpolated(deployment)
     beliefs = []
     for phase in KINDS:
@@ -226,7 +225,6 @@ def _errors(scores: Sequence[RowScore]) -> tuple[float, float]:
 
 
 def _notes(scores: Sequence[RowScore]) -> list[str]:
-    """Return notes on whether the correction can be trusted."""
     if len(scores) == 1:
         return ["A second row would test this correction."]
     before, now = _errors(scores)

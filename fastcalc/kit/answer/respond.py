@@ -100,7 +100,6 @@ def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Seque
 
 
 def _first_notes(answer: Answer) -> list[str]:
-    """Return the notes on how files were read that every first screen shows."""
     return [text for text in dict.fromkeys(answer.reading) if isinstance(text, ReadingNote)]
 
 
@@ -111,7 +110,6 @@ _PAGE_WIDTH = 1000
 
 
 def _html(request: Output, answer: Answer) -> str:
-    """Render an answer as one HTML page."""
     from fastcalc.kit.answer import next_commands
     from fastcalc.kit.page import filled_page
 

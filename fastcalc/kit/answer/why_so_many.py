@@ -49,13 +49,11 @@ class _Demand(NamedTuple):
 
 
 def _of_all(site: Site, batch: float) -> _Demand:
-    """Compute the memory needed on all chips together."""
     longest, tokens = site.longest_cache_bytes, site.machine.length_to_start
     return _Demand(site.weight_bytes_needed, site.batch_cache_bytes(batch), longest, tokens)
 
 
 def _of_chip(placement: Placement, batch: float) -> _Demand:
-    """Compute the memory needed on the fullest chip."""
     of_batch = float(placement.sequences(batch) * placement.reserved_per_chip)
     weights, tokens = float(placement.weights_per_chip), placement.machine.length_to_start
     return _Demand(weights, of_batch, placement.longest_per_chip, tokens)

@@ -115,7 +115,6 @@ class ChartAxis:
         return fewest[:1] or [float(f"{(self.low + self.high) / 2.0:.2g}")]
 
     def _rows(self) -> list[list[float]]:
-        """Return candidate sets of round values, densest first."""
         if not self.base:
             unit = 10.0 ** np.floor(np.log10(self.high))
             steps = [unit * factor for factor in (0.1, 0.2, 0.5, 1.0, 2.0)]

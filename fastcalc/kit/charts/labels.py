@@ -186,7 +186,6 @@ _LEAST = 0.3
 
 
 def _sorted(panel: Panel, series: Series) -> tuple[Floats, Floats]:
-    """Return the coordinates of a line on both axes, from left to right."""
     x, y = panel.across.share(series.x), panel.upward.share(series.y)
     order = np.argsort(x, kind="stable")
     return x[order], y[order]

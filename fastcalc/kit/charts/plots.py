@@ -64,7 +64,6 @@ class PanelGrid:
         return max(min(0.6 * cell, _TALLEST), line * max(names, default=0)) + 3.6 * line
 
     def _title(self, panel: Panel) -> str:
-        """Wrap the title of a plot to its width."""
         room = self.wide / self.columns - 24.0
         return "\n".join(self.letters.wrapped(line, room) for line in panel.title.splitlines())
 
@@ -137,7 +136,6 @@ def _common_label(axes: Sequence[ChartAxis]) -> str:
 
 
 def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letters) -> "Axes":
-    """Draw a plot and its lines in a box."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     wide, high = drawing.get_size_inches() * 72.0

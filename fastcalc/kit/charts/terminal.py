@@ -131,7 +131,6 @@ def plot(
 
 
 def _capitals(positions: Sequence[int], width: int) -> str:
-    """Draw a line with a capital letter at each position."""
     line = [" "] * width
     for index, position in enumerate(positions):
         line[position] = letter_of(index).upper()

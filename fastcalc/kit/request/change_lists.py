@@ -120,7 +120,6 @@ def listed_values(text: str) -> list[str]:
 
 
 def _pairs(what_ifs: "ChangesGiven | None") -> Iterator[tuple[str, list[str]]]:
-    """Yield each path with the texts of its values."""
     if isinstance(what_ifs, Mapping):
         for path, value in what_ifs.items():
             listed = value if isinstance(value, (list, tuple)) else [value]

@@ -393,8 +393,14 @@ def without_marketplaces(
 
 def catalogue(request: OwnFolders) -> Catalogue:
     """Load the catalogue. The user's own folders take precedence over the shipped files."""
-    limits = _limits(request) if isinstance(request, EngineLimits) else None
-    return Catalogue(folders_of(request), tuple(changes(request.set)), limits)
+    limits: dict[str, float] = {}  # without those that have their defaults
+    for field, names in STARTED_WITH.items() if isinstance(request, EngineLimits) else ():
+        if (text := request.values[field]) is not None:
+            limit = PARAMETERS[names[0]].reader.limit
+            value = readers.number(text, option(field), limit, 256 if limit.is_whole else 0.9)
+            limits |= dict.fromkeys(names, value)
+    parameters = Parameters.model_validate(limits) if limits else None
+    return Catalogue(folders_of(request), tuple(changes(request.set)), parameters)
 
 
 def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
@@ -408,18 +414,6 @@ def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
         brought = plugin_folders(tuple(readers.names(request.plugins, option("plugins"))))
         folders = {dimension: (*folders[dimension], *brought[dimension]) for dimension in folders}
     return folders
-
-
-def _limits(request: EngineLimits) -> Parameters | None:
-    """Return the engine's launch parameters, or None if all have their defaults."""
-    limits: dict[str, float] = {}
-    for field, names in STARTED_WITH.items():
-        if (text := request.values[field]) is None:
-            continue
-        limit = PARAMETERS[names[0]].reader.limit
-        value = readers.number(text, option(field), limit, 256 if limit.is_whole else 0.9)
-        limits |= dict.fromkeys(names, value)
-    return Parameters.model_validate(limits) if limits else None
 
 
 def check_longest(request: EngineLimits, tokens: float) -> None:
