@@ -4,8 +4,8 @@ The keys are those of ``src/guidellm/schemas`` at 31c74ea (version 2 of the meta
 (version 1). Its time per output token includes the first token, so inter-token latency is used.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from fastcalc.importers.json_records import NoRunError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, each_run, times_in
@@ -20,19 +20,15 @@ def is_result(record: Record) -> bool:
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
     """Yield a run for each benchmark in a report, or the reason why there is none."""
-    called = (
+    names = (
         record.within("config", "spec", "backend").text("model"),
         record.within("config", "backend").text("model"),
         record.within("args").text("model"),
     )
-    for benchmark, run in each_run(record, _run):
-        if isinstance(run, ServedRun):
-            names = (benchmark.within("config", "backend").text("model"), *called)
-            run = replace(run, names=names)
-        yield run
+    return each_run(record, partial(_run, names=names))
 
 
-def _run(benchmark: Record) -> ServedRun:
+def _run(benchmark: Record, *, names: Sequence[str]) -> ServedRun:
     metrics = benchmark.within("metrics")
     outputs = metrics.within("output_token_count", "successful")
     rate = metrics.within("output_tokens_per_second", "successful").number("mean")
@@ -50,6 +46,7 @@ def _run(benchmark: Record) -> ServedRun:
         request=_times(metrics.within("request_latency", "successful"), 1.0),
         rate=rate,
         failed=totals.count("errored") or 0,
+        names=(benchmark.within("config", "backend").text("model"), *names),
     )
 
 

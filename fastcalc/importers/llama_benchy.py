@@ -6,7 +6,6 @@ With prefix caching, one run loads the context, and the next one reads it from t
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 from fastcalc.importers.json_records import Record
@@ -20,20 +19,16 @@ def is_result(record: Record) -> bool:
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
     """Yield a run for each benchmark in a report, or the reason why there is none."""
-    is_cached = record.data.get("prefix_caching_enabled") is True
-    for _, run in each_run(record, partial(_run, is_cached=is_cached)):
-        if isinstance(run, ServedRun):
-            run = replace(run, names=(record.text("model"),), date=record.text("timestamp")[:10])
-        yield run
+    return each_run(record, partial(_run, report=record))
 
 
-def _run(benchmark: Record, *, is_cached: bool) -> ServedRun:
+def _run(benchmark: Record, *, report: Record) -> ServedRun:
     context = benchmark.number("context_size") or 0.0
     prompt = benchmark.number("prompt_size") or 0.0
     first, remarks = _times(benchmark, "e2e_ttft"), tuple[str, ...]()
     if context and benchmark.data.get("is_context_prefill_phase") is True:
         prompt, remarks = 0.0, ("the context is loaded",)
-    elif context and is_cached:
+    elif context and report.data.get("prefix_caching_enabled") is True:
         first, remarks = Times(), ("the context was in the prefix cache, so TTFT is skipped",)
     speeds = _speeds(benchmark)
     return ServedRun(
@@ -46,6 +41,8 @@ def _run(benchmark: Record, *, is_cached: bool) -> ServedRun:
         ttft=first,
         tpot=times_of([1.0 / speed for speed in speeds]),
         request=Times(),
+        names=(report.text("model"),),
+        date=report.text("timestamp")[:10],
         remarks=remarks,
     )
 

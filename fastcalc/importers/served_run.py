@@ -166,21 +166,19 @@ class Load:
     words: str
 
 
-def each_run(
-    report: Record, read: Callable[[Record], ServedRun]
-) -> Iterator[tuple[Record, ServedRun | str]]:
-    """Yield each benchmark of a report with its run, or the reason why there is none."""
+def each_run(report: Record, read: Callable[[Record], ServedRun]) -> Iterator[ServedRun | str]:
+    """Yield a run for each benchmark in a report, or the reason why there is none."""
     benchmarks = list(report.mappings("benchmarks"))
     if not benchmarks:
         raise NoRunError("the report contains no benchmark")
     for record in benchmarks:
         try:
-            yield record, read(record)
+            yield read(record)
         except NoRunError as error:
-            yield record, str(error)
+            yield str(error)
         except NoNumberError as error:
             line, column = replace(record, steps=()).mark(*error.path)
-            yield record, f"{record.file}:{line}:{column}: {error}"
+            yield f"{record.file}:{line}:{column}: {error}"
 
 
 def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:

@@ -138,10 +138,13 @@ def test_what_is_left_for_a_reader_that_has_gone_goes_nowhere(
     discarded = []
     monkeypatch.setattr(cli.output, "discard", discarded.append)
     monkeypatch.setattr(sys, "stdout", Gone())
-    with pytest.raises(SystemExit) as ended:
-        cli._leave(code)
+    monkeypatch.setattr(sys, "argv", ["fastcalc"])
+    monkeypatch.setattr(cli, "_run", lambda: code)
+    with warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
+        cli.main()
     monkeypatch.undo()
     gc.unfreeze()
+    gc.enable()
     assert ended.value.code == ends
     assert discarded == [1] * (error is not None)  # standard output
     assert capsys.readouterr().err == says
