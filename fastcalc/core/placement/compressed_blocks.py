@@ -97,7 +97,6 @@ def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
     layer = LayerCache(1.0, window=float(attention.window))
     window = _Table(layer, _WINDOW_BLOCK, {page: sum(stage.values())})
     tables = [full, window, *_states(stage, pages)]
-    full = tables[0]
     per_group = _tuple_layers([table.most for table in tables])
     groups, widest, block_bytes = [], full.most, 0
     for table in tables:
