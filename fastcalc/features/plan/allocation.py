@@ -29,7 +29,7 @@ class Allocation:
     sharing : pools of replicas
     requests : request rate that the pools must serve, for the whole mix [1/s]
     owned : the owned chips, or None if the chips are rented
-    chips, unit : number of owned chips, and how many of them work together [1]
+    chips, unit : number of owned chips, and how many of them work together
     """
 
     sharing: Sharing
@@ -65,19 +65,19 @@ class Allocation:
 
     @property
     def most_requests(self) -> float:
-        """The highest throughput of the running chips, for the whole mix. [1/s]"""
+        """The highest throughput of the running chips, for the whole mix, per second."""
         sharing = self.sharing
         return sharing.requests if sharing.rate else sum(plan.requests for plan in self.plans)
 
     @property
     def chips_left(self) -> float:
-        """The number of idle owned chips. [1]"""
+        """The number of idle owned chips."""
         running = sum(plan.values["chips"] - plan.idle_chips for plan in self.plans)
         return self.chips - running if self.owned else 0.0
 
     @property
     def usd_per_month(self) -> float | None:
-        """The price of the running chips. None if it is unknown. [USD]"""
+        """The price of the running chips, or None if it is unknown, in USD."""
         return sum_if_known(plan.usd_per_month for plan in self.plans)
 
     def used(self, name: str) -> float:
@@ -96,7 +96,7 @@ class Allocation:
 class OwnedChips:
     """The owned chips of one type.
 
-    usd_per_hour : ownership cost per chip, or None if unknown [USD/h]
+    usd_per_hour : ownership cost per chip, or None if unknown, in USD per hour
     search : search for replica pools on these chips
     """
 
@@ -108,12 +108,12 @@ class OwnedChips:
 
     @property
     def usd_per_month(self) -> float | None:
-        """The ownership cost of all chips, used or idle. None if it is unknown. [USD]"""
+        """The ownership cost of all chips, used or idle, or None if it is unknown, in USD."""
         return self.usd_per_hour and self.usd_per_hour * HOURS_PER_MONTH * self.chips
 
     @property
     def node_chips(self) -> int:
-        """The chips in the smallest unit: a node, or else a host or a smaller domain. [1]"""
+        """The chips in the smallest unit: a node, or else a host or a smaller domain."""
         if self.hardware.node_chips:
             return self.hardware.node_chips
         up = completed(self.hardware).links.scale_up
@@ -125,12 +125,12 @@ class OwnedChips:
         return replace(self, chips=self.chips + nodes * self.unit(service))
 
     def unit(self, service: Service) -> int:
-        """Return how many chips work together: a whole node if all chips are in whole nodes. [1]"""
+        """Return how many chips work together: a whole node if all chips are in whole nodes."""
         node_chips = (service.in_nodes and self.hardware.node_chips) or 1
         return 1 if self.chips % node_chips else node_chips
 
     def runnable(self, service: Service) -> int:
-        """Return how many chips a power limit allows. [1]"""
+        """Return how many chips a power limit allows."""
         watts = site_power(self.hardware)
         if service.power == inf or watts is None:
             return self.chips
@@ -177,7 +177,7 @@ class OwnedChips:
         return Allocation(sharing, requests, self, chips, self.unit(left))
 
     def is_narrowed(self, service: Service) -> bool:
-        """Return whether these chips serve the class only in narrower formats than requested."""
+        """Check whether these chips serve the class only in narrower formats than requested."""
         if not self.search.is_of_one_class:
             return False
         decision = self.filled(replace(service, rate=None, budget=inf, max_chips=inf), self.chips)
@@ -192,7 +192,7 @@ class OwnedChips:
         return self._decisions[service, chips]
 
     def requests(self, service: Service, chips: int, total: int | None = None) -> float:
-        """Return the highest throughput of one deployment on a number of these chips. [1/s]
+        """Return the highest throughput of one deployment on a number of these chips, per second.
 
         Formats are quantized below the request only if the model otherwise does not fit on all
         running chips.
@@ -241,7 +241,7 @@ class Fleet:
 
     @property
     def requests(self) -> float:
-        """The throughput of the whole fleet. [1/s]"""
+        """The throughput of the whole fleet, per second."""
         return sum(allocation.requests for allocation in self.allocations)
 
     @property
@@ -268,7 +268,7 @@ class Fleet:
 
     @property
     def usd_per_month(self) -> float | None:
-        """The cost of the whole fleet, including idle owned chips. None if it is unknown. [USD]"""
+        """The cost of the whole fleet, including idle owned chips. None if it is unknown, in USD."""
         rented = [
             allocation.usd_per_month for allocation in self.allocations if not allocation.is_owned
         ]
@@ -341,7 +341,7 @@ def _rented(search: PoolSearch, left: Service, service: Service) -> Allocation:
 
 
 def with_next_node(fleet: Fleet) -> dict[str, float]:
-    """Return the fleet's throughput with one more node of each owned type, by chip id. [1/s]
+    """Return the fleet's throughput with one more node of each owned type, by chip id, per second.
 
     Nodes that exceed the power limit are skipped. Rented chips and formats stay the same. If chips
     are owned singly, a single chip is added instead.

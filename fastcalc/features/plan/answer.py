@@ -269,7 +269,7 @@ def _share(planned: "PlanAnswer", allocation: Allocation) -> Record:
 
 
 def _nearest_limit(pool: ReplicaPool) -> float | None:
-    """Return the TTFT of the class closest to its limit, if any class has one. [s]"""
+    """Return the TTFT of the class closest to its limit, if any class has one, in seconds."""
     times = zip(pool.plan.class_ttft, pool.classes, strict=False)
     limited = [(ttft / kind.ttft, ttft) for ttft, kind in times if kind.ttft < inf]
     return max(limited)[1] if limited else None
@@ -358,7 +358,7 @@ class PlanAnswer(Answer):
 
     @cached_property
     def owned_capacity(self) -> float:
-        """The highest throughput of all owned chips. [1/s]"""
+        """The highest throughput of all owned chips, per second."""
         alone = replace(self.fleet.service, rate=None, budget=inf, max_chips=inf)
         return allocate(self.fleet.owned, None, alone).requests if self.fleet.owned else 0.0
 

@@ -52,7 +52,7 @@ def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
 
 
 def can_prefill_for(pools: Sequence[PrefillPool], grid: Grid, service: Service) -> bool:
-    """Return whether prefill pools can serve the decode chips of a grid.
+    """Check whether prefill pools can serve the decode chips of a grid.
 
     They can if they use other chips, with weights and KV cache in the same formats.
     """

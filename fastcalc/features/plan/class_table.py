@@ -23,7 +23,7 @@ OVER = "^"
 class ServedClass:
     """The latencies of a request class in its pool.
 
-    pool : index of the pool that serves it [1]
+    pool : index of the pool that serves it
     ttft, tpot : TTFT and TPOT to compare with the limits: percentiles at the actual load if random
         arrivals have a closed form, otherwise values for full replicas [s]
     share : fraction of its requests whose TTFT must be within the limit, or None for evenly spaced
@@ -39,7 +39,7 @@ class ServedClass:
     percentiles: Percentiles | None = None
 
     def mean(self, name: str) -> float | None:
-        """Return the mean latency. None if it has no closed form for Poisson arrivals."""
+        """Return the mean latency, or None if it has no closed form for Poisson arrivals."""
         if self.percentiles is None:
             return None if self.share else float(getattr(self, name))
         return float(getattr(self.percentiles, name).mean)

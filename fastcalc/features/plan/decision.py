@@ -59,17 +59,17 @@ class Plan:
     """A deployment for a service.
 
     scenario : one decode replica as passed to ``compare``, with colocated prefill
-    layout, batch, replicas, busy : for the decode replicas, where ``busy`` is their utilization [1]
-    prefill_layout, prefill_replicas, prefill_busy : for the prefill pool, if disaggregated [1]
+    layout, batch, replicas, busy : for the decode replicas, where ``busy`` is their utilization
+    prefill_layout, prefill_replicas, prefill_busy : for the prefill pool, if disaggregated
     prefill_scenario, prefill_chips : a prefill replica and all prefill chips, if of another type
-    kv_transfer_s : KV-cache transfer time of a prompt from prefill to decode chips [s]
+    kv_transfer_s : KV-cache transfer time of a prompt from prefill to decode chips, in seconds
     values, misses : TTFT, TPOT, chips and maybe dollars and watts, and each divided by its limit
     requests : throughput of all replicas at their maximum utilization [1/s]
     cost, last_resort : the objective, and the tie-breaker between plans of equal cost and chips
-    class_ttft, class_tpot : TTFT and TPOT of each request class, if there are several [s]
-    slowness : latency at the requested confidence relative to the expected latency [1]
+    class_ttft, class_tpot : TTFT and TPOT of each request class, if there are several, in seconds
+    slowness : latency at the requested confidence relative to the expected latency
     expected : best plan of the variant at expected speeds, if this plan assumes slower ones
-    node_chips : chips per node [1]
+    node_chips : chips per node
     is_checked : whether latencies are percentiles for random arrivals, if these have a closed form
     has_percentiles : whether these have a closed form
     """
@@ -105,11 +105,11 @@ class Plan:
 
     @property
     def first_seconds(self) -> float:
-        """The TTFT without queueing delay. [s]"""
+        """The TTFT without queueing delay, in seconds."""
         return min(self.values["ttft"], float(self.replica.estimate.ttft[0]) * self.slowness)
 
     def request_seconds(self, output: float) -> float:
-        """Return the end-to-end latency of a request without queueing delay. [s]"""
+        """Return the end-to-end latency of a request without queueing delay, in seconds."""
         return self.first_seconds + (output - 1.0) * self.values["tpot"]
 
     @property
@@ -140,7 +140,7 @@ class Plan:
 
     @property
     def idle_chips(self) -> float:
-        """The idle chips in the plan's nodes. [1]"""
+        """The idle chips in the plan's nodes."""
         running = self.replicas * self.layout.chips
         if self.prefill_layout is not None:
             running += self.prefill_replicas * self.prefill_layout.chips
@@ -153,7 +153,7 @@ class Plan:
 
     @property
     def usd_per_hour(self) -> float | None:
-        """The hourly price of all chips. [USD/h]"""
+        """The hourly price of all chips, in USD per hour."""
         return self.of_all_chips(lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware))
 
     def of_all_chips(self, per_chip: Callable[[Scenario], float | None]) -> float | None:
@@ -166,7 +166,7 @@ class Plan:
 
     @property
     def usd_per_month(self) -> float | None:
-        """The price of all chips for a month of 730 hours. [USD]"""
+        """The price of all chips for a month of 730 hours, in USD."""
         price = self.usd_per_hour
         return None if price is None else price * HOURS_PER_MONTH
 
@@ -175,13 +175,13 @@ class Plan:
 class Decision:
     """The result of a search.
 
-    candidates, reasons : evaluated deployments, and how many lose for each of `REASONS` [1]
+    candidates, reasons : evaluated deployments, and how many lose for each of `REASONS`
     best_by_variant : best plan of each variant among those that meet the limits
     options : by variant, all deployments from which its best plan was chosen
     near : cheapest near miss
     closest : by chip without a plan, the deployment that misses its limits by the least
     relaxed : by limit, the value that would allow a plan if the other limits stay the same
-    unknown : by chip without a known price or power, how many deployments lose for that reason [1]
+    unknown : by chip without a known price or power, how many deployments lose for that reason
     terms : rental terms, empty if not specified
     expected : decision at expected speeds, if these plans must meet the limits at slower ones
     """
@@ -264,11 +264,11 @@ class Decision:
             self.relaxed[name] = value
 
     def may_lead(self, plan: Plan) -> bool:
-        """Return whether a plan may lead: in published formats, or quantized as requested."""
+        """Check whether a plan may lead: in published formats, or quantized as requested."""
         return self.may_lead_in(plan.scenario)
 
     def may_lead_in(self, scenario: Scenario) -> bool:
-        """Return whether the formats are as published, or quantized as requested."""
+        """Check whether the formats are as published, or quantized as requested."""
         weights, cache = self.service.any_weights, self.service.any_cache
         return (weights or not narrows_weights(scenario)) and (cache or not narrows_cache(scenario))
 

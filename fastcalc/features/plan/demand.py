@@ -94,7 +94,7 @@ def _owned_chips(request: FindPlans) -> list[tuple[str, int]]:
 
 
 def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
-    """Read hourly prices by chip id. Only owned chips may cost 0. [USD/h]"""
+    """Read hourly prices by chip id. Only owned chips may cost 0, in USD per hour."""
     catalogue = loading.catalogue(request)
     priced = readers.prices(request.price, zero=True)
     prices = {catalogue.hardware(name).id: usd for name, usd in priced}
@@ -174,7 +174,7 @@ class Deployments:
                 loading.check_longest(self.request, longest)
 
     def _may_share(self, classes: Classes) -> bool:
-        """Return whether all classes use the same model."""
+        """Check whether all classes use the same model."""
         return len({self._model_name(request_class) for request_class in classes}) == 1
 
     def _grids_for(

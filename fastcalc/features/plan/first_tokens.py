@@ -33,7 +33,7 @@ class ClassFirstTokens:
     def latest(self, service: Service, mean: Floats) -> Floats:
         """Scale the TTFT to be as far from the limit as the tightest class is from its own. [s]
 
-        mean : TTFT of the mean request, for use if there are no classes [s]
+        mean : TTFT of the mean request, for use if there are no classes, in seconds
         """
         if not len(self.seconds):
             return mean
@@ -44,7 +44,7 @@ class ClassFirstTokens:
     def over_limits(self, service: Service, waits: Floats, mean: Floats) -> Floats:
         """Scale the service's limit by the largest ratio of a class's TTFT to its own limit. [s]
 
-        waits : queueing delays of all classes, for a slot and for other prompts [s]
+        waits : queueing delays of all classes, for a slot and for other prompts, in seconds
         """
         if not len(self.seconds) or np.isinf(service.ttft):
             return mean + waits

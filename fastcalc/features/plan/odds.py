@@ -35,7 +35,7 @@ _MOST, _HALVINGS = 2.4, 5
 class Odds:
     """The probability that a plan meets its limits.
 
-    chance : probability that its chips meet the latency limits, at the best batch for the speed [1]
+    chance : probability that its chips meet the latency limits, at the best batch for the speed
     confident : cheapest plan that meets them with probability `CONFIDENT`: the plan itself, or one
         with headroom for slow speeds; None if there is none
     relaxed : if that plan does not exist or costs more than `DEAR` times as much, the value of each
@@ -48,7 +48,7 @@ class Odds:
 
 
 def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
-    """Compute the odds of the best plan. None without a rate, a latency target or a speed range.
+    """Compute the odds of the best plan, or None without a rate, a latency target or a speed range.
 
     Also None if requests do not arrive at random. If a confidence is requested, these are the odds
     of the best plan at expected speeds, and the best plan is the more confident one.
@@ -91,7 +91,7 @@ def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[st
 
 
 def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
-    """Return the probability that a plan's chips are fast enough for its latency limits. [1]
+    """Return the probability that a plan's chips are fast enough for its latency limits.
 
     Utilization may then exceed `Service.utilization`, which leaves headroom, but not 1.
     """
@@ -131,7 +131,7 @@ def _of_larger_batches(chosen: Plan, service: Service) -> Iterator[tuple[Plan, H
 def _holds_by_search(
     chosen: Plan, decision: Decision, grids: Sequence[Grid]
 ) -> Callable[[float], bool]:
-    """Return whether a plan without percentiles needs no additional chips at slower speeds."""
+    """Check whether a plan without percentiles needs no additional chips at slower speeds."""
     is_disaggregated = chosen.prefill_layout is not None
     grid = next(
         grid

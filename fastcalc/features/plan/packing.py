@@ -21,7 +21,7 @@ _ROUNDING = 1e-9  # of a chip, so that a budget for a whole number is not one sh
 class ReplicaCounts(NamedTuple):
     """Decode and prefill replicas of deployments and their combined throughput, as columns.
 
-    replicas, prompt_replicas : number of decode and of prefill replicas [1]
+    replicas, prompt_replicas : number of decode and of prefill replicas
     requests : highest throughput [1/s]
     """
 
@@ -42,7 +42,7 @@ class ReplicaCounts(NamedTuple):
 
     @property
     def cost(self) -> Floats:
-        """The objective of a fleet that maximizes throughput: time per request. [s]"""
+        """The objective of a fleet that maximizes throughput: time per request, in seconds."""
         return np.asarray(1.0 / np.maximum(self.requests, _TINY))
 
 
@@ -52,11 +52,11 @@ class Packing(NamedTuple):
     A stage is placed in one node if it fits, and a node can contain prefill and decode stages. Node
     capacity is counted in slots for the smaller stage.
 
-    node_chips : chips per node [1]
-    other_chips : chips for heterogeneous prefill, in separate nodes [1]
-    node_slots : slots per node [1]
-    slots, prompt_slots : slots per decode replica and per prefill replica [1]
-    nodes, prompt_nodes : average nodes per decode replica and per prefill replica on its own [1]
+    node_chips : chips per node
+    other_chips : chips for heterogeneous prefill, in separate nodes
+    node_slots : slots per node
+    slots, prompt_slots : slots per decode replica and per prefill replica
+    nodes, prompt_nodes : average nodes per decode replica and per prefill replica on its own
     """
 
     node_chips: int
@@ -110,7 +110,7 @@ class Packing(NamedTuple):
         return Packing(self.node_chips, *(np.asarray(values)[indices] for values in self[1:]))
 
     def chips(self, replicas: Floats, prompt_replicas: ArrayLike) -> Floats:
-        """Return the chips in the smallest number of nodes that fit all replicas. [1]"""
+        """Return the chips in the smallest number of nodes that fit all replicas."""
         slots = replicas * self.slots + np.multiply(prompt_replicas, self.prompt_slots)
         alone = np.maximum(replicas * self.nodes, np.multiply(prompt_replicas, self.prompt_nodes))
         nodes = np.ceil(np.maximum(alone, slots / self.node_slots) - _ROUNDING)
@@ -133,7 +133,7 @@ def bills(
 
 
 def chips_within(service: Service, scenario: Scenario) -> float:
-    """Return how many chips of a type the limits on chips, budget and power allow. [1]"""
+    """Return how many chips of a type the limits on chips, budget and power allow."""
     chips = service.max_chips
     per_chip = usd_per_month(scenario)
     if service.budget < inf and per_chip:
@@ -145,7 +145,7 @@ def chips_within(service: Service, scenario: Scenario) -> float:
 
 
 def usd_per_month(scenario: Scenario) -> float | None:
-    """Return the price of a chip for a month of 730 hours. None if it is unknown. [USD]"""
+    """Return the price of a chip for a month of 730 hours, or None if it is unknown, in USD."""
     price = scenario.quote.usd_per_hour
     return None if price is None else price * HOURS_PER_MONTH
 

@@ -44,10 +44,10 @@ _ROUNDS = 16
 class People:
     """The users who make the requests.
 
-    count, active : number of users, and the fraction that is active [1]
+    count, active : number of users, and the fraction that is active
     think : think time from an answer to the next request, or None for a fixed request rate [s]
     per_minute : requests per active user, if there is no think time [1/min]
-    peak : ratio of the peak load to the mean load [1]
+    peak : ratio of the peak load to the mean load
     """
 
     count: float
@@ -57,7 +57,7 @@ class People:
     peak: float
 
     def rate(self, request: float) -> float:
-        """Return the request rate, given the time of one request. [1/s]"""
+        """Return the request rate, given the time of one request, per second."""
         if self.think is None:
             return float(
                 requests_of_active(
@@ -71,7 +71,7 @@ class People:
 
     @property
     def waiting(self) -> float:
-        """The users at peak load who wait for an answer before their next request. [1]
+        """The users at peak load who wait for an answer before their next request.
 
         Infinite if their requests do not depend on answers.
         """
@@ -220,7 +220,7 @@ def _rank(fleet: Fleet) -> tuple[bool, float]:
 
 
 def _longest_request(service: Service) -> float:
-    """Return the end-to-end latency of a request exactly at its limits. [s]"""
+    """Return the end-to-end latency of a request exactly at its limits, in seconds."""
     return max(
         kind.ttft + (kind.tpot * (kind.output - 1.0) if kind.output > 1.0 else 0.0)
         for kind in service.request_classes
@@ -228,7 +228,7 @@ def _longest_request(service: Service) -> float:
 
 
 def _settled_rate(people: People, fleet: Fleet) -> float:
-    """Solve for the closed-loop request rate of the users on given replicas. [1/s]"""
+    """Solve for the closed-loop request rate of the users on given replicas, per second."""
 
     def made_at(rate: float) -> float:
         return people.rate(mean_request_s(fleet, rate))
@@ -273,7 +273,7 @@ def _is_filled(allocation: Allocation) -> bool:
 
 
 def _pool_rate(allocation: Allocation, pool: ReplicaPool) -> float:
-    """Return the rate of the requests that a pool serves. [1/s]"""
+    """Return the rate of the requests that a pool serves, per second."""
     return allocation.requests * sum(each.share for each in pool.classes)
 
 

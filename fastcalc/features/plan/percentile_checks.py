@@ -108,7 +108,7 @@ def _rank(plan: Plan) -> tuple[float, bool, tuple[float, ...]]:
 
 
 def _is_exact(plan: Plan) -> bool:
-    """Return whether the percentiles of a plan are exact, or can only be upper bounds."""
+    """Check whether the percentiles of a plan are exact, or can only be upper bounds."""
     return plan.has_percentiles or plan.prefill_layout is not None
 
 
@@ -154,7 +154,7 @@ def _smallest_on_fewest(
 ) -> Plan | None:
     """Find the smallest batch of a layout on the fewest replicas, if it is better than a plan.
 
-    max_replicas : maximum number of replicas to try if there is no plan [1]
+    max_replicas : maximum number of replicas to try if there is no plan
     exactness : whether percentiles must be exact, for each attempt
     """
     batches, fewest = [_Batch(*place) for place in places], _fewest(places)
@@ -169,12 +169,12 @@ def _smallest_on_fewest(
 
 
 def _fewest(places: Sequence[tuple[Scored, int]]) -> int:
-    """Return the fewest replicas that any batch needs according to the search. [1]"""
+    """Return the fewest replicas that any batch needs according to the search."""
     return int(min(scored.replicas[index] for scored, index in places))
 
 
 def _costs_no_less(places: Sequence[tuple[Scored, int]], cost: float) -> bool:
-    """Return whether batches have a closed form and cost no less, even without waiting."""
+    """Check whether batches have a closed form and cost no less, even without waiting."""
     (scored, index), rate = places[-1], places[-1][0].service.rate
     if not rate or held_limits(plan_of(scored, index), scored.service) is None:
         return False
@@ -188,7 +188,7 @@ def _costs_no_less(places: Sequence[tuple[Scored, int]], cost: float) -> bool:
 
 
 def _may_be_exact(batch: "_Batch", cost: float) -> bool:
-    """Return whether percentiles are exact on the most replicas that a cost allows."""
+    """Check whether percentiles are exact on the most replicas that a cost allows."""
     replicas = _most_replicas(batch.scored, batch.index, cost)
     return batch.limits.at((batch.scored.service.rate or 0.0) / replicas).load.is_known
 
@@ -233,11 +233,11 @@ class _Batch:
 
     @property
     def max_rate(self) -> float:
-        """The highest rate per replica according to the search. [1/s]"""
+        """The highest rate per replica according to the search, per second."""
         return self.limits.load.rate / self._plan.busy * self.scored.service.utilization
 
     def can_sustain(self, rate: float, *, is_known: bool) -> bool:
-        """Return whether a rate per replica is possible, ignoring latencies. [1/s]
+        """Check whether a rate per replica is possible, ignoring latencies, per second.
 
         is_known : whether percentiles must be exact
         """
@@ -245,7 +245,7 @@ class _Batch:
         return is_within and not (is_known and not self.limits.at(rate).load.is_known)
 
     def is_too_small(self, rate: float) -> bool:
-        """Return whether only larger batches can meet the limits at a rate per replica. [1/s]
+        """Check whether only larger batches can meet the limits at a rate per replica, per second.
 
         With more concurrent sequences, requests wait less for a slot, but TPOT is higher.
         """
@@ -297,11 +297,11 @@ def _sized_to_limits(
     max_cost: float = inf,
     guess: int = 0,
 ) -> Plan | None:
-    """Find the fewest replicas with which a deployment meets the limits. None if there are none.
+    """Find the fewest replicas with which a deployment meets the limits, or None if there are none.
 
     Also returns None if it costs more than the given maximum, or is no better than a given plan.
 
-    guess : likely number of replicas, or 0 to start with the search's number [1]
+    guess : likely number of replicas, or 0 to start with the search's number
     """
     plan, service = plan_of(scored, index), scored.service
     limits = held_limits(plan, service)
@@ -350,7 +350,7 @@ def _most_replicas(scored: Scored, index: int, cost: float) -> float:
 
 
 def held_throughput(grid: Grid, service: Service, max_rate: float, above: float) -> float:
-    """Find the highest rate per replica at which percentiles are within the limits. [1/s]
+    """Find the highest rate per replica at which percentiles are within the limits, per second.
 
     A smaller batch has shorter steps, so it may sustain more within the limits than the largest.
 
@@ -391,7 +391,7 @@ def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
 
 
 def _may_be_closer(plan: Plan, limits: HeldLimits, decision: Decision) -> bool:
-    """Return whether a plan above the limits may miss them by less, or need a lower limit."""
+    """Check whether a plan above the limits may miss them by less, or need a lower limit."""
     misses = plan.misses | limits.least_misses
     closest = decision.closest.get(plan.scenario.hardware.id)
     if closest is None or max(misses.values()) < max(closest.misses.values()):

@@ -31,7 +31,7 @@ class PoolSearch:
 
     may_share : whether classes can share replicas; those of different models cannot
     prefill_grids : deployments of other chips that may prefill for a service
-    shown : number of plans to report for a single class [1]
+    shown : number of plans to report for a single class
     """
 
     classes: Classes
@@ -177,7 +177,7 @@ class _Chosen:
 
     @property
     def requests(self) -> float:
-        """The highest throughput of all classes. [1/s]"""
+        """The highest throughput of all classes, per second."""
         return min(
             option.replicas(self.rate * group.share) * option.requests / group.share
             for group, option in self.pools
@@ -206,7 +206,7 @@ class _Chosen:
         return {chip: (option, option.chips(nodes[chip])) for chip, option in options.items()}
 
     def is_within(self, service: Service) -> bool:
-        """Return whether a service's resource limits allow the pools."""
+        """Check whether a service's resource limits allow the pools."""
         amounts = self.amounts(service)
         return all(amount <= service.means[name] for name, amount in amounts.items())
 

@@ -24,10 +24,10 @@ KEPT = 256
 class PrefillPool:
     """Prefill replicas of one layout, each handling one prompt at a time, and their chips.
 
-    busiest : maximum utilization of each replica [1]
-    taking : replica time per prompt [s]
+    busiest : maximum utilization of each replica
+    taking : replica time per prompt, in seconds
     seconds, waits : time from arrival to the end of prefill, and the queueing delay in it [s]
-    kv_transfer_s : KV-cache transfer time after prefill [s]
+    kv_transfer_s : KV-cache transfer time after prefill, in seconds
     scenario : scenario of the replicas, if their chip type differs from the decode chips
     """
 
@@ -43,7 +43,7 @@ class PrefillPool:
 
     @property
     def capacity(self) -> float:
-        """The throughput of a replica at its maximum utilization. [1/s]"""
+        """The throughput of a replica at its maximum utilization, per second."""
         return self.busiest / self.taking
 
 
@@ -74,7 +74,7 @@ class PrefillColumns:
 
 
 def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the stages per replica, and the chips per stage, at most those of a node. [1]"""
+    """Return the stages per replica, and the chips per stage, at most those of a node."""
     whole = np.where(chips % stages == 0.0, floats(stages), 1.0)  # on a chip that fits several
     width = chips / whole
     nodes = np.ceil(width / node_chips)
@@ -92,7 +92,7 @@ def transfer_seconds(grid: Grid, prompt: float) -> Floats:
 
 
 def can_disaggregate(grid: Grid, service: Service) -> bool:
-    """Return whether prefill can be disaggregated.
+    """Check whether prefill can be disaggregated.
 
     This requires a rate or a fleet, a link, tokens to decode, uniform requests, and batch 1 in the
     grid, which gives the prefill time of one prompt.
@@ -103,7 +103,7 @@ def can_disaggregate(grid: Grid, service: Service) -> bool:
 
 
 def can_decode_alone(grid: Grid, service: Service) -> bool:
-    """Return whether a deployment can receive the KV caches of prompts over its link."""
+    """Check whether a deployment can receive the KV caches of prompts over its link."""
     has_several = service.rate is not None or service.is_fleet
     scenario, has_rate = grid.scenario, has_several and service.output > 1.0
     has_link = scenario.hardware.links.scale_out is not None
@@ -141,7 +141,7 @@ def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pref
 
 
 def pools_of_each_layout(grid: Grid, service: Service) -> list[PrefillPool]:
-    """Return a prefill pool for each layout of a grid. Empty if prefill cannot be disaggregated."""
+    """Return a prefill pool for each layout of a grid, or nothing if this is not possible."""
     alone = grid.part(batches=np.ones(1))
     if not can_disaggregate(alone, service):
         return []
@@ -221,7 +221,7 @@ def _worth_filling(replicas: list[PrefillPool], limit: float) -> list[PrefillPoo
 
 
 def _replaces(smaller: PrefillPool, replica: PrefillPool) -> bool:
-    """Return whether copies of a smaller replica on as many chips are as fast as another."""
+    """Check whether copies of a smaller replica on as many chips are as fast as another."""
     copies, left = divmod(replica.chips, smaller.chips)
     return (
         left == 0

@@ -29,7 +29,7 @@ class Slots:
     deployment. Delays are computed on first use. Those for few slots, which take one step per slot,
     are computed together.
 
-    share : percentile of the queueing delay, as a fraction of requests [1]
+    share : percentile of the queueing delay, as a fraction of requests
     """
 
     def __init__(self, share: float) -> None:
@@ -59,7 +59,7 @@ class Slots:
         return np.asarray(self._order[np.minimum(after, len(self._order) - 1)])
 
     def waits(self, kind: Ints | int, level: Ints) -> Floats:
-        """Return the delays of rows at tabulated utilizations, by index. [1]"""
+        """Return the delays of rows at tabulated utilizations, by index."""
         indices = kind * len(_BUSY) + level
         waits = self._waits.take(indices)
         is_new = np.isnan(waits)
@@ -80,13 +80,13 @@ def slots_of(share: float) -> Slots:
 class Queues:
     """The queues of deployments: for prefill, and for a slot.
 
-    share : percentile of the queueing delay, as a fraction of requests [1]
+    share : percentile of the queueing delay, as a fraction of requests
     prompt, prompt_busy : time for which a prompt delays others [s], and its maximum utilization
         [1]; 0 if prompts do not delay others
     slots, kind : table of delays for a slot, if requests wait for one, and each deployment's row
-    holds : time that a request occupies its slot [s]
-    step : time of the current step, half of which counts in the TTFT [s]
-    alone : time that a single request occupies its slot, relative to that with all slots full [1]
+    holds : time that a request occupies its slot, in seconds
+    step : time of the current step, half of which counts in the TTFT, in seconds
+    alone : time that a single request occupies its slot, relative to that with all slots full
 
     A request that waits long in one queue seldom waits long in another, so percentiles of
     independent delays add up by their squares, as standard deviations do. Deployments are ranked by
@@ -125,7 +125,7 @@ class Queues:
         return np.asarray(np.where(utilization <= _BUSY[-1], waits, np.inf))
 
     def most(self, slack: Floats, utilization: float = 1.0) -> Floats:
-        """Return the highest utilization, up to a limit, at which delays are within a time. [1]"""
+        """Return the highest utilization, up to a limit, at which delays are within a time."""
         level = int(np.searchsorted(_BUSY, utilization))
         if level == len(_BUSY):
             return np.minimum(self._most(slack, level - 1), utilization)
@@ -159,7 +159,7 @@ class Queues:
         return np.asarray(_BUSY[low] + part * (_BUSY[after] - _BUSY[low]))
 
     def _at(self, level: Ints) -> Floats:
-        """Return the delays at tabulated utilizations, by index. [s]"""
+        """Return the delays at tabulated utilizations, by index, in seconds."""
         under_way = max(self.share - 0.5, 0.0) * self.step
         squares: Floats = np.broadcast_to(np.square(under_way), level.shape)
         if np.any(self.prompt_busy):
@@ -172,7 +172,7 @@ class Queues:
         return np.sqrt(squares)
 
     def _slot_waits(self, level: Ints) -> Floats:
-        r"""Return the delays for a slot at tabulated utilizations, by index. [s]
+        r"""Return the delays for a slot at tabulated utilizations, by index, in seconds.
 
         .. math:: x = \frac{u h}{1 - u (1 - h)}
 
@@ -216,7 +216,7 @@ def needed(
 
     seconds, ttft : replica time per request, and TTFT without queueing, for deployments or
         for pools x deployments [s]
-    queues, part : queues if arrivals are random, and their share of the time left for queueing [1]
+    queues, part : queues if arrivals are random, and their share of the time left for queueing
     """
     busiest: Floats = np.full(ttft.shape, service.utilization)
     if queues is not None:

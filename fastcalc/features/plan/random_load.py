@@ -60,7 +60,7 @@ def request_seconds(plan: Plan, service: Service) -> float:
 
 
 def percentiles_of(load: RandomLoad | None) -> Record | None:
-    """Return the latency percentiles of a load. None without a closed form."""
+    """Return the latency percentiles of a load, or None without a closed form."""
     return percentile_record(load.percentiles()) if load and load.is_known else None
 
 
@@ -111,7 +111,7 @@ _loads = OrderedDict[
 
 
 def random_load(plan: Plan, service: Service) -> RandomLoad | None:
-    """Build the queueing model of a replica. None without a request rate or a closed form.
+    """Build the queueing model of a replica, or None without a request rate or a closed form.
 
     The closed form covers replicas with colocated prefill on chips that run layers in sequence.
     Bursty and evenly spaced arrivals are treated as Poisson.
@@ -165,7 +165,7 @@ def _load_of(plan: Plan, service: Service, rate: float, cycle: float) -> RandomL
 class HeldLimits:
     """A service's latency limits compared with the percentiles of a load.
 
-    part : fraction of the requests in each class that must be within its limits [1]
+    part : fraction of the requests in each class that must be within its limits
     """
 
     load: RandomLoad
@@ -222,12 +222,12 @@ class HeldLimits:
         return log((1.0 - self.part + _FEW) / (1.0 - min(shares) + _FEW))
 
     def at(self, rate: float) -> "HeldLimits":
-        """Return the comparison at another rate per replica. [1/s]"""
+        """Return the comparison at another rate per replica, per second."""
         return HeldLimits(self.load.at(rate), self.classes, self.part)
 
     @property
     def least_misses(self) -> dict[str, float]:
-        """The lower bounds on the ratios of percentiles to limits, ignoring queueing delays. [1]
+        """The lower bounds on the ratios of percentiles to limits, ignoring queueing delays.
 
         They do not require a Markov chain. TPOT is omitted if no request has one.
         """
@@ -245,7 +245,7 @@ class HeldLimits:
     def slowed(self, slowness: float) -> "HeldLimits":
         """Return the comparison on slower chips.
 
-        slowness : latency relative to the expected latency [1]
+        slowness : latency relative to the expected latency
         """
         return HeldLimits(self.load.slowed(slowness), self.classes, self.part)
 
@@ -266,11 +266,11 @@ class HeldLimits:
     def fewest_replicas(
         self, rate: float, guess: float, max_rate: float, affordable: float = inf
     ) -> int:
-        """Find the fewest replicas that meet the limits at a rate. 0 if no number suffices. [1]
+        """Find the fewest replicas that meet the limits at a rate, or 0 if no number suffices.
 
-        guess : initial guess of the number of replicas [1]
+        guess : initial guess of the number of replicas
         max_rate : maximum rate per replica [1/s]
-        affordable : maximum number of replicas [1]
+        affordable : maximum number of replicas
         """
 
         @cache
@@ -324,7 +324,7 @@ def held_limits(plan: Plan, service: Service) -> HeldLimits | None:
 
 
 def most_requests(plan: Plan, service: Service) -> float:
-    """Return the highest throughput of all replicas of a plan within its limits. [1/s]
+    """Return the highest throughput of all replicas of a plan within its limits, per second.
 
     For a plan with a rate, it is the highest rate with percentiles within the limits, if known.
     """

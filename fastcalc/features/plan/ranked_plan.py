@@ -20,7 +20,7 @@ _BATCHES = 24  # up to the full one, with linear interpolation between two of th
 
 
 def api_usd_per_month(service: Service, requests: float) -> float | None:
-    """Return what the API charges at a request rate. None if no API is compared. [USD]"""
+    """Return what the API charges at a request rate, or None if no API is compared, in USD."""
     charged = service.api_request_usd
     return None if charged is None else charged * requests * SECONDS_PER_MONTH
 
@@ -39,23 +39,23 @@ class RankedPlan:
 
     @property
     def requests(self) -> float:
-        """The request rate of the service or, without one, the highest throughput. [1/s]"""
+        """The request rate of the service or, without one, the highest throughput, per second."""
         return self.plan.requests if self.service.rate is None else self.service.rate
 
     @cached_property
     def most_requests(self) -> float:
-        """The highest throughput of all replicas within the limits. [1/s]"""
+        """The highest throughput of all replicas within the limits, per second."""
         return most_requests(self.plan, self.service)
 
     @property
     def chips_expected(self) -> float | None:
-        """The chips of its variant's best plan at expected speeds. None if not searched. [1]"""
+        """The chips of its variant's best plan at expected speeds, or None if not searched."""
         plan = self.plan.expected if self.service.deviations else self.plan
         return None if plan is None else plan.values["chips"]
 
     @property
     def in_flight(self) -> float:
-        """The concurrent requests at the actual load, by Little's law. [1]
+        """The concurrent requests at the actual load, by Little's law.
 
         For closed-loop users, it follows from the mean latency, which determines their rate.
         Otherwise it is the batch at which the replicas serve the arrival rate, if their batches are
@@ -75,7 +75,7 @@ class RankedPlan:
 
     @property
     def watts(self) -> float | None:
-        """The power of all chips, including their hosts and site. [W]"""
+        """The power of all chips, including their hosts and site, in watts."""
         return self.plan.of_all_chips(lambda scenario: site_power(scenario.hardware))
 
     @property
@@ -85,7 +85,7 @@ class RankedPlan:
 
     @property
     def usd_per_mtok(self) -> float | None:
-        """The price per million tokens (prompt and output) at the rate. [USD]"""
+        """The price per million tokens (prompt and output) at the rate, in USD."""
         usd, tokens = self.plan.usd_per_hour, self.service.prompt + self.service.output
         if usd is None or not self._is_sized:
             return None
@@ -93,7 +93,7 @@ class RankedPlan:
 
     @property
     def joules_per_token(self) -> float | None:
-        """The energy per output token at the rate. [J]"""
+        """The energy per output token at the rate, in joules."""
         watts = self.watts
         if watts is None or not self._is_sized:
             return None
@@ -101,7 +101,7 @@ class RankedPlan:
 
     @property
     def api_usd_per_month(self) -> float | None:
-        """What the API charges for the requests of a month of 730 hours. [USD]"""
+        """What the API charges for the requests of a month of 730 hours, in USD."""
         return api_usd_per_month(self.service, self.requests)
 
     @property
@@ -114,31 +114,31 @@ class RankedPlan:
 
     @property
     def tokens_at_break_even(self) -> float | None:
-        """The tokens per month (prompt and output) at which the API costs as much. [1]"""
+        """The tokens per month (prompt and output) at which the API costs as much."""
         rate, tokens = self.api_break_even, self.service.prompt + self.service.output
         return None if rate is None else rate * tokens * SECONDS_PER_MONTH
 
     @property
     def kwh_per_month(self) -> float | None:
-        """The energy per month of 730 hours. [kWh]"""
+        """The energy per month of 730 hours, in kWh."""
         return self.watts and self.watts * HOURS_PER_MONTH / 1000.0
 
     @property
     def grams_per_mtok(self) -> float | None:
-        """The carbon dioxide per million tokens served (prompt and output). [g]"""
+        """The carbon dioxide per million tokens served (prompt and output), in grams."""
         grid, kwh = self.service.tariff.grid, self.kwh_per_month
         tokens = self.requests * (self.service.prompt + self.service.output) * SECONDS_PER_MONTH
         return None if grid is None or kwh is None or not tokens else grid * kwh / tokens * 1e6
 
     @property
     def tpot_ms(self) -> tuple[float | None, float | None]:
-        """The ends of the 80% range of TPOT. [ms]"""
+        """The ends of the 80% range of TPOT, in milliseconds."""
         fast, slow = tpot_range(self.plan) or (None, None)
         return fast and fast * 1e3, slow and slow * 1e3
 
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
-    """Return the ends of the 80% range of TPOT, if there is one. [s]"""
+    """Return the ends of the 80% range of TPOT, if there is one, in seconds."""
     estimate, tpot = plan.replica.estimate, plan.values["tpot"] / plan.slowness
     if estimate.low is None or estimate.high is None:
         return None

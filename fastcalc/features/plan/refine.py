@@ -24,7 +24,7 @@ class Gaps:
 
     pools : prefill pools that are tried with the batches, None for colocated prefill
     bound : lower bound on the cost, or another value, of the deployments in each gap
-    layout, low, high : index of each gap's layout in the grid, and the batches on either side [1]
+    layout, low, high : index of each gap's layout in the grid, and the batches on either side
     is_disaggregated : whether a gap is for disaggregated prefill
     """
 
@@ -138,7 +138,7 @@ def _lowest_costs(group: Scored, indices: Ints) -> Floats:
 def _lowest_costs_at_random(group: Scored, indices: Ints, share: Floats) -> Floats:
     """Return a lower bound on the cost around a batch, with headroom for random arrivals.
 
-    share : lowest possible time per request there, relative to that at the batch [1]
+    share : lowest possible time per request there, relative to that at the batch
     """
     if (rate := group.service.rate) is not None:
         return _costs_of(group, indices, rate / group.throughput[indices] * share)
@@ -155,7 +155,7 @@ def _is_allowed(group: Scored, indices: Ints) -> Bools:
 def _costs_of(group: Scored, indices: Ints, needed: Floats) -> Floats:
     """Return the cost for other replica counts, slightly raised because the same cost is no gain.
 
-    needed : number of replicas, not rounded up [1]
+    needed : number of replicas, not rounded up
     """
     replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
     fewer = group.packing.at(indices).chips(replicas, group.counts.prompt_replicas[indices])

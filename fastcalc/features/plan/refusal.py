@@ -214,5 +214,5 @@ def _mix_reasons(fleet: "Fleet", allocation: "Allocation") -> list[str]:
 
 
 def _in_all(fleet: "Fleet", allocation: "Allocation", name: str) -> float:
-    """Sum a limited resource used outside a rented allocation. 0 for chips."""
+    """Sum a limited resource used outside a rented allocation, or 0 for chips."""
     return 0.0 if name == "chips" else fleet.used(name) - allocation.used(name)

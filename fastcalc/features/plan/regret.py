@@ -43,8 +43,8 @@ class Measurement:
     """A benchmark of one replica of a plan at its batch.
 
     chips, minutes, usd : number of chips to rent for the benchmark, for how long and at what price
-    error : remaining error of the speed, as a factor above 1 [1]
-    regret : expected monthly regret of the plan chosen afterwards [USD]
+    error : remaining error of the speed, as a factor above 1
+    regret : expected monthly regret of the plan chosen afterwards, in USD
     """
 
     plan: Plan
@@ -60,7 +60,7 @@ class Regret:
     """The expected monthly cost of choosing by expected speeds.
 
     plans : best plan on each chip compared, the chosen plan first
-    expected : expected regret of each plan [USD]
+    expected : expected regret of each plan, in USD
     measurements : one for each unmeasured chip, ordered by how much it reduces the regret
     """
 
@@ -101,7 +101,7 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
 
 
 def _costs(plans: Sequence[Plan], decision: Decision, grids: Sequence[Grid], at: Floats) -> Floats:
-    """Return the cost of the best plan on each chip at each speed. Infinite if none. [USD/h]"""
+    """Return the cost of the best plan on each chip at each speed, or infinity if none, in USD per hour."""
     service = decision.service
     of_chips = (decision.grids_to_lead(grids, plan.scenario.hardware.id) for plan in plans)
     decisions = decide_each(

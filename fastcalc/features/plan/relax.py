@@ -164,7 +164,7 @@ def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str,
 
 
 def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> float:
-    """Find the lowest value of a limit at which the fleet suffices. Infinite if there is none.
+    """Find the lowest value of a limit at which the fleet suffices, or infinity if there is none.
 
     loose : value to try first; no limit is tried next, as owned chips may use up the difference
     """
@@ -334,6 +334,6 @@ def _gaps(group: Scored, service: Service, name: str, below: float) -> list[Gaps
 
 
 def may_meet(grid: Grid, service: Service) -> bool:
-    """Return whether a replica on the fewest chips is within limits on chips, budget and power."""
+    """Check whether a replica on the fewest chips is within limits on chips, budget and power."""
     fewest = min((layout.chips for layout in grid.layouts), default=inf)
     return fewest <= chips_within(service, grid.scenario)

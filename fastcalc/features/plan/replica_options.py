@@ -33,7 +33,7 @@ class ReplicaOption:
 
     grid : grid of only that layout and batch
     requests : throughput [1/s]
-    nodes, node_chips : nodes it uses, maybe shared with other replicas, and chips per node [1]
+    nodes, node_chips : nodes it uses, maybe shared with other replicas, and chips per node
     cost_per_chip : objective per chip
     searched_requests : throughput found by the search, before percentiles were checked [1/s]
     is_checked : whether percentiles are within their limits at that throughput, if they have a
@@ -50,16 +50,16 @@ class ReplicaOption:
 
     @property
     def batch(self) -> float:
-        """The decode batch of a replica. [1]"""
+        """The decode batch of a replica."""
         return float(self.grid.batches.ravel()[-1])
 
     @property
     def batches_to_try(self) -> Floats:
-        """The batches up to its own, one of which may sustain more within percentiles. [1]"""
+        """The batches up to its own, one of which may sustain more within percentiles."""
         return np.append(BATCHES[self.batch > BATCHES], self.batch)
 
     def replicas(self, rate: float) -> float:
-        """Return the number of replicas needed for a rate. [1]"""
+        """Return the number of replicas needed for a rate."""
         return ceil(rate / self.requests - _SLACK)
 
     @property
@@ -69,16 +69,16 @@ class ReplicaOption:
 
     @property
     def usd_per_chip(self) -> float:
-        """The monthly price per chip. Infinite if it is unknown. [USD]"""
+        """The monthly price per chip, or infinity if it is unknown, in USD."""
         usd = usd_per_month(self.grid.scenario)
         return inf if usd is None else usd
 
     def filled(self, rate: float) -> float:
-        """Return the nodes filled at a rate, including a fraction for the last one. [1]"""
+        """Return the nodes filled at a rate, including a fraction for the last one."""
         return self.replicas(rate) * self.nodes
 
     def chips(self, nodes: float) -> float:
-        """Return the chips in the whole nodes that a fractional number of filled nodes needs. [1]
+        """Return the chips in the whole nodes that a fractional number of filled nodes needs.
 
         This is also valid for several pools, because every stage is a whole fraction of a node.
         """
@@ -94,7 +94,7 @@ class ReplicaOption:
 
     @property
     def each_chips(self) -> float:
-        """The chips per replica in full nodes. [1]"""
+        """The chips per replica in full nodes."""
         return self.nodes * self.node_chips
 
     @property
@@ -134,7 +134,7 @@ class _Best(dict[Any, ReplicaOption]):
     """The best option of each layout of each deployment."""
 
     def max_throughput_at_cost(self, chip: str, cost: float) -> float:
-        """Return the highest per-replica throughput among options that cost no more. [1/s]
+        """Return the highest per-replica throughput among options that cost no more, per second.
 
         An option on another chip must cost less by one node, since its nodes may be partly idle.
         """
@@ -202,7 +202,7 @@ def _bound(group: Scored, service: Service) -> CostBound:
 
 
 def _nodes(packing: Packing) -> Floats:
-    """Return the nodes that a replica uses, possibly shared with other replicas. [1]"""
+    """Return the nodes that a replica uses, possibly shared with other replicas."""
     return np.maximum(packing.nodes, packing.slots / packing.node_slots)
 
 

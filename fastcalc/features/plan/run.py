@@ -179,7 +179,7 @@ def _with_caches(
 
 
 def _found_by(planned: Planned) -> float:
-    """Return the fraction of prompt tokens found in the caches of all replicas together. [1]"""
+    """Return the fraction of prompt tokens found in the caches of all replicas together."""
     traffic, tokens = planned.traffic, 0.0
     assert isinstance(traffic.reuse, Reuse)
     for allocation in planned.fleet.allocations:

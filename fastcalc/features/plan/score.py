@@ -208,7 +208,7 @@ def _held_against_limit(
     waits: Floats,
     pools: PrefillColumns | None,
 ) -> Floats:
-    """Return the TTFT to compare with its limit. [s]"""
+    """Return the TTFT to compare with its limit, in seconds."""
     first = mixed.over_limits(service, waits, ttft)
     if service.ttft < inf:
         is_limit = np.abs(first - service.ttft) <= _ROUNDING * service.ttft
@@ -281,7 +281,7 @@ def _disaggregated_load(
 
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
-    """Return whether the required price and power of a chip are known."""
+    """Check whether the required price and power of a chip are known."""
     objective = "" if service.is_fleet else service.objective
     needs_power = objective == "watts" or "power" in service.limits
     needs_price = objective == "usd" or "budget" in service.limits
@@ -295,7 +295,7 @@ def _cost(
 ) -> Floats:
     """Return the objective: for all chips or, without a rate, per token of one replica.
 
-    seconds_busy : replica time per request, including idle time [s]
+    seconds_busy : replica time per request, including idle time, in seconds
     """
     per_chip = UNITS[service.objective](grid.scenario)
     assert per_chip is not None

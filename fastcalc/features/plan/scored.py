@@ -38,9 +38,9 @@ _OF_ESTIMATE = (
 class Replica:
     """Full replicas with colocated prefill, as columns with an element per fitting deployment.
 
-    layout : index of its layout in the grid [1]
-    batch : decode batch [1]
-    chips, pp, dp : chips and parallel ranks of its layout [1]
+    layout : index of its layout in the grid
+    batch : decode batch
+    chips, pp, dp : chips and parallel ranks of its layout
 
     The rest are values of its `fastcalc.core.estimate.Estimate`, at the speed that the service
     assumes.
@@ -84,7 +84,7 @@ class Replica:
     def at_random(self, output: float) -> "Replica":
         """Return the replicas for random arrivals, whose attention replicas prefill in turn.
 
-        output : output tokens per request [1]
+        output : output tokens per request
         """
         longer = self.in_turn_at_random - 1.0
         run = self.run + longer * self.prompt_seconds(output)
@@ -92,9 +92,9 @@ class Replica:
         return replace(self, run=run, served=self.served * self.run / run, tpot_in_traffic=token)
 
     def prompt_seconds(self, output: float) -> Floats:
-        """Return the part of a run that is spent on prefill. [s]
+        """Return the part of a run that is spent on prefill, in seconds.
 
-        output : output tokens per request [1]
+        output : output tokens per request
         """
         # If prompts take almost no time, rounding may make the difference negative.
         return np.asarray(np.maximum(self.run - output * self.tpot, 0.0))
@@ -114,12 +114,12 @@ class Scored:
     mixed : TTFT of each class on each replica
     values : limited quantities by name: TTFT and TPOT in seconds, chips, and dollars per month and
         watts if these are limited
-    seconds : replica time per request [s]
+    seconds : replica time per request, in seconds
     throughput : throughput of each replica at its maximum utilization [1/s]
     counts, packing : numbers of replicas, and how they are packed into nodes
-    busy : utilization of each decode replica [1]
-    cost, unfit : the objective, and how many deployments do not fit [1]
-    class_ttft : TTFT with a row per class, if there are several [s]
+    busy : utilization of each decode replica
+    cost, unfit : the objective, and how many deployments do not fit
+    class_ttft : TTFT with a row per class, if there are several, in seconds
     more : additional cost of the prefill pool over the same number of decode chips
     """
 
@@ -141,27 +141,27 @@ class Scored:
 
     @property
     def _ways(self) -> int:
-        """The number of prefill pools, or one if prefill is colocated. [1]"""
+        """The number of prefill pools, or one if prefill is colocated."""
         return len(self.every_pool)
 
     @cached_property
     def layout(self) -> Ints:
-        """The index of the layout in the grid. [1]"""
+        """The index of the layout in the grid."""
         return np.tile(self.replica.layout, self._ways)
 
     @cached_property
     def batch(self) -> Floats:
-        """The decode batch of each deployment. [1]"""
+        """The decode batch of each deployment."""
         return np.tile(self.replica.batch, self._ways)
 
     @cached_property
     def row(self) -> Ints:
-        """An index for each combination of a layout and a pool. [1]"""
+        """An index for each combination of a layout and a pool."""
         pools = np.repeat(np.arange(self._ways), len(self.replica.batch))
         return self.layout + len(self.grid.layouts) * pools
 
     def pool(self, index: int) -> PrefillPool | None:
-        """Return the prefill pool of a deployment. None if prefill is colocated."""
+        """Return the prefill pool of a deployment, or None if prefill is colocated."""
         return self.every_pool[index // len(self.replica.batch)]
 
     @property
@@ -178,7 +178,7 @@ class Scored:
 
     @property
     def replicas(self) -> Floats:
-        """The decode replicas. [1]"""
+        """The decode replicas."""
         return self.counts.replicas
 
     def next(self, indices: Ints, step: int = 1) -> Ints:
@@ -187,7 +187,7 @@ class Scored:
         return np.where(self.row[near] == self.row[indices], near, indices)
 
     def tried_around(self, indices: Ints) -> tuple[Floats, Floats]:
-        """Return the tried batches next below and above those of deployments, or their own. [1]
+        """Return the tried batches next below and above those of deployments, or their own.
 
         Batches that do not fit are included, because with host memory a larger one may still fit.
         """

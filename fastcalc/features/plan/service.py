@@ -16,15 +16,15 @@ from fastcalc.formulas.money import api_request_usd
 class Tariff:
     """API prices and grid emissions.
 
-    api : dollars per million tokens of input, cached input and output, or None for no API [USD]
-    grid : carbon dioxide per kilowatt hour, or None if not requested [g]
+    api : dollars per million tokens of input, cached input and output, or None for no API, in USD
+    grid : carbon dioxide per kilowatt hour, or None if not requested, in grams
     """
 
     api: tuple[float, float, float] | None = None
     grid: float | None = None
 
     def request_usd(self, prompt: float, output: float, prefix_hit: float) -> float | None:
-        """Return what the API charges per request. None without an API. [USD]"""
+        """Return what the API charges per request, or None without an API, in USD."""
         if self.api is None:
             return None
         input_price, cached_price, output_price = self.api
@@ -52,12 +52,12 @@ NEAR = 2.0  # a miss by less than this factor is near
 class Service:
     """The requirements on a deployment.
 
-    prompt, output : prompt and output tokens per request [1]
-    ttft, tpot : limits on TTFT and TPOT, or infinity for no limit [s]
+    prompt, output : prompt and output tokens per request
+    ttft, tpot : limits on TTFT and TPOT, or infinity for no limit, in seconds
     rate : request rate, or None for one deployment at any rate [1/s]
     users : closed-loop users who make the requests, or infinity if requests do not depend on
         answers [1]
-    max_chips, utilization : maximum number of chips, and maximum utilization of a replica [1]
+    max_chips, utilization : maximum number of chips, and maximum utilization of a replica
     budget, power : maximum dollars per month [USD], and maximum power with host and cooling [W]
     deviations : standard deviations below the expected speed at which the limits must still hold
         [1]
@@ -69,7 +69,7 @@ class Service:
     is_speed : whether the TPOT limit was given as a speed
     share : fraction of requests that must meet ``ttft`` with random arrivals; None if arrivals are
         evenly spaced [1]
-    prefix_hit : fraction of a prompt found in the prefix cache, also on prefill replicas [1]
+    prefix_hit : fraction of a prompt found in the prefix cache, also on prefill replicas
     classes : request classes that share replicas, each with its own limits; ``prompt`` and
         ``output`` are then their means, ``ttft`` the longest limit (standing for that of each
         class) and ``tpot`` the shortest. None if requests are uniform
@@ -147,14 +147,14 @@ class Service:
 
     @property
     def claimed_share(self) -> float | None:
-        """The fraction of requests that must meet ``ttft``, if arrivals allow a percentile. [1]
+        """The fraction of requests that must meet ``ttft``, if arrivals allow a percentile.
 
         None if requests arrive evenly or in bursts.
         """
         return self.share if self.is_random else None
 
     def node_chips(self, hardware: Hardware) -> int:
-        """Return how many chips are rented together. 1 if they are rented singly. [1]
+        """Return how many chips are rented together, or 1 if they are rented singly.
 
         Without a rate, a replica stands for a fraction of a larger deployment.
         """
@@ -163,12 +163,12 @@ class Service:
 
     @property
     def prompt_variation(self) -> float:
-        """The mean square of computed prompts relative to the square of their mean. [1]"""
+        """The mean square of computed prompts relative to the square of their mean."""
         return Mix.of(self.classes, Traffic.speculation).prompt_variation if self.classes else 1.0
 
     @property
     def api_request_usd(self) -> float | None:
-        """What the API charges per request. None if no API is compared. [USD]"""
+        """What the API charges per request, or None if no API is compared, in USD."""
         hit = self.prefix_hit
         if self.classes:
             hit = float(Mix.of(self.classes, Traffic.speculation).prefix_hit)

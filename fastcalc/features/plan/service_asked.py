@@ -116,7 +116,7 @@ def api_prices(api: "NumbersGiven | None") -> tuple[float, float, float] | None:
 
 
 def grid_grams(grams: float | None) -> float | None:
-    """Parse the carbon dioxide per kilowatt hour. [g]"""
+    """Parse the carbon dioxide per kilowatt hour, in grams."""
     return grams if grams is None else readers.number(grams, option("grid"), _GRID, 400)
 
 
@@ -125,7 +125,7 @@ DEFAULT_PERCENTILE = 99.0
 
 
 def is_of_fleet(request: FindPlans) -> bool:
-    """Return whether chips are owned, or the highest load of given resources is requested."""
+    """Check whether chips are owned, or the highest load of given resources is requested."""
     has_rate = request.rate is not None or request.users is not None
     has_means = request.budget is not None or request.power is not None
     return request.own is not None or (has_means and not has_rate)
@@ -167,7 +167,7 @@ def service_of(request: FindPlans) -> Service:
 
 
 def _share_in_time(request: FindPlans) -> float | None:
-    """Return the fraction of requests that must meet the TTFT limit. [1]"""
+    """Return the fraction of requests that must meet the TTFT limit."""
     askers = (request.rate, request.users, request.traffic)
     arrives = any(asked is not None for asked in askers) or is_of_fleet(request)
     if request.percentile is None:

@@ -32,12 +32,12 @@ class ReplicaPool:
 
     @property
     def cost(self) -> float:
-        """The value of the objective. Infinite if no deployment serves the classes."""
+        """The value of the objective, or infinity if no deployment serves the classes."""
         return self.plan.cost if self.decision.plans else inf
 
     @property
     def chips(self) -> float:
-        """The chips of all replicas. [1]"""
+        """The chips of all replicas."""
         return self.plan.values["chips"] if self.decision.plans else inf
 
     def on_chips(self, chips: float, node_chips: int) -> Self:
@@ -100,12 +100,12 @@ class Sharing:
 
     @property
     def rate(self) -> float:
-        """The request rate for which the pools were found. [1/s]"""
+        """The request rate for which the pools were found, per second."""
         return sum(pool.decision.service.rate or 0.0 for pool in self.pools)
 
     @property
     def requests(self) -> float:
-        """The highest throughput of all classes. [1/s]"""
+        """The highest throughput of all classes, per second."""
         throughput = (
             pool.plan.requests / (pool.decision.service.rate or 1.0) for pool in self.pools
         )

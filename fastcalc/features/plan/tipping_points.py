@@ -143,7 +143,7 @@ def _api(service: Service) -> Costs:
 
 
 def _leader(costs: Costs) -> str:
-    """Return the cheapest choice, with the fewest chips at equal cost. Empty if none serves."""
+    """Return the cheapest choice, or nothing if none serves. Ties go to the fewest chips."""
     return min(costs, key=lambda name: costs[name], default="")
 
 
@@ -213,7 +213,7 @@ def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
 
 
 def share_of_cost(plan: Plan, chip: str) -> float:
-    """Return the fraction of a plan's cost that is due to one chip type. [1]"""
+    """Return the fraction of a plan's cost that is due to one chip type."""
     of_chip = plan.of_all_chips(
         lambda scenario: (scenario.quote.usd_per_hour or 0.0) * (scenario.hardware.id == chip)
     )

@@ -37,5 +37,5 @@ class Verdict:
 
     @cached_property
     def turns(self) -> list[TippingPoint] | None:
-        """The tipping points between the best two chips and an API. None if not requested."""
+        """The tipping points between the best two chips and an API, or None if not requested."""
         return turns(self.decision, self.grids) if self.asks_turns else None

@@ -99,7 +99,7 @@ class Sglang(Program):
     routers = "sglang_router --pd-disaggregation"
 
     def runs_on(self, chip: Hardware) -> bool:
-        """Return whether SGLang supports a chip."""
+        """Check whether SGLang supports a chip."""
         return chip.vendor not in _NO_DEVICE_OF and super().runs_on(chip)
 
     def start(self, server: Server) -> list[str]:
@@ -158,7 +158,7 @@ class TensorrtLlm(Program):
     chip_kinds = ("gpu",)
 
     def runs_on(self, chip: Hardware) -> bool:
-        """Return whether a chip is an NVIDIA GPU."""
+        """Check whether a chip is an NVIDIA GPU."""
         return chip.vendor == "NVIDIA" and super().runs_on(chip)
 
     def start(self, server: Server) -> list[str]:
@@ -279,7 +279,7 @@ class LlamaCpp(Program):
 
 
 def _of_gguf(server: Server) -> bool:
-    """Return whether the server loads a repository of GGUF files."""
+    """Check whether the server loads a repository of GGUF files."""
     return not server.checkpoint.startswith("./") and "-gguf" in server.checkpoint.lower()
 
 

@@ -34,7 +34,7 @@ class PoolOnHost:
     """One of several pools, and how many of its servers a host starts.
 
     index : number of the pool, from 1
-    servers : servers per host, unless the user sets another number [1]
+    servers : servers per host, unless the user sets another number
     """
 
     index: int

@@ -42,7 +42,7 @@ def checkpoint_of(
 
 
 def _is_repository(name: str) -> bool:
-    """Return whether a name is a repository, perhaps with a llama.cpp format, and not a file.
+    """Check whether a name is a repository, perhaps with a llama.cpp format, and not a file.
 
     >>> [_is_repository(name) for name in ("org/m-GGUF:Q4_K_M", "org/m.gguf", "m")]
     [True, False, False]
@@ -84,12 +84,12 @@ class Server:
     checkpoint : repository or folder with the weights
     quantized_to : format to which the engine quantizes the weights on loading, if any
     cache : format of the KV cache
-    sequences : maximum sequences per step on each attention replica, or None if unlimited [1]
-    tokens : maximum tokens per sequence [1]
-    chunk : maximum prompt tokens per step, or None for the engine's default [1]
+    sequences : maximum sequences per step on each attention replica, or None if unlimited
+    tokens : maximum tokens per sequence
+    chunk : maximum prompt tokens per step, or None for the engine's default
     memory_share, cache_share : fraction of a chip's memory that the engine may use, and fraction of
         what the weights leave that its KV cache uses [1]
-    drafts : draft tokens from the model's own prediction layers, or from a draft model [1]
+    drafts : draft tokens from the model's own prediction layers, or from a draft model
     draft : repository or folder of the draft model, empty if the model drafts itself
     draft_is_head : whether the draft model is an EAGLE-3 head
     split_mode : flag that selects the layout, for an engine with few layouts
@@ -116,7 +116,7 @@ class Server:
 
     @property
     def hosts(self) -> int:
-        """The number of hosts of eight chips that the server spans. [1]"""
+        """The number of hosts of eight chips that the server spans."""
         return -(-self.layout.chips // HOST_CHIPS)
 
 
@@ -141,7 +141,7 @@ class Program(ABC):
     drafts_itself: ClassVar[bool] = True
 
     def runs_on(self, chip: Hardware) -> bool:
-        """Return whether the program supports a chip."""
+        """Check whether the program supports a chip."""
         return chip.kind in self.chip_kinds
 
     def refuse(self, plan: Plan) -> None:  # noqa: B027  (most programs serve every plan)
