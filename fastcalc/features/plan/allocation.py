@@ -268,7 +268,7 @@ class Fleet:
 
     @property
     def usd_per_month(self) -> float | None:
-        """The cost of the whole fleet, including idle owned chips. None if it is unknown, in USD."""
+        """The cost of the whole fleet with idle owned chips, or None if it is unknown, in USD."""
         rented = [
             allocation.usd_per_month for allocation in self.allocations if not allocation.is_owned
         ]

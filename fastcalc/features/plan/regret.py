@@ -101,7 +101,7 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
 
 
 def _costs(plans: Sequence[Plan], decision: Decision, grids: Sequence[Grid], at: Floats) -> Floats:
-    """Return the cost of the best plan on each chip at each speed, or infinity if none, in USD per hour."""
+    """Return the cost of the best plan on each chip at each speed, or infinity. [USD/h]"""
     service = decision.service
     of_chips = (decision.grids_to_lead(grids, plan.scenario.hardware.id) for plan in plans)
     decisions = decide_each(
