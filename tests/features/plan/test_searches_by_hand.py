@@ -338,7 +338,7 @@ def test_replicas_that_a_cost_allows(cost, fleet, most):
     """
     scored = SimpleNamespace(
         service=SimpleNamespace(is_fleet=fleet), cost=np.array([5.0]), values={"chips": np.array([8.0])},
-        packing=SimpleNamespace(at=lambda _: packed(1.0, prompt_slots=8.0)),
+        packing=SimpleNamespace(at=lambda _: packed(1.0, prompt_slots=8.0, nodes=0.0)),
     )  # fmt: skip
     assert _most_replicas(scored, 0, cost) == most
 
