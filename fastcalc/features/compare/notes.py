@@ -54,7 +54,7 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
             yield Note(f"{model} on {chip}, measured with one user: {texts}")
     yield from map(Note, each_warning(outcomes))
     yield from map(Note, _engines(outcomes))
-    for about in (_rates, _ranges, _memories):
+    for about in (_rates, _ranges, _memories, _serial_bounds):
         yield from (Note(sentence, weight=0) for sentence in about(outcomes))
 
 
@@ -170,3 +170,20 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
         f"{scenario.memory.prefix_tier} in {number(prefix.loading * 1e3)} ms; recomputing takes "
         f"{number(prefix.computing * 1e3)} ms; {sooner}"
     )
+
+
+def _serial_bounds(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield the bounds for one token and for all regions, on chips with a region per layer."""
+    for outcome in outcomes:
+        estimate = outcome.estimate
+        if estimate.bound_serial is None or not estimate.fits[0]:
+            continue
+        batch = outcome.scenario.batches[0]
+        yield (
+            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}: the bound at batch "
+            f"{batch:,} is {number(float(estimate.bound_serial[0]))} tokens/s per user, because a "
+            f"token passes {outcome.placement.work.layers:.0f} layers in turn, each on its own "
+            "cores. If all cores worked on one token, compute would allow "
+            f"{number(float(estimate.bound_compute[0]))} and memory "
+            f"{number(float(estimate.bound_memory[0]))}"
+        )
