@@ -24,7 +24,7 @@ NOTES = [
     ),
     (
         ("infer", "--points", "65536"),
-        ["The random setups only decode"],
+        ["Only decode is modeled"],
         ["Ranges searched: active parameters", "Other hardware: more chips in the fast tier", "services are sampled with seed", "Step time: the longer of memory reads",
          "Ranges that reach the limit of the search"],
     ),
