@@ -148,6 +148,7 @@ def test_exclusions_name_rows_that_exist_once():
         ("fourth_score.csv", 637, 34, (1.20, 1.97, 70)),
         ("fifth_score.csv", 229, 9, (1.24, 1.63, 84)),
         ("sixth_score.csv", 322, 20, (1.22, 2.01, 81)),
+        ("seventh_score.csv", 186, 10, (1.29, 2.43, 66)),
     ],
 )
 def test_scores_of_unseen_sources_are_what_the_documents_say(file, points, sources, scores):
