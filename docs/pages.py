@@ -110,8 +110,8 @@ publication, such as an article or a benchmark site.
 
 - In cross-validation, the measurements of each publisher are predicted by a fit to all others.
 - In the blind tests, measurements were predicted before they were used in any other way. In [the
-last of three](docs/evidence.md#scores-of-unseen-sources) (186 measurements from 10 sources, median
-error 1.29x), only 66% were in range, so we have learned the [ranges](docs/method.md#ranges) again.
+last of three](docs/evidence.md#scores-of-unseen-sources) (186 measurements from 10 sources), the
+median error was 1.29x and only 66% were in range.
 - {faster} faster than the hardware bound.
 - {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). Their engines are
 also fitted to them, so you should expect larger errors on other SRAM machines.

@@ -69,7 +69,7 @@ class StartCheck:
         if self._program != "vllm" or (of_one := self._size_of_one) is None:
             return -inf
         machine, pool = self.placement.machine, self._pool
-        if pool is None or not pool.has_states or not np.any(machine.software.captures_prompts):
+        if pool is None or not pool.has_states or not np.any(machine.software.launches_ahead):
             return of_one.needed  # vLLM checks states only if it captures graphs
         ranks = machine.ranks
         return max(of_one.needed, self._sequences * pool.block_bytes * ranks)

@@ -86,7 +86,7 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
     passes : the steps with the batch that the request joins
     runs : the number of earlier runs to wait for if memory cannot fit the request yet
     """
-    wait = 0.0 if passes.is_bound else 0.5 * np.clip(passes.batch - 1.0, 0.0, 1.0)
+    wait = where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
     own_passes = ((DECODE, wait), (FIRST, passes.chunks))
     if not np.any(runs):
         return Timeline(passes, own_passes, requests=1.0, loading=passes.loading)

@@ -161,26 +161,6 @@ def largest_capture(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Arr
     return np.where(np.isinf(largest), by_default, largest)
 
 
-def captured_fraction(*, tokens: ArrayLike, largest: ArrayLike) -> Array:
-    r"""Compute the fraction of steps with prompts that replay a captured CUDA graph. [1]
-
-    .. math:: f = \min(\max(2 - t / m, 0), 1)
-
-    The host launches the kernels of steps larger than the largest graph. Steps differ in size, so
-    the fraction falls gradually if their mean is between one and two times that.
-
-    tokens : the mean number of tokens per step, :math:`t` [1]
-    largest : the rows of the largest graph, :math:`m` [1]
-
-    Source: vLLM documentation, CUDA graphs (design), whose dispatcher pads a step to the next
-    captured size; the linear transition is our assumption.
-
-    >>> float(captured_fraction(tokens=768.0, largest=512.0))
-    0.5
-    """
-    return np.clip(2.0 - floats(tokens) / largest, 0.0, 1.0)
-
-
 def _captured_sizes(largest: Array) -> Array:
     steps = np.minimum(np.floor(largest / 8.0), 31.0) + np.maximum(
         np.floor(largest / 16.0) - 15.0, 0.0

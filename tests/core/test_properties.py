@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.estimate import evaluate
@@ -72,29 +71,6 @@ def test_an_estimate_is_in_order(chip, model, engine, traffic):
     assert np.all(np.diff(estimate.total) >= -TINY * estimate.total[:-1])
     assert np.all(estimate.served <= estimate.total * (1 + TINY))
     assert np.all(estimate.prompt_seconds >= -TINY)
-
-
-@given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)
-def test_others_never_hasten_a_first_token(chip, model, engine, traffic):
-    """TTFT grows with the batch, whichever steps replay graphs."""
-    batches = np.array([1, 1 + 1e-6, 1.5, 2, 3, 8, 64, 500], dtype=float)
-    placement = place(chip, model, engine, traffic)
-    ttft = evaluate(placement, batch=batches, traffic=traffic).ttft
-    assert np.all(np.diff(ttft) >= -TINY * ttft[:-1])
-
-
-@given(st.sampled_from(["tinyllama-1.1b", "llama-3.1-8b"]), st.integers(1, 2000).map(float))
-def test_a_first_token_has_no_jumps_in_batch_or_prompt(model, prompt):
-    """Under vLLM, neither a second sequence nor the end of the largest graph is a step in TTFT."""
-    catalogue = Catalogue()
-    chip, engine = catalogue.hardware("h100-sxm"), catalogue.engine("vllm")
-    ttft = []
-    for length in (prompt, prompt + 1e-3):
-        traffic = Traffic(length, 100.0, length)
-        placement = place(chip, catalogue.model(model), engine, traffic)
-        batches = np.array([1.0, 1.0 + 1e-3])
-        ttft.append(evaluate(placement, batch=batches, traffic=traffic).ttft)
-    assert np.allclose(ttft, ttft[0][0], rtol=1e-3)
 
 
 @given(strategies.hardware(), strategies.models(), strategies.engines(), traffics)

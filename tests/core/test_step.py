@@ -441,32 +441,16 @@ def test_an_engine_may_have_values_for_a_kind_of_link():
         assert part(step, "all-reduce").seconds_each == latency
 
 
-@pytest.mark.parametrize(
-    ("captures", "sequences", "prompt", "floor"),
-    [(0, 0, 100, 30), (1, 0, 100, 10), (1, 12, 500, 10), (1, 256, 512, 20), (1, 0, 1024, 30)],
-)
-def test_steps_with_prompts_replay_graphs_of_up_to_512_tokens(captures, sequences, prompt, floor):
-    """Ten layers at the 10 us of decode, the 30 us of prompts, or half-way at 768 tokens."""
+@pytest.mark.parametrize(("ahead", "sequences", "floor"), [(0, 1, 30), (1, 0, 30), (1, 1, 10)])
+def test_prompts_that_join_a_pass_that_decodes_may_be_launched_ahead(ahead, sequences, floor):
+    """Ten layers at the 10 us of decode each, or at the 30 us of prompts."""
     launches = made_up.engine(
-        decode_layer_floor="10 us", prefill_layer_floor="30 us", captures_prompts=captures
+        decode_layer_floor="10 us", prefill_layer_floor="30 us", launches_ahead=ahead
     )
     counted = passes(made_up.minimal(), under=launches)
-    work = replace(counted.prefill_work(float(prompt)), sequences=float(sequences))
+    work = replace(counted.prefill_work(100.0), sequences=float(sequences))
     floors = part(counted.expected(work), "layer floors")
     assert floors.seconds == pytest.approx(10 * floor * 1e-6)
-
-
-def test_a_limit_of_sequences_limits_the_graphs():
-    """Four sequences have graphs of up to eight tokens: none for a prompt of 16."""
-    launches = made_up.engine(
-        decode_layer_floor="10 us",
-        prefill_layer_floor="30 us",
-        captures_prompts=1,
-        max_sequences=4,
-    )
-    counted = passes(made_up.minimal(), under=launches)
-    floors = part(counted.expected(counted.prefill_work(16.0)), "layer floors")
-    assert floors.seconds == pytest.approx(10 * 30e-6)
 
 
 def test_routing_a_prompt_is_no_launch():
@@ -475,11 +459,10 @@ def test_routing_a_prompt_is_no_launch():
         decode_layer_floor="10 us",
         prefill_layer_floor="30 us",
         expert_layer_extra=0.5,
-        captures_prompts=1,
+        launches_ahead=1,
     )
     counted = passes(made_up.EXPERTS, under=launches)
-    work = counted.prefill_work(100.0)
-    floors = part(counted.expected(work), "layer floors")
+    floors = part(counted.mixed, "layer floors")
     assert floors.seconds == pytest.approx(10 * 10e-6 + 5 * 30e-6)
 
 

@@ -419,9 +419,6 @@ PUBLISHED = [
     # Club-3090's two sequences and one; 512 rows for 256 or more in pull request 39559.
     ("largest_capture", {"sequences": 2}, 4, 0),
     ("largest_capture", {"sequences": 1024}, 512, 0),
-    # Half-way between the largest graph and twice that.
-    ("captured_fraction", {"tokens": 768, "largest": 512}, 0.5, 0),
-    ("captured_fraction", {"tokens": 100, "largest": 512}, 1, 0),
     # Of 100 B a block of 32 B is held three times; below none there is none.
     ("cached_tokens", {"available": 100, "sequence": 64, "tokens": 32, "block": 16}, 48, 0),
     ("cached_tokens", {"available": -1, "sequence": 64, "tokens": 32, "block": 16}, 0, 0),

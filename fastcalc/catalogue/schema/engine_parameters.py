@@ -67,7 +67,7 @@ class DeclaredParameters(Generic[Value]):
     exchange_gathers: Value = _NEUTRAL["exchange_gathers"]
     decode_layer_floor: Value = _NEUTRAL["decode_layer_floor"]
     prefill_layer_floor: Value = _NEUTRAL["prefill_layer_floor"]
-    captures_prompts: Value = _NEUTRAL["captures_prompts"]
+    launches_ahead: Value = _NEUTRAL["launches_ahead"]
     expert_layer_extra: Value = _NEUTRAL["expert_layer_extra"]
     latent_layer_extra: Value = _NEUTRAL["latent_layer_extra"]
     floor_width_exponent: Value = _NEUTRAL["floor_width_exponent"]

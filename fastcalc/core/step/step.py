@@ -32,7 +32,6 @@ from fastcalc.core.step.host_use import FAR, HOST, OffloadOptions, offload_optio
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import heaviest_stage, pipelined_step
-from fastcalc.formulas.reserve import captured_fraction, largest_capture
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 STAGE_WAIT = "stage wait"
@@ -243,7 +242,7 @@ def seconds_by_split(
 def _floor(work: PassWork, software: EngineParameters) -> Component:
     """Compute launches, ramps and tails per layer, which take longer without CUDA graphs.
 
-    Graphs do not shorten the routing of prompt tokens.
+    Launching kernels ahead does not hide the routing of prompt tokens.
     """
     layers = work.depth + software.expert_layer_extra * work.routing.layers
     latent = software.latent_layer_extra * work.latents.layers
@@ -251,15 +250,12 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
     if is_nothing(work.prompt):
         return Component("layer floors", count=layers + latent, seconds_each=decode)
     is_prompt = floats(work.prompt) > 0.0
-    captured = software.captures_prompts * captured_fraction(
-        tokens=work.tokens,
-        largest=largest_capture(sequences=software.max_sequences, largest=software.largest_graph),
-    )
-    saved = captured * np.maximum(prefill - decode, 0.0) * work.depth / layers
+    is_ahead = software.launches_ahead * (floats(work.sequences) > 0.0)
+    hidden = is_ahead * np.maximum(prefill - decode, 0.0) * work.depth / layers
     return Component(
         "layer floors",
         count=where(is_prompt, layers, layers + latent),
-        seconds_each=where(is_prompt, prefill - saved, decode),
+        seconds_each=where(is_prompt, prefill - hidden, decode),
     )
 
 

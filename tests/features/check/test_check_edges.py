@@ -401,7 +401,7 @@ def test_parameters_without_an_edge_here_have_those_of_their_type():
         "encoder_fraction",
         "exchange_gathers",
         "keeps_expert_buffers",
-        "captures_prompts",
+        "launches_ahead",
         "loads_encoders",
         "overlaps_steps",
         "short_sums",

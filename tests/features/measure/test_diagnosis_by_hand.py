@@ -559,7 +559,7 @@ def test_a_start_that_says_nothing_of_caches_has_no_cause_in_memory():
         # A state of a block is kept besides that in use.
         ({"prefix_caching": "True"}, "", {"state_blocks": 2.0}),
         ({"prefix_caching": "False"}, "", None),
-        ({}, "0.6.3", {"captures_prompts": 0.0}),
+        ({}, "0.6.3", {"launches_ahead": 0.0}),
         ({}, "0.8.0", None),
     ],
 )

@@ -370,7 +370,7 @@ def test_nothing_that_reaches_a_target_is_the_answer_no(chip, fastcalc):
 
 def test_switches_are_not_varied(of_llama):
     """Parameters that are 0 or 1 have no value that is 10% larger."""
-    switches = "captures_prompts", "overlaps_steps", "loads_encoders"
+    switches = "launches_ahead", "overlaps_steps", "loads_encoders"
     assert not {f"parameters.{name}" for name in switches} & {row["path"] for row in of_llama}
 
 

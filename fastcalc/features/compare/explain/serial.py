@@ -13,7 +13,6 @@ from fastcalc.features.compare.explain.terms import (
     number,
     scalar,
 )
-from fastcalc.formulas.reserve import captured_fraction, largest_capture
 
 
 @component("layer floors", "kernel launches, ramps and tails, layer by layer")
@@ -26,26 +25,15 @@ def _floors(context: PassContext, part: Component) -> list[Equation]:
     if not has_prompt:
         layers += numbers.setting("latent_layer_extra") * pass_work.latents.layers
     decode, floor = numbers.setting("decode_layer_floor"), numbers.setting("prefill_layer_floor")
-    captured = _captured(context)
+    ahead = numbers.setting("launches_ahead")
     if not has_prompt:
         floor = decode
-    elif captured.value and floor.value > decode.value:
-        floor = floor - captured * (floor - decode) * pass_work.depth / layers
+    elif ahead.value and scalar(pass_work.sequences) > 0.0 and floor.value > decode.value:
+        floor = floor - ahead * (floor - decode) * pass_work.depth / layers
     return [
         equation("layers", part.count, "", layers),
         equation("each", part.seconds_each, "s", floor),
     ]
-
-
-def _captured(context: PassContext) -> Term:
-    """Return the fraction of these steps that replay a captured graph. [1]"""
-    software, tokens = context.numbers.machine.software, context.pass_work.tokens
-    rows = largest_capture(sequences=software.max_sequences, largest=software.largest_graph)
-    fraction = scalar(captured_fraction(tokens=tokens, largest=rows))
-    captures = context.numbers.setting("captures_prompts")
-    if fraction in (0.0, 1.0):
-        return captures * fraction
-    return captures * (number(2.0) - number(tokens) / scalar(rows))
 
 
 @component("all-reduce", "two all-reduces per layer over the tensor-parallel ranks")

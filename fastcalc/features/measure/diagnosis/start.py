@@ -133,7 +133,7 @@ class Start:
             times = self._ratio("early", "tpot_in_traffic", _MANY)
             longer = f", which makes TPOT {times:.1f} times as long at batch {_MANY}"
             sentence = (
-                f"{log.program} {log.version} does not replay CUDA graphs for prompts"
+                f"{log.program} {log.version} does not schedule steps ahead of the chip"
                 f"{longer * (times > DIFFERS)}"
             )
             yield Cause(HOST, sentence, NEWER_RELEASE, times)
@@ -288,7 +288,7 @@ def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> P
     if log.is_on("prefix_caching") and log.program == VLLM:
         limits["state_blocks"] = 2.0
     if log.is_early and "early" not in without:
-        limits["captures_prompts"] = 0.0
+        limits["launches_ahead"] = 0.0
     if log.is_on("eager") and "eager" not in without:
         stated = engine.parameters.given
         limits |= {

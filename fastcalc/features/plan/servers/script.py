@@ -306,7 +306,7 @@ def server_of(program: Program, plan: Plan, role: Role, name: str) -> Server:
         draft_is_head=draft is not None and draft.id == EAGLE_HEAD,
         role=role,
         split_mode=mode.flag if mode else None,
-        captures_graphs=float(machine.software.captures_prompts) > 0.0,
+        captures_graphs=float(machine.software.launches_ahead) > 0.0,
     )
 
 
