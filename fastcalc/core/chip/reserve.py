@@ -181,10 +181,7 @@ def reserve_of(
     stated = (engine.ranges or {}).get("reserve")
     stored = logits_memory(copies=software.stored_logits, rows=sequences, vocabulary=vocabulary)
     alone = float(software.runtime_memory + software.chunk_memory * tokens + stored)
-    items = max(tokens // float(software.encoder_tokens), 1.0)
-    free = software.encoder_fraction * (tier.capacity - alone)
-    divided, undivided = software.encoder_divided_memory, software.encoder_memory
-    whole_encoder = items * float(divided), items * float(undivided) + float(free)
+    encoder = _encoder_buffers(software, tokens, tier.capacity - alone)
     return Reserve(
         sampling=float(
             logits_memory(copies=software.sampler_copies, rows=sequences, vocabulary=vocabulary)
@@ -208,11 +205,25 @@ def reserve_of(
         joined=float(software.joined_memory),
         rank=float(software.rank_memory),
         replica=float(software.replica_memory),
-        encoder=whole_encoder if has_encoder else (0.0, 0.0),
+        encoder=encoder if has_encoder else (0.0, 0.0),
         graphs=_graphs(software, work, sequences * (1.0 + drafted)),
         below=stated.below if stated else 1.0,
         above=stated.above if stated else 1.0,
     )
+
+
+def _encoder_buffers(
+    software: DeclaredParameters[ArrayLike], tokens: float, free: float
+) -> tuple[float, float]:
+    """Compute the divided and the undivided memory for encoding images or clips, in bytes.
+
+    tokens : the largest number of tokens in a step
+    free : the memory besides that for runtime and libraries, in bytes
+    """
+    items = max(tokens // float(software.encoder_tokens), 1.0)
+    divided = items * float(software.encoder_divided_memory)
+    undivided = items * float(software.encoder_memory) + float(software.encoder_fraction) * free
+    return divided, undivided
 
 
 @once

@@ -63,10 +63,11 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     work = placement.work
     length = machine.memory.longest or float(work.model.max_context or 0)
     rows = start_rows(machine.software, largest_memory(machine.hardware), length)
-    workspace = named("shared buffers", "B", _largest(placement, reserve.workspaces))
+    is_alone = placement.layout.tp == 1
+    held, compiled = ([(0.0, part)] * is_alone for part in (reserve.held, reserve.compiled))
+    workspace = named("shared buffers", "B", _largest(placement, [*reserve.workspaces, *held]))
     sampled = _with(_sampling(work, numbers, rows), workspace.answer)
     sampling = equation("while it samples", memory.sampling, "B", sampled)
-    compiled = [(0.0, reserve.compiled)] if placement.layout.tp == 1 else []
     of_layer = _with(_largest(placement, [*reserve.layers, *compiled]), workspace.answer)
     layer = equation("while a layer computes", memory.layer, "B", of_layer)
     encoder = equation(
