@@ -22,7 +22,7 @@ from fastcalc.features.plan.pools import (
     pools_of_each_layout,
     undominated_pools,
 )
-from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
+from fastcalc.features.plan.refine import Gaps, gaps_of, with_own_batches
 from fastcalc.features.plan.score import AskedGrid, has_cost, score_in_stacks
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
@@ -162,7 +162,7 @@ class _Search:
         search = cls(Decision(service), shown, variants, [])
         unlike = list(filter(None, (unlike_pools(grid, service) for grid in taking)))
         offered = None if prompt_pools is None else [None, *prompt_pools]
-        for grid in map(with_largest, _of_known_cost(grids, search.decision)):
+        for grid in map(with_own_batches, _of_known_cost(grids, search.decision)):
             search.waiting.append((grid, service, offered))
             search.waiting += [
                 (grid, service, taken_in)

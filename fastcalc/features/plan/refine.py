@@ -61,18 +61,23 @@ class Gaps:
 
 
 @lru_cache(maxsize=KEPT)
-def with_largest(grid: Grid) -> Grid:
-    """Extend each layout's row of batches with the largest batch that fits.
+def with_own_batches(grid: Grid) -> Grid:
+    """Extend each layout's row with the largest batch, and the first whose prompts join decode.
 
-    With host memory, the largest batch that fits without it is added as well.
+    Prefill alone may have a higher latency floor, so TTFT may fall there. With host memory, the
+    largest batch that fits without it is added as well.
     """
     traffic = grid.requests[:].traffic(grid.scenario.traffic)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
     placements = site.place_all(grid.layouts, axes=1)
+    lanes = np.minimum(placements.layout.pp, site.machine.software.micro_batches)
+    own = [np.full(1, np.inf), placements.layout.dp * lanes + 1.0]
+    if np.any(np.isfinite(near := batch_without_host(placements))):
+        own.append(near)
     largest = np.maximum(placements.max_batch, 1.0)
-    near = np.clip(batch_without_host(placements), 1.0, largest)
+    added = [np.clip(batches, 1.0, largest) for batches in own]
     rows = np.broadcast_to(grid.batches, (len(grid.layouts), grid.shape[-1]))
-    return grid.part(batches=np.sort(np.concatenate([rows, near, largest], axis=1)))
+    return grid.part(batches=np.sort(np.concatenate([rows, *added], axis=1)))
 
 
 def gaps_of(scored: Sequence[Scored]) -> Gaps:

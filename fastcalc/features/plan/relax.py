@@ -20,7 +20,7 @@ from fastcalc.features.plan.pools import (
     stages_in_nodes,
     undominated_pools,
 )
-from fastcalc.features.plan.refine import Gaps, with_largest
+from fastcalc.features.plan.refine import Gaps, with_own_batches
 from fastcalc.features.plan.refusal import (
     fleet_refusals,
     limit_as_option,
@@ -288,7 +288,7 @@ def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[S
     )
     if not may_be.any():
         return []
-    useful = with_largest(grid.part(layouts=tuple(compress(grid.layouts, may_be))))
+    useful = with_own_batches(grid.part(layouts=tuple(compress(grid.layouts, may_be))))
     return score(useful, service, [None, *_prefill_pools(grid, service)])
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fastcalc.core.estimate import site_power
 from fastcalc.features.plan.candidates import BATCHES
 from fastcalc.features.plan.packing import Packing, usd_per_month
-from fastcalc.features.plan.refine import Gaps, with_largest
+from fastcalc.features.plan.refine import Gaps, with_own_batches
 from fastcalc.features.plan.score import has_cost, score_in_stacks
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
@@ -174,7 +174,7 @@ def find_replica_options(
     """
     service = replace(service, rate=1.0, max_chips=inf, budget=inf, power=inf)
     options, bounds = _Best(), list[CostBound]()
-    waiting = [with_largest(grid) for grid in grids if has_cost(grid.scenario, service)]
+    waiting = [with_own_batches(grid) for grid in grids if has_cost(grid.scenario, service)]
     while waiting:
         gaps_found, is_first = list[Gaps](), not bounds
         colocated = score_in_stacks([(grid, service, [None]) for grid in waiting])

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from math import inf
 from typing import Any
@@ -167,13 +168,7 @@ def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
     cost = counts.cost  # of a fleet
     if not service.is_fleet:
         cost = _cost(unsized.grid, service, replica, chips, seconds / busy)
-
-    def flat(values: ArrayLike) -> Floats:
-        column = np.asarray(values)
-        if column.size != ttft.size:  # broadcasting takes longer than most computations here
-            column = np.broadcast_to(column, ttft.shape)
-        return column.reshape(-1)
-
+    flat = partial(_flat, like=ttft)
     return Scored(
         unsized.grid,
         service,
@@ -191,6 +186,13 @@ def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
         more=flat(added_amounts),
         unfit=unsized.unfit,
     )
+
+
+def _flat(values: ArrayLike, like: Floats) -> Floats:
+    column = np.asarray(values)
+    if column.size != like.size:  # broadcasting takes longer than most computations here
+        column = np.broadcast_to(column, like.shape)
+    return column.reshape(-1)
 
 
 UNITS: dict[Objective, Callable[[Scenario], float | None]] = {

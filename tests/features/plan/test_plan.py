@@ -143,7 +143,8 @@ def together(grid, service):
         estimate, batch = outcome.estimate, outcome.estimate.batch
         run_time = batch * service.output / estimate.served
         # Where layers have regions of their own, prompts pass by all sequences, not by a micro-batch.
-        shared = 1 if grid.site.machine.is_spatial else layout.dp * layout.pp
+        lanes = min(layout.pp, grid.site.machine.software.micro_batches)
+        shared = 1 if grid.site.machine.is_spatial else layout.dp * lanes
         others = 1 - 1 / np.maximum(batch / shared, 1)
         between = estimate.tpot + others * (run_time / service.output - estimate.tpot)
         passes, ttft = Schedule(outcome.placement, outcome.scenario.traffic, batch), estimate.ttft
@@ -245,6 +246,13 @@ def met_of(everything, service):
     return everything[:, met & (row["tpot"] <= service.tpot) & ~np.isnan(row["cost"])]
 
 
+@example(  # llama.cpp decodes both sequences in one batch, also over two stages
+    ["rtx-4090", "l40s"],
+    "llama-3.1-8b",
+    Service(2000.0, 50.0, ttft=2.0, tpot=0.02, rate=7.0, deviations=-1.0),
+    [Layout(pp=2)],
+    2,
+)
 @examples(20)
 @given(
     st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
