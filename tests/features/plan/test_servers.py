@@ -411,7 +411,7 @@ def test_numbers_of_slow_chips_are_not_called_expected():
 
 def test_a_first_token_that_waits_for_others_is_cautioned_about():
     """A card that takes a single sequence."""
-    asked = {"own": "rtx-5090=1", "weights": "q4_k_m", "kv": "bf16", "emit": "vllm"}
+    asked = {"own": "rtx-4090=1", "weights": "q4_k_m", "kv": "bf16", "emit": "vllm"}
     asked["max_num_seqs"] = 1
     text = str(fastcalc.plan("qwen3-14b", **asked))
     assert "# Expected, with up to 1 sequence in flight on each" in text
