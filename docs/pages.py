@@ -113,8 +113,9 @@ publication, such as an article or a benchmark site.
 last of three](docs/evidence.md#scores-of-unseen-sources) (186 measurements from 10 sources), the
 median error was 1.29x and only 66% were in range.
 - {faster} faster than the hardware bound.
-- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). Their engines are
-also fitted to them, so you should expect larger errors on other SRAM machines.
+- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). The engines
+of these machines are fitted to the same measurements, so errors on other SRAM machines are probably
+larger.
 - {host} further measurements with weights offloaded to host memory have a median error of
 {host_median:.2f}x.
 

@@ -24,10 +24,10 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
     "supported": "true in every plausible case",
-    "conditional": "true in some plausible cases only",
+    "conditional": "true only under assumptions that the claim leaves out",
     "misleading": "the number is right, but the conclusion is wrong",
     "refuted": "false in every plausible case",
-    "undetermined": "depends on unpublished facts",
+    "undetermined": "the facts that decide it are not published",
     "external": "not a matter of calculation",
 }
 

@@ -255,7 +255,14 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
             others[flip.winner].append(f"{noun} is {_side(flip)}")
         else:
             own[flip.winner].append(f"its {of_winner} is {_side(flip)}")
-    return [f"{name} leads if {listed([*own[name], *others[name]], 'or')}." for name in own]
+    lines = []
+    for name in own:
+        conditions = [*own[name], *others[name]]
+        start = f"{name} ranks first if"
+        if len(conditions) > 1:
+            start = f"Any one of these conditions would put {name} first:"
+        lines.append(f"{start} {listed(conditions, 'or')}.")
+    return lines
 
 
 def _side(flip: BreakEven) -> str:

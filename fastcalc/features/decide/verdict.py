@@ -61,7 +61,7 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     first = decision.winner
     rest = "the others'" if len(offered) > 2 else "the other's"
     turns = [
-        f" {flip.winner} leads if {first.name}'s accuracy is below {percent(flip.value)} and "
+        f" {flip.winner} ranks first if {first.name}'s accuracy is below {percent(flip.value)} and "
         f"{rest} is 100%."
         for flip in flips
         if first is not None

@@ -45,11 +45,16 @@ def headline(solution: SpeedupOptions) -> str:
             nothing = f"On {chip}, only quantization or another model reaches {target}."
         return f"{nothing} Other hardware reaches it with {other_chips}."
     means, cost = _means_and_cost(solution, on_same_chips)
-    sentence = f"With {means}, {chip} reaches {target} {cost}"
+    _, same = rows(solution, [on_same_chips])
+    reached = f"{number(same['tokens_per_s_per_user'])} tokens/s per user"
+    sentence = f"With {means}, {chip} reaches {reached} ({number(same['speedup'])}x) {cost}."
     if on_others:
         means, cost = _means_and_cost(solution, on_others)
-        return f"{sentence}; other hardware: {means}, {cost.replace(_TODAYS, 'x (')}."
-    return f"{sentence}."
+        _, other = rows(solution, [on_others])
+        speed = number(other["tokens_per_s_per_user"])
+        cost = cost.replace(_TODAYS, "x (")
+        sentence += f" On other hardware, {means} reaches {speed} tokens/s {cost}."
+    return sentence
 
 
 def today(solution: SpeedupOptions) -> str:

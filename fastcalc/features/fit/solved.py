@@ -63,7 +63,7 @@ _KEYS = {
     "context": "fits: most tokens of prompt and output together, for each of these users",
     "users": "fits: most concurrent users, each with that many tokens",
 }
-_KEY = "; tight: the same if the engine reserves its minimum memory"
+_KEY = "; tight: the most that could fit, if the engine reserves as little memory as possible"
 _KEY_OF_LAYOUT = "; layout: the one with the largest capacity"
 
 
@@ -192,7 +192,7 @@ def _sentence(solutions: Sequence[Solution]) -> str:
             if unknown == "users" and edge > 1:
                 subject, is_plural = f"Up to {edge:,} users of {model} with {tokens}", True
             verb = "fit" if is_plural else "fits"
-            condition = "the engine reserves its minimum memory"
+            condition = "the engine reserves as little memory as possible"
             if all(solution.location.is_share_uncertain for solution in tight):
                 condition = "the system leaves the engine its share of the memory"
             return f"{subject} {verb} on {chips} only tightly: if {condition}."

@@ -62,8 +62,9 @@ def start_note(location: Location) -> str | None:
         )
     hint = f"; it is expected to start with {option('max_model_len')} {pool.tokens}" * is_short
     return (
-        f"{chip}: {name} should print at start-up 'Available KV cache memory: "
-        f"{available / GIB:.2f} GiB', 'GPU KV cache size: {pool.tokens:,} tokens' and 'Maximum "
+        f"{chip}: with the expected memory reserve, {name} should print at start-up "
+        f"'Available KV cache memory: {available / GIB:.2f} GiB', "
+        f"'GPU KV cache size: {pool.tokens:,} tokens' and 'Maximum "
         f"concurrency for {pool.length:,} tokens per request: {pool.concurrency:.2f}x'{hint}"
     )
 
@@ -116,9 +117,10 @@ def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         if expected > location.max_batch:
             engines[location.scenario.engine.id] = None
             of = f"of {' '.join(model_and_formats(location))} " * has_models
-            batches[f"{expected:,} {of}on {named_chips(location)}"] = None
+            unit = "" if batches else "sequences "
+            batches[f"{expected:,} {unit}{of}fit on {named_chips(location)}"] = None
     if batches:
         yield (
-            f"with the expected memory reserve of {listed([*engines])} instead of the maximum, "
-            f"the largest batch is {listed([*batches])}"
+            f"largest batch assumes the maximum memory reserve of {listed([*engines])}; with the "
+            f"expected reserve, {listed([*batches])}"
         )

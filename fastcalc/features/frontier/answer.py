@@ -198,7 +198,8 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
         for before, after in pairwise(runs)
     ]
     reach[0] += " tokens/s"
-    return f"{sentence}. Cheapest chip: {', '.join(reach)}, then {name_of(runs[-1])}."
+    cheapest = f"{', '.join(reach)}, then {name_of(runs[-1])}"
+    return f"{sentence}. Cheapest chip by required speed: {cheapest}."
 
 
 _MOST_RUNS = 4

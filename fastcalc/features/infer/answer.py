@@ -307,10 +307,11 @@ class InferAnswer(Answer):
         ratios = [noun for name, noun in _BOTH.items() if name in leading]
         nouns = [side.label for name, side in SIDES.items() if name in leading - _BOTH.keys()]
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
+        which = "any one of these facts" if len(leading) > 1 else "this fact"
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"if the provider also published {listed(nouns, 'or')}, the chance of naming the right "
-            f"explanation would rise from {now}% to {chance_then}%"
+            f"{which}, if published, would raise the chance of naming the right explanation from "
+            f"{now}% to {chance_then}%: {listed(nouns, 'or')}"
         )
 
     def next_command(self) -> str:

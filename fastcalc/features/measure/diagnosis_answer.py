@@ -144,10 +144,7 @@ class DiagnosisAnswer(Answer):
         named = ["the causes named above"] * any(finding.is_named for finding in self._findings)
         explained = ["the logged settings"] * bool(self.start) + named
         meaning = f"with {listed(explained)}" if explained else "the same, as no cause is named"
-        return (
-            "key: above 1x: slower than predicted; o: predicted with default settings; "
-            f"*: {meaning}"
-        )
+        return f"key: 2x: half as fast as predicted; o: with default settings; *: {meaning}"
 
     def _given(self) -> Iterator[Remark]:
         """Yield lines on the given measurements and on the log."""
@@ -298,7 +295,7 @@ def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
         numbers("predicted", lambda row: number(row[2])),
         key_figure(numbers("default|o", lambda row: f"{number(row[3], 2)}x")),
         numbers(f"{explained}|*", lambda row: f"{number(row[4], 2)}x"),
-        words(f"measured / predicted|{_AXIS}", lambda row: _line(row[3], row[4])),
+        words(f"slower than predicted|{_AXIS}", lambda row: _line(row[3], row[4])),
     )
     hidden = diagnosis.before.size - len(rows)
     remainder = [f"and {hidden:,} more measurements with smaller errors"] if hidden else []

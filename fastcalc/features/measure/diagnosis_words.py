@@ -103,7 +103,7 @@ def measure_next(further: NextPoint) -> str:
     point = further.point
     causes = ", ".join(f"{name} {number(slower, 2)}x" for name, slower in further.slower.items())
     return (
-        f"measure {_METRICS[point.metric]} next, at concurrency {point.concurrency} (prompt "
-        f"{point.prompt:,.0f}, output {point.output:,.0f}, tp {point.tp or 1}): its slowdown "
-        f"depends most on the cause ({causes})"
+        f"to tell the causes apart, measure {_METRICS[point.metric]} at concurrency "
+        f"{point.concurrency} (prompt {point.prompt:,.0f}, output {point.output:,.0f}, tp "
+        f"{point.tp or 1}); expected slowdown: {causes}"
     )

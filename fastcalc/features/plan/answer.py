@@ -148,7 +148,8 @@ def _expected(planned: "PlanAnswer") -> str:
     expected_bill, bill = (
         (plan.scenario.hardware.id, chips_and_price(plan, service)) for plan in (cheapest, chosen)
     )
-    return f"; enough at expected speeds: {', '.join(expected_bill)}" * (expected_bill != bill)
+    enough = f"; if speeds are as expected, this is enough: {', '.join(expected_bill)}"
+    return enough * (expected_bill != bill)
 
 
 def _load(planned: "PlanAnswer") -> str:
@@ -190,8 +191,8 @@ _TERMS = {
     "80%": "80% range: of TPOT",
     "bound": "bound: roofline TPOT",
     "util.": "util.: load of a replica / its throughput",
-    "expected": "chips, TTFT, TPOT: at slow speeds, as this confidence requires; chips expected, "
-    "80% range: at expected speeds",
+    "expected": "chips, TTFT, TPOT: for speeds as slow as this confidence requires; chips "
+    "expected, 80% range: for expected speeds",
 }
 """Explanations for ranked plans and fleets, by the column heading that must be shown."""
 

@@ -129,7 +129,7 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
         return
     chips = f"{cheapest.values['chips']:,.0f} {cheapest.scenario.hardware.id}"
     text = (
-        f"with the {chips} that are enough at expected speeds, the {_CHANCE} is "
+        f"with {chips}, which are enough if speeds are as expected, the {_CHANCE} is "
         f"{whole_percent(odds.chance)}"
     )
     if odds.chance >= NormalDist().cdf(service.deviations):

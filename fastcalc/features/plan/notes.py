@@ -190,19 +190,18 @@ def _next_chip(decision: Decision, *, is_sure: bool = False) -> Iterator[str]:
 
 
 def break_even(decision: Decision) -> str:
-    """Give the prices of the best chip or the runner-up at which the runner-up wins, if any."""
+    """Give the prices of the best chip or the runner-up at which the runner-up is cheaper."""
     above, below = runner_up_prices(decision)
     if decision.runner_up is None or (above is None and below is None):
         return ""
     chip, runner_up = (
         plan.scenario.hardware.id for plan in (decision.plans[0], decision.runner_up)
     )
-    prices = [f"it costs less than ${number(rounded_down(below))}"] if below else []
-    verb = "" if below else " costs"
-    prices += [f"{chip}{verb} more than ${number(rounded_up(above))}"] if above else []
+    prices = [f"below ${number(rounded_down(below))}"] if below else []
+    prices += [f"if {chip} rose above ${number(rounded_up(above))}"] if above else []
     usd = decision.runner_up.scenario.quote.usd_per_hour
-    now = f" (${usd:,.2f})" if usd else ""
-    return f"{runner_up}{now} wins if {' or '.join(prices)}"
+    now = f" (now ${usd:,.2f})" if usd else ""
+    return f"{runner_up}{now} would be cheaper {', or '.join(prices)}"
 
 
 def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:
@@ -411,8 +410,11 @@ def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
             continue
         unit = owned[chip].unit(fleet.service)
         node = f"node ({unit} {chip})" if unit > 1 else chip
-        growth = number(sustained - fleet.requests)
-        yield f"one more {node} would raise this to {number(sustained)} requests/s (+{growth})"
+        before, after = number(fleet.requests), number(sustained)
+        rise = f"raise the sustained rate from {before} to {after} requests/s"
+        if before == after:
+            rise = f"not raise the sustained rate of {before} requests/s"
+        yield f"one more {node} would {rise}"
 
 
 def idle_chips(fleet: Fleet) -> Iterator[str]:
@@ -535,15 +537,16 @@ def api_notes(
     charged, bill = service.api_request_usd, api_usd_per_month(service, requests)
     if charged is None or bill is None or usd is None or service.tariff.api is None:
         return
-    prices = "/".join(f"{price:g}" for price in service.tariff.api)
+    names = ("input", "cached input", "output")
+    prices = [f"${price:g} ({name})" for name, price in zip(names, service.tariff.api, strict=True)]
     note = (
-        f"API at ${prices} per million tokens: ${dollars(bill)} per month for {number(requests)} "
-        f"requests/s; these chips: ${dollars(usd)}"
+        f"at API prices of {listed(prices)} per million tokens, {number(requests)} requests/s cost "
+        f"${dollars(bill)} per month; these chips cost ${dollars(usd)}"
     )
     if usd > 0.0:
         rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
         note += (
-            f"; they cost the same at {_crossing(service, rate, capacity)}, or if the chips were "
+            f". Both cost the same at {_crossing(service, rate, capacity)}, or if the chips were "
             f"{number(bill / usd)} times as expensive or slow"
         )
     yield note

@@ -23,7 +23,7 @@ from fastcalc.kit.answer.prices import prices
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag, option
-from fastcalc.written import listed, many
+from fastcalc.written import many
 
 _FEW = 12
 """Maximum number of rows on the first screen."""
@@ -39,7 +39,8 @@ _WIDE = pick("served_tokens_per_s_total_change path", COLUMNS)
 _PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
     "key: +10%: change of each column if the parameter rises by 10% (an integer: at least by "
-    f"1); largest gain: highest tok/s / present; reached at: value with 99% of it; {_PATHS}"
+    "1); largest gain: highest tok/s that this parameter alone can reach / tok/s now; reached at: "
+    f"value that gives 99% of that speed; {_PATHS}"
 )
 _TARGET_KEY = (
     f"key: value needed if only this parameter changes; -: no value reaches the target; {_PATHS}"
@@ -100,8 +101,8 @@ class SensitivityAnswer(Answer):
         if idle:
             reason = f"Not shown, because they {cannot}" if cannot else "Without effect here"
             yield Note(f"{reason}: {', '.join(idle)}", weight=0)
-        if not self.goals and (saturated := self.batches[0].buys_nothing()):
-            yield Note(f"only TTFT still improves with {listed(saturated)}")
+        if not self.goals and (saturated := self.batches[0].saturated()):
+            yield Note(saturated)
         for path in dict.fromkeys(row.path for row in self.rows if row.moves):
             owner, _, name = path.rpartition(".")
             if owner == "parameters" and name in PARAMETERS:

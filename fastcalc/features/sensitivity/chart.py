@@ -40,8 +40,10 @@ def tornado(batches: Sequence[MovedBatch]) -> Chart:
         f"{point['chips']:,} {point['hardware']}, batch {point['batch']:,}; "
         f"{requests_of(first.outcome)}"
     )
-    notes = [f"speed gains nothing from {saturated}" for saturated in first.buys_nothing()]
-    notes.append("integers of a model change to the next valid value")
+    notes = [
+        *filter(None, [first.saturated()]),
+        "integers of a model change to the next valid value",
+    ]
     if len(batches) > 1:
         notes.append("the chart shows the first batch")
     if len(swings) > _MOST:

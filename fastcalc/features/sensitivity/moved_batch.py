@@ -17,7 +17,7 @@ from fastcalc.kit.answer.record_tables import output_price
 from fastcalc.kit.answer.row_words import TableRow, alone
 from fastcalc.written import listed
 
-_RANKS = ("Of chip and engine, speed depends most on", "Next is")
+_RANKS = ("The chip or engine parameter with the largest effect on speed is", "Next is")
 """Words before the parameters with the largest effects."""
 
 _WORTH = 0.05
@@ -83,17 +83,20 @@ class MovedBatch:
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
             f"{start} {row.name} (now {row.text(row.value)}): "
-            f"1% {'more' if row.elasticity > 0 else 'less'} adds "
+            f"1% {'more' if row.elasticity > 0 else 'less'} raises speed by "
             f"{number(abs(row.elasticity), 2)}%."
             for start, row in zip(_RANKS, worth, strict=False)
         ]
 
-    def buys_nothing(self) -> list[str]:
-        """Name a chip's parameters with the value above which neither speed nor batch increases."""
+    def saturated(self) -> str:
+        """Say above which values a chip's parameters hardly raise speed, and which shorten TTFT."""
         spare = [row for row in self._designed() if row.is_spare]
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
-        return [f"{row.name} above {row.text(row.enough)}" for row in spare]
+        above = [f"{row.name} above {row.text(row.enough)}" for row in spare]
+        faster = [f"a higher {row.name}" for row in spare if row.change("ttft") < 0.0]
+        shorter = f"; {listed(faster, 'or')} would still shorten TTFT" if faster else ""
+        return f"speed rises by at most 1% with {listed(above, 'or')}{shorter}" if above else ""
 
     def _designed(self) -> Iterator[MovedNumber]:
         """Yield the parameters that designers of chips and engines can change."""

@@ -167,8 +167,9 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
     if further > 0:
         page += [f"{many(further, 'more deployment')} in the file", ""]
     key = (
-        f"key: o: predicted by {engine}; x: corrected by your other measurements; speed and range "
-        "factor: corrected / uncorrected speed and 80% range"
+        f"key: o: predicted for {engine}, without your measurements; x: corrected by your other "
+        "measurements; above 1x: predicted too fast; speed factor: corrected / uncorrected speed; "
+        "range factor: corrected / uncorrected width of the 80% range"
     )
     return [*page[:-1], Notes([key])]
 

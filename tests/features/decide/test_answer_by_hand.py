@@ -196,9 +196,10 @@ def test_break_evens_of_one_winner_make_one_line():
     ]
     first, second = _flip_lines(flips)
     assert first.startswith(
-        "slow leads if tool time is above 2.00 s per step or number of steps is 4 or more"
+        "Any one of these conditions would put slow first: tool time is above 2.00 s per step or "
+        "number of steps is 4 or more"
     )
-    assert second.startswith("other leads if ")
+    assert second.startswith("other ranks first if ")
 
 
 def test_numbers_of_the_winner_come_first_and_names_are_whole_words():
@@ -209,7 +210,8 @@ def test_numbers_of_the_winner_come_first_and_names_are_whole_words():
     ]
     (line,) = _flip_lines(flips)
     assert line == (
-        "fast leads if its speed is above 80.0 tokens/s or opus-fast's speed is below 20.0 tokens/s."
+        "Any one of these conditions would put fast first: its speed is above 80.0 tokens/s or "
+        "opus-fast's speed is below 20.0 tokens/s."
     )
 
 

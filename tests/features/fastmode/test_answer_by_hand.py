@@ -197,7 +197,7 @@ def test_a_first_screen_has_the_cheapest_of_each_technique_that_reaches_the_spee
     parts = page(answer())
     assert parts[0] == (
         "With a smaller batch, made-up-chip reaches 25.0 tokens/s per user (2.50x) at 1.20x "
-        "today's cost; other hardware: second-chip, at 2.40x today's cost."
+        "today's cost. On other hardware, second-chip reaches 25.0 tokens/s at 2.40x today's cost."
     )
     assert parts[1].startswith("Price per chip-hour: made-up-chip $3.60 (terms not stated), second")
     assert parts[3] == Remark(

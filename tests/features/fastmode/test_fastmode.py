@@ -649,7 +649,8 @@ def test_a_start_that_memory_limits_says_which_speed_was_asked_for(fastcalc):
     assert re.search(
         r"each of 203 users 2\d\.\d tokens/s \(20.0 asked, but no larger batch fits\)", text
     )
-    assert "reaches 40.0 tokens/s per user (" in text.partition(";")[0]
+    reached = re.search(r"reaches ([\d.]+) tokens/s per user \(", text)[1]
+    assert 40.0 <= float(reached) < 41.0
     held = json.loads(
         fastcalc("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "4", "--format", "json").out
     )

@@ -177,7 +177,7 @@ ASKED = "with 200 tokens"
         (
             [solved("users", 0, "memory"), solved("users", 0, "memory", edge=3, chip="b")],
             f"Up to 3 users of made-up-model {ASKED} fit on one b only tightly: if the "
-            "engine reserves its minimum memory.",
+            "engine reserves as little memory as possible.",
         ),
         (
             [solved("context", 0, "memory"), solved("context", 0, "memory", chip="b")],

@@ -728,7 +728,7 @@ def test_larger_batches_of_several_checkpoints_are_told_apart(capsys, monkeypatc
     words = ["fit", "qwen3-8b,qwen3-8b-fp8", "--on", "h100-sxm"]
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert re.search(
-        r"largest batch is \d+ of qwen3-8b bf16 bf16 on one h100-sxm and \d+ of qwen3-8b fp8 bf16 on",
+        r"\d+ sequences of qwen3-8b bf16 bf16 fit on one h100-sxm and \d+ of qwen3-8b fp8 bf16 fit on",
         said,
     )
 
@@ -743,7 +743,7 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "The largest batch is 5." in said
     assert (
-        "the expected memory reserve of vllm-0.7 instead of the maximum, the largest batch is 11 on one h100-sxm."
+        "the maximum memory reserve of vllm-0.7; with the expected reserve, 11 sequences fit on one h100-sxm."
         in said
     )
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)

@@ -140,7 +140,9 @@ def test_a_sentence_says_both_ends_and_which_chip_is_cheapest_where(fastcalc):
         assert f"{speed}{mark} tokens/s at ${price}" in said.replace(" per user", "")
     gpus = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "h100-sxm"]
     others = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "wse-3"]
-    (edge,) = re.findall(r"Cheapest chip: h100-sxm up to ([\d.,]+) tokens/s, then wse-3\.", said)
+    (edge,) = re.findall(
+        r"Cheapest chip by required speed: h100-sxm up to ([\d.,]+) tokens/s, then wse-3\.", said
+    )
     assert max(gpus) < float(edge) < min(others)
 
 
@@ -152,7 +154,11 @@ def test_one_chip_follows_another_at_the_last_whole_batch_that_is_cheaper(fastca
     rows = records(fastcalc(*asked, "--format", "json"))
     said = words(fastcalc(*asked, columns=300).out.partition("\n\n")[0])
     runs = [list(run) for _, run in groupby(rows, key=itemgetter("hardware"))]
-    reach = said.partition("Cheapest chip: ")[2].partition(", then ")[0].replace(" tokens/s", "")
+    reach = (
+        said.partition("Cheapest chip by required speed: ")[2]
+        .partition(", then ")[0]
+        .replace(" tokens/s", "")
+    )
     edges = [step.rpartition(" to ")[2] for step in reach.split(", ")]
     assert len(edges) == len(runs) - 1 > 0
     for before, after, edge in zip(runs, runs[1:], edges, strict=False):

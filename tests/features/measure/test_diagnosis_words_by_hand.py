@@ -133,6 +133,6 @@ def test_the_next_measurement_in_words():
     point = SimpleNamespace(metric="ttft_s", concurrency=8, prompt=2000.4, output=300.0, tp=None)
     said = say.measure_next(SimpleNamespace(point=point, slower={"nothing": 1.0, "host": 1.25}))
     assert said == (
-        "measure TTFT next, at concurrency 8 (prompt 2,000, output 300, tp 1): its slowdown depends "
-        "most on the cause (nothing 1.0x, host 1.2x)"
+        "to tell the causes apart, measure TTFT at concurrency 8 (prompt 2,000, output 300, tp 1); "
+        "expected slowdown: nothing 1.0x, host 1.2x"
     )

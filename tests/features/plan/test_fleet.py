@@ -705,7 +705,12 @@ def test_an_api_is_compared_once_with_all_chips(fastcalc, owned):
     """No second comparison with the part of the load that one allocation serves."""
     options = ("--on", "h100-sxm", "--rate", "3/s", "--tpot", "50ms", "--api", "1/1/2", "--notes")
     text = " ".join(fastcalc("plan", "llama-3.1-8b", *owned, *options).out.split())
-    assert text.count("API at $1/1/2 per million tokens") == 1
+    assert (
+        text.count(
+            "At API prices of $1 (input), $1 (cached input) and $2 (output) per million tokens"
+        )
+        == 1
+    )
     assert text.count("of their throughput") == 1
 
 

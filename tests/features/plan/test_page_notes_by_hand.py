@@ -75,10 +75,10 @@ def test_what_other_groupings_would_cost(parts, models, said):
 @every(
     "sustained,power,unit,said",
     [
-        (12.0, inf, 8, ["one more node (8 a) would raise this to 12.0 requests/s (+2.00)"]),
-        (12.0, inf, 1, ["one more a would raise this to 12.0 requests/s (+2.00)"]),
-        (10.0, inf, 1, ["one more a would raise this to 10.0 requests/s (+0)"]),
-        (10.0, 5e3, 1, []), (10.5, 5e3, 1, ["one more a would raise this to 10.5 requests/s (+0.500)"]),
+        (12.0, inf, 8, ["one more node (8 a) would raise the sustained rate from 10.0 to 12.0 requests/s"]),
+        (12.0, inf, 1, ["one more a would raise the sustained rate from 10.0 to 12.0 requests/s"]),
+        (10.0, inf, 1, ["one more a would not raise the sustained rate of 10.0 requests/s"]),
+        (10.0, 5e3, 1, []), (10.5, 5e3, 1, ["one more a would raise the sustained rate from 10.0 to 10.5 requests/s"]),
     ],
 )  # fmt: skip
 def test_what_one_more_node_would_add(sustained, power, unit, said):

@@ -144,9 +144,9 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, secon
     [
         (None, (), ""),
         ([plan()], (), ""),
-        ([plan(values={"chips": 1.0})], (), "; enough at expected speeds: made-up-chip, 1 chip, "
+        ([plan(values={"chips": 1.0})], (), "; if speeds are as expected, this is enough: made-up-chip, 1 chip, "
          "$2,628 per month"),
-        ([plan(SECOND)], (), "; enough at expected speeds: second-chip, 2 chips, $5,256 per "
+        ([plan(SECOND)], (), "; if speeds are as expected, this is enough: second-chip, 2 chips, $5,256 per "
          "month"),
         ([plan(SECOND)], [OWN], ""),
     ],
@@ -197,7 +197,7 @@ def test_keys_of_plans(key, has_expected, says):
         "mix": answer(part(pool(expected=expected)), classes=TWO),
     }[key]
     text = key_of(made, *[("chips", "expected")] * has_expected)
-    assert ("chips, TTFT, TPOT: at slow speeds" in text) is says
+    assert ("chips, TTFT, TPOT: for speeds as slow as" in text) is says
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
 
@@ -391,7 +391,7 @@ def test_what_the_next_node_would_sustain():
     kinds = [OWN, replace(OWN, hardware=in_nodes)]
     made = answer(part(pool(), kind=OWN, chips=8), kinds=kinds)
     assert said(next_nodes(made.fleet, {"made-up-chip": 3.5})) == [
-        "one more made-up-chip would raise this to 3.50 requests/s (+1.50)"
+        "one more made-up-chip would raise the sustained rate from 2.00 to 3.50 requests/s"
     ]
 
 
@@ -476,7 +476,7 @@ def test_a_mix_says_what_the_next_node_of_owned_chips_would_sustain():
         made = answer(part(pool(), kind=OWN, chips=8), kinds=kinds, classes=classes)
         made.__dict__.update(grown={"made-up-chip": 3.5}, served=[])
         told = {note.text: note.weight for note in notes.notes_of(made, [])}
-        text = "one more made-up-chip would raise this to 3.50 requests/s (+1.50)"
+        text = "one more made-up-chip would raise the sustained rate from 2.00 to 3.50 requests/s"
         weights = {each.lower().rstrip("."): weight for each, weight in told.items()}
         assert weights[text] == Weight.OWNED
 
@@ -543,8 +543,8 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
     waits = "percentiles are upper bounds, because utilization is "
     by_text = {text: weight for weight, text in weighted(made)}
     told = {
-        "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $11,096; they cost the same at 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
-        "One more made-up-chip would raise this to 3.50 requests/s (+1.50).": Weight.OWNED,
+        "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $11,096. Both cost the same at 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
+        "One more made-up-chip would raise the sustained rate from 2.00 to 3.50 requests/s.": Weight.OWNED,
         "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output); ": Weight.OWNED,
         "No TTFT limit is set (--ttft): p99 TTFT is 500 ms.": Weight.WARNING,
         "Idle: 6 of 8 made-up-chip.": Weight.OWNED,
@@ -580,7 +580,7 @@ def test_notes_of_a_mix_in_their_order(served):
         weighted(made),
         [
             (Weight.OVER_LIMITS, "Pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms."),
-            (Weight.API, "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s; these chips: $26,280; they cost the same at 2.50 requests/s"),
+            (Weight.API, "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $26,280. Both cost the same at 2.50 requests/s"),
             (Weight.SHARING, "With one chip type, second-chip: 11 chips, $28,908 per month, $2,628 (10%) more."),
             (Weight.SHARING, "No replica meets the limits of all classes together."),
             (Weight.WARNING, "No TTFT limit is set (--ttft): p99 TTFT is 500 ms."),
@@ -840,7 +840,7 @@ def test_why_a_confidence_takes_more_chips(cost, chance, deviations, words):
     for note in notes:
         text = as_flags(note.written)
         assert text.startswith(
-            "with the 2 made-up-chip that are enough at expected speeds, the chance of "
+            "with 2 made-up-chip, which are enough if speeds are as expected, the chance of "
         )
         assert text.endswith(words)
         assert note.weight == Weight.ODDS

@@ -107,7 +107,7 @@ def test_no_two_kinds_of_notes_share_a_weight():
 
 
 CROSSING = (
-    "; they cost the same at 0.500 requests/s (2,628 Mtok per month, {share}), or if the chips were "
+    ". Both cost the same at 0.500 requests/s (2,628 Mtok per month, {share}), or if the chips were "
     "4.00 times as expensive or slow"
 )
 
@@ -123,8 +123,11 @@ CROSSING = (
     ],
 )
 def test_an_api_is_compared_with_the_cost_of_the_chips(capacity, usd, rest):
-    bill = "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s"
-    chips = f"these chips: ${usd:,.0f}"
+    bill = (
+        "at API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, "
+        "2.00 requests/s cost $21,024 per month"
+    )
+    chips = f"these chips cost ${usd:,.0f}"
     service = replace(SERVICE, tariff=API)
     assert told(api_notes(service, 2.0, capacity, usd)) == f"{bill}; {chips}{rest}"
 

@@ -160,7 +160,7 @@ def test_the_runner_up_wins_above_the_price_named_and_not_below(prices, planned,
     for factor, winner in ((0.999, names[1]), (1.001, names[0])):
         given = f"{names[1]}={below * factor!r}"
         assert planned(*asked, "--price", given)["records"][0]["hardware"] == winner
-    first, last = "wins if it costs less than $", f" or {names[0]} more than $"
+    first, last = "would be cheaper below $", f", or if {names[0]} rose above $"
     own, _, above = page(*asked).partition(first)[2].partition(last)
     said, own = float(above.split(" ")[0].removesuffix(".")), float(own)
     assert price <= said < price * 1.011

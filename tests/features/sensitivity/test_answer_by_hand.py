@@ -67,7 +67,8 @@ def test_ten_per_cent_more_of_each_number(effects):
     assert lines[:2] == [
         "At batch 1,000 one made-up-chip gives each user 50.0 tokens/s (range undetermined); "
         "compute-bound.",
-        "Of chip and engine, speed depends most on peak bf16 (now 100 GFLOP/s): 1% more adds 0.50%.",
+        "The chip or engine parameter with the largest effect on speed is peak bf16 (now 100 GFLOP/s): "
+        "1% more raises speed by 0.50%.",
     ]
     start = next(at for at, line in enumerate(lines) if line.startswith("parameter now"))
     assert lines[start + 1 : start + 1 + len(LINES)] == LINES
@@ -111,7 +112,7 @@ def test_what_has_no_effect_is_listed_and_what_an_engine_s_number_means(effects)
     assert "memory.M.capacity" not in idle
     assert "Price per chip-hour: made-up-chip $3.60 (terms not stated)." in notes
     assert any(
-        note.startswith("Only TTFT still improves with M bandwidth above ") for note in notes
+        note.startswith("Speed rises by at most 1% with M bandwidth above ") for note in notes
     )
     assert any("(parameters.decode_layer_floor): Latency floor of a layer in decode" in note for note in notes)  # fmt: skip
     # What nothing uses is not explained.

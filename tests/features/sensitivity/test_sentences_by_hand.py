@@ -42,19 +42,26 @@ def test_the_two_largest_levers_of_chip_and_engine_are_named():
         row("c", elasticity=0.3),
     ]  # fmt: skip
     first, second = batch(*rows).buys()
-    assert first == "Of chip and engine, speed depends most on a (now 1 u): 1% more adds 0.50%."
-    assert second == "Next is b (now 1 u): 1% less adds 0.050%."
+    assert first == (
+        "The chip or engine parameter with the largest effect on speed is a (now 1 u): 1% more "
+        "raises speed by 0.50%."
+    )
+    assert second == "Next is b (now 1 u): 1% less raises speed by 0.050%."
     # 0.049% are not worth a sentence, and what fits nowhere has no effect.
     assert batch(row("a", elasticity=0.049), row("b", elasticity=nan)).buys() == []
 
 
 def test_three_parameters_of_a_chip_that_saturate_nearest_are_named():
     rows = [
-        row(name, enough=enough, is_spare=True)
+        row(name, enough=enough, is_spare=True, change=0.0 if name == "b" else -0.07)
         for name, enough in (("a", 5.0), ("b", 2.0), ("c", 3.0), ("d", 4.0))
     ]
     rows += [row("e", enough=1.0), row("f", enough=1.0, is_spare=True, file="engine")]
-    assert batch(*rows).buys_nothing() == ["b above 2 u", "c above 3 u", "d above 4 u"]
+    assert batch(*rows).saturated() == (
+        "speed rises by at most 1% with b above 2 u, c above 3 u or d above 4 u; a higher c or a "
+        "higher d would still shorten TTFT"
+    )
+    assert batch(row("a")).saturated() == ""
 
 
 def test_rows_are_ordered_by_the_effect_that_the_table_prints():
@@ -124,7 +131,9 @@ def test_without_a_target_the_largest_lever_stands_in_the_headline():
     assert (
         batch(row("a"))
         .headline()
-        .startswith("Today. Of chip and engine, speed depends most on a (now 1 u)")
+        .startswith(
+            "Today. The chip or engine parameter with the largest effect on speed is a (now 1"
+        )
     )
     assert batch(row("a", elasticity=0.0)).headline() == "Today."
 
