@@ -172,7 +172,7 @@ ASKED = "with 200 tokens"
         (
             [solved("users", 0, "memory", edge=1)],
             f"One user of made-up-model {ASKED} fits on one a only tightly: if the engine reserves "
-            "its minimum memory.",
+            "as little memory as possible.",
         ),
         (
             [solved("users", 0, "memory"), solved("users", 0, "memory", edge=3, chip="b")],
@@ -185,8 +185,8 @@ ASKED = "with 200 tokens"
         ),
         (
             [solved("context", 0, "memory", edge=9)],
-            "4 users of made-up-model fit on one a only tightly: if the engine reserves its "
-            "minimum memory.",
+            "4 users of made-up-model fit on one a only tightly: if the engine reserves "
+            "as little memory as possible.",
         ),
         (
             [solved("users", 400, "memory"), solved("users", 800, "memory", kv="fp8")],
