@@ -129,7 +129,7 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
         return
     chips = f"{cheapest.values['chips']:,.0f} {cheapest.scenario.hardware.id}"
     text = (
-        f"with {chips}, which are enough if speeds are as expected, the {_CHANCE} is "
+        f"with {chips} chips, which are enough if speeds are as expected, the {_CHANCE} is "
         f"{whole_percent(odds.chance)}"
     )
     if odds.chance >= NormalDist().cdf(service.deviations):
@@ -159,7 +159,7 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
         yield Note(f"{text}, and no benchmark pays for itself", weight)
         return
     chip, saved = best.plan.scenario.hardware.id, before - best.regret
-    benchmark = f"a {best.minutes}-minute benchmark on {best.chips} rented {chip}"
+    benchmark = f"a {best.minutes}-minute benchmark on {best.chips} rented {chip} chips"
     yield Note(
         f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper; on average it "
         f"saves about ${_rough(saved)} per month",

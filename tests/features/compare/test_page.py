@@ -190,7 +190,7 @@ def test_names_from_files_are_escaped(fastcalc, tmp_path):
 ANSWERS = {
     "fastmode llama-3.1-8b --on h100-sxm --batch 32 --smaller none": "<figcaption>Concurrent users and price of each technique</figcaption>",
     "infer --points 20000": "One model, two tiers",
-    "claims --only slots,transistors": "Six times the price covers the throughput",
+    "claims --only covers,transistors": "Six times the price covers the throughput",
     "plan llama-3.1-8b --on h100-sxm,h200-sxm --max-chips 2": "<figcaption>What serves it; at most 2 chips</figcaption>",
     "decide opus opus-fast --hour 80 --map tools=0..30,tokens=100..1000": 'class="drawn"',
     "frontier llama-3.1-8b --on h100-sxm --max-chips 2": "class='n price'",

@@ -193,7 +193,7 @@ def test_the_advised_measurement_lowers_the_regret_once_it_is_made(fastcalc, tmp
     )
     assert "mi355x" not in {measured["hardware"] for measured in after["measurements"]}
     text = words(fastcalc(*plan, "--notes").out)
-    run_of = f"A {advised['minutes']}-minute benchmark on {advised['chips']} rented mi355x"
+    run_of = f"A {advised['minutes']}-minute benchmark on {advised['chips']} rented mi355x chips"
     assert run_of in text
     assert advised["command"] in text
 

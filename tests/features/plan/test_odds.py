@@ -89,7 +89,7 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
     asked = words(fastcalc(*plan, "20ms", "--confidence", 90).out)
     chips = found["records"][0]["chips_total"]
     assert (
-        f"{chips} rtx-5090, which are enough if speeds are as expected, the chance of meeting the"
+        f"{chips} rtx-5090 chips, which are enough if speeds are as expected, the chance of meeting the"
         in asked
     )
     assert f"; with --tpot {enough} one has, for at most 3 times the cost" in asked
@@ -103,7 +103,8 @@ def test_chips_that_keep_utilization_low_at_slow_speeds_are_no_matter_of_latency
     text = words(fastcalc(*plan).out)
     assert text.startswith("h200-sxm 4 chips, ")
     chance = re.search(
-        r"3 h200-sxm, which are enough if speeds are as expected, .* limits is (\d+)%; more", text
+        r"3 h200-sxm chips, which are enough if speeds are as expected, .* limits is (\d+)%; more",
+        text,
     )[1]
     assert int(chance) > 90
     assert "; more chips keep utilization within 80% at slow speeds, too" in text

@@ -840,7 +840,7 @@ def test_why_a_confidence_takes_more_chips(cost, chance, deviations, words):
     for note in notes:
         text = as_flags(note.written)
         assert text.startswith(
-            "with 2 made-up-chip, which are enough if speeds are as expected, the chance of "
+            "with 2 made-up-chip chips, which are enough if speeds are as expected, the chance of "
         )
         assert text.endswith(words)
         assert note.weight == Weight.ODDS
