@@ -94,8 +94,8 @@ class MovedBatch:
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
         above = [f"{row.name} above {row.text(row.enough)}" for row in spare]
-        faster = [f"a higher {row.name}" for row in spare if row.change("ttft") < 0.0]
-        shorter = f"; {listed(faster, 'or')} would still shorten TTFT" if faster else ""
+        faster = [row.name for row in spare if row.change("ttft") < 0.0]
+        shorter = f"; raising {listed(faster, 'or')} would still shorten TTFT" if faster else ""
         return f"speed rises by at most 1% with {listed(above, 'or')}{shorter}" if above else ""
 
     def _designed(self) -> Iterator[MovedNumber]:
