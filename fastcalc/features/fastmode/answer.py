@@ -153,8 +153,8 @@ class FastmodeAnswer(Answer):
             if choice.trick not in reaching and not choice.is_ruled_out
         )
         if missed:
-            text = f"not fast enough alone: {', '.join(missed)}; {option('wide')} says why"
-            yield Note(text, weight=3, is_hint=True)
+            text = f"techniques that are not fast enough alone: {', '.join(missed)}"
+            yield Note(f"{text}; {option('wide')} says why", weight=3, is_hint=True)
 
     def next_command(self) -> str:
         """Suggest a report on today's chips and on those that reach the speed with this model."""

@@ -265,7 +265,7 @@ def test_a_wide_page_has_what_is_too_slow_and_the_factors():
 
 BEGINNINGS = [
     (0, "Factors of smaller batch: 2.50x = 2.50 (batch 3,000 instead of 9,000); cost 1.20x. Model output is unchanged."),
-    (3, "Not fast enough alone: other layout, speculation; --wide says why."),
+    (3, "Techniques that are not fast enough alone: other layout, speculation; --wide says why."),
     (0, "On the same hardware, cost multiple x speed-up = batch ratio: 1.20 x 2.50 = 3.00 = 9,000 / 3,000, for output tokens at the same utilization of paid hours; with prompts included, a token costs 1.20 times as much, and "),
     (0, "Tried: up to 8 made-up-chip; other chips: today's number (1), one fast-link domain, or the fewest that fit; SRAM accelerators: up to 64 times "),
     (0, "Rows use the largest batch expected to reach the speed; "),

@@ -516,7 +516,12 @@ def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
     }
     assert len(lines) <= 38  # of which one is for a row that the headline names, and three wrap
     for one in missed:
-        assert one in text.partition("- Not fast enough alone: ")[2].partition("; --wide")[0]
+        assert (
+            one
+            in text.partition("- Techniques that are not fast enough alone: ")[2].partition(
+                "; --wide"
+            )[0]
+        )
     noted = words(fastcalc(*asked, "--notes").out)
     assert re.search(r"Factors of [a-z ]+: 2\.5\d?x = ", noted)
     passes = re.findall(r"([\d.]+) ms for ([\d.]+|one) tokens? of each user", text)
@@ -619,7 +624,11 @@ def test_notes_are_of_columns_on_the_screen_and_of_chips_that_miss_the_target(fa
     assert "TTFT" not in text
     assert "the low end of its range assumes that they share the speed of a single user" in text
     assert "TTFT may be" in words(fastcalc(*asked, "--notes").out)
-    missed = text.partition("- Not fast enough alone: ")[2].partition("; --wide")[0].split(", ")
+    missed = (
+        text.partition("- Techniques that are not fast enough alone: ")[2]
+        .partition("; --wide")[0]
+        .split(", ")
+    )
     table = text.partition(" today ")[2].partition(" - key: ")[0]
     assert "other hardware" in missed
     assert all(f" {name} " not in table for name in missed)
