@@ -32,8 +32,8 @@ def default_notes(
         notes += power_notes(hardware)
     if placement.machine.hardware.cores is None and _limits_cores(placement):
         notes.append(
-            f"{hardware.id}: per-core limits on compute and bandwidth are not applied, because "
-            f"engine {placement.machine.engine.id} has them only for GPU cores"
+            f"{hardware.id}: no per-core limits on compute and bandwidth are applied, because "
+            f"engine {placement.machine.engine.id} knows only those of GPU cores"
         )
     return notes
 

@@ -157,7 +157,7 @@ class DecideAnswer(Answer):
         )
         if math.isinf(decision.terms(decision.options[0]).look_away):
             after = option("look_away", "S")
-            yield f"the user waits for every run; {after} sets the wait before other work"
+            yield f"the user waits until every run ends; with {after}, only for S seconds"
         is_priced = any(row.offered("price") > 0.0 for row in offered)
         if is_priced and not any(float(row.terms.prompt) for row in offered):
             prompt = option("prompt")

@@ -191,8 +191,8 @@ _TERMS = {
     "80%": "80% range: of TPOT",
     "bound": "bound: roofline TPOT",
     "util.": "util.: load of a replica / its throughput",
-    "expected": "chips, TTFT, TPOT: for speeds as slow as this confidence requires; chips "
-    "expected, 80% range: for expected speeds",
+    "expected": "chips, TTFT, TPOT: at the slow speeds that this confidence allows for; chips "
+    "expected: at expected speeds",
 }
 """Explanations for ranked plans and fleets, by the column heading that must be shown."""
 

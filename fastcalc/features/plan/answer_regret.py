@@ -161,8 +161,8 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
     chip, saved = best.plan.scenario.hardware.id, before - best.regret
     benchmark = f"a {best.minutes}-minute benchmark on {best.chips} rented {chip} chips"
     yield Note(
-        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper; on average it "
-        f"saves about ${_rough(saved)} per month",
+        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper, which saves "
+        f"about ${_rough(saved)} per month on average",
         weight,
     )
     server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"

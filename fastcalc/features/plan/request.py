@@ -179,7 +179,7 @@ class WantedPlans(Request):
             "P",
             "Required chance in percent of meeting the limits, given the ranges of predicted "
             "speeds, e.g. 90.",
-            says="with a {:g}% chance",
+            says="with a chance of {:g}%",
         ),
     ] = None
     sensitivity: Annotated[

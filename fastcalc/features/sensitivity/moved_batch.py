@@ -60,7 +60,7 @@ class MovedBatch:
         ]
         if reaching:
             return f"{today} {wanted} is reached with {listed(reaching[:3], 'or')}."
-        return f"{today} No single number of chip or engine reaches {wanted}."
+        return f"{today} No parameter of chip or engine reaches {wanted} alone."
 
     def _today(self) -> str:
         is_priced = self.goal is not None and self.goal.target.figure == "usd"

@@ -53,7 +53,7 @@ def test_nine_in_ten_is_the_slow_end_of_the_80_percent_range(records):
 def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     text = words(fastcalc(*PLAN, "--confidence", 90).out)
     first, _, _ = text.partition("On-demand price per chip-hour")
-    assert ", with a 90% chance" in first
+    assert ", with a chance of 90%" in first
     assert "; if speeds are as expected, this is enough: mi355x, 3 chips, $6,461 per month" in first
     assert " expected " in text.partition("- key")[0]
     for wrong in (49.9, 99.5):

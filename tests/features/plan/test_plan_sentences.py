@@ -820,9 +820,9 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
     benchmark = (
         f"A 15-minute benchmark on 2 rented second-chip chips (${usd + 234.0:,.2f}) may show that "
-        "another plan is cheaper; on average it saves about "
+        "another plan is cheaper, which saves about "
     )
-    said = f"{benchmark}$830 per month."
+    said = f"{benchmark}$830 per month on average."
     if not pays:
         said = f"{OVERSPEND} $1,200 per month on average, and no benchmark pays for itself."
     assert first.text == said

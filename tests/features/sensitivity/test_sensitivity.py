@@ -255,7 +255,7 @@ def test_the_two_numbers_stand_alongside_the_records(faster):
     (target,) = faster.details["targets"]
     assert target["figure"] == "tokens_per_s_per_user"
     assert len(target["pair"]) == 2
-    assert "No single number of chip or engine reaches 400 tokens/s" in words(str(faster))
+    assert "No parameter of chip or engine reaches 400 tokens/s alone" in words(str(faster))
 
 
 @pytest.mark.parametrize(

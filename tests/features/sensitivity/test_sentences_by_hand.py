@@ -88,8 +88,8 @@ def lever(path, kind):
     "rows,sentence",
     [
         ([row("a", factor=1.0, needed=1.0)], "200 tokens/s is already reached."),
-        ([row("a")], "No single number of chip or engine reaches 200 tokens/s."),
-        ([row("m", file="model", needed=2.0, factor=2.0)], "No single number of chip or engine reaches 200 tokens/s."),
+        ([row("a")], "No parameter of chip or engine reaches 200 tokens/s alone."),
+        ([row("m", file="model", needed=2.0, factor=2.0)], "No parameter of chip or engine reaches 200 tokens/s alone."),
         # The nearest first, whether more or less of it is needed; three at most.
         (
             [row("a", needed=4.0, factor=4.0), row("b", needed=0.5, factor=0.5), row("c", needed=3.0, factor=3.0), row("d", needed=9.0, factor=9.0)],
@@ -105,7 +105,7 @@ def test_the_smallest_change_of_two_numbers_is_told():
     levers = lever("cores", "number"), lever("memory[0].bandwidth", "bandwidth")
     pair = SimpleNamespace(levers=levers, values=(264.0, 5e12), factor=1.5)
     assert batch(row("a"), goal=goal(pair)).headline() == (
-        "Today. No single number of chip or engine reaches 200 tokens/s."
+        "Today. No parameter of chip or engine reaches 200 tokens/s alone."
     )
     said = batch(row("a"), goal=goal(pair)).pair()
     assert said.startswith(
