@@ -117,10 +117,11 @@ def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         if expected > location.max_batch:
             engines[location.scenario.engine.id] = None
             of = f"of {' '.join(model_and_formats(location))} " * has_models
-            unit = "" if batches else "sequences "
-            batches[f"{expected:,} {unit}{of}fit on {named_chips(location)}"] = None
+            batches[f"{expected:,} {of}fit on {named_chips(location)}"] = None
     if batches:
+        first, *others = batches
+        fits = listed([first.replace(" ", " sequences ", 1), *others])
         yield (
             f"largest batch assumes the maximum memory reserve of {listed([*engines])}; with the "
-            f"expected reserve, {listed([*batches])}"
+            f"expected reserve, {fits}"
         )

@@ -3,7 +3,7 @@
 from math import inf
 from typing import TYPE_CHECKING
 
-from fastcalc.features.plan.decision import REASONS, Decision
+from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.service import Service
 from fastcalc.kit.answer.numbers_as_text import (
     capital,
@@ -22,6 +22,19 @@ _NONE_MEETS = "no deployment meets these limits"
 
 MOST_NAMED = 12
 """Maximum number of chips named in a sentence. JSON names all."""
+
+_LOST = {
+    "unfit": "do not fit in memory",
+    "ttft": "exceed the TTFT limit",
+    "tpot": "exceed the TPOT limit",
+    "chips": "need too many chips",
+    "budget": "cost too much per month",
+    "power": "draw too much power",
+    "several": "exceed several limits",
+    "unknown": "have no known price or power",
+    "beaten": "rank lower",
+}
+"""The text for each reason that a decision counts."""
 
 
 def refusal(decision: Decision, owned: str | None = None) -> str:
@@ -60,7 +73,7 @@ def why_lost(decision: Decision) -> list[str]:
 
     Together with the best deployment, the numbers add up to all candidates.
     """
-    return [f"{count:,} {REASONS[name]}" for name, count in decision.reasons.most_common() if count]
+    return [f"{count:,} {_LOST[name]}" for name, count in decision.reasons.most_common() if count]
 
 
 def load_within_limits(throughput: Decision, service: Service) -> str:

@@ -444,8 +444,7 @@ def test_chips_that_miss_stand_in_order_of_their_largest_miss():
         "chips that exceed a limit, and by what factor: second-chip 2.50, made-up-chip 3.00"
     )
     assert lost == (
-        "best of 1,234 deployments: 1,000 do not fit the chips' memory, 7 take too long to the first "
-        "token"
+        "best of 1,234 deployments: 1,000 do not fit in memory, 7 exceed the TTFT limit"
     )
 
 
