@@ -98,7 +98,7 @@ def notes_of(planned: "PlanAnswer", rows: Sequence["PlanRow"]) -> Iterator[Note]
         name = pool.plan.scenario.hardware.id if planned.is_of_one_class else f"pool {index}"
         is_only = planned.is_of_one_class
         yield from queue_notes(pool.plan, pool.decision.service, name, is_only=is_only)
-        weight = Weight.IDLE if is_only else Weight.WARNING  # the table's chips then add up
+        weight = Weight.IDLE if is_only else Weight.OWNED  # the chips of the table then add up
         yield from weighted(weight, () if allocation.is_owned else idle(pool.plan))
     yield from weighted(0, service_notes(service))
     warnings = {text for _, pool in planned.pools for text in pool.plan.replica.warnings}

@@ -197,7 +197,7 @@ def test_keys_of_plans(key, has_expected, says):
         "mix": answer(part(pool(expected=expected)), classes=TWO),
     }[key]
     text = key_of(made, *[("chips", "expected")] * has_expected)
-    assert ("chips, TTFT, TPOT: for speeds as slow as" in text) is says
+    assert ("chips, TTFT, TPOT: at the slow speeds that" in text) is says
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
 
@@ -585,7 +585,7 @@ def test_notes_of_a_mix_in_their_order(served):
             (Weight.SHARING, "No replica meets the limits of all classes together."),
             (Weight.WARNING, "No TTFT limit is set (--ttft): p99 TTFT is 500 ms."),
             (Weight.QUEUE, f"Pool 1: {waits}"),
-            (Weight.IDLE, "6 made-up-chip are idle, because nodes are rented whole."),
+            (Weight.OWNED, "6 made-up-chip are idle, because nodes are rented whole."),
             (Weight.QUEUE, f"Pool 2: {waits}"),
             (0, "TPOT includes prefill of other requests between two tokens"),
             (0, "Disaggregated prefill: "),
