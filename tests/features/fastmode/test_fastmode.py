@@ -207,7 +207,8 @@ def test_both_batches_are_solved_for(fastcalc):
         place = command.index("--batch") + 1
         command[place] = str(row["batch"] + row["dp"])  # one more on each replica
         (again,) = records(fastcalc(*command[1:], "--format", "json"))
-        assert again["tokens_per_s_per_user"] is None or again["tokens_per_s_per_user"] < speed
+        is_slower = (again["tokens_per_s_per_user"] or 0.0) < speed
+        assert is_slower or again["batch"] > again["max_batch"]
 
 
 @pytest.mark.thorough
@@ -596,8 +597,8 @@ def test_the_headline_gives_these_chips_first_and_names_both_prices(fastcalc):
     """What other sellers ask for communication stands behind what the same chips do."""
     asked = ("glm-4.7", "--on", "h200-sxm", "--speedup", "2", "--smaller", "none")
     begun = headline_of(words(fastcalc("fastmode", *asked).out))
-    same, other = begun.split("; with ")
-    assert "tokens/s per user (2.00x) at " in same
+    same, other = begun.split(". On other hardware, ")
+    assert "tokens/s per user (2.01x) at " in same
     assert same.startswith("With speculation (4 draft tokens), h200-sxm reaches ")
     priced = "On-demand price per chip-hour: h200-sxm $3.50 (Nebius, 2026), "
     assert f"{priced}mi355x $2.59 (Vultr, 2026-09-26)" in other
@@ -622,7 +623,6 @@ def test_notes_are_of_columns_on_the_screen_and_of_chips_that_miss_the_target(fa
     asked = ("fastmode", "llama-3.1-70b", "--on", "h100")
     text = words(fastcalc(*asked).out)
     assert "TTFT" not in text
-    assert "the low end of its range assumes that they share the speed of a single user" in text
     assert "TTFT may be" in words(fastcalc(*asked, "--notes").out)
     missed = (
         text.partition("- Techniques that are not fast enough alone: ")[2]
@@ -652,19 +652,19 @@ def test_a_lower_speed_has_a_larger_batch_and_one_user_is_one(fastcalc):
 
 @pytest.mark.thorough
 def test_a_start_that_memory_limits_says_which_speed_was_asked_for(fastcalc):
-    """Four H100 hold 203 users of Llama 3.1 70B, who get more than 20 tokens/s; eight hold more."""
+    """Four H100 hold 200 users of Llama 3.1 70B, who get more than 20 tokens/s; eight hold more."""
     request = ["fastmode", "llama-3.1-70b", "--to-speed", "40", "--smaller", "none", "--from-speed"]
     text = words(fastcalc(*request, "20").out)
     assert re.search(
-        r"each of 203 users 2\d\.\d tokens/s \(20.0 asked, but no larger batch fits\)", text
+        r"each of 200 users 2\d\.\d tokens/s \(20.0 asked, but no larger batch fits\)", text
     )
     reached = re.search(r"reaches ([\d.]+) tokens/s per user \(", text)[1]
     assert 40.0 <= float(reached) < 41.0
     held = json.loads(
         fastcalc("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "4", "--format", "json").out
     )
-    assert held["records"][0]["max_batch"] == 203
-    note = "instead of 20.0, because four h100-sxm hold at most batch 203"
+    assert held["records"][0]["max_batch"] == 200
+    note = "instead of 20.0, because four h100-sxm hold at most batch 200"
     assert note in words(fastcalc(*request, "20", "--notes").out)
     assert "but no larger batch" not in words(
         fastcalc(*request, "20", "--chips", "8", "--notes").out

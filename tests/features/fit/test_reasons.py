@@ -107,7 +107,7 @@ def test_what_is_needed_is_more_than_what_is_left():
                 assert in_bytes(reason.partition(" does not")[0]) > joined, reason
             is_said = re.search(r"\d (?:[kMGT]B|GiB)", reason) is not None
             assert bool(found) == (is_said and not is_unlinked), reason
-    fewest = {"tight": 10, "short": 5, "of many": 10, "held": 10, "too large": 5, "start": 1}
+    fewest = {"tight": 5, "short": 5, "of many": 10, "held": 10, "too large": 5, "start": 1}
     assert all(kinds[kind] >= count for kind, count in fewest.items()), kinds
 
 

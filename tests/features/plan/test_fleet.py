@@ -696,7 +696,6 @@ def test_all_owned_chips_are_paid_for_and_can_carry(fastcalc):
     # A request of 1,000 and 1,000 tokens is 0.003 USD.
     share = month / (0.003 * MONTH * 3600.0) / capacity
     assert f"{100.0 * share:.1f}% of their throughput" in text
-    assert f"Owning all these chips costs ${month:,.0f} per month" in text
     assert "Owning all 16 h100-sxm costs" in text
 
 

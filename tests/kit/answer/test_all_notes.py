@@ -14,7 +14,7 @@ NOTES = [
     (("frontier", *H100), [], [PRICES, "Tried: common layouts of one replica on up to --max-chips chips"]),
     thorough(
         ("sensitivity", *H100),
-        ["Speed rises by at most 1% with cores above"],
+        ["Speed rises by at most 1% with "],
         [PRICES, "Without effect here: ", "Host time per sequence and step (parameters.sequence_overhead): "],
     ),
     (
