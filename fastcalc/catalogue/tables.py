@@ -1,9 +1,11 @@
 """Tables in CSV files next to the modules that use them."""
 
 import csv
+from functools import cache
 from pathlib import Path
 
 
+@cache
 def table_of(module: str) -> list[dict[str, str]]:
     """Read the CSV file named like a module: the text of each cell by column, for each row.
 

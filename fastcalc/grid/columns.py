@@ -64,7 +64,7 @@ _VALUES: dict[str, Callable[[EvaluatedPoints], Any]] = {
 _STANDARD: dict[str, Column[EvaluatedPoints]] = {}
 
 
-def declared(
+def columns_from(
     module: str,
     values: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),
     formats: Mapping[str, Callable[[Any], str]] = MappingProxyType({}),
@@ -106,7 +106,7 @@ def declared(
 
 
 FIRST, LATER, PRICES = (
-    declared(__file__, _VALUES, group=group) for group in ("first", "later", "prices")
+    columns_from(__file__, _VALUES, group=group) for group in ("first", "later", "prices")
 )
 """The columns that the output contract guarantees, those after them, and the price per chip-hour
 with its origin, at the end of every record."""

@@ -1,14 +1,20 @@
 """Lookup of chips by cloud instance type, and by a name preceded by a count."""
 
 import re
+from functools import cache
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.tables import table_of
 from fastcalc.importers.naming import chip_id
 
-_INSTANCES = {row["instance"]: (row["chip"], int(row["chips"])) for row in table_of(__file__)}
 _CARD = re.compile(r"([2-5]0[5-9]0)(\s*-?ti)?", re.IGNORECASE)
 _COUNTED = re.compile(r"(\d{1,4})\s*[xX*]\s*(.+)|(.+?)(?:\s+[xX]|\s*[*:])\s*(\d{1,4})")
+
+
+@cache
+def instances() -> dict[str, tuple[str, int]]:
+    """The chip and the number of chips of each cloud instance type."""
+    return {row["instance"]: (row["chip"], int(row["chips"])) for row in table_of(__file__)}
 
 
 def stated_count(text: str) -> int | None:
@@ -21,7 +27,7 @@ def stated_count(text: str) -> int | None:
 
 
 def _parsed(text: str) -> tuple[str, int | None]:
-    if instance := _INSTANCES.get(text.strip().lower()):
+    if instance := instances().get(text.strip().lower()):
         return instance
     match = _COUNTED.fullmatch(text.strip())
     return (match[2] or match[3], int(match[1] or match[4]) or None) if match else (text, None)

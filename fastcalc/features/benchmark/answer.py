@@ -22,7 +22,7 @@ from fastcalc.features.benchmark.tools import (
     served_model,
 )
 from fastcalc.grid.column import TableColumn, key_figure, values
-from fastcalc.grid.columns import declared, pick
+from fastcalc.grid.columns import columns_from, pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
@@ -75,7 +75,7 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 }
 """Cells with a format of their own, by key."""
 
-COLUMNS = declared(__file__, _VALUES, _FORMATS)
+COLUMNS = columns_from(__file__, _VALUES, _FORMATS)
 _RUN = "concurrency prompt_tokens output_tokens requests"
 SHOWN = pick(f"hardware chips {_RUN} run_seconds range_width command", COLUMNS)
 _ADVISED = pick(f"{_RUN} run_seconds range_width", COLUMNS)

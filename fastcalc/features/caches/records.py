@@ -6,7 +6,7 @@ from math import isnan
 from typing import Any
 
 from fastcalc.grid.column import values
-from fastcalc.grid.columns import declared
+from fastcalc.grid.columns import columns_from
 from fastcalc.grid.prefix_caches import BEHIND, CachedDeployment, CachedTier, break_even
 from fastcalc.kit.answer.numbers_as_text import dollars, size
 from fastcalc.kit.answer.placed_batch import PlacedBatch
@@ -60,7 +60,7 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 }
 """Cells with a format of their own, by key."""
 
-COLUMNS = declared(__file__, _VALUES, _FORMATS)
+COLUMNS = columns_from(__file__, _VALUES, _FORMATS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from fastcalc.features.decide.choice import Choice, Contender
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
 from fastcalc.grid.column import Column, TableColumn, values
-from fastcalc.grid.columns import declared
+from fastcalc.grid.columns import columns_from
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.numbers_as_text import dollars, number, seconds, whole_percent
 from fastcalc.kit.answer.point_records import Record, plainly
@@ -188,4 +188,4 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 }
 """Cells with a format of their own, by key."""
 
-COLUMNS: tuple[TableColumn, ...] = tuple(map(_of_option, declared(__file__, _VALUES, _FORMATS)))
+COLUMNS: tuple[TableColumn, ...] = tuple(map(_of_option, columns_from(__file__, _VALUES, _FORMATS)))

@@ -12,7 +12,7 @@ from fastcalc.features.fastmode.request import Fastmode
 from fastcalc.features.fastmode.smaller_batches import Curve, Study
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.grid.column import TableColumn, key_figure, values
-from fastcalc.grid.columns import declared
+from fastcalc.grid.columns import columns_from
 from fastcalc.kit.answer import output, record_tables
 from fastcalc.kit.answer import point_records as records
 from fastcalc.kit.answer.answer import Answer
@@ -85,7 +85,7 @@ _UNDETERMINED = (
     *("end_tokens_per_s_per_user", "end_usd_per_mtok_output", "cost_multiple"),
 )
 
-COLUMNS = declared(__file__)
+COLUMNS = columns_from(__file__)
 START = numbers("users at|the start", str)
 """The first column of a table, without rows."""
 

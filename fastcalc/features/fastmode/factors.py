@@ -8,7 +8,7 @@ from fastcalc.features.fastmode.option import Option
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.features.fastmode.waterfall import Factor, waterfall
 from fastcalc.grid.column import values
-from fastcalc.grid.columns import declared
+from fastcalc.grid.columns import columns_from
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.kit.answer.parts import Notes, Part, Title
@@ -35,7 +35,7 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 }
 """Cells with a format of their own, by key."""
 
-COLUMNS = declared(__file__, _VALUES, _FORMATS)
+COLUMNS = columns_from(__file__, _VALUES, _FORMATS)
 _IN_WORDS = {"drafts": "draft tokens", "bits": "quantization"}
 """Names of techniques in sentences, where they differ from those in records."""
 

@@ -11,7 +11,7 @@ from fastcalc.features.fastmode.option import TRICKS, Option
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.grid import columns
 from fastcalc.grid.column import Column, TableColumn, values
-from fastcalc.grid.columns import declared, pick
+from fastcalc.grid.columns import columns_from, pick
 from fastcalc.kit.answer import point_records
 from fastcalc.kit.answer.point_records import Record, compare_records, plainly, value_at_point
 
@@ -165,11 +165,11 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 """Cells with a format of their own, by key."""
 
 COLUMNS: tuple[TableColumn, ...] = (
-    *declared(__file__, _VALUES, _FORMATS, group="option"),
+    *columns_from(__file__, _VALUES, _FORMATS, group="option"),
     *map(_of_point, columns.FIRST),
-    *declared(__file__, _VALUES, _FORMATS, group="command"),
+    *columns_from(__file__, _VALUES, _FORMATS, group="command"),
     *map(_of_point, columns.LATER),
-    *declared(__file__, _VALUES, _FORMATS, group="answers"),
+    *columns_from(__file__, _VALUES, _FORMATS, group="answers"),
     *map(_of_point, columns.PRICES),
 )
 TABLE = pick(

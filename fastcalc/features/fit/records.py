@@ -8,7 +8,7 @@ from fastcalc.core.outcome import Location
 from fastcalc.core.start import start_location
 from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.column import TableColumn, values
-from fastcalc.grid.columns import NEEDS_FIT, declared
+from fastcalc.grid.columns import NEEDS_FIT, columns_from
 from fastcalc.kit.answer.placed_batch import PlacedBatch
 from fastcalc.kit.answer.point_records import Record, plainly
 
@@ -41,9 +41,9 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 }
 """Cells with a format of their own, by key."""
 
-_SOLVED = declared(__file__, _VALUES, _FORMATS, group="solved")
-_PLACED = declared(__file__, _VALUES, _FORMATS, group="placed")
-_STARTED = declared(__file__, _VALUES, _FORMATS, group="started")
+_SOLVED = columns_from(__file__, _VALUES, _FORMATS, group="solved")
+_PLACED = columns_from(__file__, _VALUES, _FORMATS, group="placed")
+_STARTED = columns_from(__file__, _VALUES, _FORMATS, group="started")
 COLUMNS: tuple[TableColumn, ...] = (*_PLACED, *_SOLVED, *_STARTED)
 
 

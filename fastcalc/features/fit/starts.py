@@ -110,17 +110,17 @@ def length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
 
 def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
     """Yield notes on larger batches that fit at the engines' expected, not maximum, reserve."""
-    engines, batches = dict[str, None](), dict[str, None]()
+    engines, batches = dict[str, None](), dict[tuple[str, str], None]()
     has_models = len({model_and_formats(location) for location in locations}) > 1
     for location in locations:
         expected = int(location.roomiest.expected_max_batch) if location.verdict == "fits" else 0
         if expected > location.max_batch:
             engines[location.scenario.engine.id] = None
             of = f"of {' '.join(model_and_formats(location))} " * has_models
-            batches[f"{expected:,} {of}fit on {named_chips(location)}"] = None
+            batches[f"{expected:,}", f"{of}fit on {named_chips(location)}"] = None
     if batches:
-        first, *others = batches
-        fits = listed([first.replace(" ", " sequences ", 1), *others])
+        (largest, where), *others = batches
+        fits = listed([f"{largest} sequences {where}", *map(" ".join, others)])
         yield (
             f"largest batch assumes the maximum memory reserve of {listed([*engines])}; with the "
             f"expected reserve, {fits}"

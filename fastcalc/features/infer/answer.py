@@ -12,7 +12,7 @@ from fastcalc.features.infer.inverse import ENOUGH, SEED, Inverse, Region
 from fastcalc.features.infer.request import Infer
 from fastcalc.features.infer.two_tiers import BOX, COMPUTE_REACH, NOUNS, SIDES, Side
 from fastcalc.grid.column import Column, TableColumn, key_figure, values
-from fastcalc.grid.columns import declared, pick
+from fastcalc.grid.columns import columns_from, pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.numbers_as_text import number, stable, stated_percent, whole_percent
@@ -153,9 +153,9 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 """Cells with a format of their own, by key."""
 
 COLUMNS: tuple[TableColumn, ...] = (
-    *declared(__file__, _VALUES, _FORMATS, group="combination"),
+    *columns_from(__file__, _VALUES, _FORMATS, group="combination"),
     *(column for side in BOX for column in _ends_of(side)),
-    *declared(__file__, _VALUES, _FORMATS, group="chips"),
+    *columns_from(__file__, _VALUES, _FORMATS, group="chips"),
 )
 _TABLE = pick(
     f"tricks suffices points {' '.join(f'{name}_low' for name in _HEADINGS)} share_of_box", COLUMNS

@@ -10,7 +10,7 @@ from typing import Any
 from fastcalc.features.measure.diagnosis.diagnose import TermFinding
 from fastcalc.features.measure.diagnosis.start import Cause
 from fastcalc.features.measure.diagnosis.terms import PARTS, SlowdownTerm
-from fastcalc.grid.columns import declared
+from fastcalc.grid.columns import columns_from
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 
 
@@ -72,4 +72,4 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 }
 """Cells with a format of their own, by key."""
 
-COLUMNS = declared(__file__, _VALUES, _FORMATS)
+COLUMNS = columns_from(__file__, _VALUES, _FORMATS)

@@ -11,7 +11,7 @@ from fastcalc.features.sensitivity.effects import NEARLY, Effect
 from fastcalc.features.sensitivity.figures import FIGURES
 from fastcalc.features.sensitivity.targets import NeededValue
 from fastcalc.grid.column import Column, TableColumn, key_figure
-from fastcalc.grid.columns import declared, pick
+from fastcalc.grid.columns import columns_from, pick
 from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.answer.numbers_as_text import number, of_kind
 from fastcalc.kit.answer.point_records import Record, value_at_point
@@ -194,7 +194,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     *(_of_point(column, column.meaning) for column in pick("tp pp ep dp batch")),
     *(_of_point(column, "at the values in the files") for column in pick(" ".join(KEYS.values()))),
     *(_of_point(column, "largest component of a decode step") for column in pick("limiter")),
-    *declared(__file__, {}, _FORMATS, group="number"),
+    *columns_from(__file__, {}, _FORMATS, group="number"),
     key_figure(_change("speed", ("tok/s", "+10%"))),
     _change("total", ("served tok/s", "+10%"), 3),
     _change("ttft", ("TTFT", "+10%"), 2),
@@ -209,7 +209,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         )
         for figure, key in KEYS.items()
     ),
-    *declared(__file__, {}, _FORMATS, group="gain"),
+    *columns_from(__file__, {}, _FORMATS, group="gain"),
 )
 NAME = Column[MovedNumber]("name", "text", heading=("", "parameter"), format=MovedNumber.name_cell)
 """A column for tables only: the readable name of the parameter."""

@@ -17,7 +17,7 @@ from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.features.plan import answer, answer_regret, notes, phrases, refusal
+from fastcalc.features.plan import answer, answer_regret, fleet_notes, notes, phrases, refusal
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer import cheaper_api
 from fastcalc.features.plan.answer_regret import tipping_point_notes
@@ -572,7 +572,7 @@ def test_one_chip_sustains_and_several_sustain(kinds, verb):
     ],
 )  # fmt: skip
 def test_what_owning_chips_costs(chips, tokens, cost):
-    said = notes.owning(plan(), chips, tokens)
+    said = fleet_notes.owning(plan(), chips, tokens)
     assert said.startswith(cost)
     assert said.removeprefix(cost) == "basis: on-demand unless noted"
 
@@ -587,7 +587,7 @@ def test_what_owning_chips_costs(chips, tokens, cost):
 )  # fmt: skip
 def test_what_is_missing_of_the_cost_of_owning(price, power, missing):
     chip = made_up.clocked(price=price, power=power)
-    said = as_flags(notes.owning(plan(chip, pricing=Pricing("tco")), 2, 1.0))
+    said = as_flags(fleet_notes.owning(plan(chip, pricing=Pricing("tco")), 2, 1.0))
     assert said == (
         f"{missing} owning it has no price; --price made-up-chip=0.10 sets one per hour (0 is "
         "allowed)"

@@ -11,7 +11,14 @@ import pytest
 from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
-from fastcalc.features.plan import class_groups, demand, first_tokens, notes, random_load, score
+from fastcalc.features.plan import (
+    class_groups,
+    demand,
+    first_tokens,
+    fleet_notes,
+    random_load,
+    score,
+)
 from fastcalc.features.plan.answer import PlanAnswer, _charge_all_owned, _nearest_limit
 from fastcalc.features.plan.answer_regret import _digits, _measurement, _rough, _texts
 from fastcalc.features.plan.candidates import BATCHES, candidates
@@ -288,7 +295,7 @@ def test_only_owned_chips_may_cost_nothing(price, own, refused):
 def test_what_the_price_of_owned_chips_is_based_on(prices, basis):
     scenario = deployed()
     priced = replace(scenario, pricing=replace(scenario.pricing, user_prices=prices))
-    said = notes.owning(replace(plan(), scenario=priced), 8, 0.0)
+    said = fleet_notes.owning(replace(plan(), scenario=priced), 8, 0.0)
     assert said.startswith("owning all 8 made-up-chip costs $21,024 per month; ")
     assert said.endswith("; at the price set") is basis
 

@@ -6,7 +6,7 @@ import pytest
 
 import fastcalc
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.importers.instances import _INSTANCES, printed_chip, stated_count
+from fastcalc.importers.instances import instances, printed_chip, stated_count
 from tests.helpers import every, run
 
 
@@ -72,7 +72,7 @@ def test_a_cloud_says_how_many_accelerators_a_machine_has(count, names):
 
 
 def test_every_machine_of_a_cloud_is_counted_here():
-    assert {name.lower() for names in COUNTS.values() for name in names.split()} == {*_INSTANCES}
+    assert {name.lower() for names in COUNTS.values() for name in names.split()} == {*instances()}
 
 
 @every(
