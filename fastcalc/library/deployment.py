@@ -15,7 +15,7 @@ from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, floats
-from fastcalc.kit.request.loading import scenarios
+from fastcalc.kit.request.scenarios import scenarios
 from fastcalc.library.compiled import (
     CompiledDeployment,
     CompiledPoint,

@@ -6,7 +6,7 @@ from fastcalc.catalogue.schema.hardware import Price
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.core.chip.tier import OWN_MEMORY
-from fastcalc.kit.request.loading import chips_of
+from fastcalc.kit.request.chips import chips_of
 from tests.catalogue.test_catalogue import quantities
 from tests.helpers import every, run, words
 

@@ -9,7 +9,8 @@ from fastcalc.catalogue.names import spelling
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.errors import InputError
-from fastcalc.kit.request.loading import chips_of, models_of
+from fastcalc.kit.request.chips import chips_of
+from fastcalc.kit.request.loading import models_of
 from tests.helpers import every, run_once
 
 ENTRIES = Catalogue()

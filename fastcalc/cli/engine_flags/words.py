@@ -101,7 +101,7 @@ class Words:
         """The engine's default memory fraction if it is lower on one of the chips, else ""."""
         from fastcalc.catalogue.store import Catalogue
         from fastcalc.core.chip.tier import OWN_MEMORY
-        from fastcalc.kit.request.loading import chips_of
+        from fastcalc.kit.request.chips import chips_of
 
         entries = Catalogue()
         try:

@@ -14,7 +14,7 @@ from fastcalc.errors import InputError
 from fastcalc.features.benchmark.request import Measure
 from fastcalc.features.benchmark.runs import RATES, places_of
 from fastcalc.formulas.types import Floats
-from fastcalc.kit.request.loading import scenarios
+from fastcalc.kit.request.scenarios import scenarios
 from fastcalc.mentions import option
 
 

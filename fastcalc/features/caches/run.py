@@ -16,8 +16,8 @@ from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
-from fastcalc.kit.request.loading import check_longest, scenarios
 from fastcalc.kit.request.number_lists import numbers
+from fastcalc.kit.request.scenarios import check_longest, scenarios
 from fastcalc.mentions import option
 
 

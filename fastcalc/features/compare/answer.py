@@ -33,8 +33,9 @@ from fastcalc.kit.answer.prices import price_line, prices
 from fastcalc.kit.answer.row_words import TIED
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.answer.why_so_many import why
+from fastcalc.kit.request.chips import names_typed
 from fastcalc.kit.request.fields import phrases
-from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue, names_typed
+from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue
 from fastcalc.mentions import flag
 from fastcalc.written import listed
 

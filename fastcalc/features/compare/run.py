@@ -4,7 +4,7 @@ from fastcalc.core.outcome import solve_all
 from fastcalc.errors import InputError
 from fastcalc.features.compare.answer import CompareAnswer
 from fastcalc.features.compare.request import Compare
-from fastcalc.kit.request.loading import scenarios
+from fastcalc.kit.request.scenarios import scenarios
 from fastcalc.mentions import option
 
 

@@ -15,7 +15,7 @@ from fastcalc.features.decide.parameters import OF_OPTIONS, OF_TASKS, PARAMETERS
 from fastcalc.features.decide.request import Decide
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
-from fastcalc.kit.request.loading import scenarios
+from fastcalc.kit.request.scenarios import scenarios
 from fastcalc.mentions import option
 from fastcalc.written import shown
 

@@ -13,7 +13,9 @@ from fastcalc.features.decide.options import checked
 from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.request import Decide
 from fastcalc.kit.request import number_lists, readers
-from fastcalc.kit.request.loading import basis_of, catalogue, chips_of
+from fastcalc.kit.request.chips import chips_of
+from fastcalc.kit.request.loading import catalogue
+from fastcalc.kit.request.pricing import basis_of
 from fastcalc.mentions import option
 from fastcalc.written import ReadingNote, shown
 from fastcalc.written import listed as listed_names

@@ -21,6 +21,8 @@ from fastcalc.features.fastmode.solve import start_at_speed
 from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.pricing import prices
+from fastcalc.kit.request.scenarios import scenarios
 from fastcalc.mentions import option
 from fastcalc.written import many, shown
 
@@ -127,6 +129,6 @@ def _scenario(comparison: Evaluated, notes: list[str]) -> tuple[Scenario, Catalo
         raise InputError(
             f"{option('batch')} {shown(text)} names several batches; fastmode takes that in use now"
         )
-    scenario = loading.scenarios(replace(comparison, price=None), notes)[0]
-    pricing = replace(scenario.pricing, user_prices=loading.prices(comparison, catalogue))
+    scenario = scenarios(replace(comparison, price=None), notes)[0]
+    pricing = replace(scenario.pricing, user_prices=prices(comparison, catalogue))
     return replace(scenario, pricing=pricing), catalogue

@@ -17,8 +17,9 @@ from fastcalc.features.fit.solved import SolvedAnswer
 from fastcalc.formulas.sequences import grouped
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
-from fastcalc.kit.request.loading import catalogue, format_pairs, scenarios
+from fastcalc.kit.request.loading import catalogue, format_pairs
 from fastcalc.kit.request.number_lists import numbers
+from fastcalc.kit.request.scenarios import scenarios
 from fastcalc.mentions import option
 
 

@@ -12,7 +12,8 @@ from fastcalc.kit.answer.point_records import KEYS
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.like import without_ranks
-from fastcalc.kit.request.loading import format_pairs, scenarios
+from fastcalc.kit.request.loading import format_pairs
+from fastcalc.kit.request.scenarios import scenarios
 from fastcalc.mentions import option
 
 

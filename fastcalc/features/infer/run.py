@@ -12,7 +12,9 @@ from fastcalc.features.infer.request import Infer
 from fastcalc.features.infer.two_tiers import SoldTiers, machines
 from fastcalc.kit.answer.numbers_as_text import stated_percent
 from fastcalc.kit.request import readers
-from fastcalc.kit.request.loading import catalogue, chips_of, pricing_of
+from fastcalc.kit.request.chips import chips_of
+from fastcalc.kit.request.loading import catalogue
+from fastcalc.kit.request.pricing import pricing_of
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import option
 from fastcalc.written import shown

@@ -32,11 +32,15 @@ from fastcalc.importers.instances import printed_chip
 from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.kit.answer import commands, next_commands
 from fastcalc.kit.request import loading, readers
+from fastcalc.kit.request.chips import chips_of, names_typed
 from fastcalc.kit.request.draft_models import draft_model
+from fastcalc.kit.request.engines import engines_of, implied_engine
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import differing
 from fastcalc.kit.request.like import like
+from fastcalc.kit.request.pricing import basis_of, pricing_of, without_marketplaces
 from fastcalc.kit.request.readers import as_text
+from fastcalc.kit.request.scenarios import check_longest, ranks_of
 from fastcalc.kit.request.speculate import speculations
 from fastcalc.mentions import option
 from fastcalc.written import first_few, listed, shown
@@ -139,7 +143,7 @@ class Deployments:
         hardware = entries.hardware(typed)
         alone = replace(self.request, on=(typed,), price=None, prompts_on=None)
         of_chip = {} if usd is None else {chip: usd}
-        terms = loading.basis_of(self.request)
+        terms = basis_of(self.request)
         pricing = replace(terms, basis="tco", offer=None, user_prices=of_chip)
         search = Deployments(alone, self.service, self.notes, self.traffic, pricing).search
         return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
@@ -171,7 +175,7 @@ class Deployments:
                 longest = float((request_class.lengths.prompt + request_class.lengths.output).max())
                 of_class = f" of '{request_class.name}'" if request_class.name else ""
                 check_context(model, longest, f"prompt + output{of_class} = {longest:,.0f} tokens")
-                loading.check_longest(self.request, longest)
+                check_longest(self.request, longest)
 
     def _may_share(self, classes: Classes) -> bool:
         """Check whether all classes use the same model."""
@@ -196,7 +200,7 @@ class Deployments:
         self.notes.extend(
             _skipped({chip: refused[chip] for chip in refused if chip not in in_other_formats})
         )
-        if not held and loading.ranks_of(self.request).names_ranks:
+        if not held and ranks_of(self.request).names_ranks:
             ranks = ", ".join(option(name) for name in ("tp", "pp", "ep", "dp"))
             self.notes.append(f"only one layout was asked for: leave out {ranks} to try others")
         return held
@@ -261,17 +265,17 @@ def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Sce
     memory = replace(loading.memory_of(entries, request), draft=draft)
     prompts_on, flag = request.prompts_on, option("prompts_on")
     taking = [] if prompts_on is None else selected(entries, readers.names(prompts_on, flag))
-    chips = loading.chips_of(entries, request.on, memory, notes, taking)
-    pricing = loading.pricing_of([*chips, *taking], request, utilization=1.0)
+    chips = chips_of(entries, request.on, memory, notes, taking)
+    pricing = pricing_of([*chips, *taking], request, utilization=1.0)
     if request.objective == "usd":
-        chips = loading.without_marketplaces(entries, request.on, chips, pricing, notes)
+        chips = without_marketplaces(entries, request.on, chips, pricing, notes)
     if request.emit is not None:
         chips = _run_by(request, request.emit, chips, notes)
     engine = request.engine or (request.emit and PROGRAMS[request.emit].engine)
-    implied = loading.implied_engine(request, request.weights, [model])
-    engines = loading.engines_of(entries, chips, engine, implied=implied)
+    implied = implied_engine(request, request.weights, [model])
+    engines = engines_of(entries, chips, engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
-    choices, ranks = _formats(request, chips, notes), loading.ranks_of(request)
+    choices, ranks = _formats(request, chips, notes), ranks_of(request)
     speculated = speculations(request.speculate, request.draft_model)
     own = like(request, request.like, entries, engines) if request.like is not None else None
     if own is not None:
@@ -356,9 +360,9 @@ def typed_of(request: FindPlans) -> commands.Typed:
     entries = loading.catalogue(request)
     (model,) = loading.models_of(entries, [request.model], [])
     names = {model.id: as_text(request.model)}
-    names |= loading.names_typed(entries, request.on)
+    names |= names_typed(entries, request.on)
     if request.prompts_on is not None:
-        names |= loading.names_typed(entries, request.prompts_on)
+        names |= names_typed(entries, request.prompts_on)
     if engine := request.engine or (request.emit and PROGRAMS[request.emit].engine):
         names[entries.engine(engine).id] = as_text(engine)
     words = next_commands.repeated(request, Evaluated, commands.OF_A_POINT)

@@ -15,9 +15,9 @@ from fastcalc.features.plot.request import Plot
 from fastcalc.kit.answer import progress
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.charts.drawing import Chart
-from fastcalc.kit.request import loading
 from fastcalc.kit.request.change_lists import ListedChange, change_lists
 from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.scenarios import scenarios
 from fastcalc.mentions import option
 from fastcalc.written import shown
 
@@ -77,8 +77,7 @@ def run(request: Plot) -> OverAnswer:
         for combination in combined:
             what_ifs = [*(request.set or ()), *(change.written for change in combination)]
             changed = replace(comparison, set=what_ifs)
-            scenarios = loading.scenarios(changed, [] if points else notes)
-            points.append(solve_all(scenarios))
+            points.append(solve_all(scenarios(changed, [] if points else notes)))
             progress.say(f"{len(points):,} of {len(combined):,} combinations")
         varied = [_varied(listed) for listed in lists]
         return OverAnswer(request=request, reading=notes, varied=varied, points=points)

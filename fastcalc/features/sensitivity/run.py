@@ -18,8 +18,8 @@ from fastcalc.kit.answer import outcome_lines, progress
 from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
-from fastcalc.kit.request.loading import scenarios
 from fastcalc.kit.request.readers import as_text
+from fastcalc.kit.request.scenarios import scenarios
 from fastcalc.mentions import option
 from fastcalc.written import shown
 

@@ -39,10 +39,13 @@ from fastcalc.kit.answer.respond import page
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.change_lists import ChangeLists, change_lists
+from fastcalc.kit.request.chips import chips_of
 from fastcalc.kit.request.draft_models import draft_model
+from fastcalc.kit.request.engines import engines_of, implied_engine
 from fastcalc.kit.request.fields import Setting, by_premise, settings
 from fastcalc.kit.request.like import like
 from fastcalc.kit.request.number_lists import numbers
+from fastcalc.kit.request.pricing import pricing_of
 from fastcalc.kit.request.speculate import speculations
 from fastcalc.mentions import as_flags, option, written
 from fastcalc.written import many
@@ -245,7 +248,7 @@ def _axes(request: Sweep, notes: list[str]) -> list[Axes]:
     """List the axes of each run of models for which the chips have the same engines."""
     entries = loading.catalogue(request)
     memory = loading.memory_of(entries, request)
-    chips = loading.chips_of(entries, request.on, memory, notes)
+    chips = chips_of(entries, request.on, memory, notes)
     names = [None] if request.engine is None else readers.names(request.engine, option("engine"))
     models = loading.models_of(entries, request.models, notes)
     axes = replace(
@@ -254,13 +257,13 @@ def _axes(request: Sweep, notes: list[str]) -> list[Axes]:
         drafts={
             model.id: draft_model(entries, request.draft_model, model, notes) for model in models
         },
-        pricing=loading.pricing_of(chips, request, utilization=request.utilization),
+        pricing=pricing_of(chips, request, utilization=request.utilization),
         memory=memory,
     )
-    implied_by = partial(loading.implied_engine, request, request.weights)
+    implied_by = partial(implied_engine, request, request.weights)
     by_engine = []
     for implied, alike in groupby(models, lambda model: implied_by([model])):
-        engines = [loading.engines_of(entries, chips, name, implied=implied) for name in names]
+        engines = [engines_of(entries, chips, name, implied=implied) for name in names]
         pairs = [
             (chip, *engine)
             for chip, *choices in zip(chips, *engines, strict=True)

@@ -9,10 +9,11 @@ from fastcalc import mentions
 from fastcalc.core.outcome import Outcome
 from fastcalc.core.sharding import Sharding
 from fastcalc.importers.setup import LAYOUT
+from fastcalc.kit.request.chips import count_of_names, names_typed
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import Request, declared, differing, settings
 from fastcalc.kit.request.groups import OwnFolders
-from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue, count_of_names, names_typed
+from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import flag
 from fastcalc.quoting import shell_line

@@ -18,7 +18,7 @@ from fastcalc.features.fastmode.option import TRICKS
 from fastcalc.kit.answer.numbers_as_text import WORDS, counted, dollars, number
 from fastcalc.kit.answer.point_records import compare_records
 from fastcalc.kit.answer.row_words import TableRow
-from fastcalc.kit.request.loading import scenarios
+from fastcalc.kit.request.scenarios import scenarios
 from tests.helpers import Ran, run_once, thorough, words
 from tests.strategies import scaled
 

@@ -14,6 +14,10 @@ from fastcalc.errors import InputError
 from fastcalc.features.compare.request import Compare
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.kit.request import loading, repositories
+from fastcalc.kit.request.chips import chips_of
+from fastcalc.kit.request.engines import engines_of, implied_engine
+from fastcalc.kit.request.pricing import basis_of, pricing_of, without_marketplaces
+from fastcalc.kit.request.scenarios import _sharding, _traffic, check_longest, scenarios
 from fastcalc.mentions import as_flags
 from tests.helpers import every, read_or_refusal
 
@@ -23,11 +27,11 @@ def test_points_are_of_each_model_on_each_chip_at_each_batch(monkeypatch):
     request = Compare(
         models=["llama-3.1-8b", "phi-4"], on="h100-sxm,h200-sxm,l40s", batch="1..10+1"
     )
-    monkeypatch.setattr(loading, "MOST_POINTS", 60)
-    assert len(loading.scenarios(request, [])) == 6
-    monkeypatch.setattr(loading, "MOST_POINTS", 59)
+    monkeypatch.setattr("fastcalc.kit.request.scenarios.MOST_POINTS", 60)
+    assert len(scenarios(request, [])) == 6
+    monkeypatch.setattr("fastcalc.kit.request.scenarios.MOST_POINTS", 59)
     with pytest.raises(InputError, match=r"^60 points \(models x chips x batches\) exceed 59"):
-        loading.scenarios(request, [])
+        scenarios(request, [])
 
 
 @pytest.mark.parametrize(
@@ -36,7 +40,7 @@ def test_points_are_of_each_model_on_each_chip_at_each_batch(monkeypatch):
 )
 def test_a_limit_of_an_engine_that_is_none_has_an_example(limits, example):
     with pytest.raises(InputError, match=rf"; write for example {example}$"):
-        loading.scenarios(Compare(on="h100-sxm", **limits), [])
+        scenarios(Compare(on="h100-sxm", **limits), [])
 
 
 ENTRIES = Catalogue()
@@ -52,7 +56,7 @@ ENTRIES = Catalogue()
     ],
 )
 def test_traffic_of_a_request(asked, traffic):
-    found = read_or_refusal(loading._traffic, Compare(**asked))
+    found = read_or_refusal(_traffic, Compare(**asked))
     if not isinstance(found, str):
         found = (found.prompt, found.output, found.context, found.prefix_hit)
     assert found == traffic
@@ -60,8 +64,8 @@ def test_traffic_of_a_request(asked, traffic):
 
 def test_ranks_of_a_request():
     request = Compare(chips=16, tp=2, pp=4, ep=8, dp=1)
-    assert loading._sharding(request) == Sharding(16, 2, 4, 8, 1)
-    assert read_or_refusal(loading._sharding, Compare(pp=0)).startswith(
+    assert _sharding(request) == Sharding(16, 2, 4, 8, 1)
+    assert read_or_refusal(_sharding, Compare(pp=0)).startswith(
         "--pp 0 is not a whole number from 1"
     )
 
@@ -82,7 +86,7 @@ def test_ranks_of_a_request():
 )
 def test_how_many_chips_are_asked_for(asked, chips):
     given = {"models": ["llama-3.1-8b"], "on": "h100-sxm", **asked}
-    assert {each.sharding.chips for each in loading.scenarios(Compare(**given), [])} == {chips}
+    assert {each.sharding.chips for each in scenarios(Compare(**given), [])} == {chips}
 
 
 @every(
@@ -93,9 +97,7 @@ def test_how_many_chips_are_asked_for(asked, chips):
     ],
 )
 def test_layers_on_the_host_are_of_llama_cpp(asked, sentence):
-    said = read_or_refusal(
-        loading.scenarios, Compare(models=["llama-3.1-8b"], on="h100-sxm", **asked), []
-    )
+    said = read_or_refusal(scenarios, Compare(models=["llama-3.1-8b"], on="h100-sxm", **asked), [])
     rest = ", and h100-sxm runs vllm: add --engine llama-cpp, or leave it out"
     assert said == sentence + rest
 
@@ -109,7 +111,7 @@ def test_requests_longer_than_the_engine_takes(limit, tokens, is_refused):
         "--max-model-len 1,999 is less than the 2,000 tokens of a request; raise it, or lower "
         "--prompt or --output"
     )
-    found = read_or_refusal(loading.check_longest, Compare(max_model_len=limit), tokens)
+    found = read_or_refusal(check_longest, Compare(max_model_len=limit), tokens)
     assert found == (sentence if is_refused else None)
 
 
@@ -130,7 +132,7 @@ def test_requests_longer_than_the_engine_takes(limit, tokens, is_refused):
 )
 def test_engines_that_limits_and_formats_imply(asked, engine):
     weights = asked.pop("weights", None)
-    found = loading.implied_engine(Compare(**asked), weights, [ENTRIES.model("llama-3.1-8b")])
+    found = implied_engine(Compare(**asked), weights, [ENTRIES.model("llama-3.1-8b")])
     assert found == engine
 
 
@@ -145,7 +147,7 @@ def test_engines_that_limits_and_formats_imply(asked, engine):
 )
 def test_engines_of_chips(chip, name, implied, engine):
     chips = [ENTRIES.hardware(chip)] * 2
-    found = loading.engines_of(ENTRIES, chips, name, implied=implied)
+    found = engines_of(ENTRIES, chips, name, implied=implied)
     assert [(each.id, is_borrowed) for each, is_borrowed in found] == [engine] * 2
 
 
@@ -168,12 +170,12 @@ def test_engines_of_chips(chip, name, implied, engine):
     ],
 )  # fmt: skip
 def test_the_basis_of_prices(asked, pricing):
-    assert read_or_refusal(loading.basis_of, Compare(**asked)) == pricing
+    assert read_or_refusal(basis_of, Compare(**asked)) == pricing
 
 
 def test_owned_chips_of_a_plan_have_years_without_a_basis():
     request = FindPlans(model="m", on="c", own="h100-sxm=8", years=3.0)
-    assert loading.basis_of(request).years == 3.0
+    assert basis_of(request).years == 3.0
 
 
 @every(
@@ -186,7 +188,7 @@ def test_owned_chips_of_a_plan_have_years_without_a_basis():
 )
 def test_prices_are_of_chips_that_are_compared(price, prices):
     chips = [ENTRIES.hardware(name) for name in ("h100-sxm", "l40s")]
-    found = read_or_refusal(loading.pricing_of, chips, Compare(price=price), utilization=0.5)
+    found = read_or_refusal(pricing_of, chips, Compare(price=price), utilization=0.5)
     assert getattr(found, "user_prices", found) == prices
     assert getattr(found, "utilization", 0.5) == 0.5
 
@@ -204,9 +206,9 @@ def test_prices_are_of_chips_that_are_compared(price, prices):
 def test_chips_that_only_marketplaces_rent(monkeypatch, rented, is_skipped):
     chips = [SimpleNamespace(id=name) for name in rented]
     pricing = SimpleNamespace(quote=lambda chip: SimpleNamespace(is_marketplace=rented[chip.id]))
-    monkeypatch.setattr(loading, "named", lambda *_: {"named"})
+    monkeypatch.setattr("fastcalc.kit.request.pricing.named", lambda *_: {"named"})
     notes = []
-    kept = loading.without_marketplaces(ENTRIES, "x", chips, pricing, notes)
+    kept = without_marketplaces(ENTRIES, "x", chips, pricing, notes)
     assert [chip.id for chip in kept] == [
         name for name in rented if not (is_skipped and name == "a")
     ]
@@ -219,8 +221,8 @@ def test_chips_that_only_marketplaces_rent(monkeypatch, rented, is_skipped):
 def test_chips_that_are_named_are_kept_whoever_rents_them(monkeypatch):
     chips = [SimpleNamespace(id=name) for name in "ab"]
     pricing = SimpleNamespace(quote=lambda chip: SimpleNamespace(is_marketplace=chip.id == "a"))
-    monkeypatch.setattr(loading, "named", lambda *_: {"a"})
-    assert loading.without_marketplaces(ENTRIES, "x", chips, pricing, []) == chips
+    monkeypatch.setattr("fastcalc.kit.request.pricing.named", lambda *_: {"a"})
+    assert without_marketplaces(ENTRIES, "x", chips, pricing, []) == chips
 
 
 _OWN_LENGTH = "; its config.json may state another longest context than 131,072"
@@ -290,7 +292,7 @@ def test_formats_of_checkpoints_by_name(name, weights, cache, note):
 @every("tag,gigabytes", [("BF16", 10.2 + 3.6), ("Q8_0", 10.2 + 1.9), ("MXFP4", 10.2 + 1.9)])
 def test_a_file_of_mxfp4_experts_has_its_other_weights_in_the_format_of_its_name(tag, gigabytes):
     asked = Compare(models=[f"ggml-org/gpt-oss-20b-GGUF:{tag}"], on="rtx-4090", engine="llama-cpp")
-    found, *_ = loading.scenarios(asked, [])
+    found, *_ = scenarios(asked, [])
     assert found.work.weight_bytes / 1e9 == pytest.approx(gigabytes, rel=0.01)
 
 
@@ -303,17 +305,17 @@ def test_a_file_of_mxfp4_experts_has_its_other_weights_in_the_format_of_its_name
     ],
 )
 def test_checkpoints_in_more_formats_than_their_names_say(name, gigabytes):
-    found, *_ = loading.scenarios(Compare(models=[name], on="b300"), [])
+    found, *_ = scenarios(Compare(models=[name], on="b300"), [])
     assert found.work.weight_bytes / 1e9 == pytest.approx(gigabytes, rel=0.01)
 
 
 def test_weights_of_a_repository_are_those_in_its_name():
     names = ["someone/Llama-3.1-8B-Instruct-FP8", "meta-llama/Llama-3.1-70B-Instruct"]
     request = Compare(models=names, on="h100-sxm")
-    found = {each.model.id: each.work.weight_format for each in loading.scenarios(request, [])}
+    found = {each.model.id: each.work.weight_format for each in scenarios(request, [])}
     assert found == {"llama-3.1-8b": "fp8", "llama-3.1-70b": "bf16"}
     asked = replace(request, weights="bf16")
-    assert {each.weights for each in loading.scenarios(asked, [])} == {"bf16"}
+    assert {each.weights for each in scenarios(asked, [])} == {"bf16"}
 
 
 @every(
@@ -325,24 +327,24 @@ def test_weights_of_a_repository_are_those_in_its_name():
 )
 def test_what_names_of_chips_mean_is_said(on, note):
     notes = []
-    chips = loading.chips_of(ENTRIES, on, MemoryChoice(), notes)
+    chips = chips_of(ENTRIES, on, MemoryChoice(), notes)
     assert ([chip.id for chip in chips], notes) == (["h100-sxm"], note)
 
 
 def test_hosts_are_no_chips():
-    said = read_or_refusal(loading.chips_of, ENTRIES, "ddr5-2ch", MemoryChoice(), [])
+    said = read_or_refusal(chips_of, ENTRIES, "ddr5-2ch", MemoryChoice(), [])
     assert said.startswith("--on ddr5-2ch: this is a host; name a chip, and the host with --host ")
 
 
 def test_chips_without_a_memory_that_is_named_are_skipped():
     place = MemoryChoice(place=(("kv", "HBM3"),))
     notes = []
-    chips = loading.chips_of(ENTRIES, "h100-sxm,l40s", place, notes)
+    chips = chips_of(ENTRIES, "h100-sxm,l40s", place, notes)
     assert [chip.id for chip in chips] == ["h100-sxm"]
     assert len(notes) == 1
     assert notes[0].endswith("; it is skipped")
     assert "l40s" in notes[0]
-    assert "l40s" in read_or_refusal(loading.chips_of, ENTRIES, "l40s", place, [])
+    assert "l40s" in read_or_refusal(chips_of, ENTRIES, "l40s", place, [])
 
 
 @every(
@@ -381,7 +383,7 @@ def test_the_engine_of_a_chip_does_not_depend_on_those_beside_it():
     chips = [ENTRIES.hardware(name) for name in ("trainium-2", "gaudi-3", "d-matrix-corsair")]
     usual = {"trainium-2": "neuron", "gaudi-3": "young", "d-matrix-corsair": "d-matrix"}
     for order in permutations(chips):
-        engines = loading.engines_of(ENTRIES, list(order), None)
+        engines = engines_of(ENTRIES, list(order), None)
         assert {
             chip.id: engine.id for chip, (engine, _) in zip(order, engines, strict=True)
         } == usual
