@@ -25,9 +25,7 @@ from fastcalc.features.claims.run import read_claims
 from fastcalc.features.measure import validate as show_validate
 from fastcalc.features.measure.request import Validate
 from fastcalc.features.measure.validation import ValidationAnswer
-from fastcalc.kit.answer.console import render
 from fastcalc.kit.answer.numbers_as_text import number, parameters
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import declared
 from fastcalc.mentions import as_flags, flag
 from fastcalc.written import to_markdown
@@ -72,6 +70,9 @@ confidence.
 """
 DRAWN = ", with the values of all GPU engines as prior (evidence/measured.csv)"
 """What most engine files say of their fit, and the page says once."""
+
+SAME_FIT = "only memory at start-up differs"
+"""How the files of older releases, which have no fit of their own, end what they say of it."""
 
 ENGINES = """*Published measurements* refers to those in `evidence/measured.csv`. Unless stated
 otherwise, each engine was fitted with the values that all GPU engines share as its prior.
@@ -133,9 +134,9 @@ BLIND = (737, 39, 1.24, 1.96, 78)
 range."""
 WEAK_PLACES = """## Where it is weak
 
-You should be careful with chips marked `*` and with all models in the table by model, because
-their median error is above {weak}x or there are fewer than three measurements. This applies to {of}
-rows, {few} of them with a single source. Large errors are often due to MoE models in the first
+You should be careful with the chips and models in the last two tables, because their median error
+is above {weak}x or there are fewer than three measurements. Of these {of} chips and models, {few}
+have a single source. Large errors are often due to MoE models in the first
 months of a chip or an architecture, or to undisclosed speculation. Another cause is software that
 is a year older or newer than the data of the engine. For the results of blind tests, see [scores of
 unseen sources](evidence.md#scores-of-unseen-sources).
@@ -273,10 +274,21 @@ def catalogue() -> str:
                     [f"`{one['id']}`", one["name"], ", ".join(one["default_for"]) or GAP,
                      (one["fitted_on"] or GAP).partition(DRAWN)[0]]
                     for one in engines
+                    if not (one["fitted_on"] or "").endswith(SAME_FIT)
                 ),
             ),
+            wrapped(_releases(engines)),
         ]
     )  # fmt: skip
+
+
+def _releases(engines: Iterable[Any]) -> str:
+    """The sentence on the files of older releases."""
+    names = [f"`{one['id']}`" for one in engines if (one["fitted_on"] or "").endswith(SAME_FIT)]
+    return (
+        f"The engines of older releases ({', '.join(names)}) have the values of the latest "
+        "release. They only differ in the memory that the engine needs at start-up."
+    )
 
 
 def _chip(one: Any) -> list[str]:
@@ -493,21 +505,21 @@ def accuracy() -> str:
     groups = answer.details()["groups"]
     weak = [one for one in _of(groups, "hardware", "model") if _is_weak(one)]
     few = sum(one["sources"] == 1 for one in weak)
-    screen = render(answer.page(Screen(100, wide=True)), 100)
-    lines = re.split(r"(?m)^- \d+ points? not predicted", screen)[0].splitlines()
-    page = "\n".join(map(str.rstrip, lines))
+    held_out = [_document(group) for group in apart().values()]
     return "\n".join(
         [
             wrapped(ACCURACY.format(**_scores(groups), novelty=novelty())),
-            f"## By class\n\n```text\n{page}\n```\n",
+            f"## By class\n\nIn cross-validation:\n\n{_groups('class', _of(groups, 'part'))}",
+            "Sources never used for fitting:\n",
+            _groups("class", _of(held_out, "part")),
             wrapped(WEAK_PLACES.format(weak=WEAK, few=few, of=len(weak))),
+            f"## By engine\n\n{_groups('engine', sorted(_of(groups, 'engine'), key=_worst_first))}",
             *(
-                f"## By {word}\n\n" + _groups(word, sorted(_of(groups, group_by), key=_worst_first))
-                for word, group_by in (("engine", "engine"), ("chip", "hardware"))
+                _weakest(word, sorted(_of(groups, group_by), key=_worst_first))
+                for word, group_by in (("chip", "hardware"), ("model", "model"))
             ),
-            _weak_models(sorted(_of(groups, "model"), key=_worst_first)),
         ]
-    )  # fmt: skip
+    )
 
 
 def novelty() -> str:
@@ -546,23 +558,44 @@ def _is_weak(group: Any) -> bool:
     return bool(group["median_factor"] > WEAK or group["n"] < 3)
 
 
-def _weak_models(models: Sequence[Any]) -> str:
-    """The models that are weak in a table, the others in a sentence."""
-    others = [one["median_factor"] for one in models if not _is_weak(one)]
+def _document(group: Group) -> dict[str, Any]:
+    """A group of scores with the keys of JSON output."""
+    return {
+        "group": group.name,
+        "n": group.count,
+        "sources": group.sources,
+        "median_factor": group.median_factor,
+        "p90_factor": group.p90_factor,
+        "bias": group.bias,
+        "coverage": group.coverage,
+    }
+
+
+def _weakest(word: str, groups: Sequence[Any]) -> str:
+    """The chips or models that are weak in a table, the others in a sentence."""
+    others = [
+        f"`{_named(one)}` {one['median_factor']:.2f}x ({one['n']:,})"
+        for one in groups
+        if not _is_weak(one)
+    ]
     text = (
-        f"The table lists the {len(models) - len(others)} models with the least accurate "
-        f"predictions or the fewest measurements. The median errors of the other {len(others)} "
-        f"measured models are {min(others):.2f}x to {max(others):.2f}x "
-        "(`fastcalc validate --format json`)."
+        f"The table lists the {len(groups) - len(others)} {word}s with the least accurate "
+        "predictions or the fewest measurements. Median errors of the others, with the number of "
+        f"measurements: {', '.join(others)}."
     )
-    return f"## By model\n\n{wrapped(text)}\n" + _groups("model", filter(_is_weak, models))
+    return f"## By {word}\n\n{wrapped(text)}\n" + _groups(word, filter(_is_weak, groups))
+
+
+def _named(group: Any) -> str:
+    return str(group["group"].partition(":")[2])
 
 
 def _groups(word: str, groups: Iterable[Any]) -> str:
-    mark = word == "chip"
+    """A table of scores, one row per class, engine, chip or model."""
+    is_id = word != "class"
     rows = (
         [
-            f"`{one['group'].partition(':')[2]}`{' *' * (mark and _is_weak(one))}",
+            f"`{_named(one)}`" if is_id else _named(one),
             *(f"{one[key]:,}" for key in ("n", "sources")),
             *(number(one[key]) for key in ("median_factor", "p90_factor", "bias")),
             f"{100 * one['coverage']:.0f}%",
@@ -574,7 +607,6 @@ def _groups(word: str, groups: Iterable[Any]) -> str:
 
 
 PAGES = {"commands.md": commands, "catalogue.md": catalogue, "accuracy.md": accuracy}
-
 
 MARKED = {
     "trust": trust,
