@@ -56,6 +56,7 @@ SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
 GPT = (1.5, 2.0)
 """What GPT-5.4's fast mode is sold as: times the speed, for times the credits. [1]"""
 
+
 def summary(book: Book) -> Words:
     """How many claims have which verdict, and what claims say of the two techniques."""
     counts = Counter(one.verdict for one in book.judged)
@@ -70,6 +71,7 @@ def summary(book: Book) -> Words:
         "own": str(len(own)),
         **{word: str(counts[word]) for word in MEANING},
     }
+
 
 def picture(book: Book) -> Words:
     """The chart of user speed against price."""
@@ -99,6 +101,7 @@ def picture(book: Book) -> Words:
         "owned_order": cheapest_by_speed(frontier(owned, max_chips=RACK)),
     }
 
+
 def cheapest_by_speed(points: Sequence[FrontierPoint]) -> str:
     """Say up to which speed each chip is the cheapest, as ``fastcalc frontier`` does."""
     runs = runs_of(points)
@@ -108,6 +111,7 @@ def cheapest_by_speed(points: Sequence[FrontierPoint]) -> str:
     ]
     last = f"{name_of(runs[-1])} up to {number(runs[-1].points[-1].speed)} tokens/s"
     return ", ".join([*ranges, last])
+
 
 def smaller_batch(book: Book) -> Words:
     """What 65 to 170 tokens/s cost by batch alone, textbook and as measured."""
@@ -144,6 +148,7 @@ def smaller_batch(book: Book) -> Words:
         **{f"{name}_verdict": book.plain(*claim) for name, claim in named.items()},
     }
 
+
 def _floors(book: Book) -> str:
     """A row for each floor of claim 4: the multiples in reach, and how many are not."""
     found = book.check("4").finding
@@ -157,12 +162,14 @@ def _floors(book: Book) -> str:
     speeds = f"cost multiple, {SLOW:g} to {FAST:g} tokens/s"
     return table(("latency floor per layer", speeds, "out of reach"), rows)
 
+
 class SoldStart(NamedTuple):
     """The fewest users who pay a price, their speed, and the cost multiple of a faster mode."""
 
     users: int
     speed: float
     multiple: float | None
+
 
 def _sold(book: Book, shape: str) -> SoldStart | None:
     """The fastest start of a shape on a rack that the price of Opus pays; None for none."""
@@ -186,6 +193,7 @@ def _sold(book: Book, shape: str) -> SoldStart | None:
     multiple = float(found.multiple[at]) if found.batch[at] else None
     return SoldStart(int(found.starts[at]), float(found.speed[at]), multiple)
 
+
 def _reached(book: Book, shape: str, sold: SoldStart | None) -> list[str]:
     """The row of a shape on 72 chips: at both speeds, and from what a price allows."""
     slow, fast = (book.reach(shape, goal) for goal in (SLOW, FAST))
@@ -197,6 +205,7 @@ def _reached(book: Book, shape: str, sold: SoldStart | None) -> list[str]:
         return [*cells, "none", "-"]
     cost = f"{number(sold.multiple)}x" if sold.multiple else "never"
     return [*cells, f"{sold.users:,} users at {number(sold.speed)} tokens/s", cost]
+
 
 def rivals(book: Book) -> Words:
     """Every technique that keeps the model, from a rack at the slow speed to the fast one."""
@@ -238,6 +247,7 @@ def rivals(book: Book) -> Words:
         "cheapest_words": _cheapest(answer.reached, now),
     }
 
+
 def _cheapest(reached: list[Option], today: Outcome) -> str:
     """The sentence on the cheapest technique, and on how many cost less than today."""
     priced = [one for one in reached if one.usd is not None]
@@ -251,8 +261,10 @@ def _cheapest(reached: list[Option], today: Outcome) -> str:
         f"({cheap.change}) at {_multiple(cheap, today)}."
     )
 
+
 def _multiple(option: Option, today: Outcome) -> str:
     return f"{dollars(option.usd / price(today))}x" if option.usd else "no price"
+
 
 def _trick(technique: str, option: Option, outcome: Outcome, today: Outcome) -> list[str]:
     scenario, layout = outcome.scenario, outcome.placement.layout
@@ -260,6 +272,7 @@ def _trick(technique: str, option: Option, outcome: Outcome, today: Outcome) -> 
     owned, now = (solve(replace(one.scenario, pricing=Pricing("tco"))) for one in (outcome, today))
     both = (_multiple(option, today), f"{number(price(owned) / price(now), 2)}x")
     return [TRICKS[technique], how, f"{batch:,}", f"{layout.chips:,}", speed(outcome), *both]
+
 
 def curve(book: Book) -> Words:
     """What 2.5 times the speed costs from every starting batch, and at which floors."""
@@ -271,6 +284,7 @@ def curve(book: Book) -> Words:
         "rack": str(RACK),
         "context": f"{LONG:,}",
     }
+
 
 def fifteen(book: Book) -> Words:
     """What fifteen times the speed of one served model is the product of."""
