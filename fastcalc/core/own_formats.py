@@ -1,8 +1,9 @@
 """Comparison of requested number formats with those that a model is published in."""
 
-from fastcalc.catalogue.formats import QUANTIZED, number_format
+from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.weight_formats import QUANTIZED
 from fastcalc.core.model.workload import formats_asked, workload
 from fastcalc.core.scenario import Scenario, cache_format, default_weights
 

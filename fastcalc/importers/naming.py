@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
 
-from fastcalc.catalogue.formats import weight_name
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.names import files_in
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.weight_formats import weight_name
 from fastcalc.errors import InputError
 from fastcalc.importers.setup import LAYOUT, ranks_in
 

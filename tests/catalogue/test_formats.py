@@ -2,15 +2,8 @@
 
 import pytest
 
-from fastcalc.catalogue.formats import (
-    cache_name,
-    format_mix,
-    mixed_format,
-    number_format,
-    weight_formats,
-    weight_name,
-    weight_names,
-)
+from fastcalc.catalogue.formats import cache_name, format_mix, mixed_format, number_format
+from fastcalc.catalogue.weight_formats import weight_formats, weight_name, weight_names
 from fastcalc.errors import InputError
 from tests.helpers import every
 

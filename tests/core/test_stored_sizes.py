@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.stored_sizes import NEAR, sizes
-from fastcalc.catalogue.formats import weight_formats
+from fastcalc.catalogue.weight_formats import weight_formats
 from fastcalc.core.model.workload import workload
 
 TABLE = Path(__file__).parents[1] / "stored_sizes.csv"

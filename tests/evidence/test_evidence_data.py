@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.folders import shipped_folder
-from fastcalc.catalogue.formats import FORMATS, weight_formats
+from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.schema.evidence import Provenance
 from fastcalc.catalogue.store import Catalogue, load
+from fastcalc.catalogue.weight_formats import weight_formats
 
 FOLDER = shipped_folder("evidence")
 HEADER = (

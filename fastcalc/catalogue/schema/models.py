@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fastcalc.catalogue.formats import GROUPS, WeightFormats, format_mix, number_format
+from fastcalc.catalogue.formats import format_mix, number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema.quantities import (
     Confidence,
@@ -23,6 +23,7 @@ from fastcalc.catalogue.schema.quantities import (
     Whole,
     WholeOrZero,
 )
+from fastcalc.catalogue.weight_formats import GROUPS, WeightFormats
 from fastcalc.errors import InputError
 from fastcalc.written import listed, shown
 

@@ -13,18 +13,10 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.catalogue.formats import (
-    CACHES,
-    FORMATS,
-    K_BLOCK,
-    NumberFormat,
-    WeightFormats,
-    mixed_format,
-    number_format,
-    weight_formats,
-)
+from fastcalc.catalogue.formats import CACHES, FORMATS, NumberFormat, mixed_format, number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Block, LatentAttention, MixtureOfExperts, Model
+from fastcalc.catalogue.weight_formats import K_BLOCK, WeightFormats, weight_formats
 from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.layers import CacheGroup, LayerCount, count_layer
 from fastcalc.core.model.weights import Weights, WeightsByPart

@@ -10,15 +10,9 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from fastcalc.catalogue.formats import (
-    FORMATS,
-    QUANTIZED,
-    NumberFormat,
-    WeightFormats,
-    mixed_format,
-    number_format,
-)
+from fastcalc.catalogue.formats import FORMATS, NumberFormat, mixed_format, number_format
 from fastcalc.catalogue.schema import Block
+from fastcalc.catalogue.weight_formats import QUANTIZED, WeightFormats
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.matrices import Matrix, ModulePatterns, matrices_of
 from fastcalc.importers.huggingface.parts import Layer, flagged

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fastcalc.catalogue.formats import is_read_by_llama_cpp
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.weight_formats import is_read_by_llama_cpp
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.groups import (

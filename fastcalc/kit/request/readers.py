@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastcalc.catalogue.formats import cache_name, weight_name, weight_names
+from fastcalc.catalogue.formats import cache_name
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.catalogue.numerals import NUMERAL, parse_number
+from fastcalc.catalogue.weight_formats import weight_name, weight_names
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.written import did_you_mean, shown

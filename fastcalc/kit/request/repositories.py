@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastcalc.catalogue.formats import weight_name
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.catalogue.weight_formats import weight_name
 from fastcalc.core.model.workload import formats_asked
 from fastcalc.importers.naming import (
     checkpoint_cache,
