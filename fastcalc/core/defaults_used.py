@@ -4,7 +4,7 @@ from math import inf
 
 from fastcalc.catalogue.chip_defaults import HOST_LINK, MEDIANS, Default, defaults_of
 from fastcalc.catalogue.schema import Hardware
-from fastcalc.core.chip.machine import link_to_host
+from fastcalc.core.chip.tiers import link_to_host
 from fastcalc.core.placement.legal import link_domain
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing

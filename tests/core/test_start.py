@@ -8,9 +8,9 @@ import pytest
 
 import fastcalc
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.machine import largest_memory
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.chip.tiers import largest_memory
 from fastcalc.core.chosen_layouts import layouts_on_offer
 from fastcalc.core.outcome import locate
 from fastcalc.core.placement.placement import Placement

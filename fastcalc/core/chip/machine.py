@@ -8,24 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.catalogue.chip_defaults import HOST_LINK, completed
+from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.catalogue.formats import CACHES, FORMATS, NumberFormat
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
-from fastcalc.catalogue.schema.quantities import Quantity
 from fastcalc.core.chip.formats_run import widened_by
-from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.chip.rates import WorkingRate, fastest_rate, working_rate
 from fastcalc.core.chip.reserve import NOTHING, Reserve, reserve_of
 from fastcalc.core.chip.tier import MemoryChoice, Tier, own_tiers
-from fastcalc.core.model.kinds import IN_LAYERS, KINDS, Kinds
+from fastcalc.core.chip.tiers import largest_memory, read_first, tier_position, tiers_of
+from fastcalc.core.model.kinds import IN_LAYERS, Kinds
 from fastcalc.core.model.workload import Workload, outside_core, workload
-from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
 from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.mentions import option
-from fastcalc.written import shown
 
 PACKED_ROWS = 16.0
 """The number of rows in the smallest tile of kernels that unpack low-bit weights (E. Frantar et
@@ -355,76 +352,6 @@ def _encoder_bytes(
     is_apart = engine.program == "llama-cpp"
     stored = FORMATS["bf16"] if is_apart else work.model.own_formats.of("vision")
     return outside_core(work.model)["vision"] * stored.bytes
-
-
-def largest_memory(hardware: Hardware) -> Tier:
-    """Return the memory of a chip from which the engine takes its reserve."""
-    return max(own_tiers(hardware), key=lambda tier: tier.capacity)
-
-
-def read_first(tiers: Sequence[Tier]) -> Tier:
-    """Return the memory to which `Chip.bandwidth` refers: the on-chip memory, or the first one.
-
-    tiers : the memories in filling order
-    """
-    return next((tier for tier in tiers if tier.where == "chip"), tiers[0])
-
-
-def tiers_of(
-    hardware: Hardware, memory: MemoryChoice, formats: Kinds[NumberFormat]
-) -> tuple[Tier, ...]:
-    """List the memories in which a workload may be placed, in filling order.
-
-    A memory is omitted if every category of bytes is explicitly placed in another one.
-
-    formats : the stored format of each category, for products on the host's cores
-    """
-    chip_tiers = own_tiers(hardware)
-    if memory.host is None and not memory.place:
-        return chip_tiers
-    host, tiers = memory.host, list(chip_tiers)
-    if host is not None:
-        link = link_to_host(hardware, host)
-        rates = Kinds(*(working_rate(host, stored).peak for stored in formats))
-        for shared in own_tiers(host):
-            tier = replace(shared, link=min(shared.link, link.si if link else inf))
-            has_cores = tier.where == "host" and hardware.execution == "sequential"
-            computes = has_cores and memory.use != "stream"
-            streams = memory.use != "compute"
-            own_cores = replace(tier, flop_rates=rates, streams=streams)
-            tiers.append(own_cores if computes else tier)
-    tiers.sort(key=Tier.order)
-    if {group for group, _ in memory.place} == set(KINDS):
-        used_places = {tier_position(hardware, tiers, name) for _, name in memory.place}
-        if memory.prefix_tier is not None:
-            used_places.add(
-                tier_position(hardware, tiers, memory.prefix_tier, option("prefix_tier"))
-            )
-        tiers = [tier for index, tier in enumerate(tiers) if index in used_places]
-    return tuple(tiers)
-
-
-def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
-    """Return the chip's limit on its link to the host, or None if a flag defines the link."""
-    if hardware.links.fastest is None and host.id == WRITTEN:
-        return None
-    return hardware.links.fastest or HOST_LINK.quantity
-
-
-def tier_position(
-    hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = option("place")
-) -> int:
-    """Find the index of a memory given its name or a location such as ``host``.
-
-    name : the name of the memory, case-insensitive
-    flag : the flag to mention in error messages
-    """
-    for index, tier in enumerate(tiers):
-        if name.lower() in (tier.name.lower(), tier.where):
-            return index
-    names = ", ".join(tier.name for tier in tiers)
-    hint = f"; {option('host')} adds that of a host" if all(tier.is_near for tier in tiers) else ""
-    raise InputError(f"{flag}: {hardware.id} has no memory '{shown(name)}'; it has {names}{hint}")
 
 
 def _chip(

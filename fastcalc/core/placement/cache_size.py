@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastcalc.catalogue.once import once
-from fastcalc.core.chip.machine import Machine, largest_memory
+from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.reserve import start_rows
+from fastcalc.core.chip.tiers import largest_memory
 from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.placement import Placement
 from fastcalc.formulas.cache_size import cached_tokens, whole_blocks

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.chip.machine import Chip, EngineParameters, read_first
+from fastcalc.core.chip.machine import Chip, EngineParameters
 from fastcalc.core.chip.tier import Tier
+from fastcalc.core.chip.tiers import read_first
 from fastcalc.core.model.kinds import READ, Kinds
 from fastcalc.core.placement.split import Costs, Split, summed
 from fastcalc.core.step.chip_work import ChipWork

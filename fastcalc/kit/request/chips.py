@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.selection import selected, single_names
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.machine import tier_position
 from fastcalc.core.chip.tier import MemoryChoice, own_tiers
+from fastcalc.core.chip.tiers import tier_position
 from fastcalc.errors import InputError
 from fastcalc.importers.instances import printed_chip, stated_count
 from fastcalc.kit.request import readers

@@ -1,6 +1,7 @@
 """What the formulas of a pass share: its work, its machine and its effective rates."""
 
-from fastcalc.core.chip.machine import FED_BITS, read_first
+from fastcalc.core.chip.machine import FED_BITS
+from fastcalc.core.chip.tiers import read_first
 from fastcalc.core.placement.legal import topology_of
 from fastcalc.core.step.chip_work import chip_work
 from fastcalc.core.step.component import Component

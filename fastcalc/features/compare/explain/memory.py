@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from fastcalc.core.chip.machine import largest_memory
 from fastcalc.core.chip.reserve import (
     NOTHING,
     StartRows,
@@ -12,6 +11,7 @@ from fastcalc.core.chip.reserve import (
     has_states,
     start_rows,
 )
+from fastcalc.core.chip.tiers import largest_memory
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES

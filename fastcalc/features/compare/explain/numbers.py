@@ -5,8 +5,8 @@ from math import inf, isfinite
 from fastcalc.catalogue.schema import Engine, Hardware, Quantity
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.core.chip.formats_run import widened_by
-from fastcalc.core.chip.machine import read_first
 from fastcalc.core.chip.tier import Tier
+from fastcalc.core.chip.tiers import read_first
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.features.compare.explain.terms import Origin, Term, number, scalar, total
 from fastcalc.formulas.types import ArrayLike
