@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import ceil
 from typing import NamedTuple
 
@@ -10,14 +10,15 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chosen_layouts import on_fewer_chips
-from fastcalc.core.outcome import Location, locate
+from fastcalc.core.outcome import Location, evaluate_located, locate
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.practice import usual_layouts
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
-from fastcalc.core.start_checks import StartCheck, certain_check, likely_check
+from fastcalc.core.start_checks import GIB, StartCheck, certain_check, likely_check
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.formulas.solving import bisect_integers
 from fastcalc.mentions import option
@@ -54,6 +55,29 @@ class StartRemedy(NamedTuple):
     def flag(self) -> str:
         """The change as a command-line flag."""
         return option(self.setting, self.value)
+
+
+class GraphsGivenUp(NamedTuple):
+    """The effect of starting vLLM without CUDA graphs and compilation (``--enforce-eager``).
+
+    engine : the name of the engine without graphs
+    freed : the memory that is no longer reserved on each chip, in bytes
+    slower : the ratio of the TPOT at the smallest batch to that with graphs [1]
+    """
+
+    engine: str
+    freed: float
+    slower: float
+
+    @property
+    def effect(self) -> str:
+        """What it saves, and what it costs."""
+        return f"frees {self.freed / GIB:.2f} GiB per chip, TPOT x {self.slower:.1f}"
+
+    @property
+    def sentence(self) -> str:
+        """Which flag of vLLM the engine stands for, with its effect."""
+        return f"{option('engine', self.engine)} is vLLM's --enforce-eager ({self.effect})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +174,19 @@ class StartLocation(Location):
         return next(iter([*enough, *self.joint_remedies]), [])
 
     @cached_property
+    def graphs_given_up(self) -> GraphsGivenUp | None:
+        """The effect of starting without CUDA graphs if this is among the changes, or None."""
+        named = (*self.remedies, *(each for pair in self.joint_remedies for each in pair))
+        eager = without_graphs(self.on_its_layout)
+        if eager is None or all(each.setting != "engine" for each in named):
+            return None
+        pair = evaluate_located([self, locate(eager)])
+        kept = [float(place.placement.kept.total) for place in pair]
+        tpot = [float(outcome.estimate.tpot[0]) for outcome in pair]
+        name = _eager_name(self.scenario)
+        return GraphsGivenUp(name, kept[0] - kept[1], tpot[1] / tpot[0])
+
+    @cached_property
     def joint_remedies(self) -> list[list[StartRemedy]]:
         """Pairs of changes that make it start on the same chips, if no single change does.
 
@@ -174,21 +211,61 @@ def start_location(location: Location) -> StartLocation:
 
 def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
     """Yield pairs of changes that start a server on its chips; the second change is minimal."""
-    scenario, has_narrow_cache = location.on_its_layout, location.scenario.work.formats.kv.bits <= 8
-    free = certain_check(location.placement).share_to_give
-    for setting, value in _FIRST_OF_TWO if free is None else (("gpu_memory_utilization", free),):
-        if setting == "kv" and has_narrow_cache:
+    for first in _first_changes(location):
+        scenario = _changed(location.on_its_layout, first)
+        changed = start_location(locate(scenario)) if scenario else None
+        if changed is None or not _has_more(changed, location):
             continue
-        is_kv, first = setting == "kv", StartRemedy(setting, value)
-        other = replace(scenario, kv=value) if is_kv else limited(scenario, setting, float(value))
-        changed = start_location(locate(other))
-        is_more = changed.placement.available > location.placement.available
-        if not (is_kv or is_more or free):
-            continue  # already starts with this share
         for least in (_larger_share, shorter, _fewer_sequences):
             second = least(changed)
-            if second is not None and second.setting != setting and second.is_enough:
+            if second is not None and second.setting != first.setting and second.is_enough:
                 yield [first, second]
+
+
+def _first_changes(location: StartLocation) -> list[StartRemedy]:
+    """List the first changes of pairs: a smaller share of the memory if less is free."""
+    if free := certain_check(location.placement).share_to_give:
+        return [StartRemedy("gpu_memory_utilization", free)]
+    eager = StartRemedy("engine", _eager_name(location.scenario))
+    return [*(StartRemedy(*change) for change in _FIRST_OF_TWO), eager]
+
+
+def _changed(scenario: Scenario, change: StartRemedy) -> Scenario | None:
+    """Return the scenario with a change, or None if it is none."""
+    if change.setting == "engine":
+        return without_graphs(scenario)
+    if change.setting == "kv":
+        return replace(scenario, kv=change.value) if scenario.work.formats.kv.bits > 8 else None
+    return limited(scenario, change.setting, float(change.value))
+
+
+def _has_more(changed: StartLocation, location: StartLocation) -> bool:
+    """Return whether a first change helps: unless it narrows caches, it leaves them more memory."""
+    is_narrower = changed.scenario.kv != location.scenario.kv
+    is_more = bool(changed.placement.available > location.placement.available)
+    return is_narrower or is_more or certain_check(location.placement).is_share_taken
+
+
+@cache
+def _eager() -> Parameters:
+    """Return the parameters that vLLM has without CUDA graphs and compilation."""
+    given, eager = (Catalogue().engine(name).parameters.given for name in ("vllm", "eager"))
+    return Parameters.model_validate(
+        {name: quantity for name, quantity in eager.items() if quantity != given.get(name)}
+    )
+
+
+def without_graphs(scenario: Scenario) -> Scenario | None:
+    """Return the scenario under vLLM without CUDA graphs, or None if that is no change."""
+    engine = scenario.engine
+    is_eager = engine.id == "eager" or engine.id.endswith("+eager")
+    if engine.program != "vllm" or is_eager or not Catalogue().knows(engine.id, "engines"):
+        return None
+    return replace(scenario, engine=engine.limited(_eager()))
+
+
+def _eager_name(scenario: Scenario) -> str:
+    return "eager" if scenario.engine.id == "vllm" else f"{scenario.engine.id}+eager"
 
 
 def limited(scenario: Scenario, setting: str, value: float) -> Scenario:
@@ -242,9 +319,16 @@ def shorter(location: StartLocation) -> StartRemedy | None:
 
 
 def _narrower_cache(location: StartLocation) -> StartRemedy | None:
-    scenario = location.on_its_layout
-    is_enough = scenario.work.formats.kv.bits > 8 and _starts(replace(scenario, kv="fp8"))
-    return StartRemedy("kv", "fp8") if is_enough else None
+    return _if_enough(location, StartRemedy("kv", "fp8"))
+
+
+def _no_graphs(location: StartLocation) -> StartRemedy | None:
+    return _if_enough(location, StartRemedy("engine", _eager_name(location.scenario)))
+
+
+def _if_enough(location: StartLocation, change: StartRemedy) -> StartRemedy | None:
+    scenario = _changed(location.on_its_layout, change)
+    return change if scenario and _starts(scenario) else None
 
 
 def _larger_share(location: StartLocation) -> StartRemedy | None:
@@ -257,9 +341,8 @@ def _larger_share(location: StartLocation) -> StartRemedy | None:
 
 
 def _smaller_share(location: StartLocation) -> StartRemedy | None:
-    free, setting = certain_check(location.placement).share_to_give, "gpu_memory_utilization"
-    is_enough = free and _starts(limited(location.on_its_layout, setting, float(free)))
-    return StartRemedy(setting, free) if free and is_enough else None
+    free = certain_check(location.placement).share_to_give
+    return _if_enough(location, StartRemedy("gpu_memory_utilization", free)) if free else None
 
 
 def more_chips(location: StartLocation) -> StartRemedy | None:
@@ -286,4 +369,7 @@ def more_chips(location: StartLocation) -> StartRemedy | None:
     return None
 
 
-_REMEDIES = (_fewer_sequences, shorter, _narrower_cache, _larger_share, _smaller_share, more_chips)
+_REMEDIES = (
+    *(_fewer_sequences, shorter, _narrower_cache, _larger_share, _smaller_share),
+    *(_no_graphs, more_chips),
+)

@@ -17,7 +17,7 @@ from fastcalc.core.placement.placement import Placement
 from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
-from fastcalc.core.start import StartRemedy, limited, start_location
+from fastcalc.core.start import StartRemedy, limited, start_location, without_graphs
 from fastcalc.core.start_checks import StartCheck, layouts_that_start, likely_check
 from fastcalc.core.traffic.traffic import Traffic
 from tests import made_up
@@ -267,6 +267,33 @@ def test_a_change_of_the_cache_may_need_a_shorter_length():
     assert llama(memory=shortened, kv="fp8").verdict == "fits"
     assert llama(memory=shortened).verdict != "fits"
     assert llama(memory=memory, kv="fp8").verdict != "fits"
+
+
+def test_a_start_without_graphs_frees_their_memory_and_that_of_compiling():
+    """Qwen3 32B in 4 bits on a 3090: of 86 graphs, 51 have 0.3 MiB for each of 64 layers; compiled,
+    the embedding table and two hidden states of 2,048 tokens exceed four copies of 256 logits."""
+    asked = {"engine": "vllm-0.28", "weights": "awq-int4-g128"}
+    stopped = placed("qwen3-32b", "rtx-3090", **asked, memory=replace(OWN_MEMORY, longest=16384.0))
+    assert [remedy.setting for remedy in stopped.remedies] == ["tp"]
+    ((eager, shorter),) = stopped.joint_remedies
+    assert (eager, shorter.setting) == (("engine", "vllm-0.28+eager"), "max_model_len")
+    asked |= {"engine": eager.value}
+    for more, is_started in ((0.0, True), (64.0, False)):
+        memory = replace(OWN_MEMORY, longest=float(shorter.value) + more)
+        started = placed("qwen3-32b", "rtx-3090", **asked, memory=memory)
+        assert (started.verdict == "fits") == is_started
+    sampled = 4.1 * 256 * 151_936 * 4 + (2048 + 256) * 5120 * 2
+    compiled = (151_936 + 2 * 2048) * 5120 * 2
+    graphs = (86 + 51 * 64 * 0.3) * 2**20
+    assert stopped.graphs_given_up.freed == pytest.approx(graphs + compiled - sampled)
+    assert 1.0 < stopped.graphs_given_up.slower < 1.5
+    assert started.graphs_given_up is None
+
+
+def test_only_graphs_of_vllm_are_given_up():
+    eager = placed("qwen3-32b", "rtx-3090", "eager", weights="awq-int4-g128")
+    other = placed("qwen3-32b", "rtx-3090", "sglang", weights="awq-int4-g128")
+    assert without_graphs(eager.scenario) is without_graphs(other.scenario) is None
 
 
 def test_a_change_that_leaves_few_sequences_is_not_enough():

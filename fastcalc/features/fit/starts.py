@@ -37,6 +37,8 @@ def why_or_stop(location: StartLocation) -> str:
     pairs = [" ".join(remedy.flag for remedy in pair) for pair in location.joint_remedies]
     flags = [*pairs, *(remedy.flag for remedy in remedies)]
     starts = f"{location.scenario.engine.id} starts with {listed(flags, 'or')}"
+    if given_up := location.graphs_given_up:
+        starts += f"; {given_up.sentence}"
     return f"{says}; {starts}" if flags else says
 
 

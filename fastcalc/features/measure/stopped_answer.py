@@ -65,6 +65,8 @@ class StoppedAnswer(Answer):
             name = names.get(remedy.setting, remedy.setting).replace("_", "-")
             by = "by the error" if remedy.setting in self.log.limits else "as computed"
             line = f"--{name} {remedy.value} ({by})"
+            if remedy.setting == "engine" and self.as_logged and self.as_logged.graphs_given_up:
+                line = f"--enforce-eager ({by}: {self.as_logged.graphs_given_up.effect})"
             changes.append(f"{remedy.value} chips" if remedy.setting == "chips" else line)
         if changes:
             yield ""

@@ -4,6 +4,8 @@ from math import inf
 from types import SimpleNamespace
 
 from fastcalc.core.placement.layout import Layout
+from fastcalc.core.start import GraphsGivenUp
+from fastcalc.core.start_checks import GIB
 from fastcalc.features.fit import solved, starts
 from fastcalc.features.fit.solved import SolvedAnswer
 from fastcalc.mentions import as_flags
@@ -147,7 +149,7 @@ def started(**changes):
     usual = {
         "verdict": "no", "memory_verdict": "no", "stop_line": "No available memory", "remedies": (),
         "joint_remedies": (), "fits": False, "is_expected_to_stop": True, "expected_blocks": 0,
-        "is_share_uncertain": False,
+        "is_share_uncertain": False, "graphs_given_up": None,
     }  # fmt: skip
     scenario = SimpleNamespace(engine=SimpleNamespace(id="vllm"))
     return SimpleNamespace(scenario=scenario, **usual | changes)
@@ -157,10 +159,16 @@ def remedy(text):
     return SimpleNamespace(flag=text)
 
 
+EAGER = GraphsGivenUp("eager", 1.5 * GIB, 1.24)
 STOPS = "vllm would stop with 'No available memory'"
 TIGHT = {"verdict": "edge", "fits": True, "is_expected_to_stop": False}
 ONE, TWO = (remedy("--tp 2"),), (remedy("--tp 2"), remedy("--kv fp8"))
 BOTH = ((remedy("--tp 2"), remedy("--kv fp8")),)
+
+
+def test_what_a_start_without_graphs_saves_and_costs():
+    text = "--engine eager is vLLM's --enforce-eager (frees 1.50 GiB per chip, TPOT x 1.2)"
+    assert as_flags(EAGER.sentence) == text
 
 
 @every(
@@ -173,6 +181,7 @@ BOTH = ((remedy("--tp 2"), remedy("--kv fp8")),)
         ({"remedies": TWO}, f"{STOPS}; vllm starts with --tp 2 or --kv fp8"),
         ({"joint_remedies": BOTH}, f"{STOPS}; vllm starts with --tp 2 --kv fp8"),
         ({"joint_remedies": BOTH, "remedies": (remedy("--dp 2"),)}, f"{STOPS}; vllm starts with --tp 2 --kv fp8 or --dp 2"),
+        ({"remedies": ONE, "graphs_given_up": EAGER}, f"{STOPS}; vllm starts with --tp 2; {EAGER.sentence}"),
         # It fits, and stops if the engine reserves as much as it may: blocks are expected then.
         (TIGHT, f"{STOPS} if it reserves its maximum memory"),
         (TIGHT | {"expected_blocks": 1200}, f"{STOPS} if it reserves its maximum memory (1,200 blocks are expected)"),
