@@ -87,16 +87,16 @@ def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) 
 
     Numbers that are equal in all records stay scalars.
 
-    records : numbers, or dataclasses and tuples of numbers; each number is a scalar or has one
-        element per row of its record
+    records : numbers, or dataclasses, tuples and lists of numbers, each of which is a scalar or has
+        one element per row of its record
     counts : the number of rows of each record [1]
     axes : the number of length-one axes after the row axis [1]
     """
     numbers: Sequence[Any] = records
     first, column = numbers[0], numbers[0]
-    if isinstance(first, tuple):
+    if isinstance(first, (tuple, list)):
         each = [joined(member, counts, axes=axes) for member in zip(*numbers, strict=True)]
-        column = type(first)(*each) if hasattr(first, "_fields") else tuple(each)
+        column = type(first)(*each) if hasattr(first, "_fields") else type(first)(each)
     elif is_dataclass(first) and not isinstance(first, type):
         names = [part.name for part in fields(first)]
         members = zip(*map(attrgetter(*names), numbers), strict=True)
@@ -123,6 +123,23 @@ def column_of(numbers: Sequence[ArrayLike], counts: Sequence[int]) -> Floats:
     return column
 
 
+def joined_steps(deployments: Sequence[Schedule]) -> Iterator[tuple[list[int], Schedule]]:
+    """Yield groups of deployments that share a stack, with the steps of each group.
+
+    The numbers of a group have a row for each layout or request of its deployments. Deployments
+    with several memories, and those that fit no stack, are yielded alone.
+    """
+    simple = [index for index, passes in enumerate(deployments) if passes.has_one_memory]
+    alone = dict.fromkeys(range(len(deployments)))
+    for members in _stackable([deployments[index] for index in simple]):
+        indices = [simple[member] for member in members]
+        for index in indices:
+            del alone[index]
+        yield indices, _Stack([deployments[index] for index in indices], ()).passes
+    for index in alone:
+        yield [index], deployments[index]
+
+
 def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
     """Group deployments that fit into one stack, and yield the indices of each group."""
     alike: dict[tuple[object, ...], list[int]] = {}
@@ -147,14 +164,24 @@ def _row_shape(passes: Schedule) -> tuple[int, ...]:
     """Return the shape of a deployment's layouts and requests."""
     traffic = passes.traffic
     lengths = (traffic.prompt, traffic.output, traffic.context, traffic.prefix_hit)
-    return np.broadcast_shapes(np.shape(passes.placement.layout.tp), *map(np.shape, lengths))
+    return _broadcast(*_shapes(passes.placement.layout.tp, *lengths))
+
+
+def _shapes(*numbers: ArrayLike) -> list[tuple[int, ...]]:
+    return [number.shape if isinstance(number, np.ndarray) else () for number in numbers]
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Broadcast shapes like numpy, but faster if they are equal or those of scalars."""
+    different = {*shapes} - {()}
+    return different.pop() if len(different) == 1 else np.broadcast_shapes(*different)
 
 
 def _columns(passes: Schedule) -> int:
     """Return the number of batches per row, or 1 if each batch has its own layout."""
     if _row_shape(passes)[-1:] not in ((), (1,)):
         return 1
-    return int(np.shape(passes.batch)[-1]) if np.ndim(passes.batch) else 1
+    return int(passes.batch.shape[-1]) if passes.batch.ndim else 1
 
 
 def _common(passes: Schedule) -> tuple[object, ...] | None:
@@ -167,18 +194,18 @@ def _common(passes: Schedule) -> tuple[object, ...] | None:
     machine, work, traffic = passes.machine, passes.placement.work, passes.traffic
     engine, drafts = machine.engine, traffic.speculation
     is_placed = machine.place or (machine.is_spatial and not passes.has_one_memory)
-    has_one_draft = np.ndim(drafts.drafted) == np.ndim(drafts.tokens_per_pass) == 0
     if engine.is_bound or is_placed or machine.draft or machine.prefix is not None:
         return None
-    if not has_one_draft or measured_on(engine, machine.hardware.id, work):
-        return None
     rows = _row_shape(passes)
-    shape = np.broadcast_shapes(rows, np.shape(passes.batch))
+    draft_shape = _broadcast(*_shapes(drafts.drafted, drafts.tokens_per_pass))
+    if draft_shape not in ((), rows) or measured_on(engine, machine.hardware.id, work):
+        return None
+    shape = _broadcast(rows, passes.batch.shape)
     is_one_axis = sum(count > 1 for count in rows) <= 1
     are_rows = shape[:-1] == rows[:-1] and (rows[-1:] in ((), (1,)) or shape == rows)
     if not (is_one_axis and are_rows and 0 < prod(shape) <= BLOCK):
         return None
-    is_drafted = bool(drafts.drafted)
+    is_drafted = bool(np.any(drafts.drafted))
     has_stages = bool(np.any(np.asarray(passes.placement.layout.pp) > 1))
     is_layered = not machine.is_spatial and (has_stages or is_drafted)
     layer_counts = tuple(count for count, _ in work.layer_kinds) if is_layered else None
@@ -282,7 +309,7 @@ class _Stack:
         """Yield the rows of each deployment."""
         first = 0
         for passes, shape, count in zip(self.members, self.shapes, self.counts, strict=True):
-            point_shape = np.broadcast_shapes(shape, passes.batch.shape)
+            point_shape = _broadcast(shape, passes.batch.shape)
             rows = slice(first, first + count)
             yield _StackRows(self, passes, rows, _columns(passes), point_shape)
             first += count
@@ -354,7 +381,7 @@ class _Stack:
         deployments = zip(self.members, self.shapes, self.counts, numbers, strict=True)
         for passes, shape, count, number in deployments:
             columns = _columns(passes)
-            point_shape = np.broadcast_shapes(shape, passes.batch.shape)
+            point_shape = _broadcast(shape, passes.batch.shape)
             points = np.broadcast_to(number, point_shape).reshape(count, columns)
             rows.append(points[:, np.minimum(np.arange(widest), columns - 1)])
         return np.concatenate(rows)

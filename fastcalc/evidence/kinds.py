@@ -48,6 +48,8 @@ class Recipe:
     """Computes the time of a measurement as a sum of steps, with a lower bound, in seconds.
 
     tokens, batch : the tokens of all chips in that time, and the sequences decoded together
+    bound_of, bound_passes : the function that computes the bound from steps, and these steps
+    scaled : converts that bound into the bound of the measurement
     at_once : the sequences of a static batch that fit in memory at once; the others wait for the
         next wave [1]
     """
@@ -55,8 +57,15 @@ class Recipe:
     timeline: Timeline
     tokens: Floats
     batch: Floats
-    bound: Floats
+    bound_of: Callable[[Schedule], Array]
+    bound_passes: Schedule
+    scaled: Callable[[Array], Array] = floats
     at_once: ArrayLike = np.inf
+
+    @property
+    def bound(self) -> Array:
+        """The lower bound on the time of each measurement. [s]"""
+        return self.scaled(self.bound_of(self.bound_passes))
 
     @cached_property
     def seconds(self) -> Array:
@@ -70,23 +79,22 @@ def decode_step(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Describe a decode step at a known batch, with one token per sequence."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch, "decode")
-    return Recipe(timeline.token(passes), batch, batch, _bound_token(passes))
+    return Recipe(timeline.token(passes), batch, batch, _bound_token, passes)
 
 
 def prefill(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Describe prefill of concurrent prompts, without decode."""
     batch = columns.concurrency
     passes, tokens = _passes(placement, columns, batch), batch * columns.prompt
-    bound = passes.bound(tokens, decode=0.0 * batch).seconds
-    return Recipe(timeline.prefill(passes), tokens, batch, bound)
+    return Recipe(timeline.prefill(passes), tokens, batch, _bound_prompts, passes)
 
 
 def burst(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Describe the mean TTFT of requests that arrive at the same time."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch)
-    bound = passes.bound(columns.prompt, decode=0.0 * batch).seconds
-    return Recipe(timeline.first_token_of_burst(passes), columns.prompt, batch, bound)
+    first = timeline.first_token_of_burst(passes)
+    return Recipe(first, columns.prompt, batch, _bound_prompt, passes)
 
 
 def static_batch(placement: AnyPlacement, columns: Columns) -> Recipe:
@@ -104,8 +112,9 @@ def static_batch(placement: AnyPlacement, columns: Columns) -> Recipe:
     waves = np.ceil(batch / np.maximum(at_once, 1.0))
     run = timeline.static_run(_passes(placement, columns, batch / waves))
     counts = tuple((name, count * waves) for name, count in run.counts)
-    bound = _bound_run(_passes(placement, columns, batch))
-    return Recipe(replace(run, counts=counts), batch * columns.output, batch, bound, at_once)
+    run, tokens = replace(run, counts=counts), batch * columns.output
+    together = _passes(placement, columns, batch)
+    return Recipe(run, tokens, batch, _bound_run, together, at_once=at_once)
 
 
 def closed_loop(placement: AnyPlacement, columns: Columns) -> Recipe:
@@ -115,7 +124,8 @@ def closed_loop(placement: AnyPlacement, columns: Columns) -> Recipe:
     run = timeline.served_run(passes)
     longer = run_over_steady(concurrency=batch, requests=columns.requests)
     counts = tuple((name, count * longer) for name, count in run.counts)
-    return Recipe(replace(run, counts=counts), tokens, columns.concurrency, _bound_run(passes))
+    run = replace(run, counts=counts)
+    return Recipe(run, tokens, columns.concurrency, _bound_run, passes)
 
 
 def saturated(placement: AnyPlacement, columns: Columns) -> Recipe:
@@ -127,14 +137,22 @@ def saturated(placement: AnyPlacement, columns: Columns) -> Recipe:
     capacity = sum(chips * tier.capacity * tier.share(chips) for tier in placement.machine.tiers)
     cache = np.maximum(work.cache_bytes(columns.context), 1e-9)
     batch_limit = floats(np.maximum((capacity - work.weight_bytes) / cache, 1.0))
-    bound = _bound_run(_passes(placement, columns, batch_limit)) * batch / batch_limit
-    return replace(recipe, batch=batch, bound=bound)
+    return replace(
+        recipe,
+        batch=batch,
+        bound_passes=_passes(placement, columns, batch_limit),
+        scaled=lambda seconds: seconds * batch / batch_limit,
+    )
 
 
 def latency_limited(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Describe a saturated load with limits on 99th-percentile latency."""
     recipe, fraction = saturated(placement, columns), LATENCY_LIMITED_SHARE
-    return replace(recipe, tokens=recipe.tokens * fraction, bound=recipe.bound * fraction)
+    return replace(
+        recipe,
+        tokens=recipe.tokens * fraction,
+        scaled=lambda seconds: recipe.scaled(seconds) * fraction,
+    )
 
 
 def first_token(placement: AnyPlacement, columns: Columns) -> Recipe:
@@ -142,15 +160,14 @@ def first_token(placement: AnyPlacement, columns: Columns) -> Recipe:
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     until_first = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)
-    bound = passes.bound(columns.prompt, decode=0.0 * batch).seconds
-    return Recipe(until_first, columns.prompt, batch, bound)
+    return Recipe(until_first, columns.prompt, batch, _bound_prompt, passes)
 
 
 def token_in_traffic(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Describe the mean TPOT if prefill of other requests comes between tokens."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
-    return Recipe(timeline.token_in_traffic(passes), batch, batch, _bound_token(passes))
+    return Recipe(timeline.token_in_traffic(passes), batch, batch, _bound_token, passes)
 
 
 RATES: dict[str, Callable[[AnyPlacement, Columns], Recipe]] = {
@@ -177,6 +194,14 @@ def _passes(
 
 def _bound_token(passes: Schedule) -> Array:
     return passes.bound().seconds / passes.traffic.speculation.tokens_per_pass
+
+
+def _bound_prompts(passes: Schedule) -> Array:
+    return passes.bound(passes.batch * passes.traffic.prompt, decode=0.0 * passes.batch).seconds
+
+
+def _bound_prompt(passes: Schedule) -> Array:
+    return passes.bound(passes.traffic.prompt, decode=0.0 * passes.batch).seconds
 
 
 def _bound_run(passes: Schedule) -> Array:

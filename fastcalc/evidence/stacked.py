@@ -1,6 +1,6 @@
 """Stack of the steps of many measurements, so that all can be evaluated in one call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fastcalc.core.chip.machine import Chip, EngineParameters
-from fastcalc.core.stacked import column_of, joined
+from fastcalc.core.stacked import column_of, joined, joined_steps
 from fastcalc.core.step.component import Step
 from fastcalc.core.step.pass_work import PassWork
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.step.spatial import spatial_pass
 from fastcalc.core.step.step import expected_step
+from fastcalc.core.timeline import Timeline
 from fastcalc.evidence.deployments import Deployment
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch
@@ -112,37 +114,76 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
     return StackedPoints(
         points=points,
         batches=[batch for batch in batches for _ in batch.points],
-        piles=[pile for spatial in (False, True) for pile in _piles(batches, spatial)],
+        piles=_piles(batches),
         measured=np.where(is_time, values, tokens / values),
-        bound=stacked(lambda batch: batch.recipe.bound),
+        bound=_bounds(batches),
         tokens=tokens,
         overhead=stacked(lambda batch: batch.recipe.timeline.overhead),
         typical=stacked(lambda batch: batch.typical),
     )
 
 
-def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
-    """Stack steps by execution model, joining those with a single memory."""
+def _piles(batches: Sequence[Batch]) -> list[Pile]:
+    """Stack steps by execution model, joining those with a single memory and type of layer."""
+    timelines = [batch.recipe.timeline for batch in batches]
+    names = [tuple(name for name, _ in timeline.counts) for timeline in timelines]
     alone: list[Pile] = []
-    joinable: list[Pile] = []
-    first = 0
+    joinable: dict[bool, list[Pile]] = {False: [], True: []}
+    for members, point, passes in _joined_by(batches, names, [each.passes for each in timelines]):
+        timeline, machine = timelines[members[0]], passes.machine
+        if len(members) > 1:
+            sums = [(timelines[index].counts, timelines[index].per) for index in members]
+            counts, per = joined(sums, [len(batches[index].points) for index in members], axes=1)
+            timeline = Timeline(passes, counts, per=per)
+        for work, often in timeline.works():
+            times = np.broadcast_to(often, passes.batch.shape).ravel()
+            pile = Pile(work, machine.chip, machine.software, point, times, machine.is_spatial)
+            if work.split is None and work.layer_passes is None:
+                joinable[machine.is_spatial].append(pile)
+            else:
+                alone.append(_one_pile([pile]) if len(members) > 1 else pile)
+    return [*alone, *(_one_pile(piles) for piles in joinable.values() if piles)]
+
+
+def _one_pile(piles: Sequence[Pile]) -> Pile:
+    """Join the steps of several piles, with one element each."""
+    counts = [pile.point.size for pile in piles]
+    return Pile(
+        work=joined([pile.work for pile in piles], counts),
+        chip=joined([pile.chip for pile in piles], counts),
+        software=joined([pile.software for pile in piles], counts),
+        point=np.concatenate([pile.point for pile in piles]),
+        times=np.concatenate([pile.times for pile in piles]),
+        is_spatial=piles[0].is_spatial,
+    )
+
+
+def _bounds(batches: Sequence[Batch]) -> Floats:
+    """Compute the lower bound on the time of each measurement, in seconds."""
+    recipes, first = [batch.recipe for batch in batches], 0
+    functions = [recipe.bound_of for recipe in recipes]
+    steps = [recipe.bound_passes for recipe in recipes]
+    bounds = np.empty(sum(len(batch.points) for batch in batches))
+    for members, point, passes in _joined_by(batches, functions, steps):
+        seconds = functions[members[0]](passes)
+        bounds[point] = np.broadcast_to(seconds, passes.batch.shape).ravel()
     for batch in batches:
-        machine, count = batch.placement.machine, len(batch.points)
-        index = np.arange(first, first + count)
-        first += count
-        if machine.is_spatial != is_spatial:
-            continue
-        for work, often in batch.recipe.timeline.works():
-            times = np.broadcast_to(often, (count,))
-            pile = Pile(work, machine.chip, machine.software, index, times, is_spatial)
-            is_plain = work.split is None and work.layer_passes is None
-            (joinable if is_plain else alone).append(pile)
-    if not joinable:
-        return alone
-    counts = [pile.point.size for pile in joinable]
-    work = joined([pile.work for pile in joinable], counts)
-    chip = joined([pile.chip for pile in joinable], counts)
-    software = joined([pile.software for pile in joinable], counts)
-    point = np.concatenate([pile.point for pile in joinable])
-    times = np.concatenate([pile.times for pile in joinable])
-    return [*alone, Pile(work, chip, software, point, times, is_spatial)]
+        after = first + len(batch.points)
+        bounds[first:after] = batch.recipe.scaled(bounds[first:after])
+        first = after
+    return bounds
+
+
+def _joined_by(
+    batches: Sequence[Batch], kinds: Sequence[Hashable], steps: Sequence[Schedule]
+) -> Iterator[tuple[list[int], Ints, Schedule]]:
+    """Yield the joined steps of batches of each kind, with the indices of batches and points."""
+    starts = np.cumsum([0, *(len(batch.points) for batch in batches)])
+    alike: dict[Hashable, list[int]] = {}
+    for index, kind in enumerate(kinds):
+        alike.setdefault(kind, []).append(index)
+    for indices in alike.values():
+        for members, joint in joined_steps([steps[index] for index in indices]):
+            chosen = [indices[member] for member in members]
+            points = [np.arange(starts[index], starts[index + 1]) for index in chosen]
+            yield chosen, np.concatenate(points), joint

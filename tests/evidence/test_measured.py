@@ -247,6 +247,26 @@ def test_unknown_names_and_impossible_layouts_are_skipped(changes, reason):
     assert reason in skipped[0]
 
 
+def test_a_stack_gives_each_measurement_what_its_deployment_gives_alone():
+    """One shipped point of each type, metric and chip, together and one deployment at a time."""
+    evidence, deployments = shipped(), PointDeployments(Catalogue())
+    usable = [
+        one
+        for one in evidence.points
+        if one.hardware in ("h200-sxm", "wse-3") and one.id not in evidence.unpredictable
+    ]
+    first = {(one.kind, one.metric, one.hardware, one.drafted > 0): one for one in usable}
+    batches, _ = gather([*first.values()], deployments)
+    together = rows_of(batches)
+    alone = [rows_of([batch]) for batch in batches]
+    for number in ("bound", "measured", "overhead", "fitted_share"):
+        of_each = np.concatenate([getattr(rows, number) for rows in alone])
+        np.testing.assert_array_equal(getattr(together, number), of_each, number)
+    of_each = np.concatenate([rows.seconds() for rows in alone])
+    np.testing.assert_array_equal(together.seconds(), of_each)
+    assert len(batches) > 3 * len(together.piles)
+
+
 def test_speculation_of_unknown_yield_tests_no_bound():
     fast = point(metric="tokens_per_s_per_user", value=1e6)
     assert predicted(fast).beats_bound
