@@ -179,7 +179,7 @@ class Results:
                 return runs
         if llama_bench.is_result(record):
             return llama_bench.measurements(record, self.options)
-        keys = ", ".join(shown(key, 20) for key in list(record.data)[:4]) or "none"
+        keys = ", ".join(shown(key) for key in list(record.data)[:4]) or "none"
         self.faults.append(_fault(record, f"not a result of {PROGRAMS}; its first keys: {keys}"))
         return ()
 

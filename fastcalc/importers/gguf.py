@@ -143,7 +143,7 @@ def read_header(path: Path) -> GgufHeader:
             continue
         if type_id not in _TYPES:
             raise InputError(
-                f"{path}: tensor '{shown(name, 60)}' has the unsupported type {type_id}; give the "
+                f"{path}: tensor '{shown(name)}' has the unsupported type {type_id}; give the "
                 f"model's config.json with {option('weights')} FORMAT"
             )
         amounts[group][number_format(_TYPES[type_id])] += parameters

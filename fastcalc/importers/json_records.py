@@ -71,7 +71,7 @@ class Record:
             return None
         path = (*self.steps, key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            text = f"the text '{shown(str(value), 30)}'"
+            text = f"the text '{shown(str(value))}'"
             kinds = {str: text, bool: str(value).lower(), list: "a list", dict: "a mapping"}
             raise NoNumberError(path, f"{key} is {kinds[type(value)]}, not a number")
         if not isfinite(value):

@@ -50,7 +50,7 @@ def measurements(record: Record, options: Options) -> list[Point | str]:
         words,
         "" if spread is None else f"+- {spread:.4g}",
         f"build {build}" if build else "",
-        *(shown(record.text(key), 100) for key in ("gpu_info", "model_type")),
+        *(shown(record.text(key)) for key in ("gpu_info", "model_type")),
     ]
     return [
         Point(

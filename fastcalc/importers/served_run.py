@@ -196,7 +196,7 @@ def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
     failed = f"{run.failed} failed" if run.failed > 0 else ""
     count = "" if run.completed is None else f"requests {run.completed}"
     tokens_per_pass, speculated = _speculation(run)
-    words = (load.words, count, failed, speculated, *run.remarks, shown(run.called, 100))
+    words = (load.words, count, failed, speculated, *run.remarks, shown(run.called))
     point = Point(
         **_setup(run, options),
         source=run.program,

@@ -268,7 +268,7 @@ class _StartReader:
                 value = convert(match[1])
                 if value is None:
                     location = f"{self.file}:{number}:{match.start(1) + 1}"
-                    why = f"'{shown(match[1], 40)}' is not a number that a server prints here"
+                    why = f"'{shown(match[1])}' is not a number that a server prints here"
                     raise InputError(f"{location}: {why}; give the log as the server printed it")
                 if field == "blocks":
                     field, value = "tokens", float(value) * (start.number("block_size") or _BLOCK)
@@ -307,5 +307,5 @@ class _StartReader:
             text, value = start.settings.get(setting, ""), start.number(setting)
             if text[:1].isdigit() and (value is None or value not in limit):
                 written = SETTINGS[start.program][setting]
-                fault = f"{written} '{shown(text, 40)}' is not a number {limit}"
+                fault = f"{written} '{shown(text)}' is not a number {limit}"
                 raise InputError(f"{self.places[setting]}: {fault}")

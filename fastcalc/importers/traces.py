@@ -291,7 +291,7 @@ def _refusal(location: _Place, key: str, expected: str) -> InputError:
 def _tokens(record: dict[str, Json], key: str, location: _Place) -> float:
     value = record.get(key)
     if key not in record:
-        keys = ", ".join(shown(name, 20) for name in list(record)[:4]) or "no key"
+        keys = ", ".join(shown(name) for name in list(record)[:4]) or "no key"
         raise InputError(f"{location[0]}:{location[1]}:1: {key} is missing; the line has {keys}")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _refusal(location, key, "a whole number of tokens")
@@ -314,7 +314,7 @@ def _csv_requests(file: str, stream: BufferedReader) -> _Requests:
         names = [name.strip() for name in header]
         fields = fields_of(names)
         if fields is None:
-            columns_found = ", ".join(shown(name, 30) for name in names[:4])
+            columns_found = ", ".join(shown(name) for name in names[:4])
             why = f"no trace has columns {columns_found}" if columns_found else "the file is empty"
             raise InputError(f"{rows.file}:1:1: {why}; {known_fields()}")
         requests.fields = fields
@@ -327,7 +327,7 @@ def _csv_requests(file: str, stream: BufferedReader) -> _Requests:
                 prompt, output = (_cell(row, column) for column in columns)
                 requests.add(prompt, output, None if arrival is None else clock.read(row[arrival]))
             except (ValueError, IndexError):
-                says = f"'{shown(','.join(row), 40)}' is not a time and two whole numbers of tokens"
+                says = f"'{shown(','.join(row))}' is not a time and two whole numbers of tokens"
                 requests.refuse_row(
                     InputError(
                         str(rows.fault(line, 0, f"{says}; write for example {_EXAMPLES['.csv']}"))

@@ -318,6 +318,14 @@ def test_an_outlier_does_not_carry_the_fit():
     assert fit.after.median_factor < 1.02
 
 
+@pytest.mark.parametrize(("factor", "moved"), [(0.99, 0), (1.01, 0), (0.97, 2), (1.03, 2)])
+def test_values_move_by_more_than_two_percent(factor, moved):
+    """Of runs as much slower as that, or faster, what data are for: the rate and the floor."""
+    catalogue = Catalogue()
+    fit = fit_own(synthetic(factor=factor), catalogue, catalogue.engine("vllm"))
+    assert len(fit.nodes) == moved
+
+
 def test_points_that_the_engine_meets_move_nothing():
     catalogue = Catalogue()
     fit = fit_own(synthetic(), catalogue, catalogue.engine("vllm"))

@@ -83,7 +83,7 @@ def _json(text: str, flag: str) -> Mapping[str, Any]:
             value = json.loads(written)
             if isinstance(value, dict):
                 return value
-    raise InputError(f"{flag} {shown(text, 60)}: give JSON in quotes, such as '{{\"key\": 1}}'")
+    raise InputError(f"{flag} {shown(text)}: give JSON in quotes, such as '{{\"key\": 1}}'")
 
 
 def read_lengths(line: Words) -> None:
@@ -114,7 +114,7 @@ def read_lengths(line: Words) -> None:
             line.notes.append(f"{name}: sequences of up to {tokens:,} tokens")
         unread = [key for key in configuration if name not in ROPE and key not in _LENGTH_KEYS]
         if unread:
-            line.notes.append(f"{name}: ignored {shown(', '.join(unread), 60)}")
+            line.notes.append(f"{name}: ignored {shown(', '.join(unread))}")
 
 
 def _positive(value: Any) -> float:
@@ -142,7 +142,7 @@ def _read_graph_sizes(line: Words, configurations: Sequence[str], *, is_off: boo
     if not rows:
         name = pairs[-1][0] if pairs else GRAPHS[0]
         if texts and not is_off:
-            line.notes.append(f"{name} is not modelled with {shown(texts[-1], 20) or 'no size'}")
+            line.notes.append(f"{name} is not modelled with {shown(texts[-1]) or 'no size'}")
         return
     if line.program != "sglang":
         line.words += ["--set", f"parameters.largest_graph={rows}"]
@@ -198,14 +198,14 @@ def _read_drafts(line: Words) -> None:
         line.notes.append("speculative decoding is ignored, as no number of draft tokens is given")
     for name in models[-1:]:
         if line.has("--draft-model"):
-            stated = shown(line.value("--draft-model"), 60)
-            line.notes.append(f"draft model {stated}, as given, replaces {shown(name, 60)}")
+            stated = shown(line.value("--draft-model"))
+            line.notes.append(f"draft model {stated}, as given, replaces {shown(name)}")
         elif "draft_model" in line.fields and _is_counted(line, name):
             line.words += ["--draft-model", name]
         else:
             hint = ", or name a similar model with --draft-model"
             line.notes.append(
-                f"draft model {shown(name, 60)}: its weights and its cache are not counted; leave "
+                f"draft model {shown(name)}: its weights and its cache are not counted; leave "
                 f"that much memory free{hint if 'draft_model' in line.fields else ''}"
             )
 
@@ -216,7 +216,7 @@ def _speculate(line: Words, count: str) -> None:
         drafted = re.findall(r"[x/]\s*(\d+)", stated)
         if drafted and count not in drafted:
             raise InputError(
-                f"--speculate {shown(stated, 40)} is given, and {count} draft tokens per step in "
+                f"--speculate {shown(stated)} is given, and {count} draft tokens per step in "
                 "the server's flags; remove one"
             )
         return

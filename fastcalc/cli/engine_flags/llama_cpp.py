@@ -167,7 +167,7 @@ def _read_overrides(line: Words) -> None:
     if experts(count) < count:
         model = line.model
         count = round(experts(sum(block.count for block in model.blocks) if model else first))
-    text = f"-ot {shown(','.join(texts), 60)}"
+    text = f"-ot {shown(','.join(texts))}"
     if 0 < count < MOST_LAYERS:
         line.notes.append(f"{text}: computed as --n-cpu-moe {count}")
     if not count:
@@ -189,7 +189,7 @@ def _override(text: str) -> tuple[re.Pattern[str], str]:
             return re.compile(pattern), buffer
     except re.error:
         pass
-    raise InputError(f"-ot {shown(text, 60)}: write a regular expression and a buffer, as exps=CPU")
+    raise InputError(f"-ot {shown(text)}: write a regular expression and a buffer, as exps=CPU")
 
 
 def _is_on_host(overrides: Sequence[tuple[re.Pattern[str], str]], name: str) -> bool:
@@ -206,7 +206,7 @@ def _read_split_mode(line: Words) -> None:
     parts = [part.strip() for part in re.split("[,/;]", listed) if part.strip("0. ")]
     if mode not in {"", "none", "layer", *_TENSOR_SPLITS}:
         raise InputError(
-            f"-sm {shown(mode, 20)}: llama.cpp splits by none, layer (its default), row or tensor"
+            f"-sm {shown(mode)}: llama.cpp splits by none, layer (its default), row or tensor"
         )
     if mode == "none":
         line.put("--tp", "1")
@@ -219,10 +219,10 @@ def _read_split_mode(line: Words) -> None:
         except (ValueError, ZeroDivisionError):
             largest_share = math.nan
         if math.isnan(largest_share):
-            raise InputError(f"-ts {shown(listed, 30)}: give a share for each card, as -ts 1,1")
+            raise InputError(f"-ts {shown(listed)}: give a share for each card, as -ts 1,1")
         if largest_share > _EVEN:
             raise InputError(
-                f"-ts {shown(listed, 30)}: one card has {largest_share:.2g} times an equal share; "
+                f"-ts {shown(listed)}: one card has {largest_share:.2g} times an equal share; "
                 "only equal shares are computed; leave -ts out, or give -ts 1,1"
             )
     stated = line.value("--chips")

@@ -66,7 +66,7 @@ class Command:
         self.engine = next((name for sign, name in _SERVERS if re.search(sign, text)), "")
         if not self.engine:
             raise InputError(
-                f"--server {shown(text, 60)}: give a command of vLLM, SGLang, llama.cpp, "
+                f"--server {shown(text)}: give a command of vLLM, SGLang, llama.cpp, "
                 "TensorRT-LLM or MLX, such as 'vllm serve MODEL --tensor-parallel-size 2'"
             )
         release = _RELEASE.search(text)
@@ -145,7 +145,7 @@ def read(line: Words) -> None:
         raise InputError("--engine needs a name, such as --engine vllm")
     model_name = line.model_name
     if not command.model and model_name is None:
-        raise InputError(f"--server {shown(text, 60)}: names no model; write it after the command")
+        raise InputError(f"--server {shown(text)}: names no model; write it after the command")
     _refuse_twice(line, command)
     line.words[1:1] = [command.model] if command.model and model_name is None else []
     line.words += command.flags

@@ -141,7 +141,7 @@ class Endpoint:
         except ValueError:
             event = None
         if not isinstance(event, dict):
-            raise InputError(f"{self.url} streamed invalid JSON: {shown(data, 60)}")
+            raise InputError(f"{self.url} streamed invalid JSON: {shown(data)}")
         if "error" in event:
             raise InputError(f"{self.url} broke off: {shown(_words(event), _SAID)}")
         return event

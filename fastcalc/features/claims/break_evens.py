@@ -173,7 +173,7 @@ def amount(values: Sequence[float], unit: str, between: str = ", ", count: int =
     distinct = dict.fromkeys(texts) if between == " to " else texts
     if shown_unit == "x":
         return between.join(distinct)
-    if texts[-1:] == ["1"] and shown_unit.isalpha() and len(shown_unit) > len("ms"):
+    if list(distinct) == ["1"] and shown_unit.isalpha() and len(shown_unit) > len("ms"):
         shown_unit = shown_unit.removesuffix("s")
     space = "" if shown_unit == "%" else " "
     return f"{between.join(distinct)}{space}{shown_unit}".strip()

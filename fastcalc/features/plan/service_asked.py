@@ -78,7 +78,7 @@ def usd_a_month(budget: str | float | None) -> float | None:
     value = number * _SCALE[match[2]] * _A_MONTH[match[3] or "month"] if match and number else 0.0
     if value not in LIMITS["dollars"]:
         raise InputError(
-            f"{option('budget')} '{shown(text, 40)}' is not dollars per month; write for "
+            f"{option('budget')} '{shown(text)}' is not dollars per month; write for "
             "example 50k/month, or 70/h"
         )
     return value
@@ -109,7 +109,7 @@ def api_prices(api: "NumbersGiven | None") -> tuple[float, float, float] | None:
     prices = [price for price in known if price in LIMITS["dollars"] or price == 0.0]
     if not len(prices) == len(numbers) == 3 or not any(prices):
         raise InputError(
-            f"{option('api')} '{shown(typed, 40)}' is not an API's dollars of a million tokens in, "
+            f"{option('api')} '{shown(typed)}' is not an API's dollars of a million tokens in, "
             "cached and out; write for example 0.6/0.15/2.4"
         )
     return prices[0], prices[1], prices[2]

@@ -52,7 +52,7 @@ def target(text: "NumberGiven") -> Target:
     is_known = figure != "speed" or (unit in _SPEEDS and not sign)
     if not is_known or value not in LIMITS["speed" if figure == "speed" else "dollars"]:
         raise InputError(
-            f"{option('target')} '{shown(text, 40)}' is not a target; write 1000 for tokens/s "
+            f"{option('target')} '{shown(text)}' is not a target; write 1000 for tokens/s "
             "per user, 200ms for TTFT, or 0.5$/Mtok"
         )
     return Target(figure, value)

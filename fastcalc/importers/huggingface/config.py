@@ -201,4 +201,4 @@ def _shown(value: object) -> str:
         return "a mapping" if isinstance(value, dict) else "a list"
     if isinstance(value, bool) or value is None:
         return str(value).lower()
-    return shown(repr(value), 60)
+    return shown(repr(value))

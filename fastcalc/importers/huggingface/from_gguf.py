@@ -59,7 +59,7 @@ def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
     model_type = _TYPES.get(str(architecture))
     if model_type is None:
         raise InputError(
-            f"{path}: architecture '{shown(architecture, 40)}' of this GGUF file is unsupported; "
+            f"{path}: architecture '{shown(architecture)}' of this GGUF file is unsupported; "
             f"give the model's config.json, or a model file, with {option('weights')} FORMAT, such "
             "as q4_k_m"
         )

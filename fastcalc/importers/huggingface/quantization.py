@@ -122,7 +122,7 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
     has_experts = any(_is_routed(layer) for layer in layers)
     scheme = _scheme(inside, fields, plain, has_experts=has_experts)
     for pattern in (name for rule in scheme.rules for name in rule.modules.unread):
-        fields.remark(f"'{shown(pattern, 60)}' of quantization_config is too complex: not read.")
+        fields.remark(f"'{shown(pattern)}' of quantization_config is too complex: not read.")
     stored = as_formats(*_counted(scheme, fields, layers, plain, predicting))
     cache = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
     if isinstance(cache, dict):

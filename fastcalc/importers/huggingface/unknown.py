@@ -50,9 +50,7 @@ _KINDS = ("full_attention", "sliding_attention")
 
 def family(fields: Fields, model_type: str | None) -> ModelFamily:
     """Read an unknown ``model_type`` plainly, or reject it if it would be miscounted."""
-    kind_text = (
-        f"model_type '{shown(model_type, 60)}'" if model_type else "a file without model_type"
-    )
+    kind_text = f"model_type '{shown(model_type)}'" if model_type else "a file without model_type"
     beyond = [
         f"{name} indicates {feature}, which a plain reading would miscount"
         for feature, names in _BEYOND.items()

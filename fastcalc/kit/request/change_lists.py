@@ -103,13 +103,13 @@ def listed_values(text: str) -> list[str]:
     """
     if READ_TWO_WAYS.search(text) and ".." not in text:
         raise InputError(
-            f"{option('set')} '{shown(text, 40)}' can be read two ways; write 3000 for one number, "
+            f"{option('set')} '{shown(text)}' can be read two ways; write 3000 for one number, "
             "and 1..8 for a range"
         )
     items = [item.strip() for item in text.split(",")]
     if another := next((item for item in items[1:] if "=" in item), None):
         raise InputError(
-            f"{option('set')} '{shown(another, 40)}' appears in the list of values of another "
+            f"{option('set')} '{shown(another)}' appears in the list of values of another "
             "number; separate them"
         )
     values: list[str] = []

@@ -47,7 +47,7 @@ def draft_model(
     stem = Path(name).stem if name.endswith(".gguf") else name
     if EAGLE.search(name):
         draft, source = _head(model), "an EAGLE-3 head of one layer"
-        draft = draft.model_copy(update={"name": shown(name, 60)} if "/" in name else {})
+        draft = draft.model_copy(update={"name": shown(name)} if "/" in name else {})
     elif (entry := _known(entries, stem, reading)) is not None:
         draft, source = entry, entry.name
     else:
@@ -57,7 +57,7 @@ def draft_model(
     if notes is not None:
         notes += reading
         notes.append(
-            f"draft model {shown(name, 60)} ({source}): {weights:,.2f} GB of weights and "
+            f"draft model {shown(name)} ({source}): {weights:,.2f} GB of weights and "
             f"{token:,.1f} kB of KV cache per token, divided by the tensor-parallel ranks "
             "(llama.cpp and chips with regions: also by the pipeline stages)"
         )
@@ -103,11 +103,11 @@ def _of_size(name: str, stem: str) -> Model:
     Raises InputError if the name has no parameter count or lists several models.
     """
     if "," in name:
-        raise InputError(f"{option('draft_model')} {shown(name, 60)}: only one draft model is used")
+        raise InputError(f"{option('draft_model')} {shown(name)}: only one draft model is used")
     size = _SIZE.search(stem)
     if size is None or not float(size[1]):
         raise InputError(
-            f"{option('draft_model')} {shown(name, 60)}: the catalogue has no such model, and its "
+            f"{option('draft_model')} {shown(name)}: the catalogue has no such model, and its "
             "name states no size above zero; name a similar model, such as qwen3-0.6b, or eagle3 "
             "for a head"
         )
@@ -115,7 +115,7 @@ def _of_size(name: str, stem: str) -> Model:
     return Model.model_validate(
         {
             "id": "draft",
-            "name": shown(name, 60),
+            "name": shown(name),
             "weight_format": "bf16",
             "total_parameters": parameters,
             "layers": _LAYERS,

@@ -110,7 +110,7 @@ def _read(name: str, text: str, types: tuple[Any, ...]) -> Any:
         return Path(text)
     value = parse_number(text, "_")
     if value is None or (int in types and not is_whole(value)):
-        raise InputError(f"{name} '{shown(text, 40)}' is not {_described(types)}")
+        raise InputError(f"{name} '{shown(text)}' is not {_described(types)}")
     return int(value) if int in types else value
 
 

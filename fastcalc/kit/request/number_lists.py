@@ -51,7 +51,7 @@ def _parts(listing: "CountsGiven", flag: str) -> Iterable[int | str]:
         return listed
     if READ_TWO_WAYS.search(listing):
         raise InputError(
-            f"{flag} '{shown(listing, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
+            f"{flag} '{shown(listing)}' can be read two ways; write 3000, 3_000 or 3k for one "
             "number, and 1..8 for a range"
         )
     return readers.names(listing, flag)

@@ -56,7 +56,7 @@ def whole(value_typed: str | int, flag: str, limit: Limit, example: str = "8") -
         if _WITH_COMMAS.fullmatch(text):
             example = text.replace(",", "")
         raise InputError(
-            f"{flag} '{shown(text, 40)}' is not a whole number {limit}; write for example {example}"
+            f"{flag} '{shown(text)}' is not a whole number {limit}; write for example {example}"
         )
     return value
 
@@ -84,7 +84,7 @@ def number_of(flag: str, number_type: type[float]) -> Callable[[str | float], fl
         value = parse_number(text, "_")
         if value is None or (number_type is int and not is_whole(value)):
             expected = "a whole number; write for example 8" if number_type is int else _ANY_NUMBER
-            raise InputError(f"{flag} '{shown(text, 40)}' is not {expected}")
+            raise InputError(f"{flag} '{shown(text)}' is not {expected}")
         return number_type(value)
 
     return read
@@ -218,7 +218,7 @@ def share_of(flag: str) -> Callable[[str | float], float]:
         number = parse_number(written.removesuffix("%"))
         if number is None:
             raise InputError(
-                f"{flag} '{shown(written, 40)}' is not a share; write for example 0.5 or 50%"
+                f"{flag} '{shown(written)}' is not a share; write for example 0.5 or 50%"
             )
         return number / 100 if written.endswith("%") else number
 
@@ -246,7 +246,7 @@ def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -
         value = 0.0
     if value not in limit:
         raise InputError(
-            f"{flag} '{shown(text, 40)}' is not a {dimension} with its unit {limit}; write for "
+            f"{flag} '{shown(text)}' is not a {dimension} with its unit {limit}; write for "
             f"example {example}"
         )
     return value
@@ -297,11 +297,11 @@ def rate(value_typed: str | float | None) -> float | None:
     if requests not in LIMITS["request rate"]:
         if match and not has_unit and float(match[1]) in LIMITS["request rate"]:
             raise InputError(
-                f"{option('rate')} '{shown(text, 40)}' needs a unit: write {match[1]}/s or "
+                f"{option('rate')} '{shown(text)}' needs a unit: write {match[1]}/s or "
                 f"{match[1]}/min"
             )
         raise InputError(
-            f"{option('rate')} '{shown(text, 40)}' is not a rate of requests "
+            f"{option('rate')} '{shown(text)}' is not a rate of requests "
             f"{LIMITS['request rate']}; write for example 20/s or 300/min"
         )
     return requests

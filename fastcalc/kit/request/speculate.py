@@ -33,7 +33,7 @@ def speculation(given: "NumberGiven | None") -> Speculation:
         return Speculation.keeping(_kept(given))
     match = _FORM.fullmatch(given.strip())
     if match is None:
-        raise InputError(f"{option('speculate')} '{shown(given, 40)}' is not understood: {_HINT}")
+        raise InputError(f"{option('speculate')} '{shown(given)}' is not understood: {_HINT}")
     first, form = float(match[1]), match[2]
     if form is None:
         return Speculation.keeping(_kept(first))
@@ -68,7 +68,7 @@ def speculations(
     forms = ["none"] if given is None else readers.names(given, option("speculate"))
     if draft_model and {*forms} == {"none"}:
         raise InputError(
-            f"{option('draft_model')} {shown(draft_model, 60)} drafts nothing: give the draft "
+            f"{option('draft_model')} {shown(draft_model)} drafts nothing: give the draft "
             f"tokens, for example {option('speculate', '0.8x3')}"
         )
     return tuple(dict.fromkeys(speculation(None if form == "none" else form) for form in forms))

@@ -1116,6 +1116,12 @@ def test_only_and_explain(fastcalc, judged):
     assert max(len(line) for line in band.splitlines()) <= 110
 
 
+def test_a_claim_is_read_in_lines_of_a_hundred_characters(fastcalc, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = fastcalc("claims", "--explain", "30").out.splitlines()
+    assert 95 < max(len(line) for line in lines if "http" not in line) <= 100
+
+
 def columns_of(line):
     return len(line) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in line)
 

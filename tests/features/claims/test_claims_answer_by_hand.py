@@ -78,6 +78,25 @@ def test_a_criterion(changes, is_stated, text):
     assert found.removesuffix(text) in answer._WORDS.values()
 
 
+@every(
+    "values,unit,between,text",
+    [
+        ([0.2434567], "share", ", ", "24.35%"),
+        ([1.23456], "s", ", ", "1.235 s"),
+        ([1.0], "ms", ", ", "1 ms"),
+        ([1.0], "days", ", ", "1 day"),
+        ([1.0], "usd/h", ", ", "1 usd/h"),
+        ([2.0, 1.0], "wafers", ", ", "2, 1 wafers"),
+        ([1.0, 1.0], "wafers", " to ", "1 wafer"),
+        ([1.0, 1.0], "x", " to ", "1x"),
+        ([1.0, 1.0], "x", ", ", "1x, 1x"),
+        ([3.0], "", ", ", "3"),
+    ],
+)  # fmt: skip
+def test_an_amount_has_four_digits_and_its_unit(values, unit, between, text):
+    assert break_evens.amount(values, unit, between) == text
+
+
 def test_numbers_of_a_record_are_alone_or_listed():
     one = SimpleNamespace(values=np.array([2.0]), expected=[3.0, 4.0], unit="s", formula="f")
     assert answer._numbers_of(one) == {

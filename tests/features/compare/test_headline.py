@@ -11,6 +11,7 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.outcome import solve
+from fastcalc.core.sharding import Sharding
 from fastcalc.features.compare.headline import Comparison, headline
 from fastcalc.features.compare.headline_words import sentences
 from fastcalc.features.compare.request import Compare
@@ -19,7 +20,8 @@ from fastcalc.kit.answer.numbers_as_text import WORDS, counted, dollars, number
 from fastcalc.kit.answer.point_records import compare_records
 from fastcalc.kit.answer.row_words import TableRow
 from fastcalc.kit.request.scenarios import scenarios
-from tests.helpers import Ran, run_once, thorough, words
+from tests.helpers import Ran, every, outcome, run_once, thorough, words
+from tests.made_up import chip, engine, minimal
 from tests.strategies import scaled
 
 REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", scaled(15)))
@@ -246,6 +248,19 @@ def test_a_ratio_of_unequal_batches_cannot_be_made():
     one, eight = (TableRow(record, outcome) for record in compare_records([outcome]))
     with pytest.raises(ValueError, match="unequal batches"):
         Comparison("cost", one, eight)
+
+
+@every(
+    "given,is_sized",
+    [({}, False), ({"chips": 1}, True), ({"tp": 1}, True), ({"chips": 1, "tp": 1}, True)],
+)
+def test_chips_are_counted_by_the_user_who_gives_them_or_ranks(given, is_sized):
+    """For one of the chips at least: ranks that another cannot have are left out for it."""
+    rows = [
+        outcome(minimal(), chip(id=name), engine=engine(), sharding=Sharding(**ranks))
+        for name, ranks in (("one", given), ("other", {}))
+    ]
+    assert headline(rows).is_sized == is_sized
 
 
 def test_a_chip_is_not_compared_with_itself(fastcalc):

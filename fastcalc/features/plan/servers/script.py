@@ -302,7 +302,7 @@ def server_of(program: Program, plan: Plan, role: Role, name: str) -> Server:
         memory_share=float(machine.software.memory_fraction),
         cache_share=float(machine.software.cache_fraction),
         drafts=int(scenario.traffic.speculation.drafted) if has_drafts else 0,
-        draft=_checkpoint_of_draft(draft) if draft and has_drafts else "",
+        draft=_checkpoint_of_draft(draft) if draft else "",
         draft_is_head=draft is not None and draft.id == EAGLE_HEAD,
         role=role,
         split_mode=mode.flag if mode else None,
