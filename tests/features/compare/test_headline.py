@@ -20,8 +20,8 @@ from fastcalc.kit.answer.numbers_as_text import WORDS, counted, dollars, number
 from fastcalc.kit.answer.point_records import compare_records
 from fastcalc.kit.answer.row_words import TableRow
 from fastcalc.kit.request.scenarios import scenarios
+from tests import made_up
 from tests.helpers import Ran, every, outcome, run_once, thorough, words
-from tests.made_up import chip, engine, minimal
 from tests.strategies import scaled
 
 REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", scaled(15)))
@@ -257,7 +257,12 @@ def test_a_ratio_of_unequal_batches_cannot_be_made():
 def test_chips_are_counted_by_the_user_who_gives_them_or_ranks(given, is_sized):
     """For one of the chips at least: ranks that another cannot have are left out for it."""
     rows = [
-        outcome(minimal(), chip(id=name), engine=engine(), sharding=Sharding(**ranks))
+        outcome(
+            made_up.minimal(),
+            made_up.chip(id=name),
+            engine=made_up.engine(),
+            sharding=Sharding(**ranks),
+        )
         for name, ranks in (("one", given), ("other", {}))
     ]
     assert headline(rows).is_sized == is_sized

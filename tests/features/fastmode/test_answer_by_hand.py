@@ -4,13 +4,16 @@ A step of b sequences takes 10 + 0.01 b ms, and a chip costs a thousandth of a d
 """
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import fastcalc as fc
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.sharding import Sharding
 from fastcalc.core.traffic.traffic import Speculation
+from fastcalc.features.fastmode import waterfall as steps
 from fastcalc.features.fastmode.answer import FastmodeAnswer
 from fastcalc.features.fastmode.lighter_passes import drafting
 from fastcalc.features.fastmode.option import Option
@@ -423,6 +426,38 @@ def test_each_step_to_another_point_has_its_factor():
     )
     assert [factor.trick for factor in waterfall(today, point(3000))] == ["batch"]
     assert waterfall(today, today) == []
+
+
+@every(
+    "is_same,given,fitting,tried",
+    [
+        # Today's layout on today's chips; else as many chips, as many as in the end, then any.
+        (True, {}, 4, [Sharding.of(Layout(pp=2)), *map(Sharding, (2, 4, None))]),
+        (True, {}, 0, [Sharding.of(Layout(pp=2))]),
+        (False, {}, 3, [*map(Sharding, (2, 4, None))]),
+        (False, {}, 1, [*map(Sharding, (2, 4))]),
+        (True, {"tp": 4}, 1, [Sharding(tp=4)]),
+    ],
+)
+def test_layouts_of_a_step_are_tried_until_one_fits(is_same, given, fitting, tried, monkeypatch):
+    today, end = (
+        SimpleNamespace(placement=SimpleNamespace(layout=Layout(pp=pp)), scenario=point(1).scenario)
+        for pp in (2, 4)
+    )
+    asked = []
+
+    def solved(scenario):
+        asked.append(scenario.sharding)
+        if len(asked) <= fitting == 3:
+            raise fc.InputError("impossible on this chip")
+        return SimpleNamespace(fits=len(asked) > fitting)
+
+    monkeypatch.setattr(steps, "solve", solved)
+    chip = today.scenario.hardware if is_same else SECOND
+    scenario = replace(today.scenario, hardware=chip, sharding=Sharding(**given))
+    found = steps._point(scenario, today, end)
+    assert asked == tried
+    assert (found is not None) == (len(asked) > fitting)
 
 
 def test_a_chart_has_the_cheapest_of_each_technique():

@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import inf
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from fastcalc.core.placement.layout import Layout
@@ -106,6 +107,65 @@ def test_prefill_on_other_chips_is_the_best_such_plan():
     assert found.reported(1)[-1] is unlike[0]
     assert unlike[0].scenarios == [unlike[0].scenario, unlike[0].prefill_scenario]
     assert decision(plan()).on_unlike_chips is None
+
+
+UNLIKE = plan(cost=5.0, prefill_scenario=deployed(SECOND), prefill_layout=Layout())
+ONE_NARROWED = [plan(cost=3.0), plan(SECOND, cost=4.0), plan(weights="int4", cost=1.0)]
+NO_OTHER_ON_THIRD = [PLANS[1], PLANS[5]]
+FOURTH = made_up.clocked(id="fourth-chip")
+LESS = 1.0 - 1e-9
+
+
+@every(
+    "plans,shown,chip,weights,taking,costs",
+    [
+        # What is shown must be beaten, by its variant; else the best on its chip, by a little.
+        (PLANS, 1, None, None, (None,), (3.0, 3.0 * LESS)),
+        (PLANS, 1, SECOND, None, (None,), (2.0, 2.0 * LESS)),
+        (PLANS, 1, None, "fp8", (None,), (1.5 * LESS, 1.5 * LESS)),
+        (PLANS, 1, None, "int4", (None,), (1.0, 1.5 * LESS)),
+        (PLANS, 1, FOURTH, None, (None,), (inf, inf)),
+        # Of plans quantized further two are shown, if they cost less than the first.
+        (ONE_NARROWED, 1, SECOND, None, (None,), (4.0, 4.0 * LESS)),
+        (ONE_NARROWED, 1, SECOND, "fp8", (None,), (3.0 * LESS, 3.0 * LESS)),
+        (NO_OTHER_ON_THIRD, 1, THIRD, None, (None,), (inf, inf)),
+        (NO_OTHER_ON_THIRD, 1, THIRD, "int4", (None,), (1.5 * LESS, 1.5 * LESS)),
+        # Only the first is shown.
+        (PLANS, 0, None, None, (None,), (2.0 * LESS, 2.0 * LESS)),
+        (PLANS, 0, SECOND, None, (None,), (2.0, 2.0 * LESS)),
+        (PLANS, 0, None, "int4", (None,), (2.0 * LESS, 2.0 * LESS)),
+        (PLANS, 0, FOURTH, None, (None,), (2.0 * LESS, 2.0 * LESS)),
+        # The best with prefill on other chips is shown, too.
+        (PLANS, 1, None, None, (None, SECOND), (inf, inf)),
+        (PLANS, 0, None, None, (None, SECOND), (2.0 * LESS, 2.0 * LESS)),
+        ([*PLANS, UNLIKE], 1, None, None, (None, SECOND), (5.0 * LESS, 5.0)),
+        ([*PLANS, UNLIKE], 1, None, None, (None, THIRD), (5.0 * LESS, 5.0 * LESS)),
+        ([*PLANS, UNLIKE], 1, FOURTH, None, (SECOND,), (inf, inf)),
+        ([], 1, None, None, (None,), (inf, inf)),
+        ([], 0, None, None, (None,), (inf, inf)),
+    ],
+)  # fmt: skip
+def test_the_cost_that_a_gap_must_beat(plans, shown, chip, weights, taking, costs):
+    """For prefill on the same replicas and apart."""
+    pools = [on and SimpleNamespace(scenario=deployed(on)) for on in taking]
+    gaps = SimpleNamespace(
+        grid=SimpleNamespace(scenario=deployed(chip, weights)), pools=pools,
+        is_disaggregated=np.array([False, True]),
+    )  # fmt: skip
+    found = decision(*plans, service=AS_PUBLISHED)
+    limit_of = cheapest_plans._limit_of_costs(found, shown, [("of", "no", "plan")])
+    assert limit_of(gaps).tolist() == pytest.approx(costs, rel=1e-11)
+
+
+def test_the_cost_that_a_gap_must_beat_if_its_variant_is_asked_for():
+    gaps = SimpleNamespace(
+        grid=SimpleNamespace(scenario=PLANS[4].scenario), pools=[None],
+        is_disaggregated=np.array([False]),
+    )  # fmt: skip
+    found = decision(*PLANS, service=AS_PUBLISHED)
+    for asked, cost in (([], 1.5 * LESS), ([PLANS[4].variant], 2.5)):
+        limit_of = cheapest_plans._limit_of_costs(found, 1, asked)
+        assert limit_of(gaps).tolist() == pytest.approx([cost], rel=1e-11)
 
 
 @every(
