@@ -9,12 +9,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue.chip_defaults import HOST_LINK, MEDIANS, OF_A_CORE, defaults_of
+from fastcalc.catalogue.chip_defaults import (
+    HOST_LINK,
+    MEDIANS,
+    OF_A_CORE,
+    Default,
+    defaults_of,
+)
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.defaults_used import _moves
 from fastcalc.core.model.workload import VOCABULARY, WIDTH_RATIO, workload
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.sharding import Sharding
 from fastcalc.errors import InputError
 from tests import made_up
@@ -272,3 +281,38 @@ def test_a_faster_chip_is_no_slower_for_lack_of_cores():
     for one in (older, stated):
         assert newer.speed[0] > one.speed[0]
         assert newer.ttft[0] < one.ttft[0]
+
+
+HOST = MemoryChoice(CATALOGUE.hardware("epyc-9004-12ch"))
+WAFER = made_up.clocked_wafer()
+
+
+@every(
+    "path,row,changes,under,moves",
+    [
+        ("cores", "cores", {}, {}, False),
+        ("cores", "cores", {}, {"compute_per_core": "1 TFLOP/s"}, True),
+        ("cores", "cores", {}, {"bandwidth_per_core": "1 GB/s"}, True),
+        # Vector units unpack weights that matrix units do not multiply.
+        ("vector", "vector", {"weights": "int4"}, {"dequantization_operations": 2}, True),
+        ("vector", "vector", {"weights": "int4"}, {}, False),
+        ("vector", "vector", {}, {"dequantization_operations": 2}, False),
+        # Eight chips share the fast link; wafers have no other.
+        ("links.scale_out.latency", "links.scale_out.latency", {"layout": Layout(tp=8)}, {}, False),
+        ("links.scale_out.latency", "links.scale_out.latency", {"layout": Layout(tp=8, pp=2)}, {}, True),
+        ("links.scale_up.latency", "links.scale_out.latency", {"on": WAFER}, {}, False),
+        ("links.scale_up.latency", "links.scale_out.latency", {"on": WAFER, "layout": Layout(pp=2)}, {}, True),
+        ("links.scale_up.domain", "links.scale_up.domain", {}, {}, False),
+        ("links.scale_up.domain", "links.scale_up.domain", {"layout": Layout(tp=2)}, {}, True),
+        ("power.all_in", "power.all_in", {"memory": HOST}, {}, False),
+        ("memory.M.link", "memory.link", {}, {}, False),
+        ("memory.M.link", "memory.link", {"memory": HOST}, {}, True),
+    ],
+)  # fmt: skip
+def test_a_default_is_noted_where_it_moves_a_number(path, row, changes, under, moves):
+    model = made_up.minimal(weight_format=changes.get("weights", "bf16"))
+    place = made_up.placed(
+        model, changes.get("layout"), on=changes.get("on"), under=made_up.engine(**under),
+        memory=changes.get("memory", OWN_MEMORY),
+    )  # fmt: skip
+    assert _moves(Default(path, row, "gpu"), place) is moves

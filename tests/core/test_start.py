@@ -9,7 +9,7 @@ import pytest
 import fastcalc
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.reserve import start_rows
-from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chip.tiers import largest_memory
 from fastcalc.core.chosen_layouts import layouts_on_offer
 from fastcalc.core.outcome import locate
@@ -21,6 +21,7 @@ from fastcalc.core.start import StartRemedy, limited, start_location, without_gr
 from fastcalc.core.start_checks import StartCheck, layouts_that_start, likely_check
 from fastcalc.core.traffic.traffic import Traffic
 from tests import made_up
+from tests.helpers import every
 
 ENTRIES = Catalogue()
 
@@ -267,6 +268,16 @@ def test_a_change_of_the_cache_may_need_a_shorter_length():
     assert llama(memory=shortened, kv="fp8").verdict == "fits"
     assert llama(memory=shortened).verdict != "fits"
     assert llama(memory=memory, kv="fp8").verdict != "fits"
+
+
+@every("drafted,graphs", [(0.0, 12), (1.0, 18), (3.0, 30)])
+def test_graphs_are_captured_for_drafts_as_for_more_sequences(drafted, graphs):
+    """Of 16, 32 and 64 rows, and twice as many with prompts: 5 + 7, 7 + 11 and 11 + 19 sizes."""
+    place = made_up.placed(
+        made_up.minimal(), under=made_up.engine(graph_memory="1 MB", max_sequences=16),
+        memory=MemoryChoice(drafted=drafted),
+    )  # fmt: skip
+    assert place.machine.reserve.graphs == (0.0, graphs * 1e6)
 
 
 def test_a_start_without_graphs_frees_their_memory_and_that_of_compiling():

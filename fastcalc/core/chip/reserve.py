@@ -161,8 +161,8 @@ def reserve_of(
     tier: Tier,
     *,
     has_encoder: bool,
-    drafted: float = 0.0,
-    longest: float = 0.0,
+    drafted: float,
+    longest: float,
 ) -> Reserve:
     """Compute the memory that an engine reserves for a model, by component.
 

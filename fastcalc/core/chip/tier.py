@@ -92,8 +92,8 @@ class Tier:
     where: str
     capacity: float
     bandwidth: float
-    link: float = inf
-    shared_by: float = 1.0
+    link: float
+    shared_by: float
     flop_rates: Kinds[ArrayLike] | None = None
     streams: bool = True
     reported: float | None = None

@@ -90,7 +90,7 @@ class Layouts:
     pp: Ints
     ep: Ints
     dp: Ints
-    per_chip: int = 1
+    per_chip: int
 
     @classmethod
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":

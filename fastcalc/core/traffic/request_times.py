@@ -28,7 +28,7 @@ class RequestTimes:
     further: Floats
     expected_tpot: float
     tpot_variance: Floats
-    slowness: float = 1.0
+    slowness: float
 
     @property
     def ttft_mean(self) -> float:

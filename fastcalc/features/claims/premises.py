@@ -43,7 +43,7 @@ class Flip:
     unit: str
     below: Outcome
     above: Outcome
-    is_count: bool = False
+    is_count: bool
 
 
 @dataclass(frozen=True)

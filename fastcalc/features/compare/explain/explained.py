@@ -46,7 +46,7 @@ class ExplainedPart:
 
     component: Component
     equations: tuple[Equation, ...]
-    is_hidden: bool = False
+    is_hidden: bool
 
     @property
     def meaning(self) -> str:
