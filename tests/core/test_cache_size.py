@@ -4,10 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from fastcalc.core.placement import cache_size as sizes
 from fastcalc.core.placement import scale_blocks
 from fastcalc.core.placement.cache_size import cache_size, longest_sequence
+from fastcalc.core.placement.layout import Layout
 from tests.helpers import every
-from tests.made_up import minimal, placed
+from tests.made_up import engine, minimal, placed
 
 
 @every(
@@ -27,6 +29,22 @@ def test_tokens_of_a_cache_are_whole_blocks(available, length, tokens, concurren
     assert (size.length, size.tokens, size.blocks) == (length, tokens, 0)
     assert size.concurrency == pytest.approx(concurrency)
     assert size.needed == pytest.approx(-(-length // 16) * 16)
+
+
+@every("overlap,pp,tokens", [(0, 1, 1000), (0, 2, 1000), (1, 1, 2000), (1, 2, 3000)])
+def test_a_window_waits_for_the_steps_in_flight(overlap, pp, tokens, monkeypatch):
+    """A step of 1,000 tokens, and as many in the next one of each stage, before blocks are freed."""
+    asked = []
+    pool = SimpleNamespace(
+        reserved=lambda length, step: asked.append((length, step)) or 4.0,
+        blocks=lambda available: available // 100, checked_bytes=100, groups=[],
+    )  # fmt: skip
+    monkeypatch.setattr(sizes, "block_pool", lambda *_: pool)
+    under = engine(prompt_chunk=1000, overlaps_steps=overlap)
+    place = placed(minimal(), Layout(pp=pp), under=under, reserved=5000.0)
+    size = sizes.cache_size(place, 1050.0)
+    assert asked == [(5000, tokens)]
+    assert (size.tokens, size.concurrency, size.blocks, size.needed) == (12_500, 2.5, 10, 400)
 
 
 def test_the_memory_that_weights_leave_is_for_caches():

@@ -7,8 +7,9 @@ from math import inf
 import pytest
 
 from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.schema.models import LinearAttention
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.model.layers import CacheGroup
+from fastcalc.core.model.layers import CacheGroup, _linear
 from fastcalc.core.model.workload import Workload, checkpoint_parameters, workload
 from fastcalc.core.sharding import Sharding
 from fastcalc.errors import InputError
@@ -407,3 +408,27 @@ def test_every_kind_of_attention_of_the_schema_is_drawn():
         kind for kind, schema in strategies.ATTENTIONS.items() if schema not in strategies.SHAPES
     ]
     assert not undrawn, f"tests/strategies.py has no shapes for {undrawn}"
+
+
+@every(
+    "kind,small,state,convolution",
+    [
+        # 96 convolved channels of 3 weights look back on 2; a state is 64 x 8.
+        ("gated-deltanet", 3 * 96 + 2 * 4 + 16, 512 + 192, 192),  # decay and its bias, one norm
+        ("kda", 3 * 96 + 4 + 16 + 16, 512 + 192, 192),  # decay of a head, its bias of a key, a norm
+        ("mamba2", 4 * 96 + 3 * 4 + 64, 512 + 192, 192),  # A, D, bias of the step; biases, norm
+        # 64 channels.
+        ("mamba", (3 + 1 + 8 + 1 + 1) * 64, 512 + 128, 128),  # biases, A, D, bias of the step
+        ("short-conv", 3 * 64, 128, 128),
+        ("lightning", 64, 512, 0),
+    ],
+)  # fmt: skip
+def test_what_layers_without_a_cache_keep(kind, small, state, convolution):
+    """Two key heads of 8, four value heads of 16."""
+    attention = LinearAttention(
+        kind=kind, key_heads=2, value_heads=4, key_dim=8, value_dim=16, conv_kernel=3,
+        step_rank=5 if kind == "mamba" else None,
+    )  # fmt: skip
+    counted = _linear(attention, 64.0)
+    assert (counted.small, counted.state, counted.convolution) == (small, state, convolution)
+    assert counted.caches == ()
