@@ -155,7 +155,7 @@ def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scena
         if by_default is None:
             reasons[f"{model} does not fit {chip} with up to {max_chips:,} chips"] = None
             continue
-        counts = range(max_chips + 1, by_default)
+        counts = range(max_chips, by_default)
         fewest = next((count for count in counts if space.layouts(count)), by_default)
         limit = f"{option('max_chips')} is {max_chips:,}"
         reasons[f"{model} needs {fewest:,} chips of {chip}; {limit}"] = None

@@ -729,6 +729,35 @@ def test_a_shared_pool_is_searched_on_chips_where_it_may_cost_less(limits, may_s
 
 
 @every(
+    "first,second,has_means,before,chips",
+    [
+        # Apart these classes cost 10, and all classes 20 in whole nodes.
+        ((9.9, 19.9), (1.0, 1.0), False, (), {"least", "chip"}),
+        ((10.0, 19.9), (1.0, 1.0), False, (), {"least"}),
+        ((9.9, 20.0), (1.0, 1.0), False, (), {"least"}),
+        ((1.0, 1.0), (9.9, 20.0), False, (), {"least"}),
+        ((10.0, 20.0), (1.0, 1.0), True, (), {"least", "chip"}),
+        ((9.9, 19.9), (1.0, 1.0), False, ("least",), {"chip"}),
+        ((10.0, 19.9), (1.0, 1.0), False, ("least",), None),
+        ((9.9, 19.9), None, False, (), {"least"}),
+    ],
+)
+def test_a_shared_pool_is_searched_where_it_may_cost_less_than_pools_apart(
+    first, second, has_means, before, chips
+):
+    """And where it costs the least, whatever that is."""
+    searched = []
+    bounds = [{"least": (8.0, 50.0)} | ({"chip": each} if each else {}) for each in (first, second)]
+    groups = SimpleNamespace(
+        _groups={1 << at: SimpleNamespace(least_costs=lambda _, its=its: its) for at, its in enumerate(bounds)},
+        _has_means=has_means, _searched={3: frozenset(before)},
+        _search=lambda members, on: searched.append((members, on)),
+    )  # fmt: skip
+    class_groups.Groups._search_shared(groups, 3, 1.0, 10.0, 20.0)
+    assert searched == ([] if chips is None else [(3, frozenset(chips))])
+
+
+@every(
     "ttft,waits,pool_waits,compared",
     [
         # In time, at the limit up to rounding, and late.
