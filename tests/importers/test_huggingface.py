@@ -294,6 +294,20 @@ def test_quantizations(config, dense, routed):
         assert found == wanted
 
 
+@every(
+    "sides,blocks",
+    [
+        ([128, 128], {"fp8": 128}),
+        ([1, 64], {"fp8": 64}),
+        *((sides, {}) for sides in ([], None, [128, 0], [-1], [128, "128"], 128)),
+    ],
+)
+def test_scales_of_square_blocks(sides, blocks):
+    config = {"quant_method": "fp8", "weight_block_size": sides}
+    model, _ = read(fixture("llama-3.1-8b") | {"quantization_config": config})
+    assert model.block_sizes == blocks
+
+
 def test_an_unknown_quantization_is_said():
     _, remarks = read(fixture("llama-3.1-8b") | {"quantization_config": {"quant_method": "aqlm"}})
     assert any("'aqlm' is unknown: the weights are counted as bf16" in it for it in remarks)

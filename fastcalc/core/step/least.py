@@ -175,7 +175,7 @@ def least_chip_seconds(
     caches = model.cache * (1.0 + drafted_layers)
     flops = (rows + drafted_layers) * model.layer_flops + rows * model.head_flops
     reading = supply.staged * weights, caches, supply.bandwidth
-    computing = 0.0 * model.layer_weights, flops, supply.peak
+    computing = 0.0, flops, supply.peak
     for shared, of_each, rate in (reading, computing):
         alone = fixed + shared / (largest * rate)
         seconds_each = smallest * supply.overhead + of_each / rate
