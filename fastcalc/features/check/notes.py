@@ -79,7 +79,7 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
         # Powers of 1,024 / 1,000 for the prefixes of a printed size.
         text = f"{number.said('printed') or ''} {reading}"
         prefixes = re.findall(r"\b[0-9.,]*\s?([kKMGT])i?B\b", text)
-        powers = {" KMGT".index(prefix.upper()) for prefix in prefixes} or {1, 2, 3, 4}
+        powers = {" KMGT".index(prefix.upper()) for prefix in prefixes}
         allowed += [figure * 1.024**power for figure in base for power in powers]
     counts = _counts(sheet, reading)
     allowed += [figure * count for figure in base for count in counts]

@@ -92,6 +92,8 @@ EDGES = [
     ("HW009", CHIP, "value: 67 TFLOP/s", "value: {} TFLOP/s", (42.6, 76.2), (42.5, 76.3)),
     # 4,096 / 256 = 16 times the vector rate, from 0.7 to 1.3 of that: 47.57 to 88.35 TFLOP/s.
     ("HW010", CHIP, "value: 67 TFLOP/s", "value: {} TFLOP/s", (47.6, 88.3), (47.5, 88.4)),
+    # 15.6 PFLOP/s on a core whose vectors are unknown: 0.95 to 40 times the vector rate.
+    ("HW010", WAFER, "\npeak:", "\nvector: {{value: {} PFLOP/s, source: semianalysis}}\npeak:", (0.391, 16.4), (0.389, 16.5)),
     # 25 to 640 FLOP a byte of HBM: 1.546 to 39.58 TB/s.
     ("HW011", CHIP, "value: 3.35 TB/s", "value: {} TB/s", (1.55, 39.5), (1.54, 39.6)),
     ("HW012", CHIP, "value: 132,", "value: {},", (420,), (421,)),
@@ -499,6 +501,8 @@ def test_a_sparse_peak_is_asked_about_where_the_file_states_no_cores(
         ("decode_layer_floor: {value: 60 us, band: [61.0e-6, 60.0e-6], source: own}", "EN002", True),
         ("decode_layer_floor: {value: 60 us, band: [1.0e-6, 60.0e-6, 1.0], source: own}", "EN002", True),
         ("decode_layer_floor: {value: 60 us, band: wide, source: own}", "EN002", True),
+        ("decode_layer_floor: {value: 60 us, band: [60.0e-6, wide], source: own}", "EN002", True),
+        ("decode_layer_floor: {value: 60 us, band: [narrow, 60.0e-6], source: own}", "EN002", True),
     ],
 )  # fmt: skip
 def test_bands_of_parameters(tmp_path_factory, parameter, rule, is_doubtful):

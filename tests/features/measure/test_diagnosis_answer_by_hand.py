@@ -1,5 +1,6 @@
 """Advice and records of a diagnosis from made-up findings and starts."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -195,6 +196,21 @@ def test_a_picture_shows_the_measurements_that_are_furthest_off_in_their_order()
 def test_a_log_alone_has_no_chart_of_measurements():
     assert not answered(log=start()).charts
     assert [*answered([]).charts] == ["diagnose"]
+
+
+def test_chips_of_measurements_are_those_stated_or_of_ranks_or_one():
+    points = [
+        SimpleNamespace(chips=chips, tp=tp, model="m", hardware="h")
+        for chips, tp in ((8, 4), (None, 4), (None, None), (8, None))
+    ]
+    made = SimpleNamespace(
+        diagnosis=SimpleNamespace(
+            predictions=[SimpleNamespace(point=point, engine_used="vllm") for point in points]
+        ),
+        request=SimpleNamespace(path=Path("runs.csv"), log=None), start=None,
+    )  # fmt: skip
+    (remark,) = DiagnosisAnswer._given(made)
+    assert remark == "runs.csv: 4 measurements of m on 1, 4 and 8 h, engine vllm"
 
 
 @pytest.mark.parametrize(

@@ -490,6 +490,20 @@ def test_caches_have_room_down_to_the_least_expected(available, has_room, missin
 
 
 @every(
+    "explained,within",
+    [
+        (30.0, "10.0 GiB per chip (0.0 to 30.0)"),
+        (40.0, None),
+        (39.9, "0.1 GiB per chip (0.0 to 20.1)"),
+    ],
+)
+def test_what_other_causes_explain_is_not_missing(explained, within):
+    causes = start()._unexplained(60.0 * GIB, explained * GIB)
+    told = [cause.sentence for cause in causes]
+    assert told == ([f"{within} are not accounted for"] if within else [])
+
+
+@every(
     "total,free,before",
     [(80.0, 70.0, 10.0), (80.0, 77.9, 2.1), (80.0, 78.0, None), (80.0, None, None), (None, 70.0, None)],
 )  # fmt: skip

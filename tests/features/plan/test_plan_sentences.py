@@ -209,6 +209,17 @@ def test_what_a_plan_takes_more_of(objective, is_fleet, phrase):
     assert phrases.times_the_cost(found, second) == phrase
 
 
+@every(
+    "chips,node_chips,is_fleet,low",
+    [(2.0, 1, False, 5.0), (4.0, 3, False, 7.5), (2.0, 8, False, 10.0), (2.0, 8, True, 5.0)],
+)
+def test_a_cost_falls_to_that_of_a_node_at_most(chips, node_chips, is_fleet, low):
+    """Of 10 for twice and half the speed; a fleet is not made smaller."""
+    made = plan(spread=2.0, cost=10.0, values={"chips": chips}, node_chips=node_chips)
+    found = phrases._cost_range(made, replace(SERVICE, is_fleet=is_fleet))
+    assert [np.ravel(end)[0] for end in found] == pytest.approx([10.0, low, 20.0])
+
+
 @every("spread,is_tied", [(2.0, True), (1.1, False), (nan, False)])
 def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, is_tied):
     """1.5 times the cost is within two ranges of a factor of 2, not within two of 1.1."""

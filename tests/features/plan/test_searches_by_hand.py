@@ -470,6 +470,10 @@ def test_a_tipping_point_is_rounded_to_its_far_side(at, is_above, digits):
         ([("rate", 5.0, False)], ["5 requests/s or fewer"]),
         ([("rate", 5.0, True), ("rate", 2.0, False)], ["a rate outside 2 to 5 requests/s"]),
         (
+            [("rate", 2.0, False), ("slowness", 1.5, True), ("rate", 5.0, True)],
+            ["a 1.5 times slower", "a rate outside 2 to 5 requests/s"],
+        ),
+        (
             [("price", 5.0, True), ("price", 2.0, False)],
             ["a from $5 per chip-hour", "a up to $2 per chip-hour"],
         ),
