@@ -1,5 +1,6 @@
 """A grid of points holds what each would be alone, to the last bit."""
 
+import csv
 import math
 from dataclasses import replace
 from functools import partial
@@ -27,6 +28,7 @@ from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.grid.grid import BLOCK, Grid, Requests, solve_grid
 from fastcalc.grid.request_lists import OpenRequests
 from tests import strategies
+from tests.helpers import ROOT
 
 CATALOGUE = Catalogue()
 tokens = st.integers(1, 200_000).map(float)
@@ -366,3 +368,16 @@ def test_every_combination_is_a_point_or_is_counted(ranks, weights):
     # The long prompt of one model: on two chips, at three batches, in each format.
     beyond = 2 * 3 * len(weights) * combinations
     assert left_out["a context beyond the maximum of mistral-7b-v0.1"] == beyond
+
+
+def test_columns_are_as_their_file_says():
+    """One that states no priority never leaves a narrow table, and none is wanted where it says nothing."""
+    with (ROOT / "fastcalc/grid/columns.csv").open() as file:
+        rows = {row["key"]: row for row in csv.DictReader(file)}
+    assert len(rows) == len(columns.COLUMNS)
+    for column in columns.COLUMNS:
+        row = rows[column.key]
+        assert column.drop_priority == (int(row["drop_priority"]) if row["drop_priority"] else 0)
+        assert column.heading == (row["above"], row["heading"])
+        assert (column.unit, column.meaning) == (row["unit"], row["meaning"])
+        assert (column.key in columns.NEEDS_FIT) == (row["needs_fit"] == "yes")

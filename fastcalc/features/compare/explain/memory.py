@@ -96,7 +96,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     yield from (*([workspace] if workspace.result.value else []), *peaks, *summands)
     total_kept = equation("kept", memory.total, "B", total(line.answer for line in summands))
     yield total_kept
-    if reserve.below != 1.0 or reserve.above != 1.0:
+    if (reserve.below, reserve.above) != (1.0, 1.0):
         yield named("kept at least", "B", total_kept.answer / number(reserve.below))
         yield named("kept at most", "B", total_kept.answer * number(reserve.above))
 
