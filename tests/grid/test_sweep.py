@@ -371,7 +371,7 @@ def test_every_combination_is_a_point_or_is_counted(ranks, weights):
 
 
 def test_columns_are_as_their_file_says():
-    """One that states no priority never leaves a narrow table, and none is wanted where it says nothing."""
+    """One that states no priority never leaves a narrow table."""
     with (ROOT / "fastcalc/grid/columns.csv").open() as file:
         rows = {row["key"]: row for row in csv.DictReader(file)}
     assert len(rows) == len(columns.COLUMNS)
