@@ -235,7 +235,7 @@ def _changed(scenario: Scenario, change: StartRemedy) -> Scenario | None:
     if change.setting == "engine":
         return without_graphs(scenario)
     if change.setting == "kv":
-        return replace(scenario, kv=change.value) if scenario.work.formats.kv.bits > 8 else None
+        return replace(scenario, kv=change.value) if scenario.work.formats.kv.cache_bytes > 1.0 else None
     return limited(scenario, change.setting, float(change.value))
 
 

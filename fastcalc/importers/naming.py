@@ -280,9 +280,10 @@ _CHECKPOINTS = {
     },
     # huggingface.co/levara/Devstral-Small-2-24B-TextOnly-FP8: "Native FP8 weights".
     "mistralai/devstral-small-2-24b-instruct-2512": "fp8",
-    # github.com/noonghunna/club-3090, BENCHMARKS.md: "NVFP4 FFN + FP8 attention" of the first.
-    "nvidia/qwen3.6-27b-nvfp4": "nvfp4+attention=fp8",
-    "nvidia/qwen3.6-35b-a3b-nvfp4": "nvfp4+attention=bf16",
+    # Networks and head in NVFP4, attention in FP8: AGENTS.md of r0b0tlab's
+    # qwen36-35b-a3b-nvfp4-sm121-vllm; vLLM loaded 19.78 GiB of the first.
+    "nvidia/qwen3.6-27b-nvfp4": "nvfp4+attention=fp8+head=nvfp4",
+    "nvidia/qwen3.6-35b-a3b-nvfp4": "nvfp4+attention=fp8+head=nvfp4",
     # vLLM recipes, pull request 831: vLLM loaded 24.04 GiB.
     "inferact/qwen3.8-27b-nvfp4": "nvfp4+attention=59%bf16/41%nvfp4",
 }

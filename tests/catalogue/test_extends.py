@@ -253,7 +253,8 @@ def test_an_engine_with_a_variant_is_shown(catalogue, capsys, monkeypatch):
 def test_a_server_without_graphs_reserves_no_memory_for_them(catalogue):
     """On Blackwell, too, where graphs of models with recurrent states have a buffer for each row."""
     chip = catalogue.hardware("rtx-pro-6000-server")
-    for name in ("graph_memory", "graph_layer_memory", "graph_row_memory"):
+    kept = ("graph_memory", "graph_layer_memory", "graph_row_memory", "narrow_cache_memory")
+    for name in kept:
         assert catalogue.engine("eager").on(*chip.groups).given[name].si == 0.0
 
 

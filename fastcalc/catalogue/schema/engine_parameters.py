@@ -113,6 +113,7 @@ class DeclaredParameters(Generic[Value]):
     graph_memory: Value = _NEUTRAL["graph_memory"]
     graph_layer_memory: Value = _NEUTRAL["graph_layer_memory"]
     graph_row_memory: Value = _NEUTRAL["graph_row_memory"]
+    narrow_cache_memory: Value = _NEUTRAL["narrow_cache_memory"]
     largest_graph: Value = _NEUTRAL["largest_graph"]
     loads_encoders: Value = _NEUTRAL["loads_encoders"]
     encoder_memory: Value = _NEUTRAL["encoder_memory"]

@@ -18,7 +18,7 @@ from fastcalc.catalogue.schema import (
     Model,
 )
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
-from fastcalc.catalogue.schema.models import Indexer
+from fastcalc.catalogue.schema.models import Attention, Indexer
 from fastcalc.core.chip.tier import Tier
 from fastcalc.core.model.workload import Workload, outside_core
 from fastcalc.formulas.reserve import (
@@ -33,6 +33,7 @@ from fastcalc.formulas.reserve import (
 from fastcalc.formulas.types import ArrayLike
 
 _PADDED_HEADS = 64
+_FLASHINFER_HEAD = 256
 _LONG = 262_144.0
 """The maximum length beyond which vLLM 0.33 gathers indexer keys of fewer sequences."""
 
@@ -206,7 +207,7 @@ def reserve_of(
         rank=float(software.rank_memory),
         replica=float(software.replica_memory),
         encoder=encoder if has_encoder else (0.0, 0.0),
-        graphs=_graphs(software, work, sequences * (1.0 + drafted)),
+        graphs=_graphs(software, work, sequences, drafted),
         below=stated.below if stated else 1.0,
         above=stated.above if stated else 1.0,
     )
@@ -264,10 +265,10 @@ def cut_graphs(model: Model, rows: float, largest: float) -> float:
 
 
 def _graphs(
-    software: DeclaredParameters[ArrayLike], work: Workload, rows: float
+    software: DeclaredParameters[ArrayLike], work: Workload, sequences: float, drafted: float
 ) -> tuple[float, float]:
     """Compute the memory of CUDA graphs that tensor-parallel ranks divide, and the rest. [byte]"""
-    largest = float(software.largest_graph)
+    rows, largest = sequences * (1.0 + drafted), float(software.largest_graph)
     fixed = graph_memory(
         graphs=graph_count(rows, largest),
         cut=cut_graphs(work.model, rows, largest),
@@ -276,7 +277,22 @@ def _graphs(
         of_layer=software.graph_layer_memory,
     )
     half = float(graph_row_bytes(software, work.model, rows)) / 2.0
-    return half, float(fixed) + half
+    workspace = float(software.narrow_cache_memory) * has_workspace(work, drafted)
+    return half, float(fixed) + half + workspace
+
+
+def has_workspace(work: Workload, drafted: float) -> bool:
+    """Check whether attention to 8-bit caches allocates its workspace while graphs are profiled.
+
+    FlashInfer supports heads of up to 256 columns, and has no graphs of whole steps that check
+    draft tokens (get_cudagraph_support in vllm/v1/attention/backends/flashinfer.py, version 0.24).
+
+    drafted : the number of draft tokens per sequence and step
+    """
+    attentions = [block.attention for block in work.model.blocks]
+    heads = [one.head_dim for one in attentions if isinstance(one, Attention)]
+    is_read = 0 < max(heads, default=0) <= _FLASHINFER_HEAD
+    return is_read and not drafted and work.formats.kv.cache_bytes <= 1.0
 
 
 def cut_layers(work: Workload) -> float:

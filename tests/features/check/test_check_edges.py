@@ -370,6 +370,7 @@ PARAMETERS = [
     ("largest_graph", ("1", "4096"), ("4097",)),
     ("graph_layer_memory", ("10 kB", "10 MB"), ("9 kB", "11 MB")),
     ("graph_row_memory", ("10 kB", "10 MB"), ("9 kB", "11 MB")),
+    ("narrow_cache_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
     ("encoder_memory", ("10 MB", "100 GB"), ("9 MB", "101 GB")),
     ("runtime_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
     ("joined_memory", ("10 MB", "50 GB"), ("9 MB", "51 GB")),
