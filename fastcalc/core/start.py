@@ -235,7 +235,8 @@ def _changed(scenario: Scenario, change: StartRemedy) -> Scenario | None:
     if change.setting == "engine":
         return without_graphs(scenario)
     if change.setting == "kv":
-        return replace(scenario, kv=change.value) if scenario.work.formats.kv.cache_bytes > 1.0 else None
+        is_wide = scenario.work.formats.kv.cache_bytes > 1.0
+        return replace(scenario, kv=change.value) if is_wide else None
     return limited(scenario, change.setting, float(change.value))
 
 
