@@ -189,15 +189,23 @@ def model_id(text: str, catalogue: Catalogue) -> str | None:
     'qwen2.5-7b'
     >>> model_id("models/7B/ggml-model-q4_0.gguf", Catalogue())
     """
-    shorter = _without_format(text)
-    untuned = _TUNED.sub("", shorter[-1])
-    shorter += [untuned, _VERSION.sub("", untuned)]
-    for name in shorter:
+    for name in model_names(text):
         if name.endswith((".yaml", ".yml", ".json")) or not _PLAIN.fullmatch(name):
             continue
         if catalogue.knows(name, "models"):
             return catalogue.model(name).id
     return None
+
+
+def model_names(text: str) -> list[str]:
+    """List what a repository, a folder or a GGUF file may call its model, the fullest name first.
+
+    >>> model_names("Qwen/Qwen3-8B-FP8")
+    ['qwen3-8b-fp8', 'qwen3-8b', 'qwen3-8b', 'qwen3-8b']
+    """
+    shorter = _without_format(text)
+    untuned = _TUNED.sub("", shorter[-1])
+    return [*shorter, untuned, _VERSION.sub("", untuned)]
 
 
 def _without_format(text: str) -> list[str]:

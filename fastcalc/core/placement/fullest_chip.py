@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from fastcalc.catalogue.formats import FORMATS
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.model.workload import Workload
@@ -17,6 +18,9 @@ from fastcalc.formulas.reserve import padded_share
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
+
+_MX_VALUES, _MX_SCALE_BITS = 32.0, 8.0
+"""The values that share a scale, and its size (OCP Microscaling Formats, version 1.0, table 1)."""
 
 _FEW = 256  # maximum number of layouts whose counts are cached
 
@@ -137,8 +141,9 @@ def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> Array
     padding = padded_share(columns=columns, multiple=software.expert_columns)
     padding = padding * padded_share(columns=hidden, multiple=software.expert_rows)
     if any(stored.id == "fp8" for stored, _ in work.weights.dense.format.shares):
-        # A scale belongs to 32 values of 4 bits.
-        padding = padding * (4.0 + software.expert_scale_bits / 32.0) / 4.25
+        # SGLang's loader of fp8 models (Fp8Config) widens scales; that of mxfp4 models does not.
+        widened = (software.expert_scale_bits - _MX_SCALE_BITS) / _MX_VALUES
+        padding = padding * (1.0 + widened / FORMATS["mxfp4"].bits)
     # If experts have several formats, only those in this format are padded.
     packed_share = packed / work.weights.experts.format.bytes
     return 1.0 + packed_share * (padding - 1.0)

@@ -25,7 +25,7 @@ from fastcalc.features.measure.stopped_answer import StoppedAnswer
 from fastcalc.features.measure.validate import drafted, points_of
 from fastcalc.importers.any_file import is_foreign
 from fastcalc.importers.instances import printed_chip
-from fastcalc.importers.naming import checkpoint_format, model_id
+from fastcalc.importers.naming import checkpoint_format, model_id, model_names
 from fastcalc.importers.setup import no_model, unclear_format
 from fastcalc.importers.start_log import read_start
 from fastcalc.kit.request import loading
@@ -192,7 +192,7 @@ def _scenario_of_log(
     if any(missing):
         raise InputError(f"{request.log}: {'; '.join(filter(None, missing))}")
     assert model is not None
-    started = catalogue.model(model)
+    started = catalogue.model(model).asked_as(model_names(called))
     named = str(request.hardware)
     chip = catalogue.hardware(printed_chip(named, catalogue) or named)
     name = request.engine or log.engine

@@ -171,7 +171,7 @@ class DiagnosisAnswer(Answer):
         log, scenario = self.start.log, self.start.scenario
         stated = stated_settings(log, scenario)
         settings = [word for name, value in stated.items() for word in typed_setting(name, value)]
-        begun = [request.model or scenario.model.id, flag("on"), scenario.hardware.id]
+        begun = [request.model or scenario.model.asked_name, flag("on"), scenario.hardware.id]
         return follow_up(request, request_of("measure"), *begun, *settings)
 
     def warnings(self) -> Sequence[str]:

@@ -58,7 +58,7 @@ def logged(start: Start) -> str:
     """Describe the started deployment and the capacity of its caches."""
     log, scenario = start.log, start.scenario
     name = f"{log.program} {log.version}".strip()
-    layout = f"{scenario.model.id} on {start.placement.layout.chips} {scenario.hardware.id}"
+    layout = f"{scenario.model.asked_name} on {start.placement.layout.chips} {scenario.hardware.id}"
     text, cache = f"{name}, {layout}", f"the KV cache ({scenario.work.kv_format})"
     if log.tokens and start.tokens:
         logged, expected = f"{log.tokens:,} tokens", [f"{round(n):,}" for n in start.tokens]

@@ -87,7 +87,7 @@ def start(*, tokens=None, logged=None, available=None, room=None):
     return SimpleNamespace(
         tokens=tokens, room=room, log=SimpleNamespace(program="vllm", version="0.9", tokens=logged, available=available),
         scenario=SimpleNamespace(
-            model=SimpleNamespace(id="m"), hardware=SimpleNamespace(id="h"), work=SimpleNamespace(kv_format="fp8")
+            model=SimpleNamespace(asked_name="m"), hardware=SimpleNamespace(id="h"), work=SimpleNamespace(kv_format="fp8")
         ),
         placement=SimpleNamespace(layout=SimpleNamespace(chips=2)),
     )  # fmt: skip

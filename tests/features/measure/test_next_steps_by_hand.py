@@ -34,7 +34,7 @@ def test_a_file_of_measurements_is_compared_next_with_its_settings():
 def test_without_measurements_the_next_command_measures_what_the_log_states():
     start = SimpleNamespace(
         log=SimpleNamespace(settings={}, program="vllm", version=""),
-        scenario=SimpleNamespace(model=SimpleNamespace(id="shipped-model"), hardware=SimpleNamespace(id="h200-sxm")),
+        scenario=SimpleNamespace(model=SimpleNamespace(asked_name="shipped-model"), hardware=SimpleNamespace(id="h200-sxm")),
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
