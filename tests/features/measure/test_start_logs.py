@@ -462,7 +462,6 @@ def test_a_start_on_two_cards_is_as_expected_and_next_repeats_its_flags(tmp_path
     answer = fastcalc.diagnose(log=path, hardware="rtx-3090")._answer
     assert "another process" not in str(answer.details())
     assert answer.start.room[1] / GIB == pytest.approx(4.99, rel=0.1)
-    assert "qwen3.8-27b on 2 rtx-3090" in str(answer.details())
     for words in (
         "qwen3.8-27b",
         "--engine vllm",
