@@ -219,13 +219,15 @@ def test_the_largest_batches_of_two_memories_by_hand():
         ("llama-3.1-8b", "wse-3", "ddr5-2ch-nvme"),
         ("gpt-oss-120b", "l4", "grace-480gb"),  # its cores gain on the chip
         ("llama-3.3-70b", "sn40l", "ddr5-2ch-nvme"),
+        ("deepseek-r1", "h100-sxm", None),  # stages differ in their types of layers
+        ("llama-4-maverick", "a100-sxm-80gb", None),
     ],
 )
 @pytest.mark.parametrize("drafts", [0.0, 3.0])
 def test_users_are_no_faster_than_at_most(model, chip, host, drafts):
     """Where bytes live is searched for, and takes no less than the least that any place takes."""
     traffic = Traffic(1000.0, 1000.0, 1500.0, speculation=Speculation(1.0 + drafts / 2, drafts))
-    memory = MemoryChoice(ENTRIES.hardware(host))
+    memory = MemoryChoice(host and ENTRIES.hardware(host))
     space = Space(scenario(model, chip, traffic=traffic, memory=memory))
     layouts = space.layouts(1, 4, 16, 64)[::5]
     placement, batch, _ = octaves_of(space, layouts)

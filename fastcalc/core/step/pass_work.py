@@ -269,7 +269,7 @@ def count_pass(
     in_flight : the number of a replica's sequences that can be in different pipeline stages
     split : the distribution of bytes, if there are several memories
     """
-    work = _whole(rows, in_flight, split)
+    work = count_whole_pass(rows, in_flight, split)
     is_staged = not placement.machine.is_spatial and np.any(np.asarray(placement.layout.pp) > 1)
     if len(placement.work.layer_kinds) <= 1 or not is_staged:
         return work
@@ -282,12 +282,13 @@ def count_layer_passes(rows: PassInput, in_flight: ArrayLike) -> list[tuple[floa
     rows, in_flight : as for `count_pass`
     """
     return [
-        (count, _whole(replace(rows, attention=attention), in_flight, None))
+        (count, count_whole_pass(replace(rows, attention=attention), in_flight))
         for count, attention in rows.attention.layer_kinds
     ]
 
 
-def _whole(rows: PassInput, in_flight: ArrayLike, split: Split | None) -> PassWork:
+def count_whole_pass(rows: PassInput, in_flight: ArrayLike, split: Split | None = None) -> PassWork:
+    """Count the work of a step as `count_pass` does, without that of each type of layer."""
     attention = rows.attention
     tp, ranks, work = attention.tp, attention.ranks, attention.idle_pass
     replicas = np.minimum(rows.prompt_replicas, attention.expert_shards / tp)

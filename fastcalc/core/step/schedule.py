@@ -30,6 +30,7 @@ from fastcalc.core.step.pass_work import (
     attention_of,
     count_layer_passes,
     count_pass,
+    count_whole_pass,
 )
 from fastcalc.core.step.spatial import spatial_pass
 from fastcalc.core.step.step import expected_step, head_in_first_memory
@@ -374,16 +375,31 @@ class Schedule:
 
     @cached_property
     def least_decode(self) -> Array:
-        """A lower bound on the time of `decode` that needs no placement of bytes, in seconds."""
+        """A lower bound on the time of `decode`, which is faster to compute, in seconds.
+
+        It needs no placement of bytes and, with a single memory, no time of the slowest stage.
+        """
         machine, drafted = self.machine, self.traffic.speculation.drafted
         is_open = len(machine.tiers) > 1 and machine.tiers[0].is_near and not machine.place
-        if self.is_bound or not is_open:
+        is_simple = self.has_one_memory and not machine.is_spatial
+        if self.is_bound or not (is_open or is_simple):
             return self.decode.seconds
-        fastest = self._decoding.least_seconds(self.split_as_asked.sizes)
-        if self._drafts and not (machine.is_spatial or self._decoding.gains):
+        is_drafting = bool(np.any(drafted)) and not machine.is_spatial
+        if is_simple:
+            stages = self.placement.layout.pp
+            rows = self._rows(self.streams, self.expert_sequences, 0.0)
+            work = count_whole_pass(rows, self.in_flight)
+            # The heaviest stage is no lighter than an average one.
+            pipeline = work.pipeline._replace(fullest=1.0 / stages)
+            fastest = self.expected(replace(work, pipeline=pipeline)).seconds
+            rounding = _ROUNDING * (stages > 1)
+        else:
+            fastest, rounding = self._decoding.least_seconds(self.split_as_asked.sizes), _ROUNDING
+            is_drafting = is_drafting and not self._decoding.gains
+        if is_drafting:
             fastest = fastest + drafted * self.drafted_layer(None)
-        fastest = fastest * self._as_measured("decode")
-        return np.maximum(fastest * (1.0 - _ROUNDING), self.decode_bound.seconds)
+        fastest = fastest * self._as_measured("decode") * (1.0 - rounding)
+        return fastest if is_simple else np.maximum(fastest, self.decode_bound.seconds)
 
     @cached_property
     def mixed(self) -> Step:
