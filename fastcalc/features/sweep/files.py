@@ -133,8 +133,8 @@ class ParquetSink:
 
 def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tuple[str, ...]]:
     """Yield the cells of each point of a grid as text, formatted by `csv_cell` or `json_text`."""
-    does_not_fit = ~np.broadcast_to(columns["fits"], shape).ravel()
-    table = []
+    fits = np.broadcast_to(columns["fits"], shape).ravel().tolist()
+    has_gaps, missing, table = not all(fits), write(None), []
     for key, column in columns.items():
         if isinstance(column, CodedColumn):
             texts = np.array([write(word) for word in column.words], dtype=object)[column.codes]
@@ -145,10 +145,14 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
         else:
             digits = numbers(values.ravel().tolist(), write)
             texts = np.array(digits, dtype=object).reshape(values.shape)
-        texts = np.broadcast_to(texts, shape).ravel()
-        if key in NEEDS_FIT and does_not_fit.any():
-            texts = np.where(does_not_fit, write(None), texts)
-        table.append(texts.tolist())
+        cells = np.ravel(np.asarray(texts, dtype=object)).tolist()
+        if len(cells) == 1:  # in most columns, for which broadcasting would take longer
+            cells *= len(fits)
+        elif len(cells) < len(fits):
+            cells = np.broadcast_to(texts, shape).ravel().tolist()
+        if has_gaps and key in NEEDS_FIT:
+            cells = [cell if fit else missing for cell, fit in zip(cells, fits, strict=True)]
+        table.append(cells)
     return zip(*table, strict=True)
 
 
