@@ -65,7 +65,9 @@ MEDIANS = {
     ),
     "links.host": Medians("link to a host", "bandwidth", {"pcie": "32 GB/s"}),
     "memory.shared_by": Medians("chips that share its memory", "amount", {"host": 2, "disk": 2}),
-    "power.all_in": Medians("power with host and site", "factor", {"gpu": 2.17, "all": 2.17}),
+    "power.all_in": Medians(
+        "power including host and cooling", "factor", {"gpu": 2.17, "all": 2.17}
+    ),
 }
 
 
@@ -110,11 +112,14 @@ class Default(NamedTuple):
     @property
     def basis(self) -> str:
         """A phrase that names the chips behind the median."""
-        whose = f"{_MANY.get(self.kind, f'chips of kind {self.kind}')} that state"
+        whose = _MANY.get(self.kind, f"chips of kind {self.kind}")
         if self.cores is not None:
             most = MEDIANS[self.row].by_kind[self.kind]
-            return f"from the median peak and bandwidth per core of {whose} cores, at most {most:,}"
-        return f"median of {whose} it"
+            return (
+                f"from the median peak and bandwidth per core of {whose} with a known number of "
+                f"cores, at most {most:,}"
+            )
+        return f"median of {whose} for which it is known"
 
 
 HOST_LINK = Default("links.scale_up.bandwidth", "links.host", "pcie")

@@ -32,8 +32,8 @@ def default_notes(
         notes += power_notes(hardware)
     if placement.machine.hardware.cores is None and _limits_cores(placement):
         notes.append(
-            f"{hardware.id}: no per-core limits on compute and bandwidth are applied, because "
-            f"engine {placement.machine.engine.id} knows only those of GPU cores"
+            f"engine {placement.machine.engine.id} has per-core limits of bandwidth and compute "
+            f"only for GPUs, so none apply to {hardware.id}"
         )
     return notes
 
@@ -41,8 +41,8 @@ def default_notes(
 def default_note(entry: Hardware, default: Default) -> str:
     """Return a note on a default value, and how to replace it."""
     return (
-        f"{MEDIANS[default.row].name} of {entry.id} is not stated, so {default.quantity.text} is "
-        f"assumed ({default.basis}); set it with "
+        f"{MEDIANS[default.row].name} of {entry.id} is not published. Assumed: "
+        f"{default.quantity.text} ({default.basis}); set it with "
         f"{option('set', f'{entry.id}:{default.path}=VALUE')}"
     )
 

@@ -35,8 +35,8 @@ def instance_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
     if offer is not None and offer.instance_chips is not None:
         size = "one chip" if offer.instance_chips == 1 else f"{offer.instance_chips} chips"
         yield (
-            f"{hardware.id} is priced in instances of {size} ({offer.name}): more that a fast link "
-            f"joins have no known price; {option('price', f'{hardware.id}=USD')} gives one"
+            f"{hardware.id} is only priced in instances of {size} ({offer.name}). For larger "
+            f"machines, set a price with {option('price', f'{hardware.id}=USD')}"
         )
 
 
@@ -47,8 +47,9 @@ def plugin_notes(hardware: Hardware, engine: Engine) -> Iterator[str]:
     """
     if engine.program == "vllm" and hardware.vendor == "Apple":
         yield (
-            f"{hardware.id}: {engine.id} runs on the GPU by the plugin vLLM-Metal, whose kernels "
-            f"are MLX's and whose starts were not measured; {option('engine', 'mlx')} is nearer"
+            f"{hardware.id}: {engine.id} only runs on this GPU with the plugin vLLM-Metal, which "
+            f"uses the kernels of MLX, so {option('engine', 'mlx')} is more accurate; its memory "
+            "at start-up has not been measured"
         )
 
 
@@ -59,11 +60,12 @@ def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> It
     if is_fitted or is_assumed(engine) or not (engine.ranges or is_borrowed):
         return
     is_default = engine.id == engine_of_class(hardware)[0]
-    title = f", the default of class {class_of(hardware)}," if is_default else ""
-    wider = "" if is_fitted_kind(engine, hardware) else ", its range is wider"
+    title = f" (default for {class_of(hardware)} chips)" if is_default else ""
+    wider = "" if is_fitted_kind(engine, hardware) else ", and the 80% range is wider"
+    chips = f"{hardware.architecture} chips" if hardware.architecture else "this chip"
     yield (
-        f"{hardware.id}: {engine.id}{title} was not fitted on {hardware.architecture or 'it'}: "
-        f"its fixed overheads are those of other chips{wider}"
+        f"{hardware.id}: engine {engine.id}{title} has no measurements of {chips}, so latency "
+        f"floors are those fitted on other chips{wider}"
     )
 
 
@@ -100,9 +102,11 @@ def unpacking_notes(placement: Placement) -> Iterator[str]:
             if kernel := kernels.of(group).get(stored.id):
                 weights = "weights" if stored.id in kernels.dense else "experts"
                 multiplied = "KV cache" if group == "kv" else weights
-                names[f"{kernel} of {machine.engine.id} multiplies {stored.id} {multiplied}"] = None
+                names[f"{stored.id} {multiplied} ({kernel})"] = None
     for name in names:
-        yield f"{machine.hardware.id}: {name} at the 16-bit rate"
+        yield (
+            f"{machine.hardware.id}: {machine.engine.id} only reaches the 16-bit rate with {name}"
+        )
 
 
 def no_price_note(hardware: Hardware, pricing: Pricing) -> str:

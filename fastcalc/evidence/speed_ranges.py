@@ -144,8 +144,9 @@ def learned(
     blind_sources = len(np.unique(sources[is_blind]))
     basis = (
         f"{len(fitted_rows):,} measurements from {len(np.unique(sources))} sources, each predicted "
-        f"without its publisher; {np.count_nonzero(is_blind)} of them, from {blind_sources} "
-        f"sources unused in model selection, count {_BLIND_COUNTS:g} times"
+        f"by a fit without its publisher ({np.count_nonzero(is_blind)} of them, from "
+        f"{blind_sources} sources, were not used to select the model and count "
+        f"{_BLIND_COUNTS:g} times)"
     )
     return RangeWidths.model_validate(
         {

@@ -365,6 +365,6 @@ def test_a_price_of_an_instance_of_one_chip_is_of_no_pair():
         text for text in fc.compare("llama-3.1-70b", **asked)[0]["warnings"] if "inst" in text
     ]
     assert warned == [
-        "gh200-96gb is priced in instances of one chip (Lambda, us-east-1, on-demand): more that a "
-        "fast link joins have no known price; price='gh200-96gb=USD' gives one"
+        "gh200-96gb is only priced in instances of one chip (Lambda, us-east-1, on-demand). For "
+        "larger machines, set a price with price='gh200-96gb=USD'"
     ]

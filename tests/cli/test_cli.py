@@ -522,7 +522,7 @@ def test_own_files_and_folders(fastcalc, tmp_path, monkeypatch):
     assert by_path.code == 0
     warnings = " ".join(records(by_path.out)[0]["warnings"])
     assert "no cloud price" in warnings
-    assert "was not fitted on" in warnings
+    assert "has no measurements of" in warnings
     assert records(by_path.out)[0]["usd_per_mtok_total"] is None
     assert fastcalc("compare", "--on", "mine", "--hardware-dir", tmp_path).code == 0
     monkeypatch.setenv("FASTCALC_HARDWARE_DIR", str(tmp_path))

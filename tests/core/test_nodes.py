@@ -151,5 +151,5 @@ def test_wrong_terms_are_refused(wrong, sentence):
 def test_a_price_of_chips_that_are_rented_singly_is_of_no_group(chip, told):
     notes = list(instance_notes(Catalogue().hardware(chip), Pricing()))
     assert [note.partition(" (")[0] for note in notes] == [
-        f"{chip} is priced in instances of one chip"
+        f"{chip} is only priced in instances of one chip"
     ] * told

@@ -96,7 +96,7 @@ def test_widths_are_quantiles_of_sources_by_phase_and_side():
     ]
     assert widths.unseen == 1.0
     assert widths.basis.startswith(
-        "50 measurements from 20 sources, each predicted without its publisher"
+        "50 measurements from 20 sources, each predicted by a fit without its publisher"
     )
 
 

@@ -265,9 +265,9 @@ class MeasureAnswer(Answer):
         if self.tool == "llama-bench":
             yield Note("llama-bench measures one sequence at a time, so large batches gain less")
         yield Note(
-            "runs are chosen by the expected mean width of the ranges of decode, TTFT, TPOT and "
-            "throughput at your batches (log scale, geometric mean); if several narrow them "
-            "equally, by duration",
+            "runs are chosen to make the ranges at your batches as narrow as possible (geometric "
+            "mean over decode, TTFT, TPOT and throughput). If several are equally good, the "
+            "shortest is chosen",
             weight=0,
         )
         yield from (Note(text, weight=0) for text in self.deployment.now.warnings)

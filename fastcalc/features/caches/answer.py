@@ -135,8 +135,8 @@ def _named(tier: CachedTier) -> str:
 
 
 _REPLAYED = (
-    "hash_ids are blocks of {} tokens, looked up in order of arrival; the least recently "
-    "used is evicted, the end of a prompt first"
+    "hash_ids are blocks of {} tokens. Requests are replayed in order of arrival, and the least "
+    "recently used block is evicted first, from the end of a prompt"
 )
 _ASSUMED = (
     "hit rate of classes by Che's approximation: independent requests share prefix_length "
@@ -156,7 +156,7 @@ def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
     if rate is not None:
         yield (
             f"the file has {number(rate)} requests/s, {number(100.0 * rate / near.requests)}% of "
-            f"the capacity of {location.chips}. Several replicas reach this hit rate only with "
+            f"the capacity of {location.chips}. With several replicas, this hit rate requires "
             "prefix-aware routing or a shared tier"
         )
     yield (

@@ -15,7 +15,7 @@ from fastcalc.kit.answer.numbers_as_text import number, trimmed
 from fastcalc.kit.answer.point_records import Record
 
 NONE = "none"
-_NONE_WITHIN = "none within the ranges of the assumptions"
+_NONE_WITHIN = "no assumption changes the verdict within its range"
 _WORDS: dict[Outcome, str] = {
     "holds": "supported",
     "fails": "refuted",

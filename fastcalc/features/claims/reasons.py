@@ -80,7 +80,7 @@ def verdict_sentence(judged: Judged) -> str:
     else:
         as_stated, otherwise = "true in some cases", "false in others"
     if judged.verdict == "undetermined":
-        return f"undetermined: {as_stated}, but it depends on unpublished facts"
+        return f"undetermined: {as_stated}, but unpublished facts may change this"
     if judged.claim.condition:
         return f"{as_stated}, but only if {judged.claim.condition}"
     if is_of_conclusion:

@@ -51,7 +51,7 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
         shape = outcome.scenario.model
         speeds = public_speeds(chip, {shape.id, *shape.aliases})
         if texts := ", ".join(dict.fromkeys(_public(speed, outcome) for speed in speeds)):
-            yield Note(f"{model} on {chip}, measured with one user: {texts}")
+            yield Note(f"published speeds of {model} on {chip} with one user: {texts}")
     yield from map(Note, each_warning(outcomes))
     yield from map(Note, _engines(outcomes))
     for about in (_rates, _ranges, _memories, _serial_bounds):
@@ -120,8 +120,9 @@ def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield which phases the speeds, prices and joules cover."""
     yield (
         "speeds and output prices cover decode only; input prices cover the additional prefill "
-        "time. Served tokens and joules include prefill. Joules include the chip's share of host "
-        f"and site power (for a whole server: its power x {SITE_FACTOR})"
+        "time. Served tokens and joules include prefill. Joules include the power of host, network "
+        "and cooling; if a file gives the power of a whole server, it is multiplied by "
+        f"{SITE_FACTOR}"
     )
     chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
     yield from (note for chip in chips.values() for note in power_notes(chip))

@@ -130,8 +130,8 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
             for contender in listed
         ]
         if field == "lead" or counts_input:
-            partly = f"{label} is not given for {listed_names(lacking)}, so no option counts it"
-            nowhere = f"{label} is not given, so it is not counted"
+            partly = f"{label} is not given for {listed_names(lacking)}, so it is ignored for all"
+            nowhere = f"{label} is not given, so it is ignored"
             notes.append(partly if len(lacking) < len(plain) else nowhere)
     return listed, notes
 

@@ -302,7 +302,7 @@ class ModelAnswer(EntryAnswer):
                     text = f"{fields.pop('kind')}: {_named(fields)}"
                     count = str(block.count) if name == next(iter(layers_present)) else ""
                     rows.append((count, f"blocks[{index}].{name}", text))
-            yield TextTable([("layers",), ("path",), ("contents of each",)], rows, left=(1, 2))
+            yield TextTable([("layers",), ("path",), ("contents",)], rows, left=(1, 2))
 
     def remarks(self) -> Iterator[str]:
         """Yield assumptions, confidence, and the notes in the file."""
@@ -325,16 +325,20 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
 def _counts(work: Workload) -> TextTable:
     model = work.model
     rows = [
-        ("total parameters", f"{work.total_parameters:,.0f}", "text core"),
+        ("total parameters", f"{work.total_parameters:,.0f}", "language model only"),
         ("active parameters", f"{work.active_parameters:,.0f}", "used per token"),
-        ("multiplied", f"{work.multiplied_parameters:,.0f}", "without the input embedding"),
+        (
+            "parameters in matmuls",
+            f"{work.multiplied_parameters:,.0f}",
+            "all but the input embedding",
+        ),
         ("weights", size(work.weight_bytes), work.weight_format),
         ("KV cache per token", f"{work.cache_bytes_per_token:,.0f} B", work.kv_format),
-        ("FLOPs per token", prefixed(work.flops_per_token, "FLOP"), "matrix products"),
+        ("FLOPs per token", prefixed(work.flops_per_token, "FLOP"), "in matmuls"),
     ]
     if not model.is_minimal:
         attention = prefixed(float(work.attention_flops(1.0)), "FLOP")
-        rows.append(("FLOPs per context token", attention, "attention scores and sums"))
+        rows.append(("FLOPs per context token", attention, "in attention"))
     if work.state_bytes:
         rows.append(("state per sequence", size(work.state_bytes), "at any length"))
     if model.max_context:

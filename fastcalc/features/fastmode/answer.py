@@ -28,9 +28,7 @@ from fastcalc.mentions import option
 
 _KEY = "key: each row: cheapest option of its technique"
 _STAR = "; *: may lower quality (other model or fewer bits)"
-_OF_OTHER_MODELS = (
-    f"{TRICKS['smaller-model']}: the one with the most active parameters below today's"
-)
+_OF_OTHER_MODELS = f"{TRICKS['smaller-model']}: the largest smaller one, by active parameters"
 _OF_DRAFTS = (
     "speculation assumes the tokens per step published for DeepSeek-R1 with its own "
     "draft tokens on eight B200, by number of draft tokens "
@@ -141,8 +139,8 @@ class FastmodeAnswer(Answer):
         left = Counter(choice.trick for choice in solution.options)
         left -= Counter(choice.trick for choice in self._shown)
         if left:
-            omitted = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
-            yield Note(f"not shown: {omitted}; {option('everything')} shows them", weight=0)
+            omitted = ", ".join(f"{TRICKS[trick]} ({count})" for trick, count in left.items())
+            yield Note(f"further options: {omitted}; {option('everything')} shows them", weight=0)
 
     def _hints(self) -> Iterator[Note]:
         """Yield what the first screen omits: techniques that are too slow, and prices."""

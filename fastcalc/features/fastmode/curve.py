@@ -117,14 +117,14 @@ class CurveAnswer(Answer):
         machine = study.engines[0].space.site.machine
         yield from (Note(where(curve, cost)) for curve in study.engines)
         yield Note(
-            "the cost multiple is the cost per output token at the end over that at the start, for "
-            "any price of the chips. Layouts are common ones on the same chips: the fastest at the "
-            "start, and the one with the highest throughput at the end. A start with fewer users "
-            "than shown never reaches the multiple; -: the start does not fit"
+            "the cost multiple is the cost per output token after the speed-up over that before, "
+            "for any price of the chips. Both use practical layouts of the same chips: the fastest "
+            "before, and the one with the highest throughput after. With fewer users than shown, "
+            "the multiple is never reached; -: the starting batch does not fit"
         )
         yield Note(
-            "a textbook step runs at the data-sheet peaks and adds a latency floor. The last "
-            f"column has the largest floor tried at which {study.speedup:g}x costs at most "
+            "a roofline step runs at the datasheet peaks and adds a latency floor. The last column "
+            f"shows the largest floor at which {study.speedup:g}x the speed costs at most "
             f"{cost:g}x, in native formats"
         )
         if is_assumed(machine.engine):

@@ -128,15 +128,15 @@ def tried(solution: SpeedupOptions) -> str:
     today = solution.today
     chips, chip = today.placement.layout.chips, today.scenario.hardware.id
     return (
-        f"Tried: up to {most_chips(today):,} {chip}; other chips: today's number ({chips:,}), "
-        "one fast-link domain, or the fewest that fit; SRAM accelerators: up to "
-        f"{WAFERS} times the fewest that fit; batches with equal users on each replica"
+        f"Evaluated: up to {most_chips(today):,} {chip}. Of other chips, today's number "
+        f"({chips:,}), one scale-up domain, or the fewest that fit. Of SRAM accelerators, up to "
+        f"{WAFERS} times the fewest that fit. All replicas serve the same number of users"
     )
 
 
 def law_of_batches(solution: SpeedupOptions) -> str:
     """Relate cost multiple, speed-up and batch ratio, with numbers if a smaller batch works."""
-    law = "on the same hardware, cost multiple x speed-up = batch ratio"
+    law = "on the same hardware, cost multiple x speed-up = batch ratio for output tokens"
     smaller = next(choice for choice in solution.options if choice.trick == "smaller-batch")
     if smaller.outcome is None:
         return f"{law}; here no batch is fast enough at any cost"
@@ -145,13 +145,13 @@ def law_of_batches(solution: SpeedupOptions) -> str:
     cost = row["cost_multiple"] or batches / speedup
     reported = (
         f"{law}: {number(cost)} x {number(speedup)} = {number(batches)} = {today['batch']:,} / "
-        f"{row['batch']:,}, for output tokens at the same utilization of paid hours"
+        f"{row['batch']:,}, at the same utilization"
     )
     total = row["cost_multiple_total"]
     if total is not None:
         reported += (
-            f"; with prompts included, a token costs {number(total)} times as much, and "
-            "twice that if the fast lane is idle half of the time"
+            f". With prompts included, a token costs {number(total)} times as much, and "
+            "twice that if the fast machines are idle half of the time"
         )
     return reported
 
@@ -166,9 +166,10 @@ def low_end(solution: SpeedupOptions, options: Sequence[Option]) -> str:
         for choice, record in zip(options, records, strict=True)
         if record["low_end_reaches"]
     ]
+    reaching = f"only {', '.join(sure)} still reach" if sure else "none of them reaches"
     return (
-        "rows use the largest batch expected to reach the speed; at the low end of the 80% "
-        f"range these still reach it: {', '.join(sure) or 'none'}"
+        "each row uses the largest batch that is expected to reach the speed. At the low end of "
+        f"the 80% range, {reaching} it"
     )
 
 

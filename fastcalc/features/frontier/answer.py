@@ -56,9 +56,9 @@ _FEW = 10
 """Maximum number of rows on the first screen, evenly spaced in log speed."""
 
 _TRIED = (
-    f"Tried: common layouts of one replica on up to {option('max_chips')} chips, at batches of "
-    "powers of two, the largest, and every batch where the best chip changes. With "
-    f"{option('tp')}, {option('pp')}, {option('ep')} and {option('dp')}, compare evaluates others"
+    f"Evaluated: practical layouts of one replica on up to {option('max_chips')} chips, at batch "
+    "sizes in powers of two, at the largest one, and where the best chip changes. For other "
+    f"layouts, use compare with {option('tp')}, {option('pp')}, {option('ep')} and {option('dp')}"
 )
 _KEY = (
     "key: rows: Pareto frontier of speed and price; 80% range: four of five measurements should "

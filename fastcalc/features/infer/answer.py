@@ -254,9 +254,8 @@ class InferAnswer(Answer):
         )
         yield Note(f"ranges searched: {'; '.join(sides)}", weight=0)
         yield Note(
-            f"{self.inverse.points:,} services are sampled with seed {SEED}. Numbers are "
-            "printed to the digits on which samples agree; fractions of the search range are in "
-            "log space",
+            f"{self.inverse.points:,} random setups were sampled with seed {SEED}. Digits that "
+            "depend on the sample are not printed. Fractions of a range are of its logarithm",
             weight=0,
         )
         yield Note(

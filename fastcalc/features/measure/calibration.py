@@ -86,15 +86,13 @@ def own_parts(
             f"{FEWEST_RUNS} or more measurements"
         )
     else:
-        tested = (
-            "all measurements are from one source, so no other source tests the fit; trust it less"
-        )
+        tested = "all measurements are from one source, so the fit could not be tested on another"
         if fit.left_out is not None:
             tested = f"held-out sources: {_scored(fit.left_out)}"
         scores = f"{_scored(fit.before)}; after the fit: {_scored(fit.after)}"
-        lines += [f"{fit.base.id} on {name}: {scores}", tested]
+        lines += [f"predictions for {name} by {fit.base.id}: {scores}", tested]
         if not fit.nodes:
-            lines.append(f"these runs move no value of {fit.base.id}, only the deployments above")
+            lines.append(f"these runs change no value of {fit.base.id}, only the deployments above")
         for node, value in zip(fit.nodes, map(float, fit.values), strict=True):
             of = f"{node.name}{f' on {node.group}' if node.group else ''}"
             lines.append(f"{of}: {_si(node.value)} -> {_si(value)}")

@@ -44,12 +44,16 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
     pricing = chosen.scenario.pricing
-    basis = "at the price set" if chip.id in pricing.user_prices else f"basis: {basis_of(pricing)}"
+    basis = (
+        "at the price set"
+        if chip.id in pricing.user_prices
+        else f"at {basis_of(pricing) if pricing.basis == 'tco' else 'cloud prices'}"
+    )
     a_million = (
         f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok (input and output)" if tokens else ""
     )
     all_chips = f"all {chips:,} {chip.id}" if chips > 1 else f"the {chip.id}"
-    return f"owning {all_chips} costs ${month} per month{a_million}; {basis}"
+    return f"owning {all_chips} costs ${month} per month{a_million}, {basis}"
 
 
 def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:

@@ -294,7 +294,7 @@ def _others(decision: Decision) -> Iterator[str]:
         gain = f"at {whole_percent(near.cost / chosen.cost)} of the {_unit(service)}"
         if service.is_fleet:
             gain = f"sustaining {number(near.requests)} requests/s"
-        yield f"near miss (below {NEAR:g} times each limit) {gain}: {_miss(near)}"
+        yield f"near miss (less than {NEAR:g} times each limit) {gain}: {_miss(near)}"
     if decision.closest:
         closest = sorted(decision.closest.values(), key=lambda plan: max(plan.misses.values()))
         names = (
@@ -495,7 +495,10 @@ def service_notes(service: Service) -> Iterable[str]:
     waits = ""
     if service.share is not None:
         level = f"p{service.share * 100:g}"
-        waits = f". TTFT is the sum of the {level} waits of both queues, and TPOT is at full batch"
+        waits = (
+            f". Their TTFT adds the {level} waits of the prefill and decode queues, and their TPOT "
+            "assumes a full batch"
+        )
     yield (
         "disaggregated prefill: separate replicas prefill one prompt at a time and send its KV "
         f"cache over the scale-out network{waits}"
@@ -515,6 +518,6 @@ def _arrivals(service: Service) -> str:
     if not service.is_random:
         arriving = f"would be {level} if arrivals were Poisson, which these are not"
     return (
-        f"TTFT and TPOT {arriving}, split randomly over replicas with a queue each; load-aware "
-        "routing would lower them"
+        f"TTFT and TPOT {arriving}. Requests are assigned to replicas at random, and each replica "
+        "has its own queue; load-aware routing would lower both"
     )

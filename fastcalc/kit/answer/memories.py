@@ -183,8 +183,8 @@ def _kernels(location: Location) -> str:
             operands.setdefault(float(bits), {})[f"{weight.id} weights"] = None
     cache_bits = float(np.asarray(products.kv.bits))
     operands.setdefault(cache_bits, {})[f"the {formats.kv.id} KV cache"] = None
-    rates = [f"with {listed([*names])} at {bits:g} bits" for bits, names in operands.items()]
-    return f"Its kernels run matrix products {listed(rates)}"
+    rates = [f"{listed([*names])} at {bits:g} bits" for bits, names in operands.items()]
+    return f"Its kernels multiply {', and '.join(rates)}"
 
 
 def _at(values: Array, index: int) -> float:

@@ -247,7 +247,7 @@ def test_break_evens_in_words(judged):
         "models, weights: supported at dense-20b int8, refuted at dense-20b native, "
         "spark-120b native"
     )
-    assert break_even(judged["24"]) == "none within the ranges of the assumptions"
+    assert break_even(judged["24"]) == "no assumption changes the verdict within its range"
     assert "conclusion, other: refuted below 0.7487, supported up to 0.7562" in break_even(
         judged["60"]
     ), "0.9 / 6.3^0.1 and 0.9 / 5.7^0.1"
@@ -313,7 +313,7 @@ def test_a_bill_in_tokens_and_sessions(judged):
         ("7", "true as stated; false under other plausible assumptions"),
         ("8", "true in some cases; false in others"),
         ("14", "true as stated, but only if fast mode is a smaller batch on the same machine"),
-        ("74", "undetermined: false as stated, but it depends on unpublished facts"),
+        ("74", "undetermined: false as stated, but unpublished facts may change this"),
         ("1", "true"),
         ("30", MEANING["refuted"]),
         ("46", MEANING["external"]),
@@ -514,11 +514,11 @@ def test_no_number_in_a_reason_is_written_by_hand(judged):
             "40",
             "48.5 times by system prices, where the wafer's price is an analyst's estimate. It is 21.8",
         ),
-        ("52", "13.6 us per layer with 1 token per step and 27.5 with 2"),
+        ("52", "a layer takes 13.6 us with 1 token per step and 27.5 us with 2"),
         # Two tokens over 100 layers of 28 us and 26 hops of 5.
         ("56", f"and {2 / (100 * 28e-6 + 26 * 5e-6):.0f} at the slowest layers"),
         ("57", "It is 10.74%,"),
-        ("61", "needs 2.87 to its first success"),
+        ("61", "takes 2.87 times as long as one of its runs"),
         ("64", f"{1 / (0.5 + 0.5 / 6):.2f} times"),
         ("70", "a TTFT of 1.33 to 2.33 s and the second a TTFT within 0.06 s"),
         ("72", "92.8% of cases, a vote in 62.5%. One after another the 3 answers take 20%"),
@@ -1231,14 +1231,14 @@ def test_the_conclusion_of_a_claim_has_a_line_of_its_own(judged):
     """Claim 24 is misleading: its number is right, what it infers is not."""
     # 981, 1,000 and 1,201 tokens/s were measured on several wafers
     assert computed_lines(judged["24"]) == [
-        "Size at assumed parameter counts: 2 to 285 wafers (claim: at least 2)",
-        "Speed, wafers / Spark: 0.981x to 1.2x (claim: at most 0.5x (0.2x to 0.9x tried))",
+        "Size at assumed numbers of parameters: 2 to 285 wafers (needs at least 2)",
+        "Speed, wafers / Spark: 0.981x to 1.2x (needs at most 0.5x (0.2x to 0.9x tried))",
     ]
     assert computed_lines(judged["3"]) == [
-        "Token cost, fast / standard: 0.4x to 25.6x (claim: at most 6x)"
+        "Token cost, fast / standard: 0.4x to 25.6x (needs at most 6x)"
     ]
     assert computed_lines(judged["47"]) == [
-        "Token cost, fast / standard: 1x or more (claim: at most 6x)"
+        "Token cost, fast / standard: 1x or more (needs at most 6x)"
     ], "in some cases no batch reaches both speeds"
     assert computed_lines(judged["45"]) == [], "no test"
 

@@ -847,16 +847,19 @@ def test_thousands_of_chips_are_written_alike_in_headline_and_table(fastcalc):
 
 def test_a_chip_that_no_engine_was_fitted_on_says_whose_floors_it_has(fastcalc):
     """No measured row is of Turing; vllm is what a datacenter GPU runs where none is named."""
-    note = "t4: vllm{} was not fitted on turing: its fixed overheads are those of other chips"
+    note = "t4: engine vllm{} has no measurements of turing chips, so latency floors are those fitted on other chips"
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "t4", "--batch", "1").out)
-    assert note.format(", the default of class datacenter,") in text
-    assert "its range is wider" not in text
+    assert note.format(" (default for datacenter chips)") in text
+    assert "range is wider" not in text
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "tpu-v5e", "--batch", "1").out)
-    assert "was not fitted on tpu-v5: its fixed overheads are those of other chips" in text
-    assert "its range is wider" not in text  # other publishers measured TPUs
+    assert (
+        "has no measurements of tpu-v5 chips, so latency floors are those fitted on other chips"
+        in text
+    )
+    assert "range is wider" not in text  # other publishers measured TPUs
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "t4", "--engine", "sglang").out)
-    assert "t4: sglang was not fitted on turing" in text
-    assert "was not fitted" not in fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm").out
+    assert "t4: engine sglang has no measurements of turing" in text
+    assert "has no measurements" not in fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm").out
 
 
 def test_validate_says_on_its_screen_what_it_assumed(fastcalc, tmp_path):

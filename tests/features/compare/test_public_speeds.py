@@ -10,7 +10,7 @@ from tests.helpers import outcome
 
 
 def sentences(*outcomes):
-    return [note.text for note in remarks(outcomes) if "measured with one user" in note.text]
+    return [note.text for note in remarks(outcomes) if note.text.startswith("Published speeds of")]
 
 
 def test_speeds_of_one_user_are_those_of_their_sources_by_date():

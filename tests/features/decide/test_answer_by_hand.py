@@ -103,8 +103,8 @@ def test_the_table_and_the_first_notes_of_two_typed_options():
     ]  # fmt: skip
     assert answer.notes[:3] == [
         "No accuracy is given for fast and slow, so every answer counts as right.",
-        "Time to first token is not given for slow, so no option counts it.",
-        "Price of input is not given, so it is not counted.",
+        "Time to first token is not given for slow, so it is ignored for all.",
+        "Price of input is not given, so it is ignored.",
     ]
     stated = fc.decide(["fast=speed=100,price=20", "slow=speed=50,price=10"], accuracy=0.9)
     assert not any("No accuracy" in note for note in stated.notes)

@@ -526,7 +526,7 @@ def test_a_first_token_counts_for_all_or_for_none(decided, fastcalc):
     assert (first["lead_ms"], second["lead_ms"]) == (0, 0)
     assert first["run_s"] == second["run_s"] == 100
     ran = fastcalc("a=speed=10,ttft-ms=200", "b=speed=10")
-    assert "Time to first token is not given for b, so no option counts it" in ran.out
+    assert "Time to first token is not given for b, so it is ignored for all" in ran.out
     assert (
         "is not given for b"
         in fastcalc("a=speed=10,ttft-ms=200", "b=speed=10", "--format", "csv").err

@@ -257,16 +257,16 @@ def test_cells_of_a_row_are_in_readable_units(path, unit, cell, value):
         ([{"lead": 1.0, "input_price": 1.0}] * 2, True, {"lead", "input_price"}, []),
         (
             [{"lead": 1.0, "input_price": 1.0}, {"input_price": 1.0}], True, {"input_price"},
-            ["time to first token is not given for b, so no option counts it"],
+            ["time to first token is not given for b, so it is ignored for all"],
         ),
-        ([{}, {}], False, set(), ["time to first token is not given, so it is not counted"]),
+        ([{}, {}], False, set(), ["time to first token is not given, so it is ignored"]),
         (
             [{}, {}], True, set(),
-            ["time to first token is not given, so it is not counted", "price of input is not given, so it is not counted"],
+            ["time to first token is not given, so it is ignored", "price of input is not given, so it is ignored"],
         ),
         (
             [{"lead": 1.0}, {"lead": 1.0, "input_price": 1.0}], True, {"lead"},
-            ["price of input is not given for a, so no option counts it"],
+            ["price of input is not given for a, so it is ignored for all"],
         ),
     ],
 )  # fmt: skip

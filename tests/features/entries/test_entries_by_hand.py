@@ -149,12 +149,12 @@ def page(*command, **fixtures):
 def test_counts_of_a_page_are_those_of_the_record(capsys, monkeypatch):
     text = page("show", "llama-3.1-8b", capsys=capsys, monkeypatch=monkeypatch)
     for line in (
-        "total parameters 8,030,261,248 text core",
-        "multiplied 7,504,924,672 without the input embedding",
+        "total parameters 8,030,261,248 language model only",
+        "parameters in matmuls 7,504,924,672 all but the input embedding",
         "weights 16.1 GB bf16",
         "KV cache per token 131,072 B bf16",
-        "FLOPs per token 15 GFLOP matrix products",
-        "FLOPs per context token 524 kFLOP attention scores and sums",
+        "FLOPs per token 15 GFLOP in matmuls",
+        "FLOPs per context token 524 kFLOP in attention",
         "largest context 131,072 tokens",
         "checkpoint 8,030,261,248 parameters; label 8.03B",
         "32 blocks[0].attention gqa: heads 32, kv_heads 8, head_dim 128 blocks[0].ffn dense: width 14,336",

@@ -122,7 +122,7 @@ def test_the_page_of_a_curve(curve):
         "10,000 users; for 6x or less from 1,800 to 10,000."
     ) in text
     assert "(floor 0 ms, one user 100,000): 2.5x from 3 to 10,000 users; for 6x or" in text
-    assert "largest floor tried at which 2.5x costs at most 6x, in native formats" in text
+    assert "largest floor at which 2.5x the speed costs at most 6x, in native formats" in text
 
 
 def test_a_curve_says_which_traffic_and_engines_it_assumes(curve):
@@ -269,16 +269,16 @@ def test_a_wide_page_has_what_is_too_slow_and_the_factors():
 BEGINNINGS = [
     (0, "Factors of smaller batch: 2.50x = 2.50 (batch 3,000 instead of 9,000); cost 1.20x. Model output is unchanged."),
     (3, "Techniques that are not fast enough alone: other layout, speculation; --wide says why."),
-    (0, "On the same hardware, cost multiple x speed-up = batch ratio: 1.20 x 2.50 = 3.00 = 9,000 / 3,000, for output tokens at the same utilization of paid hours; with prompts included, a token costs 1.20 times as much, and "),
-    (0, "Tried: up to 8 made-up-chip; other chips: today's number (1), one fast-link domain, or the fewest that fit; SRAM accelerators: up to 64 times "),
-    (0, "Rows use the largest batch expected to reach the speed; "),
+    (0, "On the same hardware, cost multiple x speed-up = batch ratio for output tokens: 1.20 x 2.50 = 3.00 = 9,000 / 3,000, at the same utilization. With prompts included, a token costs 1.20 times as much, and "),
+    (0, "Evaluated: up to 8 made-up-chip. Of other chips, today's number (1), one scale-up domain, or the fewest that fit. Of SRAM accelerators, up to 64 times "),
+    (0, "Each row uses the largest batch that is expected to reach the speed. "),
     (0, "Tokens per step that speculation needs at batch 9,000, by number of draft tokens: 1: 2.50 (impossible); 2: 2.50 (acceptance 0.90)."),
     (0, "Speculation assumes the tokens per step published for DeepSeek-R1 with its own draft tokens on eight B200, by number of draft tokens 1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01; "),
     (0, "Quantization and other models (*) change the answers"),
     (0, "Price per chip-hour: made-up-chip $3.60"),
     (0, "made-up-engine lists no formats for none: fp8 is taken"),
     (2, "made-up-model publishes no heads"),
-    (0, "Not shown: 1 of newer hardware, 1 of quantization; --all shows them."),
+    (0, "Further options: newer hardware (1), quantization (1); --all shows them."),
 ]  # fmt: skip
 """Notes of `OPTIONS` with their weights: a first screen has those of the highest."""
 
@@ -302,7 +302,7 @@ def test_a_warning_about_a_row_of_the_first_screen_comes_first():
 
 def test_a_smaller_model_is_said_to_be_the_largest_of_several():
     smaller = Option("smaller-model", "other-model", point(3000))
-    said = "other model: the one with the most active parameters below today's"
+    said = "other model: the largest smaller one, by active parameters"
     for options, is_said in (([SMALLER, smaller], True), (OPTIONS, False)):
         texts = [note.text.lower().rstrip(".") for note in answer(options).notes()]
         assert (said in texts) is is_said

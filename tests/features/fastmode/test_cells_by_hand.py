@@ -219,10 +219,13 @@ def made(**changes):
     [
         (
             {},
-            "4.00 x 2.00 = 8.00 = 32 / 4, for output tokens at the same utilization of paid hours",
+            "4.00 x 2.00 = 8.00 = 32 / 4, at the same utilization",
         ),
         # Without a price the cost is that of the law.
-        ({"cost_multiple": None, "speedup": 4.0}, "2.00 x 4.00 = 8.00 = 32 / 4, for output tokens"),
+        (
+            {"cost_multiple": None, "speedup": 4.0},
+            "2.00 x 4.00 = 8.00 = 32 / 4, at the same utilization",
+        ),
         ({"cost_multiple_total": 1.5}, "a token costs 1.50 times as much, and twice that if the "),
     ],
 )
@@ -240,10 +243,10 @@ def test_the_law_of_batches_without_a_batch():
 @every(
     "reaching,named",
     [
-        ((True, False, None), "quantization (fp8)"),
-        ((False, None, True), "larger batch"),
-        ((True, True, True), "quantization (fp8), more chips, larger batch"),
-        ((None, False, False), "none"),
+        ((True, False, None), "only quantization (fp8) still reach it"),
+        ((False, None, True), "only larger batch still reach it"),
+        ((True, True, True), "only quantization (fp8), more chips, larger batch still reach it"),
+        ((None, False, False), "none of them reaches it"),
     ],
 )
 def test_options_whose_low_end_reaches_the_speed_are_named(reaching, named, monkeypatch):
@@ -258,7 +261,7 @@ def test_options_whose_low_end_reaches_the_speed_are_named(reaching, named, monk
     ]
     monkeypatch.setattr(sentences, "rows", lambda *_: [{}, *listed])
     said = sentences.low_end(SimpleNamespace(reached=["x"]), options)
-    assert said.endswith(f"these still reach it: {named}")
+    assert said.endswith(f"low end of the 80% range, {named}")
 
 
 @every(

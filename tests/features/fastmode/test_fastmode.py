@@ -614,7 +614,7 @@ def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):
     assert row.endswith(" llama-3.1-8b")
     assert len(cheaper) <= 1  # what the headline names
     noted = words(fastcalc(*LARGE, "--smaller", "llama-3.2-1b,llama-3.1-8b", "--notes").out)
-    assert "Other model: the one with the most active parameters below today's." in noted
+    assert "Other model: the largest smaller one, by active parameters." in noted
 
 
 @pytest.mark.thorough
@@ -677,7 +677,7 @@ def test_what_is_tried_is_said_where_more_chips_would_be_cheaper(fastcalc):
     speed = ["--on", "h200-sxm", "--batch", "256", "--speedup", "2.5", "--smaller", "none"]
     text = words(fastcalc("fastmode", "deepseek-r1", *speed, "--notes").out)
     assert "cheapest option of its technique" in text
-    assert "Tried: up to 64 h200-sxm; other chips: today's number (8)," in text
+    assert "Evaluated: up to 64 h200-sxm. Of other chips, today's number (8)," in text
     rows = json.loads(fastcalc("fastmode", "deepseek-r1", *speed, "--format", "json").out)[
         "records"
     ]

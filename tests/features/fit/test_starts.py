@@ -549,7 +549,7 @@ def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
         "each of two chips needs 70.881 GB for weights and caches; vllm-0.16 leaves 68.769" in text
     )
     assert "vllm-0.16 fills 90% of 85 GB and reserves 6.2 GB (5.64 GB to 7.75 GB)" in text
-    assert "with bf16 weights and the bf16 KV cache at 16 bits" in text
+    assert "multiply bf16 weights and the bf16 KV cache at 16 bits" in text
 
 
 def test_explain_writes_the_memory_of_an_engine_out(capsys, monkeypatch):
@@ -560,15 +560,15 @@ def test_explain_writes_the_memory_of_an_engine_out(capsys, monkeypatch):
     terms = {line["name"]: line["value"] for line in memory["formulas"]}
     assert terms["filled"] == pytest.approx(0.9 * 79.18 * GIB, rel=1e-4)
     sampled = 9.57 * 1024 * 128_256 * 4 + 9216 * 4096 * 2
-    assert terms["while it samples"] == pytest.approx(sampled)
-    assert terms["while a layer computes"] == pytest.approx(8192 * (3 * 14_336 + 4096) * 2)
-    assert terms["activation peak"] == terms["while it samples"]
-    assert terms["kept"] == pytest.approx(sampled + 0.13 * GIB)
-    assert terms["kept at most"] == pytest.approx(1.25 * terms["kept"])
-    left = terms["filled"] - terms["weights"] - terms["kept"]
-    assert terms["for caches"] == pytest.approx(left)
+    assert terms["peak of sampling"] == pytest.approx(sampled)
+    assert terms["peak of a layer"] == pytest.approx(8192 * (3 * 14_336 + 4096) * 2)
+    assert terms["activation peak"] == terms["peak of sampling"]
+    assert terms["reserve"] == pytest.approx(sampled + 0.13 * GIB)
+    assert terms["largest reserve"] == pytest.approx(1.25 * terms["reserve"])
+    left = terms["filled"] - terms["weights"] - terms["reserve"]
+    assert terms["KV cache"] == pytest.approx(left)
     assert left / GIB == pytest.approx(51.38, abs=0.05)
-    assert "starts of versions 0.10" in memory["basis"]
+    assert "start-up logs of vLLM 0.10" in memory["basis"]
     assert any(source["number"] == "sampler_copies" for source in memory["sources"])
 
 
@@ -584,7 +584,7 @@ def test_explain_writes_the_memory_of_an_engine_out(capsys, monkeypatch):
 def test_the_memory_of_other_engines_is_written_out_as_well(engine, left):
     place = fastcalc.deployment("qwen3-8b", on="h100-sxm", engine=engine).outcome.placement
     terms = {line.name: line.result.value for line in memory_equations(place)}
-    assert terms["for caches"] == pytest.approx(left, rel=1e-3)
+    assert terms["KV cache"] == pytest.approx(left, rel=1e-3)
 
 
 def test_every_engine_of_a_command_is_started_with_its_limits():

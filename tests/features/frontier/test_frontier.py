@@ -204,7 +204,7 @@ def test_a_first_screen_has_ten_rows_with_both_ends_and_the_rest_is_wide(fastcal
     assert sum(line.startswith("gb200 ") and ".." in line for line in wide.splitlines()) == len(
         table
     )
-    assert "Tried: common layouts of one replica" in fastcalc(*asked, "--notes").out
+    assert "Evaluated: practical layouts of one replica" in fastcalc(*asked, "--notes").out
 
 
 @pytest.mark.parametrize(

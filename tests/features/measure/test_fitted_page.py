@@ -68,8 +68,8 @@ SCORE = "median error 1.25x, 90th percentile 1.50x"
 @every(
     "left_out,nodes,lines",
     [
-        (None, [], ["all measurements are from one source, so no other source tests the fit; trust it less",
-                    "these runs move no value of mine, only the deployments above"]),
+        (None, [], ["all measurements are from one source, so the fit could not be tested on another",
+                    "these runs change no value of mine, only the deployments above"]),
         (3, [node("share", value=0.7)], [f"held-out sources: {SCORE}",
                                          "share: 0.7000 -> 0.8000"]),
         (3, [node("share", "hopper", value=0.7)], [f"held-out sources: {SCORE}",
@@ -85,7 +85,7 @@ def test_a_fit_to_own_runs_says_what_moved(left_out, nodes, lines, monkeypatch):
     rows = SimpleNamespace(engine=SimpleNamespace(id="mine", own_deployments=[]), left_aside={})
     *_, notes = calibration.own_parts(rows, fit, "runs.csv", None, 100)
     first, *others = notes.lines
-    assert first == f"Mine on runs.csv: {SCORE}; after the fit: {SCORE}."
+    assert first == f"Predictions for runs.csv by mine: {SCORE}; after the fit: {SCORE}."
     assert others == [sentence(line) for line in lines]
 
 

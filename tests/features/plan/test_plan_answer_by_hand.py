@@ -797,7 +797,7 @@ def test_single_chips_are_worth_a_line_where_half_of_a_node_is_enough(
         # Evenly spaced requests without a queue, and random ones with a percentile.
         ({}, ["between two tokens; TTFT assumes evenly", "Disaggregated", "Quantization"]),
         ({"output": 1.0}, ["one decode step at that batch", "Disaggregated", "Quantization"]),
-        ({"share": 0.9}, ["TTFT and TPOT are p90", "the p90 waits of both queues", "Quantization"]),
+        ({"share": 0.9}, ["TTFT and TPOT are p90", "the p90 waits of the prefill and decode queues", "Quantization"]),
         ({"share": 0.99, "tpot": 0.02}, ["are p99", "must also hold at full batch", "the p99 waits", "Quantization"]),
         ({"tpot": 0.02}, ["evenly", "Disaggregated", "Quantization"]),
         # A cap of utilization, where there is a load.

@@ -408,7 +408,7 @@ def test_a_near_miss_says_what_it_gains(service, gain):
     found = decision(plan(), service=service, near=miss(ttft=1.5, tpot=1.0))
     near = "made-up-chip, 2 x 1 chip, batch 10, 2 chips in total; TTFT is 1.50 times its limit"
     said = [*notes._others(found)]
-    assert f"near miss (below 2 times each limit) {gain.format(near=near)}" in said
+    assert f"near miss (less than 2 times each limit) {gain.format(near=near)}" in said
     for cost in (10.0, 11.0):  # no less than the plan
         dear = replace(found, near=replace(miss(ttft=1.5), cost=cost))
         assert not [text for text in notes._others(dear) if text.startswith("near miss")]
@@ -576,16 +576,16 @@ def test_one_chip_sustains_and_several_sustain(kinds, verb):
 @every(
     "chips,tokens,cost",
     [
-        (1, 0.0, "owning the made-up-chip costs $2,628 per month; "),
+        (1, 0.0, "owning the made-up-chip costs $2,628 per month, "),
         # $7.20 per hour are $0.002 per second, for 1,000 tokens $2 per million.
         (2, 1000.0, "owning all 2 made-up-chip costs $5,256 per month, $2.00/Mtok (input and "
-         "output); "),
+         "output), "),
     ],
 )  # fmt: skip
 def test_what_owning_chips_costs(chips, tokens, cost):
     said = fleet_notes.owning(plan(), chips, tokens)
     assert said.startswith(cost)
-    assert said.removeprefix(cost) == "basis: on-demand unless noted"
+    assert said.removeprefix(cost) == "at cloud prices"
 
 
 @every(

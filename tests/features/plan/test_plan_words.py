@@ -371,7 +371,7 @@ def missing(found, **changes):
 
 def test_a_near_miss_names_its_prefill_chips_and_all_chips(found):
     decision, near = missing(found, replicas=3.0, prefill_replicas=7.0, misses={"tpot": 1.5})
-    (line,) = lines(decision, "Near miss (below 2 times each limit) at 50% of the cost: ")
+    (line,) = lines(decision, "Near miss (less than 2 times each limit) at 50% of the cost: ")
     size = str(near.prefill_layout).replace(" ", "")
     assert f"prefill on 7 x {size}, {near.values['chips']:.0f} chips in total; TPOT is 1.50" in line
     assert f"{near.scenario.hardware.id}, 3 x " in line
@@ -383,7 +383,7 @@ def test_a_near_miss_names_its_prefill_chips_and_all_chips(found):
 )
 def test_a_near_miss_is_never_said_to_be_none_or_not_near(over, said, found):
     decision, _ = missing(found, misses={"tpot": over})
-    (line,) = lines(decision, "Near miss (below 2 times each limit) at 50% of the cost: ")
+    (line,) = lines(decision, "Near miss (less than 2 times each limit) at 50% of the cost: ")
     assert f"; TPOT is {said} times its limit" in line
 
 

@@ -11,7 +11,7 @@ MEASURE = ("--batch", "8,64", "--prompt", "500", "--output", "200")
 # A command; the notes of its first screen; those that only all notes hold.
 NOTES = [
     (("compare", *H100), [], [PRICES, "Speeds and output prices cover decode only", "Engine vllm (h100-sxm): fitted on"]),
-    (("frontier", *H100), [], [PRICES, "Tried: common layouts of one replica on up to --max-chips chips"]),
+    (("frontier", *H100), [], [PRICES, "Evaluated: practical layouts of one replica on up to --max-chips chips"]),
     thorough(
         ("sensitivity", *H100),
         ["Speed rises by at most 1% with "],
@@ -20,12 +20,12 @@ NOTES = [
     (
         ("measure", "qwen3-8b", *H100[1:], *MEASURE),
         ["--tool sglang|guidellm|aiperf prints", "--url http://localhost:8000 lets fastcalc run"],
-        ["Runs are chosen by the expected mean width of the ranges"],
+        ["Runs are chosen to make the ranges at your batches as narrow"],
     ),
     (
         ("infer", "--points", "65536"),
         ["Only decode is modeled"],
-        ["Ranges searched: active parameters", "Other hardware: more chips in the fast tier", "services are sampled with seed", "Step time: the longer of memory reads",
+        ["Ranges searched: active parameters", "Other hardware: more chips in the fast tier", "random setups were sampled with seed", "Step time: the longer of memory reads",
          "Ranges that reach the limit of the search"],
     ),
     (("fit", *H100), ["h100-sxm: with the expected memory reserve, vllm should print at start-up"], ["h100-sxm: vllm fills 92% of 85 GB and reserves"]),

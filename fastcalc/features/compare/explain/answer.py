@@ -34,15 +34,15 @@ _HEADINGS = [
 ]
 _ANSWERS = {"TPOT": "time per output token", "TTFT": "time to the first token"}
 _HOW_TO_READ = (
-    "bytes and FLOPs are per chip (for layer sweeps and bounds: over all chips); tokens attended "
-    "to are means over a request; "
-    "min8(a, b) is a / (1 + (a / b)^8)^(1 / 8), a minimum with a rounded corner"
+    "bytes and FLOPs are per chip, except in layer sweeps and bounds, which count all chips. "
+    "Context lengths are means over a request. "
+    "min8(a, b) is a smooth minimum, a / (1 + (a / b)^8)^(1 / 8)"
 )
 
 
 def explanation_parts(outcomes: Sequence[Outcome]) -> list[Part]:
     """Build the elements of a page that explain at most `_MOST` rows of each outcome."""
-    blocks: list[Part] = [Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
+    blocks: list[Part] = [Notes([f"in the following formulas, {_HOW_TO_READ}"]), ""]
     for outcome in outcomes:
         memory = memory_equations(outcome.placement)
         origins = dict.fromkeys(origins_of(memory))
@@ -89,7 +89,9 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[Part]:
     contents = []
     if forward_pass.sequences:
         sequences, tokens = _quantity(Number(forward_pass.sequences)), forward_pass.verified
-        contents.append(f"{sequences} x {_plural(tokens, 'token')}")
+        noun = "decode token" if forward_pass.prompt else "sequence"
+        decoded = _plural(forward_pass.sequences, noun)
+        contents.append(decoded if tokens == 1 else f"{sequences} x {_plural(tokens, 'token')}")
     if forward_pass.prompt:
         contents.append(_plural(forward_pass.prompt, "prompt token"))
     yield f"{setup}: {forward_pass.name} of {listed(contents)}"
@@ -100,17 +102,17 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[Part]:
         cells = [prefixed(float(value), unit) if value else "-" for value, unit in amounts]
         cells += [number(float(work.count)) if work.count else "-", _seconds(float(work.seconds))]
         rows.append([work.name, *cells, "hidden" if component.is_hidden else share])
-    rows.append(["together", "", "", "", "", _seconds(forward_pass.seconds), "100%"])
+    rows.append(["total", "", "", "", "", _seconds(forward_pass.seconds), "100%"])
     yield TextTable(_HEADINGS, rows, left=(0,), key_figures=(5,))
     if forward_pass.idle:
-        yield Notes([f"no time in: {', '.join(forward_pass.idle)}"])
+        yield Notes([f"components that take no time here: {', '.join(forward_pass.idle)}"])
     if forward_pass.rates:
         yield "rates reached"
         yield Listing([_line(equation) for equation in forward_pass.rates])
     for component in forward_pass.parts:
         yield f"{component.component.name}: {component.meaning}"
         yield Listing([_line(equation) for equation in component.equations])
-    yield f"together, and the {_ANSWERS[forward_pass.answer.name]}"
+    yield f"total, and {_ANSWERS[forward_pass.answer.name]}"
     # In milliseconds, with as many digits as in the comparison.
     answer, machine = forward_pass.answer, row.outcome.placement.machine
     is_unsure = answer.name.lower() + "_ms" in undetermined_keys(machine)
@@ -173,7 +175,7 @@ def _sources(outcome: Outcome, origins: Sequence[Origin]) -> list[Part]:
             if len(written) < len([origin for origin in owned if origin.source == source]):
                 figures.append("parameters, layers, caches and FLOPs counted from its shape")
             lines.append(f"{owner}: {', '.join(figures)}: {source}")
-    title = f"sources of the numbers of {scenario.model.id} on {scenario.hardware.id}"
+    title = f"sources of the numbers for {scenario.model.id} on {scenario.hardware.id}"
     return [title, Notes(lines), ""]
 
 

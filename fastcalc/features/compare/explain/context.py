@@ -68,7 +68,7 @@ class PassContext:
                     term = number(scalar(rate), "B/s", origin)
                     reached.append(named(f"{tier.where} bandwidth", "B/s", term))
         if self.fed is not None:
-            reached.append(named("feed at half precision", "FLOP/s", self.fed))
+            reached.append(named("compute limit of the cores", "FLOP/s", self.fed))
         return tuple(reached)
 
     def part(self, weights: Term, copied: Term) -> Term:

@@ -47,11 +47,11 @@ def memory_equations(placement: Placement) -> tuple[Equation, ...]:
         ),
     )
     lines = [] if machine.reserve == NOTHING else list(_kept(placement, numbers))
-    reserve = next((line.answer for line in lines if line.name == "kept"), number(0.0))
+    reserve = next((line.answer for line in lines if line.name == "reserve"), number(0.0))
     weights = named("weights", "B", number(placement.weights_per_chip, "B"))
     left = filled.answer - weights.answer - reserve
     cache = numbers.setting("cache_fraction")
-    available = equation("for caches", placement.available, "B", left * cache)
+    available = equation("KV cache", placement.available, "B", left * cache)
     sequence = named("cache of a sequence", "B", number(placement.cache_per_chip, "B"))
     # With several memories the user chooses the placement, so there is no single sum.
     sums = [] if machine.place else [available]
@@ -68,11 +68,11 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     held, compiled = ([(0.0, part)] * is_alone for part in (reserve.held, reserve.compiled))
     workspace = named("shared buffers", "B", _largest(placement, [*reserve.workspaces, *held]))
     sampled = _with(_sampling(work, numbers, rows), workspace.answer)
-    sampling = equation("while it samples", memory.sampling, "B", sampled)
+    sampling = equation("peak of sampling", memory.sampling, "B", sampled)
     of_layer = _with(_largest(placement, [*reserve.layers, *compiled]), workspace.answer)
-    layer = equation("while a layer computes", memory.layer, "B", of_layer)
+    layer = equation("peak of a layer", memory.layer, "B", of_layer)
     encoder = equation(
-        "while an image is encoded", memory.encoder, "B", _largest(placement, [reserve.encoder])
+        "peak of image encoding", memory.encoder, "B", _largest(placement, [reserve.encoder])
     )
     peaks = [line for line in (sampling, layer, encoder) if line.result.value]
     peak = largest(*(line.answer for line in peaks)) if peaks else number(0.0)
@@ -86,7 +86,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         "B",
         (numbers.setting("runtime_memory") + of_step + counters),
     )
-    joined = equation("with other chips", memory.joined, "B", _joined(placement, numbers))
+    joined = equation("communication", memory.joined, "B", _joined(placement, numbers))
     graphs = equation(
         "CUDA graphs",
         memory.graphs,
@@ -95,11 +95,11 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     )
     summands = [line for line in (activations, runtime, joined, graphs) if line.result.value]
     yield from (*([workspace] if workspace.result.value else []), *peaks, *summands)
-    total_kept = equation("kept", memory.total, "B", total(line.answer for line in summands))
+    total_kept = equation("reserve", memory.total, "B", total(line.answer for line in summands))
     yield total_kept
     if (reserve.below, reserve.above) != (1.0, 1.0):
-        yield named("kept at least", "B", total_kept.answer / number(reserve.below))
-        yield named("kept at most", "B", total_kept.answer * number(reserve.above))
+        yield named("smallest reserve", "B", total_kept.answer / number(reserve.below))
+        yield named("largest reserve", "B", total_kept.answer * number(reserve.above))
 
 
 def _with(term: Term, added: Term) -> Term:
