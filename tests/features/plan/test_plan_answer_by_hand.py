@@ -409,7 +409,7 @@ def test_what_owned_chips_cost_for_what_they_serve():
     made = answer(*parts, kinds=[OWN])
     (cost,) = said(owning_each(made.fleet, made.service))
     assert cost.startswith(
-        "owning all 8 made-up-chip costs $21,024 per month, $2.00/Mtok (input and output); "
+        "owning all 8 made-up-chip costs $21,024 per month, $2.00/Mtok (input and output), "
     )
 
 
@@ -545,7 +545,7 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
     told = {
         "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $11,096. Both cost the same at 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
         "One more made-up-chip would raise the sustained rate from 2.00 to 3.50 requests/s.": Weight.OWNED,
-        "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output); ": Weight.OWNED,
+        "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output), ": Weight.OWNED,
         "No TTFT limit is set (--ttft): p99 TTFT is 500 ms.": Weight.WARNING,
         "Idle: 6 of 8 made-up-chip.": Weight.OWNED,
         "Power with host and site of second-chip is not stated, so 2.17 x 1000 W is assumed": Weight.POWER,
@@ -812,7 +812,7 @@ def test_what_the_latencies_of_a_plan_are(changes, words):
     for text, word in zip(told, words, strict=True):
         assert word.lower() in text.lower()
     (queues,) = (text for text in told if text.startswith("disaggregated"))
-    assert ("waits of both queues" in queues) is ("share" in changes)
+    assert ("waits of the prefill and decode queues" in queues) is ("share" in changes)
 
 
 @every(
