@@ -11,7 +11,7 @@ _ENDLESS = re.compile(r"(\S{120})\S{80,}(\S{120})")
 
 
 class InputError(Exception):
-    """Raised for an invalid request or file.
+    """Raised if a request or a file is invalid.
 
     The message says what is wrong, where, and what to write instead. Several problems in a file are
     passed as several arguments, one line each. In ``str(error)``, options are written as Python

@@ -20,7 +20,7 @@ from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader, Sourc
 
 
 class Medians(NamedTuple):
-    """Stores the default values of a chip property, for files that omit it.
+    """The default values of a chip property, for files that omit it.
 
     name : the name of the property
     dimension : as in `QuantityReader`
@@ -83,7 +83,7 @@ give the number of cores. The core counts of the largest chips are in `MEDIANS`.
 
 
 class Default(NamedTuple):
-    """Describes a default that is used if a file omits a number.
+    """A default that is used if a file omits a number.
 
     path : the path of the number in the file
     row : the key in `MEDIANS`

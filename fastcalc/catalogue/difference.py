@@ -81,7 +81,7 @@ _POSITION = re.compile(r"\[([0-9]+)\]")
 
 @dataclass(frozen=True)
 class Change:
-    """Represents a what-if change of one entry, or of all entries that have the key.
+    """A what-if change of one entry, or of all entries that have the key.
 
     path : the dot-separated words typed by the user; names in a file may also contain dots
     """

@@ -17,7 +17,7 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class EntryNumber:
-    """Describes a number in the file of a chip, engine or model.
+    """A number in the file of a chip, engine or model.
 
     place : the location in the entry
     path : the path used in a what-if

@@ -12,7 +12,7 @@ MOST = 100  # listed per file; a file with more needs more fundamental work
 
 @dataclass(frozen=True)
 class Fault:
-    """Represents an error or doubtful value in a file, with its rule, position and message.
+    """An error or doubtful value in a file, with its rule, position and message.
 
     Lines and columns count from 1; both are 0 for the file as a whole. ``excuse`` is the reason
     that the file gives for why the value is correct. ``replacement`` contains the present text and

@@ -18,7 +18,7 @@ from fastcalc.written import did_you_mean, shown
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """Represents a number format of weights or KV caches.
+    """A number format of weights or KV caches.
 
     bits, cache_bits : the bits per stored element, including scales, and per cached element
     computes_in : the tensor rates for products with these weights, best first

@@ -37,7 +37,7 @@ Mark = tuple[int, int]
 
 @dataclass
 class Document:
-    """Stores the data of a file with the location of each key and value (line and column, from 1).
+    """The data of a file with the location of each key and value (line and column, from 1).
 
     ``refused`` contains the paths for which a problem was already found. A document is incomplete
     if reading stopped before the end; missing keys are then not a problem. ``entries`` contains the

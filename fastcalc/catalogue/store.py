@@ -70,7 +70,7 @@ AnyFile = TypeVar("AnyFile", bound=Entry)
 
 @dataclass(frozen=True)
 class Catalogue(Names):
-    """Loads the entries of all folders, and applies the changes of the user.
+    """Access to all chips, models and engines, including those in the folders of the user.
 
     changes : values that replace those in files
     limits : the parameters with which every engine is started, or None for its own
@@ -83,11 +83,11 @@ class Catalogue(Names):
     )
 
     def hardware(self, name: str | Path | Hardware) -> Hardware:
-        """Look up a chip by id, alias or path, or return an entry unchanged."""
+        """Load a chip by its id, an alias or the path of its file."""
         return name if isinstance(name, Hardware) else self._load(str(name), "hardware", Hardware)
 
     def model(self, name: str | Path | Model) -> Model:
-        """Look up a model by id, alias or path, which may be a Hugging Face configuration."""
+        """Load a model by its id, an alias or a path, such as that of a ``config.json``."""
         if isinstance(name, Model):
             return name
         name = str(name)
@@ -113,7 +113,7 @@ class Catalogue(Names):
         return os.path.exists(Path(name, "config.json")) and not self.knows(name, "models")
 
     def engine(self, name: str | Path | Engine) -> Engine:
-        """Look up an engine by id, alias or path, with the limits with which it is started."""
+        """Load an engine by its id, an alias or a path, and apply the limits of the user."""
         if isinstance(name, Engine):
             engine = name
         elif len(parts := parts_of(str(name))) > 1:
@@ -325,7 +325,7 @@ def _inheriting(
 
 
 def load(path: Path, schema: type[AnyFile]) -> AnyFile:
-    """Load a YAML file without the catalogue, or raise InputError with its first problem."""
+    """Load a single YAML file, or raise InputError with the first problem in it."""
     return _valid(read(path), schema)
 
 

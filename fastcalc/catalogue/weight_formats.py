@@ -53,7 +53,7 @@ def _layers_format(mixture: NumberFormat) -> NumberFormat:
 
 @dataclass(frozen=True)
 class WeightFormats:
-    """Stores the number format of each group of matrices in a model.
+    """The number format of each group of matrices in a model.
 
     base : the format of every group without its own format
     groups : the formats of groups that differ, in the order of `GROUPS`

@@ -18,7 +18,7 @@ _EITHER_WAY = 0.1
 
 
 class OtherCount(NamedTuple):
-    """Stores a different chip count and the usable-memory fraction that leads to it.
+    """A different chip count and the usable-memory fraction that leads to it.
 
     chips : the number of chips in the deployment, or 0 if no number fits the batch
     share : the largest fraction that needs more chips, or the smallest that needs fewer
@@ -29,7 +29,7 @@ class OtherCount(NamedTuple):
 
 
 class ShareAssumed(NamedTuple):
-    """Stores an assumed usable-memory fraction, and chip counts for slightly different ones."""
+    """An assumed usable-memory fraction, and chip counts for slightly different ones."""
 
     share: float
     fewer: OtherCount | None

@@ -41,7 +41,7 @@ def _once_a_site(
 
 
 class Chosen(NamedTuple):
-    """Stores the layout that was chosen for each batch.
+    """The layout that was chosen for each batch.
 
     layouts : the candidate layouts
     positions : the index of the layout of each batch
@@ -149,7 +149,7 @@ def holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
 
 
 class LayoutQuestion(NamedTuple):
-    """Represents a request to choose a layout for each of several batches.
+    """A request to choose a layout for each of several batches.
 
     site : a workload on a chip type. For several request types, the reserved tokens are an array
         with the types along the first of three axes and length one along the others

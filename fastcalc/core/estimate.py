@@ -28,7 +28,10 @@ sites, and the mean of about 1.5 that operators report in surveys."""
 
 
 def site_power(hardware: Hardware) -> float | None:
-    """Estimate the power per chip including its share of host, network and site, or None, in watts.
+    """Estimate the power drawn per chip, including host, network and cooling, in watts.
+
+    Use this for energy per token and for the electricity bill of owned chips. The result is None if
+    no power is known.
 
     If the chip's file does not give this power, a default is used. If only the power of a whole box
     or node is published, it is divided by its chips and multiplied by `SITE_FACTOR`.
@@ -66,7 +69,10 @@ OF_TRAFFIC = (
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Computes the speed and price of a placed model, with one array element per batch.
+    """The predicted speed, latency and price of a model that has been placed on chips.
+
+    Each property is an array with one element per batch size, and is computed when it is first
+    accessed. Check `fits` first: where it is False, the other values are meaningless.
 
     Values are meaningful only where `fits` is True. Each is computed on first access.
 
@@ -78,7 +84,7 @@ class Estimate:
     slowness: ArrayLike = 1.0
 
     def slowed(self, deviations: float) -> "Estimate":
-        """Return the estimate for a speed some standard deviations below the expected one.
+        """Return the estimate for a server that is slower than expected, to plan with a margin.
 
         deviations : the number of standard deviations, derived from the lower half of the range, or
             from the upper half if negative [1]
@@ -93,37 +99,37 @@ class Estimate:
 
     @property
     def placement(self) -> AnyPlacement:
-        """The placement of the workload."""
+        """The layout of the model on the chips, and what each memory tier stores."""
         return self.passes.placement
 
     @property
     def traffic(self) -> Traffic:
-        """The request lengths, cache hits and speculative decoding."""
+        """The prompt and output lengths, prefix-cache hits and speculative decoding settings."""
         return self.passes.traffic
 
     @property
     def batch(self) -> Floats:
-        """The number of sequences decoded concurrently by the whole deployment."""
+        """The number of sequences that the whole deployment decodes at the same time."""
         return np.atleast_1d(self.passes.batch)
 
     @property
     def fits(self) -> Bools:
-        """Whether the batch fits within engine limits and memory, including tight fits."""
+        """Whether the batch fits in memory and within the limits of the engine."""
         return self.batch <= self.placement.edge_max_batch
 
     @property
     def is_certain(self) -> Bools:
-        """Whether the batch fits even if the engine reserves its maximum memory."""
+        """Whether the batch fits even if the engine reserves as much memory as it ever does."""
         return self.batch <= self.placement.max_batch
 
     @property
     def is_at_edge(self) -> Bools:
-        """Whether the batch fits only if the engine reserves less than its maximum memory."""
+        """Whether the batch only fits if the engine reserves less memory than its maximum."""
         return self.fits & ~self.is_certain
 
     @property
     def step(self) -> Step:
-        """The decode step, by component."""
+        """The time of a decode step, broken down into its components."""
         return self.passes.decode
 
     def of_passes(self, count: Callable[[Schedule], Number]) -> Array:
@@ -135,17 +141,17 @@ class Estimate:
 
     @property
     def limiter_index(self) -> Ints:
-        """The index in `LIMITERS` of the resource that accounts for most of the expected step."""
+        """The index in `LIMITERS` of the resource that limits the decode step."""
         return self.of_passes(_LIMITER).astype(np.intp, copy=False)
 
     @property
     def limiter(self) -> npt.NDArray[np.str_]:
-        """The resource that accounts for most of the expected decode step, such as ``memory``."""
+        """The resource that limits decode speed, for example ``memory`` or ``compute``."""
         return np.take(np.array(LIMITERS), self.limiter_index)
 
     @property
     def bound_pass(self) -> Bound:
-        """The hardware bound of the decode step."""
+        """The decode step on ideal hardware, from which the roofline bound is computed."""
         return self.passes.decode_bound
 
     @property
@@ -154,22 +160,22 @@ class Estimate:
 
     @cached_property
     def bound(self) -> Floats:
-        """The hardware bound (roofline) of decode speed per user, in tokens per second."""
+        """The roofline limit of decode speed per user, which no software can exceed. [token/s]"""
         return np.atleast_1d(1.0 / (self.of_passes(_BOUND_SECONDS) / self._kept))
 
     @property
     def bound_memory(self) -> Floats:
-        """The bound set by memory bandwidth alone, in tokens per second."""
+        """The roofline limit if only memory bandwidth mattered, in tokens per second."""
         return np.atleast_1d(self._kept / self.of_passes(_BOUND_MEMORY_SECONDS))
 
     @property
     def bound_compute(self) -> Floats:
-        """The bound set by FLOP/s alone, in tokens per second."""
+        """The roofline limit if only compute mattered, in tokens per second."""
         return np.atleast_1d(self._kept / self.of_passes(_BOUND_COMPUTE_SECONDS))
 
     @property
     def bound_limiter(self) -> Ints:
-        """The index in `LIMITERS` of the resource that sets the bound."""
+        """The index in `LIMITERS` of the resource that sets the roofline limit."""
         return self.of_passes(_BOUND_LIMITER).astype(np.intp, copy=False)
 
     @property
@@ -180,17 +186,17 @@ class Estimate:
 
     @cached_property
     def tpot(self) -> Floats:
-        """The time per output token (TPOT) in decode alone, in seconds."""
+        """The time per output token (TPOT) when no prefill interferes, in seconds."""
         return self._slowed_seconds(timeline.token)
 
     @cached_property
     def tpot_in_traffic(self) -> Floats:
-        """The TPOT under load, where prefill of other requests interrupts decode, in seconds."""
+        """The TPOT that a client of a loaded server measures, including prefill, in seconds."""
         return self._slowed_seconds(timeline.token_in_traffic)
 
     @cached_property
     def ttft(self) -> Floats:
-        """The time to first token (TTFT) of a request that joins the batch without queueing. [s]"""
+        """The time to first token (TTFT) of a request that does not have to queue, in seconds."""
         return self._slowed_seconds(timeline.first_token)
 
     @property
@@ -205,12 +211,12 @@ class Estimate:
 
     @property
     def request(self) -> Floats:
-        """The end-to-end latency of a request: TTFT plus decode, in seconds."""
+        """The end-to-end latency of a request that does not have to queue, in seconds."""
         return self.ttft + (np.asarray(self.traffic.output) - 1.0) * self.tpot
 
     @property
     def speed(self) -> Floats:
-        """The expected decode speed per user, 1 / TPOT, in tokens per second."""
+        """The expected decode speed that a single user sees (1 / TPOT), in tokens per second."""
         return 1.0 / self.tpot
 
     @cached_property
@@ -234,12 +240,12 @@ class Estimate:
 
     @property
     def low(self) -> Floats | None:
-        """The lower end of the 80% range of `speed`, or None without a range. [token/s]"""
+        """The lower end of the 80% range of the decode speed, or None if unknown. [token/s]"""
         return self.speed / self._range[0] if self._range else None
 
     @property
     def high(self) -> Floats | None:
-        """The upper end of the 80% range of `speed`, or None without a range. [token/s]"""
+        """The upper end of the 80% range of the decode speed, or None if unknown. [token/s]"""
         return np.minimum(self.speed * self._range[1], self.bound) if self._range else None
 
     @property
@@ -251,7 +257,7 @@ class Estimate:
 
     @property
     def total(self) -> Floats:
-        """The output throughput of the deployment in decode alone, in tokens per second."""
+        """The output throughput of the whole deployment if it only decodes. [token/s]"""
         return self.batch * self.speed
 
     @cached_property
@@ -260,27 +266,27 @@ class Estimate:
 
     @cached_property
     def served(self) -> Floats:
-        """The output throughput of the deployment in steady state, including prefill. [token/s]"""
+        """The output throughput of a loaded server, which also has to prefill. [token/s]"""
         return floats(self.batch * self.traffic.output / self._run)
 
     @property
     def run(self) -> Floats:
-        """The time to serve one batch of requests, including prefill, in seconds."""
+        """The time that a loaded server needs to serve one batch of requests, in seconds."""
         return floats(self.batch * self.traffic.output / self.served)
 
     @property
     def prompt_seconds(self) -> Floats:
-        """The machine time per request for prefill, in steady state, in seconds."""
+        """The machine time that the prefill of a request takes, which sets the input price. [s]"""
         return floats((self._run - self.traffic.output * self.tpot) / self.batch)
 
     @property
     def output_seconds(self) -> Floats:
-        """The machine time per request for decode, in steady state, in seconds."""
+        """The machine time that the decode of a request takes, which sets the output price. [s]"""
         return floats(self.traffic.output * self.tpot / self.batch)
 
     @property
     def joules(self) -> Floats:
-        """The energy per output token in steady state, or NaN if the power is unknown. [J]"""
+        """The energy per output token of a loaded server, or NaN if the power is unknown. [J]"""
         watts = site_power(self.placement.machine.hardware)
         return floats(
             money.joules_per_token(
@@ -318,7 +324,7 @@ class Estimate:
 
 
 def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
-    """Estimate the speed and price of a placement for each batch.
+    """Predict the speed, latency and price of a placed model for each batch size.
 
     batch : the number of sequences decoded concurrently by the whole deployment, in any shape
 

@@ -61,7 +61,7 @@ _MOST_FED_BACK = 0.95  # maximum fraction of time taken by other requests' promp
 
 @dataclass(frozen=True)
 class Spread:
-    """Stores a mean time and the percentiles listed in `SHARES`, in seconds."""
+    """The mean and the percentiles of a latency, in seconds."""
 
     mean: float
     percentiles: tuple[float, ...]
@@ -69,7 +69,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Stores TTFT, TPOT and end-to-end latency, each measured from arrival, in seconds."""
+    """Percentiles of TTFT, TPOT and end-to-end latency, as seen by clients, in seconds."""
 
     ttft: Spread
     tpot: Spread
@@ -125,7 +125,7 @@ class _FirstSteps(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RandomLoad:
-    """Models a replica whose requests arrive at random.
+    """A server replica whose requests arrive at random (Poisson arrivals).
 
     passes : the steps at 1, 2, ... requests in flight, up to the number of slots
     rate : the arrival rate of requests [1/s]
@@ -229,23 +229,23 @@ class RandomLoad:
 
     @property
     def utilization(self) -> float:
-        """The offered load as a fraction of capacity."""
+        """How much of its capacity the replica uses, as a fraction."""
         return self.rate / self.capacity
 
     @property
     def capacity(self) -> float:
-        """The service rate of requests if all slots are occupied, per second."""
+        """The highest request rate that the replica can sustain, in requests per second."""
         return float(self._rates[-1]) / self.slowness
 
     @property
     def is_known(self) -> bool:
-        """Whether percentiles are reliable at this load."""
+        """Whether percentiles can be trusted at this utilization."""
         is_calm = self.utilization <= MOST_BUSY and self.queued <= MOST_QUEUED
         return is_calm and self.prompt_share <= MOST_PROMPTS
 
     @property
     def queued(self) -> float:
-        """The fraction of requests that find no free slot."""
+        """The fraction of requests that have to wait because all slots are occupied."""
         return float(self._found[len(self._rates) :].sum())
 
     @cached_property

@@ -55,7 +55,7 @@ Solved = TypeVar("Solved")
 
 @dataclass(frozen=True, eq=False)
 class Location:
-    """Represents a scenario that has been placed on chips.
+    """A scenario with the number of chips and the layout that were chosen for it.
 
     scenario : the scenario as requested
     site, placement : the possible layouts, and the placement on the chosen layout
@@ -74,7 +74,7 @@ class Location:
 
     @property
     def refused(self) -> str | None:
-        """The reason why the engine refuses these formats, regardless of memory."""
+        """The reason why the engine cannot run these formats on this chip, if there is one."""
         return self.placement.refused
 
     @cached_property
@@ -85,7 +85,7 @@ class Location:
 
     @property
     def where(self) -> str:
-        """A phrase that names the memories in use."""
+        """A phrase that names the memories that hold the model."""
         return self.placement.where(self.memories)
 
     @property
@@ -96,17 +96,17 @@ class Location:
 
     @property
     def fits(self) -> bool:
-        """Whether the smallest batch fits, including tight fits."""
+        """Whether the smallest batch size fits, even if only tightly."""
         return bool(self.placement.edge_max_batch >= min(self.scenario.batches))
 
     @property
     def verdict(self) -> str:
-        """The verdict on the smallest batch, which is one of `VERDICTS`."""
+        """Whether the smallest batch size fits, fits tightly or does not fit (see `VERDICTS`)."""
         return VERDICTS[int(verdicts(self.placement, min(self.scenario.batches)))]
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:
-        """The fewest chips that fit each batch, or None if no number of chips does.
+        """The smallest number of chips that can hold each batch, or None if there is none.
 
         The search covers the usual layouts and the chosen layout.
         """
@@ -119,7 +119,7 @@ class Location:
 
     @cached_property
     def roomiest(self) -> Placement:
-        """The placement with the largest capacity on these chips, unless ranks are specified."""
+        """The layout with the largest capacity on these chips, unless the user sets ranks."""
         if self.scenario.sharding.names_ranks or not self.placement.edge_batch:
             return self.placement
         layouts = open_layouts(self.site, self.placement.layout.chips)
@@ -130,25 +130,25 @@ class Location:
 
     @property
     def max_batch(self) -> int:
-        """The largest batch that safely fits on its chips in the largest-capacity layout."""
+        """The largest batch that is sure to fit on these chips in their roomiest layout."""
         return int(self.roomiest.max_batch)
 
     @property
     def usd_per_hour(self) -> float | None:
-        """The hourly price of all chips, including idle ones, in USD per hour."""
+        """The price of all rented chips per hour, including idle ones, in USD per hour."""
         chip = self.scenario.pricing.per_chip_hour(self.scenario.hardware)
         return None if chip is None else chip * self.placement.layout.chips
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome(Location):
-    """Represents a placed and evaluated scenario. ``estimate`` has one element per batch."""
+    """A scenario together with its predicted speed and price for every batch size."""
 
     estimate: Estimate
 
     @cached_property
     def usd(self) -> tuple[Floats, Floats, Floats] | None:
-        """The price per million input, output and total tokens, or None if unknown, in USD."""
+        """The price per million input, output and total tokens in USD, or None if unknown."""
         price = self.usd_per_hour
         if price is None:
             return None
@@ -156,12 +156,12 @@ class Outcome(Location):
 
     @cached_property
     def warnings(self) -> list[str]:
-        """The notes that apply to any row, as sentences."""
+        """The notes that a user should read with this result, as sentences."""
         return self.row_warnings[-1]
 
     @property
     def row_warnings(self) -> tuple[list[str], ...]:
-        """The notes on each row, including host-memory overflows and tight fits."""
+        """The notes for each batch size, for example that it only fits tightly."""
         host, over = self.scenario.memory.host, list[str]()
         if host is not None and overflows(self.estimate).any():
             over = [overflow_note(host.id, float(batch_without_host(self.placement)))]
@@ -187,7 +187,7 @@ _site = lru_cache(maxsize=256)(Site)  # caches its values for each layout and al
 
 
 def locate(scenario: Scenario) -> Location:
-    """Place a scenario on the chips and layout chosen for its smallest batch."""
+    """Choose the number of chips and the layout for a scenario."""
     return _or_raise(locate_all([scenario]))[0]
 
 
@@ -280,12 +280,12 @@ def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
 
 
 def solve(scenario: Scenario) -> Outcome:
-    """Place and evaluate a scenario."""
+    """Predict the speed and price of a scenario."""
     return solve_all([scenario])[0]
 
 
 def solve_all(scenarios: Iterable[Scenario]) -> list[Outcome]:
-    """Place and evaluate many scenarios at once, each like `solve`."""
+    """Predict many scenarios at once, which is faster than calling `solve` for each."""
     return _or_raise(solve_each(scenarios))
 
 

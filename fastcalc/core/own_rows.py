@@ -54,7 +54,7 @@ _PRIOR = _PRIOR / _PRIOR.sum()
 
 
 class Places(NamedTuple):
-    """Stores the operating points of measured or predicted steps, as broadcastable logarithms.
+    """The operating points of measured or predicted steps, as broadcastable logarithms.
 
     decode_share : the fraction of time spent on decode steps
     """
@@ -273,7 +273,7 @@ def after_one_row(off: float) -> float:
 
 
 def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()) -> Floats:
-    """Compute the relative half-width of ranges to expect after new measurements.
+    """Predict how much narrower the 80% ranges become after new measurements.
 
     The half-width is relative to that without any measurements.
 
@@ -338,7 +338,7 @@ def effect_of(
 
 
 def own_effect(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> list[OwnEffect]:
-    """List the corrections by the user's measurements, one per deployment with this layout."""
+    """Find the corrections that apply to a layout, from the user's measurements."""
     machine, layout = placement.machine, placement.layout
     if machine.engine.is_bound or not machine.engine.own_deployments:
         return []

@@ -21,7 +21,7 @@ USD_PER_KWH = 0.08
 
 @dataclass(frozen=True)
 class Quote:
-    """Stores the price per chip-hour and where it comes from.
+    """A price per chip-hour, together with the offer that it comes from.
 
     usd_per_hour : the price, or None if unknown, in USD per hour
     terms : the terms of the offer, or ``given`` (by the user), ``ownership``, or ``unstated`` (in
@@ -41,12 +41,12 @@ class Quote:
 
     @property
     def date(self) -> str | None:
-        """The day, month or year of the price."""
+        """When the price was published: a day, a month or only a year."""
         return self.origin.date if self.origin else None
 
     @property
     def confidence(self) -> str | None:
-        """The confidence in the source, or None if the file does not give one."""
+        """How reliable the source of the price is, if the file says so."""
         return self.origin.confidence if self.origin else None
 
     @property
@@ -66,17 +66,17 @@ class Quote:
 
     @property
     def is_substitute(self) -> bool:
-        """Whether the price replaces an on-demand price missing from the chip's file."""
+        """Whether a price with other terms is used because there is no on-demand price."""
         return self.offer is not None and self.terms != "on-demand" and not self.is_asked
 
     @property
     def is_marketplace(self) -> bool:
-        """Whether a marketplace price is used in place of a cloud price."""
+        """Whether the price is only offered on a marketplace, by private owners."""
         return self.terms == "marketplace" and self.is_substitute
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether the price has low confidence, is that of another chip, or is a substitute."""
+        """Whether tables should mark the price with a question mark."""
         is_low = self.confidence in ("low", "memory")
         has_price = self.usd_per_hour is not None
         return has_price and (is_low or self.is_substitute or self.price_of is not None)
@@ -84,7 +84,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class Pricing:
-    """Configuration of how chip-hours are priced.
+    """Settings that determine which price of a chip is used, and how much of it is idle time.
 
     basis : ``cloud`` for the dated rental price, ``tco`` for depreciation and electricity
     utilization : the fraction of paid hours during which the machine serves requests
@@ -104,15 +104,15 @@ class Pricing:
 
     @property
     def name(self) -> str:
-        """The name of the price basis: cloud, tco, or the terms of the offer."""
+        """The name of the price basis in tables and records, for example ``reserved``."""
         return self.offer or self.basis
 
     def per_chip_hour(self, hardware: Hardware) -> float | None:
-        """Compute the price per chip-hour, or None if it is unknown, in USD per hour."""
+        """Compute what one chip costs per hour of use in USD, or None if no price is known."""
         return self.quote(hardware).usd_per_hour
 
     def quote(self, hardware: Hardware) -> Quote:
-        """Look up the price per chip-hour and where it comes from."""
+        """Look up the price of a chip and the offer that it comes from."""
         if hardware.id in self.user_prices:
             return Quote(self.user_prices[hardware.id], "given")
         price, node = hardware.chip_price, hardware.node.price if hardware.node else None

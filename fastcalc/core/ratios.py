@@ -9,7 +9,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 class Ranged(NamedTuple):
-    """Stores expected values and the limits of their ranges, or NaN, in the same unit."""
+    """Predicted values with the lower and upper ends of their 80% ranges."""
 
     expected: Array
     low: Array
@@ -47,7 +47,7 @@ def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
 
 
 def is_level(ratio: Ranged) -> Bools:
-    """Return where a ratio is too close to 1 to name a winner.
+    """Check where a ratio of two predictions is too close to 1 to name a winner.
 
     That is the case if its 80% interval contains 1, or if both numbers print the same. A limit that
     prints as 1.00 counts as 1. Without an interval, as for hardware bounds, only equal numbers are

@@ -16,7 +16,7 @@ from fastcalc.errors import InputError
 
 @dataclass(frozen=True)
 class Scenario:
-    """Describes one model on one chip type with one engine, for several batches."""
+    """A question to answer: one model on one chip type with one engine, at several batch sizes."""
 
     hardware: Hardware
     model: Model
@@ -33,7 +33,7 @@ class Scenario:
 
     @cached_property
     def work(self) -> Workload:
-        """The model in its number formats."""
+        """The model in the number formats of this scenario, with its bytes and FLOPs counted."""
         weights = self.weights or default_weights(self.model, self.engine)
         cache = cache_format(self.model, self.engine, self.hardware, weights, self.kv)
         return workload(self.model, weights, cache)
@@ -79,7 +79,7 @@ def cache_format(
 
 
 def check_traffic(scenario: Scenario) -> None:
-    """Raise an error if requests are longer than the model's maximum context."""
+    """Raise an error if the requests do not fit in the model's context window."""
     traffic = scenario.traffic
     description = (
         f"a context of {traffic.context:,.0f} tokens"
@@ -90,7 +90,7 @@ def check_traffic(scenario: Scenario) -> None:
 
 
 def check_context(model: Model, tokens: float, description: str) -> None:
-    """Raise an error if a sequence is longer than the model's maximum context.
+    """Raise an error if a sequence does not fit in the model's context window.
 
     tokens : the final length of a sequence
     description : how to name these tokens in the error message
@@ -100,6 +100,6 @@ def check_context(model: Model, tokens: float, description: str) -> None:
 
 
 def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
-    """Choose the engine for a chip, and return whether it is borrowed from another class."""
+    """Choose the default engine of a chip, and report whether it was fitted on other chips."""
     name, is_borrowed = engine_of_class(hardware)
     return catalogue.engine(name), is_borrowed

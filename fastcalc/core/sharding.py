@@ -10,7 +10,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True)
 class Sharding:
-    """Stores the chips and ranks requested by the user. None leaves the choice to the placement."""
+    """The chips and ranks requested by the user. None leaves the choice to the placement."""
 
     chips: int | None = None
     tp: int | None = None

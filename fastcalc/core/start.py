@@ -36,7 +36,7 @@ _FIRST_OF_TWO = (("kv", "fp8"), ("gpu_memory_utilization", "0.95"), ("max_num_se
 
 
 class StartRemedy(NamedTuple):
-    """The smallest change to one setting that makes a server start.
+    """The smallest change to one setting with which the server would start.
 
     setting : the field name of the setting in fastcalc
     value : the new value
@@ -82,11 +82,11 @@ class GraphsGivenUp(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StartLocation(Location):
-    """A placed scenario with all startup checks of the engine."""
+    """A scenario on its chips, with the checks that the engine runs at startup."""
 
     @property
     def fits(self) -> bool:
-        """Whether the smallest batch fits and the engine starts, including tight fits."""
+        """Whether the server starts with the smallest batch size, even if only tightly."""
         return super().fits and not likely_check(self.placement).is_failed
 
     @property
@@ -111,7 +111,7 @@ class StartLocation(Location):
 
     @cached_property
     def stop_line(self) -> str | None:
-        """The error that the engine prints, or None if it starts or the error text is unknown."""
+        """The error message with which the engine stops, if it does not start."""
         if self._needs_none:
             return None
         is_certain = self.fits and not self.is_expected_to_stop
@@ -162,7 +162,7 @@ class StartLocation(Location):
 
     @cached_property
     def remedies(self) -> list[StartRemedy]:
-        """The smallest change to each setting that suffices to make the server start."""
+        """For each setting, the smallest change with which the server would start."""
         if self._needs_none:
             return []
         return [remedy for find in _REMEDIES if (remedy := find(self)) is not None]

@@ -18,7 +18,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats, where
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """Represents a time as a sum of steps.
+    """A latency that is computed as a sum of engine steps.
 
     passes : the available steps, for every batch
     counts : the steps in the sum, in order, and how often each occurs
@@ -40,13 +40,13 @@ class Timeline:
 
     @property
     def seconds(self) -> Floats:
-        """The expected time, in seconds."""
+        """The expected value of the latency, in seconds."""
         terms = (count * self.passes.seconds(name) for name, count in self.counts)
         return floats((self.overhead + self.loading + sum(terms)) / self.per)
 
     @property
     def decode_share(self) -> Floats:
-        """The fraction of the time spent on decode steps."""
+        """How much of the latency is spent on decode steps, as a fraction."""
         terms = (count * self.passes.seconds(name) for name, count in self.counts if name == DECODE)
         return floats(sum(terms, 0.0) / (self.per * self.seconds))
 
@@ -73,12 +73,12 @@ def evaluated(count: Callable[[Schedule], Number], passes: Schedule) -> ArrayLik
 
 
 def token(passes: Schedule) -> Timeline:
-    """Return the time per output token in decode alone."""
+    """Compute the time per output token (TPOT) of a server that only decodes."""
     return Timeline(passes, ((DECODE, 1.0),), per=passes.traffic.speculation.tokens_per_pass)
 
 
 def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
-    """Return the time to first token of a request that joins the batch.
+    """Compute the time to first token (TTFT) of a request that joins a running batch.
 
     The request waits for the current step to end, which takes half a step on average, and for its
     cached prompt tokens to be loaded from another memory.
@@ -95,7 +95,7 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
 
 
 def served_run(passes: Schedule) -> Timeline:
-    r"""Return the time per request in a closed loop, including the prompts of all users.
+    r"""Compute how long a closed-loop batch of requests takes, including prefill.
 
     .. math:: T = O \, T_0 + \frac{b P}{s} \left(T_s - T_0\right)
 
@@ -112,7 +112,7 @@ def served_run(passes: Schedule) -> Timeline:
 
 
 def token_in_traffic(passes: Schedule) -> Timeline:
-    """Return the time per output token if prefill of other requests comes between tokens.
+    """Compute the time per output token if other requests are prefilled in between.
 
     A request's own prompt precedes its first token, so it is not counted. A single-token request
     has no later tokens.
@@ -132,12 +132,12 @@ def prompts_together(passes: Schedule) -> Timeline:
 
 
 def prefill(passes: Schedule) -> Timeline:
-    """Return the time to prefill a whole batch without decode."""
+    """Compute how long it takes to prefill a whole batch without any decode."""
     return Timeline(passes, ((PREFILL, passes.prefill_passes),))
 
 
 def first_token_of_burst(passes: Schedule) -> Timeline:
-    """Return the mean time to first token if all prompts of a batch arrive together.
+    """Compute the mean time to first token if a whole batch of requests arrives at once.
 
     Prompts are prefilled one after another: of n steps, a prompt waits for (n + 1)/2 on average.
     """
@@ -146,7 +146,7 @@ def first_token_of_burst(passes: Schedule) -> Timeline:
 
 
 def static_run(passes: Schedule) -> Timeline:
-    """Return the time of a batch that prefills all prompts first and then decodes to its end."""
+    """Compute the duration of a static batch, which prefills all prompts and then decodes."""
     tokens_kept = passes.traffic.speculation.tokens_per_pass
     steps = (np.asarray(passes.traffic.output) - 1.0) / tokens_kept
     return Timeline(passes, (*prefill(passes).counts, (DECODE, steps)))

@@ -31,7 +31,7 @@ FittedKinds = Collection[tuple[str, Phase, str]]
 
 @dataclass(frozen=True)
 class Calibration:
-    """Stores a fit of all engines, with values by node, log-scale uncertainties, and ranges.
+    """A fit of all engines, with values by node, log-scale uncertainties, and ranges.
 
     publishers : the number of publishers whose measurements depend on each value
     kinds, architectures : the chip classes (by phase) and architectures that were fitted, by engine

@@ -39,7 +39,7 @@ class UnpredictableError(InputError):
 
 @dataclass(frozen=True)
 class Deployment:
-    """Represents a model on chips with an engine, as described by a measurement.
+    """A model on chips with an engine, as described by a measurement.
 
     If the source names no engine, a default is assumed. Chips and ranks are None if not given.
     """

@@ -25,7 +25,7 @@ _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
 @dataclass(frozen=True)
 class Measured:
-    """Stores the measurements file behind a user's engine, and its date."""
+    """The measurements file behind a user's engine, and its date."""
 
     file: str
     date: str

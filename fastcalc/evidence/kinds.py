@@ -23,7 +23,7 @@ https://github.com/mlcommons/inference_results_v4.1)."""
 
 @dataclass(frozen=True)
 class Columns:
-    """Stores the inputs of several measurements of one deployment, with one element each.
+    """The inputs of several measurements of one deployment, with one element each.
 
     concurrency : the concurrent sequences or requests on all chips, or infinity for unlimited
     accepted, drafted : the tokens per step, and the draft tokens per step

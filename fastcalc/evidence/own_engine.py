@@ -37,7 +37,7 @@ class MovableValues:
 
 @dataclass(frozen=True)
 class OwnFit:
-    """Represents an engine that is fitted to the user's measurements."""
+    """An engine that is fitted to the user's measurements."""
 
     base: Engine
     nodes: Sequence[FittedValue]

@@ -14,7 +14,7 @@ BAND = 6.0  # the number of standard deviations in a plausible range
 
 @dataclass(frozen=True)
 class FittedValue:
-    """Represents a fitted engine parameter, for all chips or for a group of chips.
+    """A fitted engine parameter, for all chips or for a group of chips.
 
     group : an architecture or a chip class, or empty for all chips
     value, center : the value in the file, and the middle of its plausible range; None to use the
@@ -46,7 +46,7 @@ class FittedValue:
 
 @dataclass(frozen=True)
 class ParameterFamily:
-    """Represents engines in files that extend each other, with their fitted values."""
+    """Engines in files that extend each other, with their fitted values."""
 
     engines: dict[str, Engine]
     nodes: tuple[FittedValue, ...]

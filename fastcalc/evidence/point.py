@@ -44,7 +44,7 @@ def noted(notes: str) -> dict[str, float]:
 
 @dataclass(slots=True)  # not frozen, which would cost a second for 100,000 measurements
 class Point:
-    """Represents one published or own measurement, with the columns of the CSV and its line.
+    """One published or own measurement, with the columns of the CSV and its line.
 
     hardware, model, engine : the catalogue ids; the engine is empty if not given
     chips, tp, ep, pp, dp : ``chips = tp x pp x dp / ranks of a chip``; ``ep`` overlays them. None

@@ -110,7 +110,7 @@ MOST_FAULTS = 100  # maximum number of problems listed per file
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Represents a measurement that was read but not used, with the reason."""
+    """A measurement that was read but not used, with the reason."""
 
     id: str
     line: int
@@ -119,7 +119,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Stores the measurements of a file, and up to `MOST_FAULTS` of its problems.
+    """The measurements of a file, and up to `MOST_FAULTS` of its problems.
 
     skipped : the measurements that are not used, although they have no problems
     """

@@ -8,7 +8,7 @@ from fastcalc.catalogue.folders import shipped_folder
 
 
 class PublicSpeed(NamedTuple):
-    """Represents a published single-user speed.
+    """A published single-user speed.
 
     tokens_per_s : the speed of a single user, in tokens per second
     date : the date given by the source, YYYY-MM or longer

@@ -38,7 +38,7 @@ PHASES: dict[str, Phase] = {
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Stores a measurement with its expected value, range and bound in the unit of its metric.
+    """A measurement with its expected value, range and bound in the unit of its metric.
 
     machine, phase : the machine class; ``decode``, ``prefill`` or ``served``
     low, high : the limits of the range, or None if there is only a hardware bound

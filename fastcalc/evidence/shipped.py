@@ -38,7 +38,7 @@ def fold_of(publisher: str) -> int:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Stores measurements with information about their sources and problems."""
+    """Measurements with information about their sources and problems."""
 
     points: tuple[Point, ...]
     provenance: Provenance

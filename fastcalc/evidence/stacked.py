@@ -23,7 +23,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 @dataclass(frozen=True)
 class Pile:
-    """Stores the steps on chips with the same execution model, one element each.
+    """The steps on chips with the same execution model, one element each.
 
     point, times : the index of the measurement to which a step belongs, and its repetitions
     """
@@ -47,7 +47,7 @@ class Pile:
 
 @dataclass(frozen=True)
 class StackedPoints:
-    """Stores measurements as numbers, with the batch of each.
+    """Measurements as numbers, with the batch of each.
 
     piles : the steps of chips that run layers in sequence, and of chips with a region per layer
     measured, bound, overhead : the measured time, its lower bound, and the time for request

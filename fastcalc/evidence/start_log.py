@@ -74,7 +74,7 @@ applies."""
 
 @dataclass
 class StartLog:
-    """Describes a server start, as far as this is possible from its log.
+    """A server start, as far as this is possible from its log.
 
     program, version : ``vllm``, ``sglang``, ``llama.cpp`` or ``tensorrt-llm``, and the release
     settings : the text of each setting, by fastcalc's name of the option or field

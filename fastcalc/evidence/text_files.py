@@ -21,7 +21,7 @@ _MARK = b"\xef\xbb\xbf"  # byte order mark of a UTF-8 file
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """Represents a problem in a file, with its location."""
+    """A problem in a file, with its location."""
 
     file: str
     line: int
@@ -42,7 +42,7 @@ class NoTextError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Stores the decoded text of a file, or the problem if it is not text."""
+    """The decoded text of a file, or the problem if it is not text."""
 
     file: str
     text: str

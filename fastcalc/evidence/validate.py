@@ -20,7 +20,7 @@ _AT_ONCE = 4000
 
 @dataclass(frozen=True)
 class Validation:
-    """Stores the predictions, skipped measurements and scores of a validation."""
+    """The predictions, skipped measurements and scores of a validation."""
 
     predictions: Sequence[Prediction]
     skipped: Sequence[Skipped]

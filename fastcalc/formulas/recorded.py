@@ -27,7 +27,7 @@ class UnrecordableError(Exception):
 
 
 class Recorded(NDArrayOperatorsMixin):
-    """Represents a number whose value becomes known when the recorded function is called.
+    """A number whose value becomes known when the recorded function is called.
 
     operation, operands : the operation and its inputs; the only operand of an argument is its name
     number : the position in the recording, which is higher than those of the operands

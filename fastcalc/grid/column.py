@@ -15,7 +15,7 @@ def nothing(_: object) -> None:
 
 @dataclass(frozen=True)
 class Column(Generic[Source]):
-    """Describes a column of records, of tables, or of both.
+    """A column of records, of tables, or of both.
 
     key, unit, meaning : the name in records; the unit, or ``count``, ``text``, ``list`` or ``yes or
         no``; and a description

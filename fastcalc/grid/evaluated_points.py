@@ -22,7 +22,7 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class CodedColumn:
-    """Stores a text column with few distinct values.
+    """A text column with few distinct values.
 
     codes : the index into ``words`` for each point
     words : the distinct texts, or lists of texts
@@ -34,7 +34,7 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedPoints:
-    """Stores an estimate with the additional values that its records contain.
+    """An estimate with the additional values that its records contain.
 
     scenario : the inputs shared by all points; batches, traffic and sharding come from the estimate
         instead

@@ -36,7 +36,7 @@ _OPEN = 16  # usual number of candidate layouts
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Represents all combinations of layouts, request types and batches for a deployment.
+    """All combinations of layouts, request types and batches for a deployment.
 
     scenario : the deployment; its own batches and sharding are ignored
     layouts : the layouts; if empty, the best layout is chosen for each batch

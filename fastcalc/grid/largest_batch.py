@@ -50,7 +50,7 @@ def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> 
 
 @dataclass(frozen=True)
 class Reach:
-    """Stores the cheapest point of a search or, if there is none, the fastest speed and its bound.
+    """The cheapest point of a search or, if there is none, the fastest speed and its bound.
 
     alone : each layout with a single user, or None if no layout fits a sequence or if a point was
         found

@@ -60,7 +60,7 @@ class CachedTier:
 
 @dataclass(frozen=True, eq=False)
 class CachedDeployment:
-    """Represents a deployment that serves a trace and caches prefixes in the free memory.
+    """A deployment that serves a trace and caches prefixes in the free memory.
 
     location : the model on its chips, for a single batch and without a host
     scenario : the same with its host, if any, whose memory is used only for caches

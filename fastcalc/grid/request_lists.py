@@ -14,7 +14,7 @@ from fastcalc.formulas.types import Array, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Stores request lengths, with one element per request type."""
+    """Request lengths, with one element per request type."""
 
     prompt: Floats
     output: Floats
@@ -34,7 +34,7 @@ class Requests:
 
 @dataclass(frozen=True, eq=False)
 class MixedRequests(Requests):
-    """Represents several request classes in one batch, treated as a single request type."""
+    """Several request classes in one batch, treated as a single request type."""
 
     classes: tuple[RequestClass, ...]
 

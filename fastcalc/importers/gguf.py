@@ -45,7 +45,7 @@ _PART = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.gguf$")
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """Stores the model properties in a GGUF file.
+    """The model properties in a GGUF file.
 
     pairs : short values by key
     stored : format of each group of matrices, excluding small tensors

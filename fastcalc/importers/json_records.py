@@ -21,7 +21,7 @@ _MOST_TEXT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Stores a JSON mapping, the line on which it begins, and its source text.
+    """A JSON mapping, the line on which it begins, and its source text.
 
     file : name of the source file
     steps : keys and indices that lead from the outermost mapping to this one

@@ -33,7 +33,7 @@ class NameLookup:
 
 @dataclass
 class Options:
-    """Stores settings given by the user, which complete those found in records.
+    """Settings given by the user, which complete those found in records.
 
     used : options that a record needed
     contradicted : values in a record that contradict options

@@ -30,7 +30,7 @@ _DISAGREES = sqrt(2.0)  # ratio that is closer to two tokens per chunk than to o
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Stores statistics of a time over the requests in a run, in seconds.
+    """Statistics of a time over the requests in a run, in seconds.
 
     upper : the available percentiles among `UPPER`
     """
@@ -97,7 +97,7 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class ServedRun:
-    """Stores the results of one server benchmark run, as reported by its program.
+    """The results of one server benchmark run, as reported by its program.
 
     program : benchmark program
     completed, failed : number of requests, or None if unknown
@@ -159,7 +159,7 @@ def clients_in(record: Record, key: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Stores the number of concurrent requests, or None if the engine chose the batch."""
+    """The number of concurrent requests, or None if the engine chose the batch."""
 
     concurrency: int | None
     is_open: bool

@@ -30,7 +30,7 @@ published trace in milliseconds has 7 requests/s. [1/s]"""
 
 @dataclass(frozen=True)
 class TraceFields:
-    """Stores the field names of a trace format.
+    """The field names of a trace format.
 
     seconds : unit of a numeric arrival time, or None if the format does not define it, in seconds
     marks : additional fields, any of which distinguishes the format from others with the same names

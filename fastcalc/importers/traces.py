@@ -57,7 +57,7 @@ def _none() -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Stores the requests in order of arrival.
+    """The requests in order of arrival.
 
     prompt, output : tokens of each request
     arrival : arrival of each request after the first, empty if unknown, in seconds

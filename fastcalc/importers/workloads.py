@@ -54,7 +54,7 @@ _EXAMPLE = (
 
 @dataclass(frozen=True, eq=False)
 class AskedTraffic:
-    """Stores the request classes, and the request rate if the file specifies it.
+    """The request classes, and the request rate if the file specifies it.
 
     models : model of each class that uses a different model than requested, by class name
     reuse : prefix reuse, if a trace has block hashes or classes have shared prefixes

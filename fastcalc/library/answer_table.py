@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Table(Sequence[Record]):
-    """The answer of a command: a sequence of records whose columns are numpy arrays.
+    """The result of a command: a sequence of records, whose columns are numpy arrays.
 
     ``table[0]`` is a record: a dict with the keys of the data dictionary. ``table["tpot_ms"]`` is a
     column: floats with nan for missing values, integers, bool, or objects for text. ``table[:5]``
@@ -50,17 +50,17 @@ class Table(Sequence[Record]):
 
     @property
     def found(self) -> bool:
-        """Whether there is an answer, or False if the command line would exit with 1."""
+        """Whether there is a result. The command line would exit with 1 if it is False."""
         return self._answer.code == 0
 
     @cached_property
     def records(self) -> list[Record]:
-        """The records: one dict per row, with the keys of the data dictionary."""
+        """All rows as dictionaries, with the keys of the data dictionary."""
         return [written(record, as_arguments) for record in self._answer.records()]
 
     @cached_property
     def assumptions(self) -> Record:
-        """The inputs behind the records: settings, traffic, prices with their dates, engines."""
+        """The inputs that led to this result: settings, traffic, dated prices and engines."""
         assumptions: Record = written(self._answer.assumptions(), as_arguments)
         return assumptions
 
@@ -71,13 +71,13 @@ class Table(Sequence[Record]):
 
     @cached_property
     def details(self) -> Record:
-        """Results of the command other than its records, such as the near misses of `plan`."""
+        """Results that do not belong to a single row, such as the near misses of `plan`."""
         details: Record = written(self._answer.details(), as_arguments)
         return details
 
     @cached_property
     def notes(self) -> list[str]:
-        """The notes of the page and the warnings. If there is no answer, the reasons come first."""
+        """The notes below the table, as sentences. If there is no result, they say why."""
         answer = self._answer
         sentences = [*map(sentence, (*answer.reasons, *answer.reading, *answer.warnings()))]
         blocks = answer.page(replace(screen(self._flags), notes=True))
@@ -87,22 +87,22 @@ class Table(Sequence[Record]):
 
     @property
     def headline(self) -> str:
-        """The first sentence of the page, or the reason why there is no answer."""
+        """The first sentence of the result, for example to print it in a script."""
         return self._headline_and_key()[0]
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the records, in order."""
+        """The names of the columns, in order."""
         return tuple(self._answer.keys) or tuple(self.records[0] if self.records else ())
 
     @property
     def units(self) -> dict[str, str]:
-        """The unit of each key, such as ``ms`` for ``tpot_ms``."""
+        """The unit of each column, such as ``ms`` for ``tpot_ms``."""
         dictionary = meanings()
         return {key: dictionary[key].unit for key in self.keys if key in dictionary}
 
     def column(self, key: str) -> Array:
-        """Return the values of one key as an array.
+        """Return a single column as a numpy array.
 
         For comparisons it is cheaper than `records`, since it computes a single column. The dtype
         is bool, integer for counts (float if one is missing), float for other numbers, or object
@@ -166,7 +166,7 @@ class Table(Sequence[Record]):
         return iter(self.records)
 
     def to_pandas(self) -> "DataFrame":
-        """Convert the records to a pandas data frame, with units in ``attrs["units"]``.
+        """Convert the table to a pandas DataFrame, with the units in ``attrs["units"]``.
 
         Raises InputError if pandas is not installed.
         """
@@ -181,7 +181,7 @@ class Table(Sequence[Record]):
         return frame
 
     def save(self, file: str | Path) -> None:
-        """Write the records to a file.
+        """Write the table to a file.
 
         The extension selects the format: csv, json, md, html, xlsx, parquet or txt. Raises
         InputError if the extension is unknown or the file cannot be written.
@@ -191,7 +191,7 @@ class Table(Sequence[Record]):
     def plot(
         self, kind: str | None = None, file: str | Path | None = None, **look: Any
     ) -> "Figure":
-        """Draw a chart, return it as a matplotlib figure, and optionally write it to a file.
+        """Draw a chart of the result, and return it as a matplotlib figure.
 
         kind : ``speed``, ``price``, ``roofline``, ``step`` or ``memory`` for a comparison; default:
             the command's first chart

@@ -22,7 +22,7 @@ _LENGTHS = LIMITS["length"]
 
 
 class CompiledPoint(NamedTuple):
-    """The estimate for one batch, as plain floats.
+    """The prediction for one batch size, as plain floats.
 
     speed, low, high, bound : decode speed per user: expected, bounds of its 80% range, hardware
         bound; the range is nan if the engine states none [token/s]
@@ -55,12 +55,12 @@ class CompiledPoint(NamedTuple):
 
     @property
     def limiter(self) -> str:
-        """The resource that takes up most of the expected decode step, such as ``memory``."""
+        """The resource that limits decode speed, for example ``memory`` or ``compute``."""
         return LIMITERS[int(self.limiter_index)]
 
     @property
     def bound_limiter(self) -> str:
-        """The resource that determines the hardware bound."""
+        """The resource that sets the roofline limit."""
         return LIMITERS[int(self.bound_limiter_index)]
 
 
@@ -96,7 +96,7 @@ def record(outcome: Outcome, usd_per_hour: float | None, *, has_lengths: bool) -
 
 @dataclass(frozen=True, eq=False)
 class CompiledDeployment:
-    """A deployment compiled to a function of plain floats that evaluates over 50,000 points/s.
+    """A fast function of plain floats that predicts one deployment, for use in a loop.
 
     ``compiled(8, prompt=1000, output=300).ttft`` equals the value from ``deployment.at(...)`` to
     1e-12. Omitted lengths default to those of the deployment.

@@ -28,7 +28,7 @@ _MOST = LIMITS["sequences"].maximum
 
 
 class PlacedModel:
-    """A model placed on chips under an engine, for evaluating many estimates.
+    """A model on a fixed number of chips, from which many predictions can be computed.
 
     The model is placed only once, so each estimate is fast. ``deployment.at(batch=8)`` returns an
     `Estimate` with one array element per batch: ``speed`` with ``low``, ``high`` and ``bound``
@@ -43,12 +43,12 @@ class PlacedModel:
 
     @property
     def chips(self) -> int:
-        """The number of chips of the deployment."""
+        """The number of chips that the deployment uses."""
         return self.outcome.placement.layout.chips
 
     @property
     def max_batch(self) -> int:
-        """The largest batch that fits with the prompt and output of every sequence reserved."""
+        """The largest batch that fits if every sequence uses its full prompt and output."""
         return int(self.outcome.placement.max_batch)
 
     def at(
@@ -59,7 +59,7 @@ class PlacedModel:
         output: float | None = None,
         context: float | None = None,
     ) -> Estimate:
-        """Estimate speed, latency and price at one or more batches.
+        """Predict the speed, latency and price of the deployment at one or more batch sizes.
 
         Omitted lengths default to those of the deployment. Beyond `max_batch`, ``fits`` is False
         and the other values are meaningless.
@@ -85,7 +85,7 @@ class PlacedModel:
         return Estimate(Schedule(placed, traffic, streams, attention))
 
     def compiled(self) -> CompiledDeployment:
-        """Compile the deployment into a function of plain floats.
+        """Compile the deployment into a function of plain floats, for use in a loop.
 
         It is about 100 times as fast as `at` for single points, as simulators and optimizers need:
         ``fast = deployment.compiled()``, then ``fast(8, prompt=1000, output=300).tpot``. If it
@@ -125,7 +125,7 @@ class PlacedModel:
 
 
 def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
-    """Place one model on one type of chip, for evaluating many estimates.
+    """Place a model on chips once, in order to compute many predictions quickly.
 
     It accepts the arguments of `compare`, and uses the fewest chips on which the batch fits
     (default: one sequence) unless ``chips`` or ranks are given.

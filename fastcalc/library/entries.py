@@ -12,7 +12,7 @@ EntryKeys = Mapping[str, Any]
 
 
 def hardware(entry: str | Path | Hardware | EntryKeys) -> Hardware:
-    """Load a chip by its catalogue name or file path, or create one from a dictionary.
+    """Load a chip from the catalogue or a file, or define a new one as a dictionary.
 
     The dictionary has the keys of a hardware file or, with ``extends``, only those that differ from
     another chip. Pass the result to ``on=`` of any function.
@@ -26,7 +26,7 @@ def hardware(entry: str | Path | Hardware | EntryKeys) -> Hardware:
 
 
 def model(entry: str | Path | Model | EntryKeys) -> Model:
-    """Load a model by its catalogue name or file path, or create one from a dictionary.
+    """Load a model from the catalogue or a file, or define a new one as a dictionary.
 
     The dictionary has the keys of a model file or, with ``extends``, only those that differ from
     another model. Pass the result wherever a model's name is accepted.
@@ -38,7 +38,7 @@ def model(entry: str | Path | Model | EntryKeys) -> Model:
 
 
 def engine(entry: str | Path | Engine | EntryKeys) -> Engine:
-    """Load an engine by its catalogue name or file path, or create one from a dictionary.
+    """Load an engine from the catalogue or a file, or define a new one as a dictionary.
 
     The dictionary has the keys of an engine file or, with ``extends``, only those that differ from
     another engine. Pass the result to ``engine=`` of any function.

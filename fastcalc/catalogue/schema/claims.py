@@ -19,7 +19,7 @@ _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a 
 
 
 class Input(Entry):
-    """Describes an input of a test, which can be numbers, names, or numbers from catalogue entries.
+    """An input of a test, which can be numbers, names, or numbers from catalogue entries.
 
     In a file, an input is written as ``6``, ``[0.75, 0.68]``, ``44 GB`` or ``glm-4.7``, as a
     mapping with ``value``, ``source`` and ``note``, or as ``{entry: hardware/wse-3, field: area}``.
@@ -136,7 +136,7 @@ def _bounded(value: float) -> float:
 
 
 class Check(Entry):
-    """Represents a test, with the condition on its result under which the claim holds.
+    """A test, with the condition on its result under which the claim holds.
 
     ``quantity`` describes the result, such as "user speed on wafers over that on GPUs". Several
     ``expected`` values apply to one result each, or are the limits for ``between``: two for all
@@ -174,7 +174,7 @@ class Check(Entry):
 
 
 class Article(Entry):
-    """Describes the source of a claim, as far as the article identifies itself."""
+    """The source of a claim, as far as the article identifies itself."""
 
     title: str
     author: Name | None = None
@@ -184,7 +184,7 @@ class Article(Entry):
 
 
 class Claim(Entry):
-    """Represents a statement from articles. Without a ``check``, it cannot be tested.
+    """A statement from articles. Without a ``check``, it cannot be tested.
 
     ``place`` gives headings and paragraphs by article, and ``hedge`` the limitations that an author
     mentions. ``ours`` marks claims made by no article. ``conclusion`` tests the article's
@@ -232,7 +232,7 @@ class Claim(Entry):
 
 
 class Claims(Entry):
-    """Stores the claims of a file.
+    """The claims of a file.
 
     The words of a name in ``topics`` select its claims; those of the first topic lead the tables.
     """

@@ -50,7 +50,7 @@ _NEUTRAL: dict[str, Any] = {name: parameter.neutral for name, parameter in PARAM
 
 @dataclass(frozen=True, eq=False)
 class DeclaredParameters(Generic[Value]):
-    """Stores the values of all engine parameters. By default, they do not add any time."""
+    """The values of all engine parameters. By default, they do not add any time."""
 
     bandwidth_fraction: Value = _NEUTRAL["bandwidth_fraction"]
     bandwidth_per_core: Value = _NEUTRAL["bandwidth_per_core"]

@@ -44,14 +44,14 @@ def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bo
 
 
 class HalfWidths(Entry):
-    """Stores the half-widths of a range below and above an expected speed, as logarithms."""
+    """The half-widths of a range below and above an expected speed, as logarithms."""
 
     below: HalfWidth
     above: HalfWidth
 
 
 class RangeWidths(Entry):
-    """Stores the calibrated 80% ranges, that is, the scatter of speeds as logarithms.
+    """The calibrated 80% ranges, that is, the scatter of speeds as logarithms.
 
     decode, prefill, served, served_experts : the half-widths below and above an expected speed, by
         measured phase
@@ -89,7 +89,7 @@ class RangeWidths(Entry):
 
 
 class SpeedRange(Entry):
-    """Represents an explicit 80% range from ``expected / below`` to ``expected * above``."""
+    """An explicit 80% range from ``expected / below`` to ``expected * above``."""
 
     below: Annotated[float, Field(ge=1.0, le=100.0)]
     above: Annotated[float, Field(ge=1.0, le=100.0)]
@@ -115,7 +115,7 @@ else:
 
 
 class Parameters(_Declared):
-    """Stores the efficiencies and overheads of an engine. Omitted values do not add any time."""
+    """The efficiencies and overheads of an engine. Omitted values do not add any time."""
 
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
@@ -129,7 +129,7 @@ _KINDS_OF_ATTENTION = {"latent": "mla", "compressed": "compressed"}
 
 
 class Instead(Entry):
-    """Describes an engine that replaces another one for old measurements, or some chips or models.
+    """An engine that replaces another one for old measurements, or some chips or models.
 
     kinds, architectures : the chip types and architectures to which it applies; all if omitted
     attention : the type of attention of the models to which it applies: over latents (``mla``) or
@@ -154,7 +154,7 @@ class Instead(Entry):
 
 
 class FormatRow(Entry):
-    """Represents a statement about formats on the given architectures, or on all of them."""
+    """A statement about formats on the given architectures, or on all of them."""
 
     architectures: list[Identifier] | None = None
     source: str
@@ -166,7 +166,7 @@ class FormatRow(Entry):
 
 
 class DefaultCache(FormatRow):
-    """Describes the default cache format of some models on some chips.
+    """The default cache format of some models on some chips.
 
     cache : the cache format
     weights : the weight formats to which it applies, if they are not the model's published format;
@@ -235,7 +235,7 @@ class SplitMode(Entry):
 
 
 class WideningKernel(FormatRow):
-    """Describes a kernel that multiplies at the 16-bit rate on any chip, usually by upcasting.
+    """A kernel that multiplies at the 16-bit rate on any chip, usually by upcasting.
 
     kernel : the name used in the engine's code and logs
     weights, experts, caches : the formats that it supports for all weights, for routed experts
@@ -266,7 +266,7 @@ _RANGE_BESIDE_SHARE = SpeedRange(
 
 
 class LoweredShare(NamedTuple):
-    """Stores the default memory fraction of an engine, and the lower one it uses on a chip."""
+    """The default memory fraction of an engine, and the lower one it uses on a chip."""
 
     usual: float
     on_chip: float

@@ -8,7 +8,7 @@ from fastcalc.catalogue.schema.quantities import Entry
 
 
 class EvidenceSource(Entry):
-    """Describes the publication and method behind all measurements whose ids share a prefix.
+    """The publication and method behind all measurements whose ids share a prefix.
 
     publisher : who measured or published them, which decides whether they are used for fitting
     blind : whether nobody had seen these measurements when publishers were divided
@@ -24,7 +24,7 @@ class EvidenceSource(Entry):
 
 
 class Exclusion(Entry):
-    """Describes measurements that are excluded from all fits. Suspect ones are still predicted."""
+    """Measurements that are excluded from all fits. Suspect ones are still predicted."""
 
     rows: Annotated[list[str], Field(min_length=1)]
     effect: Literal["unpredictable", "suspect"]
@@ -32,7 +32,7 @@ class Exclusion(Entry):
 
 
 class Provenance(Entry):
-    """Stores the sources by id prefix, and the measurements excluded from fits."""
+    """The sources by id prefix, and the measurements excluded from fits."""
 
     sources: dict[str, EvidenceSource]
     exclusions: list[Exclusion] = []

@@ -27,7 +27,7 @@ from fastcalc.catalogue.schema.quantities import (
 
 
 class Memory(Entry):
-    """Represents a memory that can store weights and KV caches.
+    """A memory that can store weights and KV caches.
 
     If layers have their own regions, these are in on-chip memory. Each chip reads host memory and
     disks over a one-way link, and several chips may share them. Drivers report less than the full
@@ -53,7 +53,7 @@ BRIDGED_CHIPS = 2
 
 
 class Link(Entry):
-    """Represents a link between chips, per chip and in one direction.
+    """A link between chips, per chip and in one direction.
 
     Collectives reach different speeds by type: ``nvlink`` goes through a switch or a bridge,
     ``xgmi`` and ``thunderbolt`` connect every pair of chips, and ``pcie`` goes through the host.
@@ -66,7 +66,7 @@ class Link(Entry):
 
 
 class Links(Entry):
-    """Stores the fast link within a domain and the slower link beyond it."""
+    """The fast link within a domain and the slower link beyond it."""
 
     scale_up: Link | None = None
     scale_out: Link | None = None
@@ -79,13 +79,13 @@ class Links(Entry):
 
 
 class Fabric(Entry):
-    """Represents the on-chip network, as opposed to memory and links between chips."""
+    """The on-chip network, as opposed to memory and links between chips."""
 
     bandwidth: Bandwidth
 
 
 class Power(Entry):
-    """Stores the maximum power draw of the chip alone and including its share of the site."""
+    """The maximum power draw of the chip alone and including its share of the site."""
 
     chip: Watts
     all_in: Watts | None = None
@@ -101,7 +101,7 @@ DEFAULT_TERMS: tuple[Terms, ...] = ("on-demand", "survey", "estimate", "marketpl
 
 
 class Offer(Entry):
-    """Represents an offered price per chip-hour with its provider and terms.
+    """An offered price per chip-hour with its provider and terms.
 
     instance_chips : the chips in the largest instance offered at this price per chip, which limits
         the link domain [1]
@@ -133,7 +133,7 @@ class Offer(Entry):
 
 
 class Price(Entry):
-    """Stores the hourly prices on different terms, and the purchase price of the chip.
+    """The hourly prices on different terms, and the purchase price of the chip.
 
     ``cloud`` is a rental price whose terms the file does not give. It takes precedence over all
     offers, but never counts as a price on terms that the user requests.
@@ -173,7 +173,7 @@ class Price(Entry):
 
 
 class Node(Entry):
-    """Describes the machine in which chips are sold, with its power draw and price.
+    """The machine in which chips are sold, with its power draw and price.
 
     If the number of chips is not given, the node is an entire domain of the fast link. Its network
     is the link beyond the domain, per chip, and its host is a memory.
@@ -193,7 +193,7 @@ RateFormat = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4"
 
 
 class Hardware(NamedEntry):
-    """Describes an accelerator as published by its vendor, without fitted or guessed values."""
+    """An accelerator as published by its vendor, without fitted or guessed values."""
 
     id: Identifier
     name: Name

@@ -29,7 +29,7 @@ from fastcalc.written import listed, shown
 
 
 class Indexer(Entry):
-    """Describes a lightweight indexer that scores the context and selects the tokens to attend to.
+    """A lightweight indexer that scores the context and selects the tokens to attend to.
 
     ``top_k`` counts tokens or compressed entries. ``pool`` tokens share a key. A ``shared`` indexer
     belongs to an earlier layer and adds neither weights nor keys.
@@ -44,7 +44,7 @@ class Indexer(Entry):
 
 
 class Attention(Entry):
-    """Describes multi-head or grouped-query attention, optionally with a ``window`` of past tokens.
+    """Multi-head or grouped-query attention, optionally with a ``window`` of past tokens.
 
     ``chunked`` windows restart every ``window`` tokens and count as full. ``qk_norm`` applies per
     head (true) or to the ``full`` width; ``output_gate`` is as wide as all heads (true) or
@@ -85,7 +85,7 @@ class Attention(Entry):
 
 
 class LatentAttention(Entry):
-    """Describes multi-head latent attention (MLA), which caches one latent per token."""
+    """Multi-head latent attention (MLA), which caches one latent per token."""
 
     kind: Literal["mla"]
     heads: Whole
@@ -99,7 +99,7 @@ class LatentAttention(Entry):
 
 
 class CompressedAttention(Entry):
-    """Describes the compressed attention of DeepSeek V4, with one vector as key and value.
+    """The compressed attention of DeepSeek V4, with one vector as key and value.
 
     It reads the last ``window`` tokens and, with ``compression``, one entry for every
     ``compression`` earlier tokens.
@@ -123,7 +123,7 @@ class CompressedAttention(Entry):
 
 
 class LinearAttention(Entry):
-    """Describes attention with a fixed-size state per sequence instead of a growing cache.
+    """Attention with a fixed-size state per sequence instead of a growing cache.
 
     For Mamba-2, groups are key heads, heads are value heads, and the state size is the key
     dimension. Mamba has one value per head and a ``step_rank``, the rank of its step size.
@@ -149,7 +149,7 @@ class LinearAttention(Entry):
 
 
 class DenseFFN(Entry):
-    """Describes a dense feed-forward network."""
+    """A dense feed-forward network."""
 
     kind: Literal["dense"]
     width: Whole
@@ -158,7 +158,7 @@ class DenseFFN(Entry):
 
 
 class MixtureOfExperts(Entry):
-    """Describes experts of which a router selects a few per token, and shared experts.
+    """Experts of which a router selects a few per token, and shared experts.
 
     ``shared_width`` is the total width of networks that every token uses. With ``latent_size``,
     routed experts operate on a projection of the hidden state to that width. The router may also
@@ -193,7 +193,7 @@ AnyFFN = Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 
 
 class Block(Entry):
-    """Describes a number of identical layers in a row.
+    """A number of identical layers in a row.
 
     ``norms`` counts norms as wide as the hidden state, by default one per component.
     ``other_matrices`` and ``other_parameters`` are per-layer weights without their own key, in
@@ -220,7 +220,7 @@ class Block(Entry):
 
 
 class Mtp(Entry):
-    """Describes the multi-token-prediction layers of a checkpoint, by default like the last."""
+    """The multi-token-prediction layers of a checkpoint, by default like the last."""
 
     layers: Whole
     own_embedding: bool = False
@@ -230,7 +230,7 @@ class Mtp(Entry):
 
 
 class Published(Entry):
-    """Stores published counts that are compared with computed ones."""
+    """Published counts that are compared with computed ones."""
 
     label: Name | None = None
     total: Count | None = None
@@ -272,7 +272,7 @@ GroupName = Annotated[str, BeforeValidator(_group)]
 
 
 class Quotation(Entry):
-    """Represents a quotation from a source other than that of the architecture."""
+    """A quotation from a source other than that of the architecture."""
 
     text: str
     source: str
@@ -285,7 +285,7 @@ Uncounted = Literal[
 
 
 class Model(NamedEntry):
-    """Describes a language model by its architecture or by the published data of a closed model.
+    """A language model by its architecture or by the published data of a closed model.
 
     ``norm_bias`` doubles every norm. ``residual_streams`` belong to hyper-connections.
     ``group_formats`` gives a format, or a mix of formats, for matrix groups not stored in

@@ -11,7 +11,7 @@ _Ranks = Annotated[int, Field(ge=1)] | None
 
 
 class OwnRow(Entry):
-    """Stores a measurement together with the prediction of the engine.
+    """A measurement together with the prediction of the engine.
 
     batch, context, prompt : the number of sequences decoded together, and the mean token counts
     decode_share : the fraction of the expected time spent on decode
@@ -31,7 +31,7 @@ class OwnRow(Entry):
 
 
 class OwnDeployment(Entry):
-    """Describes a model on chips as measured by its owner. Ranks that were not given are None.
+    """A model on chips as measured by its owner. Ranks that were not given are None.
 
     date : the date of the latest measurement, as YYYY-MM or YYYY-MM-DD, or empty if unknown
     """

@@ -124,7 +124,7 @@ class NamedEntry(Entry):
 
 
 class Source(Entry):
-    """Describes a document that is cited as a source of numbers in a file."""
+    """A document that is cited as a source of numbers in a file."""
 
     title: str
     url: str | None = None
@@ -133,7 +133,7 @@ class Source(Entry):
 
 
 class Quantity(Entry):
-    """Represents a number in SI units, with its text in the file and its provenance.
+    """A number in SI units, with its text in the file and its provenance.
 
     ``printed`` is the source's wording; ``reading`` explains how the value was derived from it.
     """

@@ -31,7 +31,7 @@ _PARAMS: dict[str, tuple[set[str], set[str]]] = {
 
 
 class Distribution(Entry):
-    """Describes a distribution of lengths by its type and its parameters in tokens."""
+    """A distribution of lengths by its type and its parameters in tokens."""
 
     type: Literal["constant", "gaussian", "lognormal", "exponential", "empirical"]
     params: dict[str, Annotated[float, Field(ge=0.0, le=1e9, allow_inf_nan=False, strict=True)]]
@@ -84,7 +84,7 @@ Lengths = Annotated[Distribution, BeforeValidator(_written_out)]
 
 
 class Arrival(Entry):
-    """Describes an arrival process, which can be Poisson, bursty or regular."""
+    """An arrival process, which can be Poisson, bursty or regular."""
 
     process: Literal["poisson", "gamma", "constant"] = "poisson"
     cv: Positive | None = None
@@ -104,7 +104,7 @@ class Arrival(Entry):
 
 
 class Client(Entry):
-    """Describes a class of requests."""
+    """A class of requests."""
 
     id: Annotated[Name, Field(min_length=1, max_length=40)]
     rate_fraction: Share
@@ -145,7 +145,7 @@ class Client(Entry):
 
 
 class TrafficFile(Entry):
-    """Describes a workload with its request rate and request classes."""
+    """A workload with its request rate and request classes."""
 
     version: Literal["1", "2"] = "2"
     aggregate_rate: Rate | None = None

@@ -52,7 +52,7 @@ _FACTORS = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
 
 
 class Command:
-    """Represents the command of a server, with its engine, its model, and used and ignored flags.
+    """The command of a server, with its engine, its model, and used and ignored flags.
 
     release : engine for the release in the name of an image, else the engine
     """

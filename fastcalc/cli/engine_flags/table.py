@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class EngineFlag(NamedTuple):
-    """Describes a flag of one or several engines.
+    """A flag of one or several engines.
 
     field : request field that it sets, or "" if it has no effect here
     engine : the engine with this flag, or "" if several have it

@@ -18,7 +18,7 @@ _LONGEST = "max_context="
 
 
 class Words:
-    """Stores a command with its arguments, and notes on the translation."""
+    """A command with its arguments, and notes on the translation."""
 
     def __init__(self, words: Iterable[str]) -> None:
         """Start without notes."""

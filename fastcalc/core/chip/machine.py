@@ -34,7 +34,7 @@ FED_BITS = 16
 
 @dataclass(frozen=True, eq=False)
 class Chip:
-    """Looks up the published peak rates of a chip for a model in its number formats.
+    """The datasheet rates of a chip for the number formats of a model.
 
     bandwidth : the bandwidth of the fastest memory tier, in bytes per second
     cores : the number of cores that read and multiply, or infinity if unknown for this type of chip
@@ -61,7 +61,7 @@ class Chip:
 
 @dataclass(frozen=True, eq=False)
 class EngineParameters(DeclaredParameters[ArrayLike]):
-    """The parameters of an engine on one chip as plain numbers. By default, they add no time."""
+    """The efficiencies and latency floors of an engine on one chip, as plain numbers."""
 
     @classmethod
     def of(cls, parameters: Parameters) -> "EngineParameters":
@@ -74,7 +74,7 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
         return value
 
     def bandwidth(self, chip: Chip) -> Array:
-        """Compute the memory bandwidth achieved by long reads, in bytes per second."""
+        """Compute how fast the engine reads weights and caches, in bytes per second."""
         return achieved_bandwidth(
             peak=chip.bandwidth,
             fraction=self.bandwidth_fraction,
@@ -83,7 +83,7 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
         )
 
     def rate(self, chip: Chip, product: WorkingRate) -> Array:
-        """Compute the FLOP rate achieved by matrix products, in FLOP/s."""
+        """Compute how fast the engine multiplies matrices, in FLOP/s."""
         return achieved_compute(
             peak=product.peak,
             fraction=self.compute_fraction,
@@ -124,7 +124,7 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """Represents a chip that runs an engine for one workload.
+    """A chip that runs an engine, prepared for one model.
 
     hardware, engine : the catalogue entries, with defaults for numbers missing from the chip's file
     tiers : the memories that hold weights and caches, fastest first
@@ -209,7 +209,7 @@ class Machine:
         return self.tiers[0]
 
     def usable(self, chips: ArrayLike, reserved: ArrayLike = 0.0) -> list[ArrayLike]:
-        """Compute the memory in each tier that is available for weights and caches, in bytes.
+        """Compute how much memory is left for weights and KV cache in each tier, in bytes.
 
         The engine's reserve is taken from the chip's slowest memory first, then from the next.
 

@@ -39,7 +39,7 @@ _LONG = 262_144.0
 
 
 class StartRows(NamedTuple):
-    """Stores the numbers of sequences and tokens for which the engine allocates at startup."""
+    """The numbers of sequences and tokens for which the engine allocates at startup."""
 
     sequences: float
     tokens: float
@@ -47,7 +47,7 @@ class StartRows(NamedTuple):
 
 @dataclass(frozen=True)
 class KeptMemory:
-    """Computes the memory that an engine is expected to reserve on a chip, in bytes.
+    """The memory that an engine reserves on each chip, by purpose, in bytes.
 
     sampling, layer, encoder : the memory needed while sampling, in a layer, and while encoding an
         image or a clip; these never coincide
@@ -64,14 +64,14 @@ class KeptMemory:
 
     @property
     def total(self) -> ArrayLike:
-        """The total reserve, in bytes."""
+        """The memory that the engine does not leave to weights and KV cache, in bytes."""
         peak = activation_peak(sampling=self.sampling, layer=self.layer)
         return np.maximum(peak, self.encoder) + self.runtime + self.joined + self.graphs
 
 
 @dataclass(frozen=True)
 class Reserve:
-    """Stores the chip memory that is used for neither weights nor caches, by component.
+    """The chip memory that is used for neither weights nor caches, by component.
 
     sampling : the memory for sampling: copies of logits and their hidden states, in bytes
     layers : the memory for a layer, for each type of attention and feed-forward network: bytes

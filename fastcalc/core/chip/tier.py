@@ -20,7 +20,7 @@ PlaceFor = Literal["served", "decode"]
 
 @dataclass(frozen=True)
 class MemoryChoice:
-    """Stores the memory that a user adds to chips, and where weights and caches are placed.
+    """The memory that a user adds to chips, and where weights and caches are placed.
 
     host : the host whose memory the chips may use, and whose cores may compute
     use : how weights on the host are used, or None to choose the faster way in each step
@@ -74,7 +74,7 @@ OWN_MEMORY = MemoryChoice()
 
 @dataclass(frozen=True, eq=False)
 class Tier:
-    """Represents a memory tier as plain numbers.
+    """A memory tier as plain numbers.
 
     entry : the memory's entry in the hardware file
     where : ``chip``, ``package``, ``host`` or ``disk``

@@ -6,7 +6,7 @@ Quantity = TypeVar("Quantity", covariant=True)
 
 
 class Kinds(NamedTuple, Generic[Quantity]):
-    """Stores a value for each category of bytes that a step reads.
+    """A value for each category of bytes that a step reads.
 
     dense : the matrices that every token uses
     head : the output head, norms, biases and routers

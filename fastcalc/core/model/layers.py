@@ -24,7 +24,7 @@ _INDEX_SCALE_BYTES = 4.0
 
 @dataclass(frozen=True)
 class CacheGroup:
-    """Describes the layers that have the same type of cache and attention.
+    """The layers that have the same type of cache and attention.
 
     layers : the number of layers
     elements : the cached elements per token and layer

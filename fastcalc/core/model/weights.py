@@ -8,7 +8,7 @@ from fastcalc.catalogue.formats import NumberFormat
 
 @dataclass(frozen=True)
 class Weights:
-    """Stores the parameters of one component, and the format in which they are stored."""
+    """The parameters of one component, and the format in which they are stored."""
 
     parameters: float
     format: NumberFormat
@@ -20,7 +20,7 @@ class Weights:
 
 
 class WeightsByPart(NamedTuple):
-    """Stores the weights of a model by component.
+    """The weights of a model by component.
 
     dense : the matrices that every token uses
     small : the norms, biases and routers

@@ -45,7 +45,7 @@ VOCABULARY = 151_936
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """Represents a model in its number formats, reduced to totals.
+    """A model in its number formats, reduced to totals.
 
     weights : the weights of all layers, by component
     experts, active_experts : the number of routed experts per layer and per token, or 0 for dense

@@ -11,7 +11,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class LayerCache(NamedTuple):
-    """Describes the cache of one layer type on a rank. Equal layers may share a block table.
+    """The cache of one layer type on a rank. Equal layers may share a block table.
 
     token : the cache of one token, in bytes
     window : the number of past tokens attended to, or infinity for all
@@ -26,7 +26,7 @@ class LayerCache(NamedTuple):
 
 
 class BlockGroup(NamedTuple):
-    """Represents layers that share a block table.
+    """Layers that share a block table.
 
     layer : the cache of each layer
     tables : the number of groups of this type

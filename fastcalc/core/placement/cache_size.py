@@ -18,7 +18,7 @@ BLOCK = 16.0
 
 @dataclass(frozen=True)
 class CacheSize:
-    """Stores the expected KV-cache capacity of one replica.
+    """The expected KV-cache capacity of one replica.
 
     length : the maximum tokens per sequence
     tokens : the capacity in tokens as logged, which assumes sequences of this length; up to vLLM

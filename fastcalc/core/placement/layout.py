@@ -28,7 +28,7 @@ class LayoutError(InputError):
 
 @dataclass(frozen=True, order=True)
 class Layout:
-    """Represents a parallel layout with ``tp * pp * dp`` ranks, overlaid by ``ep`` expert ranks.
+    """A parallel layout with ``tp * pp * dp`` ranks, overlaid by ``ep`` expert ranks.
 
     per_chip : the ranks per chip: its cores if each is exposed as a device, otherwise 1
     """
@@ -84,7 +84,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Layouts:
-    """Stores several layouts as arrays, which broadcast with each other and other quantities."""
+    """Several layouts as arrays, which broadcast with each other and other quantities."""
 
     tp: Ints
     pp: Ints

@@ -63,7 +63,7 @@ def mesh_chips(hardware: Hardware) -> int | None:
 
 
 class Topology(NamedTuple):
-    """Stores the properties of a machine that determine which links connect which ranks.
+    """The properties of a machine that determine which links connect which ranks.
 
     Machines that differ only in rates or sizes have the same topology and share cached results.
 

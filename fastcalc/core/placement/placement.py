@@ -276,14 +276,14 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
 
 class Placement(_PlacedWorkload[Layout]):
-    """Represents a workload that is placed on one layout."""
+    """A workload that is placed on one layout."""
 
 
 _placed = lru_cache(maxsize=1024)(Placement)  # caches the capacity of each layout
 
 
 class Placements(_PlacedWorkload[Layouts]):
-    """Represents a workload that is placed on several layouts at once."""
+    """A workload that is placed on several layouts at once."""
 
 
 AnyPlacement: TypeAlias = Placement | Placements
@@ -291,7 +291,7 @@ AnyPlacement: TypeAlias = Placement | Placements
 
 @dataclass(frozen=True, eq=False)
 class Site(LegalLayouts):
-    """Represents a workload on a chip type, with its possible layouts and their capacity.
+    """A workload on a chip type, with its possible layouts and their capacity.
 
     reserved_tokens : the number of tokens for which a sequence's cache is reserved
     """

@@ -90,7 +90,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Stores the time that a step needs for each category if all its bytes are in one memory.
+    """The time that a step needs for each category if all its bytes are in one memory.
 
     by_memory : the time for each category, nearest memory first, in seconds
     turning_memory : the index of the memory whose attached cores compute while the chips wait

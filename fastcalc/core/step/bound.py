@@ -66,7 +66,7 @@ class Bound:
 
 
 class Memories(NamedTuple):
-    """Stores the memories of a deployment on the last axis, sorted by the time to read them.
+    """The memories of a deployment on the last axis, sorted by the time to read them.
 
     capacities, bandwidths : the totals per tier [byte], [byte/s]
     """
@@ -80,7 +80,7 @@ class Memories(NamedTuple):
 
 
 class BoundTerms(NamedTuple):
-    """Stores the layout-dependent terms in the bound of a step, as numbers or columns over layouts.
+    """The layout-dependent terms in the bound of a step, as numbers or columns over layouts.
 
     read : the weights that a token reads, with the fewest possible experts, in bytes
     stages : the number of sequential pipeline stages, each with its own memories

@@ -28,7 +28,7 @@ _NO_PROMPTS = Kinds(
 
 
 class ChipWork(NamedTuple):
-    """Stores the reads and products of a chip in a step.
+    """The reads and products of a chip in a step.
 
     kinds : the bytes read of each category, with its products for decoded tokens; for dense
         weights, also for prompt tokens

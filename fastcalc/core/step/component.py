@@ -28,7 +28,7 @@ LIMITERS = ("memory", "compute", "link", "latency")
 
 @dataclass(eq=False)
 class Component:
-    """Represents one component of a step, with its work on one chip and the rates at which it runs.
+    """One component of a step, with its work on one chip and the rates at which it runs.
 
     name : the component: attention, dense weights, routed experts, a collective, or a floor
     bytes, bandwidth : the memory traffic [byte] and its rate [byte/s]
@@ -137,7 +137,7 @@ def largest_of(terms: Sequence[ArrayLike]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Represents a step as the sum of its components.
+    """A step as the sum of its components.
 
     seconds : the time of the whole step, in seconds
     """

@@ -140,7 +140,7 @@ class OffloadOptions:
 
 
 class OffloadedPass(NamedTuple):
-    """Represents a step whose bytes are in several memories.
+    """A step whose bytes are in several memories.
 
     near : the fraction of each category that the chip reads from its first memory
     multiplied : the fraction of each category that the chip multiplies

@@ -28,7 +28,7 @@ _WIDEST = 4.0  # bytes of the widest weight format
 
 
 class ModelDemand(NamedTuple):
-    """Stores the work per token that a model needs on any chip, as numbers or arrays.
+    """The work per token that a model needs on any chip, as numbers or arrays.
 
     depth, heads : the number of layers, and the number that the tensor-parallel size must divide,
         or infinity for any size [1]

@@ -25,7 +25,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class OpenPass:
-    """Represents a step of a deployment whose bytes may be placed in several memories.
+    """A step of a deployment whose bytes may be placed in several memories.
 
     machine, chips : the machine, and the number of chips
     work : the work of the step, independent of the placement of its bytes

@@ -109,7 +109,7 @@ def _attention_once(
 
 @dataclass(frozen=True, eq=False)
 class PassInput:
-    """Stores the input of a step on one attention replica.
+    """The input of a step on one attention replica.
 
     attention : the attention work of its tokens
     sequences : the number of decoded sequences, :math:`b`
@@ -129,7 +129,7 @@ class PassInput:
 
 
 class Routing(NamedTuple):
-    """Describes the routed experts in a step.
+    """The routed experts in a step.
 
     layers : the number of layers with routed experts
     experts, active : the number of experts per layer and per token; 1 and 1 for dense models
@@ -146,7 +146,7 @@ class Routing(NamedTuple):
 
 
 class Latents(NamedTuple):
-    """Describes the latent attention of a step, in which query heads share each cached token.
+    """The latent attention of a step, in which query heads share each cached token.
 
     layers, heads : the number of layers with latent attention, and of query heads on a rank
     flops : the FLOPs per decoded token of one query head on each rank of a chip, in FLOPs
@@ -158,7 +158,7 @@ class Latents(NamedTuple):
 
 
 class TensorParallel(NamedTuple):
-    """Describes the ranks that all-reduce partial results in each layer.
+    """The ranks that all-reduce partial results in each layer.
 
     ranks, chips : the ranks in the group, and the chips that they occupy
     link_share : the fraction of the link rate that a chip gets in an all-reduce
@@ -172,7 +172,7 @@ class TensorParallel(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Describes the ranks that exchange tokens with each other's experts.
+    """The ranks that exchange tokens with each other's experts.
 
     happens : 1 if replicas exchange tokens, otherwise 0
     ranks : the number of ranks that share one copy of the experts
@@ -194,7 +194,7 @@ class Exchange(NamedTuple):
 
 
 class Pipeline(NamedTuple):
-    """Describes the pipeline stages of a step.
+    """The pipeline stages of a step.
 
     stages : the number of stages
     fullest, last : the fraction of layers in the fullest stage, and in the last stage, which has

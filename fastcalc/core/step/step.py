@@ -39,7 +39,7 @@ STAGE_WAIT = "stage wait"
 
 
 class KnownParts(NamedTuple):
-    """Stores the terms of a step that do not depend on the placement of its bytes.
+    """The terms of a step that do not depend on the placement of its bytes.
 
     parts : the chip's reads and products with everything in its first memory
     overheads : the floors, messages and per-sequence overhead

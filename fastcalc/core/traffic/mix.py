@@ -20,7 +20,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Mix(Traffic):
-    """Represents a mix of request classes. The fields of `Traffic` are means over requests.
+    """A mix of request classes. The fields of `Traffic` are means over requests.
 
     Only the context is a mean over tokens.
 

@@ -12,7 +12,7 @@ from fastcalc.formulas.types import Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Stores the prompt and output lengths of requests, with one element per request type.
+    """The prompt and output lengths of requests, with one element per request type.
 
     share : the fraction of requests, which add up to 1
     prompt, output : the numbers of tokens
@@ -57,7 +57,7 @@ _POISSON = (0.8, 1.25)
 
 @dataclass(frozen=True, eq=False)
 class RequestClass:
-    """Represents a class of requests in the traffic.
+    """A class of requests in the traffic.
 
     name : the name of the class
     share : the class's fraction of all requests

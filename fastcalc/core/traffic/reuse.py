@@ -53,7 +53,7 @@ class Reuse:
 
 @dataclass(frozen=True, eq=False)
 class SharedPrefixes:
-    """Describes prefixes that are shared by independent requests, with their popularity.
+    """Prefixes that are shared by independent requests, with their popularity.
 
     rates, sizes : the fraction of requests with each prefix, and the tokens of the prefix
     prompt : the mean prompt tokens of a request

@@ -71,7 +71,7 @@ class Speculation:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Describes the requests of a deployment, as arrays that broadcast with the batch.
+    """The requests of a deployment, as arrays that broadcast with the batch.
 
     prompt, output : the input and output tokens of a request
     context : the mean number of tokens that a decoded token attends to

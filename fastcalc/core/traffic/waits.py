@@ -18,7 +18,7 @@ NO_CHANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Waits:
-    """Represents the distribution of the time to first token on a time grid.
+    """The distribution of the time to first token on a time grid.
 
     spacing : the grid spacing, in seconds
     chances : the probability of each grid point, starting at 0 and without the wait for a slot

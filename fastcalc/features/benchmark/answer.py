@@ -48,7 +48,7 @@ from fastcalc.written import listed, many
 
 @dataclass(frozen=True)
 class RunRow(PlacedBatch):
-    """Represents a benchmark run of a deployment.
+    """A benchmark run of a deployment.
 
     run : the run
     width : width of the ranges after this run and those before it, relative to now
@@ -84,7 +84,7 @@ _MADE = pick(f"{_RUN} measured_ttft_ms measured_tpot_ms measured_tokens_per_s_to
 
 @dataclass(frozen=True)
 class BatchRow:
-    """Stores the speed per user at a batch, before and after corrections by measurements."""
+    """The speed per user at a batch, before and after corrections by measurements."""
 
     batch: int
     before: tuple[float, float, float]
@@ -125,7 +125,7 @@ _AFTER = numbers("80% range|after", lambda row: _range(row.after))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeasureAnswer(Answer):
-    """Answer of ``measure``, with the benchmark runs that narrow the ranges of a deployment most.
+    """The result of ``fastcalc measure``: benchmarks that would narrow the predictions most.
 
     deployment : deployment with its existing measurements
     tool : load generator whose commands are printed

@@ -32,7 +32,7 @@ Fields = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Reply:
-    """Stores the timing of one completed request.
+    """The timing of one completed request.
 
     first, last : time from sending to the first and last chunk with text, in seconds
     prompt : prompt length according to the server, or None if it is not reported, in tokens
@@ -49,7 +49,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Describes a server and the model to request.
+    """A server and the model to request.
 
     url : base URL without a path
     """

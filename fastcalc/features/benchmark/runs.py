@@ -27,7 +27,7 @@ RATES = (timeline.token_in_traffic, timeline.first_token, timeline.served_run)
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkRun:
-    """Describes a load-generator run with a fixed number of requests in flight.
+    """A load-generator run with a fixed number of requests in flight.
 
     concurrency : requests in flight
     prompt, output : lengths of each request; without output, the run measures prefill only [token]

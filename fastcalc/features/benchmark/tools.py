@@ -37,7 +37,7 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class Tool:
-    """Represents a load generator.
+    """A load generator.
 
     results : file or folder that its runs write
     template : words of the command for a run, each of which is filled in on its own

@@ -39,7 +39,7 @@ _KEY = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CachesAnswer(Answer):
-    """Answer of ``caches``, with the prefix-cache hits of a trace for each cache size.
+    """The result of ``fastcalc caches``: the prefix-cache hit rate for each cache size.
 
     deployments : deployments whose memory fits the batch
     refused : why other chips have no answer

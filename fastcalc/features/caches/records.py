@@ -65,7 +65,7 @@ COLUMNS = columns_from(__file__, _VALUES, _FORMATS)
 
 @dataclass(frozen=True, eq=False)
 class DeploymentTiers:
-    """Represents a deployment with each cache tier: none, its own memory, and further tiers."""
+    """A deployment with each cache tier: none, its own memory, and further tiers."""
 
     deployment: CachedDeployment
     tiers: Sequence[CachedTier]

@@ -28,7 +28,7 @@ _TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
 
 @dataclass(frozen=True)
 class WrittenNumber:
-    """Represents a number in a file, in SI units, with its text and accompanying keys."""
+    """A number in a file, in SI units, with its text and accompanying keys."""
 
     path: Path_
     dimension: str
@@ -54,7 +54,7 @@ class WrittenNumber:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Represents a hardware, model or engine file, with its numbers by dotted path.
+    """A hardware, model or engine file, with its numbers by dotted path.
 
     ``parent`` is the sheet of the entry it extends, from which it inherits numbers that it omits.
     """

@@ -30,7 +30,7 @@ assert rules  # importing the package registers every rule
 
 @dataclass(frozen=True)
 class Report:
-    """Stores the problems found by a check, including excused ones and those in the baseline.
+    """The problems found by a check, including excused ones and those in the baseline.
 
     skipped : files of other programs, starting with those whose keys resemble an entry's most
     """

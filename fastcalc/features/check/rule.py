@@ -57,7 +57,7 @@ Finder = Callable[[Sheet, RuleContext], Findings]
 
 @dataclass(frozen=True)
 class Rule:
-    """Represents a rule with its id (two letters for the family, three digits), title and function.
+    """A rule with its id (two letters for the family, three digits), title and function.
 
     A ``note`` is reported but does not count. If ``finds`` is None, the file reader detects it.
     """

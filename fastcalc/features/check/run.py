@@ -30,7 +30,7 @@ _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # line breaks in YAML 1.1, c
 
 @dataclass(frozen=True)
 class CorrectedFile:
-    """Stores a file before and after fixing problems. Nothing else in it changes."""
+    """A file before and after fixing problems. Nothing else in it changes."""
 
     path: Path
     before: bytes

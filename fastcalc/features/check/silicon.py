@@ -44,7 +44,7 @@ def by_year(table: str, year: int | None) -> float:
 
 @dataclass(frozen=True)
 class StackOrChannel:
-    """Describes a stack of HBM or a channel of GDDR, as explained in `silicon.yaml`."""
+    """A stack of HBM or a channel of GDDR, as explained in `silicon.yaml`."""
 
     gib: list[float]
     slowest: float
@@ -57,7 +57,7 @@ class StackOrChannel:
 
 @dataclass(frozen=True)
 class Core:
-    """Describes a core's work per cycle and the links of such chips, as in `silicon.yaml`."""
+    """A core's work per cycle and the links of such chips, as in `silicon.yaml`."""
 
     matrix: float
     slowest: float
@@ -112,7 +112,7 @@ def is_uniform(sheet: Sheet) -> bool:
 
 @dataclass(frozen=True)
 class MemoryParts:
-    """Stores the readable numbers of one memory of a chip."""
+    """The readable numbers of one memory of a chip."""
 
     index: int
     type: str

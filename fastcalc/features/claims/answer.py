@@ -84,7 +84,7 @@ _OF_MAY = "claims with 'may': one plausible case is enough"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClaimsAnswer(Answer):
-    """Answer of ``claims``, with the verdicts on the claims in a file.
+    """The result of ``fastcalc claims``: a verdict on each claim of a file.
 
     judged : requested claims, in the order of the file
     book : the whole file, with the articles and sources that the claims cite
@@ -257,7 +257,7 @@ class ClaimsAnswer(Answer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExplainedClaim(ClaimsAnswer):
-    """Answer of ``claims --explain``, with the verdict, reason, inputs and sources of one claim."""
+    """The result of ``fastcalc claims --explain``: one claim with its full calculation."""
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
         """Yield nothing, because `text` prints the claim."""

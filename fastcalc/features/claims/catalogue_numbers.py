@@ -20,7 +20,7 @@ MODEL_FIELDS = {
 
 
 class CatalogueNumber(NamedTuple):
-    """Represents a catalogue number in SI units, with its text in the file and its source."""
+    """A catalogue number in SI units, with its text in the file and its source."""
 
     si: float
     text: str

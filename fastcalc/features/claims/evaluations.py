@@ -7,7 +7,7 @@ from fastcalc.core.rounds import Answered
 
 
 class Question(Hashable, Protocol):
-    """Represents a request of a test for an evaluation. Equal questions share one answer."""
+    """A request of a test for an evaluation. Equal questions share one answer."""
 
     def answer_all(self, questions: Sequence["Question"]) -> Sequence[object]:
         """Answer several questions of this type, in order."""

@@ -12,7 +12,7 @@ class DoesNotFitError(InputError):
 
 
 class FindingPart(NamedTuple):
-    """Represents an additional number that explains the deciding number."""
+    """An additional number that explains the deciding number."""
 
     label: str
     value: float
@@ -20,7 +20,7 @@ class FindingPart(NamedTuple):
 
 
 class FindingRows(NamedTuple):
-    """Represents a table that explains the number, with headings and rows of text."""
+    """A table that explains the number, with headings and rows of text."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -28,7 +28,7 @@ class FindingRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """Stores the values that a test computed, and its break-even value if it computes one."""
+    """The values that a test computed, and its break-even value if it computes one."""
 
     values: Array
     parts: tuple[FindingPart, ...] = ()

@@ -41,7 +41,7 @@ DEPENDS: dict[Depends, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """Stores a test of a claim with its numbers, in SI units.
+    """A test of a claim with its numbers, in SI units.
 
     input_texts : inputs as shown in the formula
     origins : file and source of each input that comes from the catalogue
@@ -173,7 +173,7 @@ def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Stores a claim with the results of its tests.
+    """A claim with the results of its tests.
 
     check, conclusion : None if there is no test, or if a model in it does not fit its chips
     place : returns the position of a field of the claim in its file, for error messages

@@ -48,7 +48,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class Explored:
-    """Stores the break-even values of a check over the plausible ranges of its inputs.
+    """The break-even values of a check over the plausible ranges of its inputs.
 
     jointly : inputs that change the outcome only together, at the ends of their ranges
     """

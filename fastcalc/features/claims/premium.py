@@ -48,7 +48,7 @@ Multiples: TypeAlias = tuple[Batches, Batches, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Represents a model on several chips, treated as one larger and faster chip.
+    """A model on several chips, treated as one larger and faster chip.
 
     machine, work : one of the chips, and the model in its formats
     chips : number of chips, which also communicate

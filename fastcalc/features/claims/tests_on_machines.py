@@ -40,7 +40,7 @@ _COMMUNICATION = {"all-reduce", "rank wait", "expert exchange", "stage hops", "h
 
 
 class Place(NamedTuple):
-    """Represents a model deployed on a chip type, with the number of chips and the formats."""
+    """A model deployed on a chip type, with the number of chips and the formats."""
 
     model: str
     on: str
@@ -158,7 +158,7 @@ def _requested(
 
 
 class Users(NamedTuple):
-    """Stores the number of concurrent users, and the mean context of each in tokens."""
+    """The number of concurrent users, and the mean context of each in tokens."""
 
     batch: float
     context: float

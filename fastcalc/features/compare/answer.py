@@ -82,7 +82,7 @@ _MOST_CHIPS = 4
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CompareAnswer(Answer):
-    """Answer of ``compare``, with the speed, latency and price of each model, chip and batch."""
+    """The result of ``fastcalc compare``: speed, latency and price of each model on each chip."""
 
     request: Compare
     outcomes: Sequence[Outcome]
@@ -115,7 +115,7 @@ class CompareAnswer(Answer):
         return [[row for outcome in group for row in _cells(outcome)] for _, group in self.by_model]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Yield corrections from the user's measurements, then each model's headline and table."""
+        """Show a headline and a table for each model."""
         if self.request.like:
             from fastcalc.kit.answer import own_rows  # most comparisons have none
 
@@ -151,7 +151,7 @@ class CompareAnswer(Answer):
         return "; ".join(words)
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on prices, on how to read the numbers, and on their assumptions."""
+        """Explain the prices and the assumptions behind the numbers."""
         hinted = [hint for stated, _ in self.by_model for hint in hints(stated)]
         yield from map(Note, dict.fromkeys(hinted))
         yield Note(prices(self.outcomes), weight=0)
@@ -191,7 +191,7 @@ class CompareAnswer(Answer):
         return [*page, Notes(lines, self.next_command())]
 
     def next_command(self) -> str:
-        """Suggest `frontier`, or a report if a price is missing or `frontier` lacks a setting.
+        """Suggest a command to run next: `frontier`, `report`, or `fit` if nothing fits.
 
         If nothing fits, suggest `fit`, which says what would.
         """
@@ -231,7 +231,7 @@ class CompareAnswer(Answer):
         return follow_up(request, request_of("frontier"), model, flag("on"), on)
 
     def records(self) -> list[Record]:
-        """Build one record per batch of each outcome."""
+        """Return one row per model, chip and batch size."""
         return compare_records(self.outcomes)
 
     def column(self, key: str) -> list[Any]:

@@ -48,7 +48,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Statement:
-    """Stores the best row by speed or cost, or the rows tied for it, with other rows to mention.
+    """The best row by speed or cost, or the rows tied for it, with other rows to mention.
 
     leaders : the best row of the best chip, and the best rows of chips tied with it
     others : the best rows of other chips, each at its own batch
@@ -68,7 +68,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Headline:
-    """Stores the content of a model's headline.
+    """The content of a model's headline.
 
     model, smallest_batch, tried : model, batch and chips to name if nothing fits
     fastest : fastest of all rows that fit, or None if none fits

@@ -19,7 +19,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OptionTerms:
-    """Stores the speed, accuracy and prices of an option.
+    """The speed, accuracy and prices of an option.
 
     speed : tokens per second of one stream [1/s]
     accuracy : probability that an answer to a step is right
@@ -46,7 +46,7 @@ class OptionTerms:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chain:
-    """Describes the task, which is a chain of steps that an agent runs.
+    """The task, which is a chain of steps that an agent runs.
 
     steps, tokens, prompt : steps per run, output tokens per call, billed input tokens per call
     cached : fraction of the prompt in a prefix cache
@@ -69,7 +69,7 @@ class Chain:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UserTime:
-    """Stores the time and budget of the user.
+    """The time and budget of the user.
 
     check : time to check a run, in seconds
     repair : time to repair a failed run, or None to run it again, in seconds
@@ -91,12 +91,12 @@ class UserTime:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Terms(OptionTerms, Chain, UserTime):
-    """Stores all numbers of an option and its task, by name."""
+    """All numbers of an option and its task, by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Represents one run of an agent on an option.
+    """One run of an agent on an option.
 
     success : probability that all steps are right in the end
     calls : number of steps, including retries
@@ -120,7 +120,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """Stores the mean time and cost per success of an option.
+    """The mean time and cost per success of an option.
 
     seconds : time from the start to a success, including the user's checks and repairs, in seconds
     user_seconds : user's time per success: the time between two successes of concurrent sessions,

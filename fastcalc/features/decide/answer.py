@@ -45,7 +45,7 @@ _KEY_FIGURES = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DecideAnswer(Answer):
-    """Answer of ``decide``, with the winning option and what would change the verdict.
+    """The result of ``fastcalc decide``: the best option and what would change the choice.
 
     winners : winners on a map, or None if no map was requested
     uncounted : inputs that were not given and so are not counted

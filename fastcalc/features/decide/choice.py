@@ -50,7 +50,7 @@ _WHOLE = ("samples", "retries")
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """Represents an option by its own numbers, or the two options between which it routes steps.
+    """An option by its own numbers, or the two options between which it routes steps.
 
     Model, hardware and batch describe a computed speed, and the scenario a computed price; None if
     the user gave the numbers. ``speed_ends`` are the ends of the 80% range of a computed speed, if
@@ -69,7 +69,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """Describes the value of a parameter above or below which another option wins.
+    """The value of a parameter above or below which another option wins.
 
     For a count, it is an integer.
     """
@@ -90,7 +90,7 @@ class BreakEven:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Stores the options, the numbers that they share, and the objective.
+    """The options, the numbers that they share, and the objective.
 
     The objective is to minimize ``total`` (tokens, plan and the user's time, in USD), ``time``
     (user's time per success) or ``cost`` (tokens and plan), or to maximize the tokens in a
@@ -336,7 +336,7 @@ def _is_least(values: Floats) -> Bools:
 
 @dataclass(frozen=True)
 class Axis:
-    """Describes an axis of a map by its name as typed and its values."""
+    """An axis of a map by its name as typed and its values."""
 
     name: str
     values: Floats
@@ -355,7 +355,7 @@ def axis(name: str, low: float, high: float, points: int) -> Axis:
 
 @dataclass(frozen=True, eq=False)
 class WinnerMap:
-    """Stores the winning option for each pair of values, with rows along the second axis."""
+    """The winning option for each pair of values, with rows along the second axis."""
 
     across: Axis
     up: Axis

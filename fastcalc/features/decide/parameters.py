@@ -11,7 +11,7 @@ from fastcalc.formulas.types import Floats
 
 @dataclass(frozen=True)
 class Variable:
-    """Describes a number that an option, flag or map axis can set.
+    """A number that an option, flag or map axis can set.
 
     field : field of `Terms`, or ``share`` for an option that routes steps
     limit : allowed values

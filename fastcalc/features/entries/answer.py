@@ -92,7 +92,7 @@ _COLUMNS: dict[Kind, tuple[TableColumn, ...]] = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ListAnswer(Answer):
-    """Lists the entries of one category. The answer is "no" if an invalid file was skipped."""
+    """The result of ``fastcalc list``: all entries of one type."""
 
     request: ListEntries
     kind: Kind
@@ -141,7 +141,7 @@ def question_on(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EntryAnswer(Answer):
-    """Shows one entry with all its numbers. Its record is the JSON document."""
+    """The result of ``fastcalc show``: an entry with the source of every number."""
 
     request: ShowEntry
     entry: CatalogueEntry

@@ -43,7 +43,7 @@ _OF_ANSWERS = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FastmodeAnswer(Answer):
-    """Answer of ``fastmode``, with all options that reach a target speed.
+    """The result of ``fastcalc fastmode``: the techniques that reach a target speed.
 
     comparison : request for today's point, from which commands that reproduce a row start
     """
@@ -85,7 +85,7 @@ class FastmodeAnswer(Answer):
         return super().page(replace(screen, wide=screen.wide or self.request.everything))
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Yield sentences on the cheapest options, and a table of options that reach the speed."""
+        """Show the cheapest techniques and what each of them costs."""
         solution = self.solution
         if screen.wide:
             stated = phrases(self.settings, without=outcome_lines.IN_HEADING)

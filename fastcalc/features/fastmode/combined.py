@@ -57,7 +57,7 @@ class _OnLayouts(NamedTuple):
 
 
 class ModelOnChip:
-    """Represents a model on a chip type, in its own formats or the narrowest supported ones.
+    """A model on a chip type, in its own formats or the narrowest supported ones.
 
     A chip without a price counts as one dollar per hour.
     """

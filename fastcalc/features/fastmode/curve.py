@@ -31,7 +31,7 @@ _CHART = 80
 
 @dataclass(frozen=True)
 class CurveStart:
-    """Stores one starting batch of a curve, and the smaller batch that reaches the speed-up.
+    """One starting batch of a curve, and the smaller batch that reaches the speed-up.
 
     floor_ms : latency floor of a step with one sequence, in milliseconds
     batch, smaller_batch : batch at the start and the end, or None if none is fast enough

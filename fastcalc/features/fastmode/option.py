@@ -8,7 +8,7 @@ from fastcalc.grid.largest_batch import Reach
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """Represents one technique for higher speed, with its cheapest serving point.
+    """One technique for higher speed, with its cheapest serving point.
 
     trick, change : technique (a key of `TRICKS`), and the change in words
     outcome, why_not : cheapest point that reaches the speed, or why none does

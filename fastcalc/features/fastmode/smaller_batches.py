@@ -24,7 +24,7 @@ from fastcalc.grid.space import Space
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Stores the cost of a speed-up from each start, for one engine and one pair of formats.
+    """The cost of a speed-up from each start, for one engine and one pair of formats.
 
     floor : time of a single-sequence step without reading, computing and communication, in seconds
     chips, speedup : number of chips at both ends, and the speed-up requested
@@ -135,7 +135,7 @@ MEASURED = ("vllm", "tensorrt-llm")  # shown if fitted on the chip, as is the lo
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Stores the cost of a speed-up by a smaller batch on one chip type.
+    """The cost of a speed-up by a smaller batch on one chip type.
 
     engines, floors : curves in native and narrowest formats, and of a simplified step with each of
         `FLOORS`

@@ -27,7 +27,7 @@ def smaller_models(base: Base) -> list[Option]:
 
 @dataclass(frozen=True)
 class SmallerShape:
-    """Describes a hypothetical smaller model that reaches the speed at today's batch and chips."""
+    """A hypothetical smaller model that reaches the speed at today's batch and chips."""
 
     active_parameters: float
     total_parameters: float

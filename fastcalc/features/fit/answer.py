@@ -75,7 +75,7 @@ _IN_HEADING = "kv speculate engine"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitAnswer(Answer):
-    """Answer of ``fit``, with the chips on which models fit, or why none of them fits.
+    """The result of ``fastcalc fit``: on which chips a model fits, or why it does not.
 
     scenarios : requested scenarios: each model, in its formats, on each chip
     locations : placements of the scenarios, one per batch
@@ -100,7 +100,7 @@ class FitAnswer(Answer):
         return [list(group) for _, group in groupby(self.locations, model_and_formats)]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Yield a sentence on where each model fits, and a table of memory contents."""
+        """Show where each model fits, and what each memory contains."""
         for index, members in enumerate(self._groups):
             yield from [""] * bool(index)
             shown = [*_with_roomiest(members)]
@@ -120,7 +120,7 @@ class FitAnswer(Answer):
         return _KEY + bars + _KEY_OF_EDGE * ("edge" in verdicts)
 
     def notes(self) -> Iterator[Note]:
-        """Yield notes on the number of chips, and on the engine's memory reserve."""
+        """Explain the number of chips and the memory that the engine reserves."""
         labelled_locations = [
             (f"{' '.join(model_and_formats(location))} on " * (len(self._groups) > 1), location)
             for location in self.locations
@@ -150,7 +150,7 @@ class FitAnswer(Answer):
         return replace(request, batch=request.users or request.batch, users=None)
 
     def next_command(self) -> str | None:
-        """Suggest computing the speed on chips that fit, or searching for chips that do."""
+        """Suggest a command to run next, such as a comparison of the chips that fit."""
         request, (first, *others) = self._with_batch, self.locations
         models = request.models or DEFAULT_MODELS
         if not (others or first.fits) and first.changes:  # those with which the server starts

@@ -172,7 +172,7 @@ class Capacity:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Stores the solution for the capacity of a number of chips.
+    """The solution for the capacity of a number of chips.
 
     unknown : quantity that was solved for
     certain, edge : users or sequence length with the engine's maximum and minimum reserve

@@ -70,7 +70,7 @@ _MARKS = {"*": "quantizing below the published precision changes the answers"}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrontierAnswer(Answer):
-    """Answer of ``frontier``, with the points on the Pareto frontier of speed and price.
+    """The result of ``fastcalc frontier``: the deployments with the best price at each speed.
 
     points : frontier from the cheapest to the fastest point
     searched : scenarios that were searched
@@ -99,7 +99,7 @@ class FrontierAnswer(Answer):
         return [self.points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Yield the cheapest chip in each speed range, and a table of some or all points."""
+        """Show which chip is cheapest at which speed, and the points of the frontier."""
         records = _rows(self.points if screen.wide else self._few)
         yield verdict(self.points)
         yield from price_line(self._ends, others=self._outcomes)

@@ -26,7 +26,7 @@ _AT_ONCE = 2048  # layouts evaluated together, so that the arrays fit in the cac
 
 @dataclass(frozen=True, eq=False)
 class FrontierPoint:
-    """Represents one batch of an outcome, which evaluates several batches in one layout."""
+    """One batch of an outcome, which evaluates several batches in one layout."""
 
     outcome: Outcome
     index: int

@@ -43,7 +43,7 @@ _BOTH = {
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """Represents a combination of techniques, with the services that it explains."""
+    """A combination of techniques, with the random setups that match both tiers."""
 
     inverse: Inverse
     region: Region
@@ -164,7 +164,7 @@ _TABLE = pick(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InferAnswer(Answer):
-    """Answer of ``infer``, with the combinations of techniques that explain both tiers."""
+    """The result of ``fastcalc infer``: combinations of techniques that explain both tiers."""
 
     request: Infer
     inverse: Inverse

@@ -49,7 +49,7 @@ COMBINATIONS: tuple[Combination, ...] = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Stores the services that match the published numbers with one combination of techniques.
+    """The services that match the published numbers with one combination of techniques.
 
     values : sampled parameters of each service, by their names in the box
     weights : fraction of the box represented by each service

@@ -39,7 +39,7 @@ Values = Mapping[str, Floats]
 
 @dataclass(frozen=True)
 class Side:
-    """Describes the search range of an unpublished parameter, with its label and unit."""
+    """The search range of an unpublished parameter, with its label and unit."""
 
     name: str
     low: float

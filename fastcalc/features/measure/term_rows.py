@@ -26,7 +26,7 @@ def ends(finding: TermFinding) -> str:
 
 @dataclass(frozen=True)
 class TermRow:
-    """Stores a term with its finding from measurements, if any, and its causes from the log."""
+    """A term with its finding from measurements, if any, and its causes from the log."""
 
     term: SlowdownTerm
     finding: TermFinding | None

@@ -278,7 +278,7 @@ def _nearest_limit(pool: ReplicaPool) -> float | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanAnswer(Answer):
-    """The answer of `plan`: owned chips that serve the load, and the cheapest chips to rent.
+    """The result of ``fastcalc plan``: the cheapest deployment that meets the latency limits.
 
     classes : the request classes
     search : search that found the rented pools
@@ -309,7 +309,7 @@ class PlanAnswer(Answer):
 
     @property
     def service(self) -> Service:
-        """The service that all chips provide together."""
+        """The request rate and the latency limits that all chips meet together."""
         service = self.fleet.service
         if not self.is_of_one_class:
             return replace(service, rate=self.fleet.requests, is_fleet=False)
@@ -347,7 +347,7 @@ class PlanAnswer(Answer):
 
     @cached_property
     def pools(self) -> list[tuple[Allocation, ReplicaPool]]:
-        """The pools of all allocations, owned chips first."""
+        """The groups of replicas that serve the same request classes, owned chips first."""
         return [
             (allocation, pool) for allocation in self.fleet.allocations for pool in allocation.pools
         ]
@@ -359,7 +359,7 @@ class PlanAnswer(Answer):
 
     @cached_property
     def owned_capacity(self) -> float:
-        """The highest throughput of all owned chips, per second."""
+        """The highest request rate that the owned chips can sustain, per second."""
         alone = replace(self.fleet.service, rate=None, budget=inf, max_chips=inf)
         return allocate(self.fleet.owned, None, alone).requests if self.fleet.owned else 0.0
 
@@ -370,7 +370,7 @@ class PlanAnswer(Answer):
 
     @cached_property
     def served(self) -> list[ServedClass]:
-        """The latencies of each class in its pool."""
+        """The latencies of each request class."""
         return served_classes(tuple(pool for _, pool in self.pools))
 
     def model_name(self, pool: ReplicaPool) -> str:

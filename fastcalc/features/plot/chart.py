@@ -34,7 +34,7 @@ _MOST_SAID = 3
 
 @dataclass(frozen=True)
 class Varied:
-    """Stores a YAML parameter and its values in ascending order.
+    """A YAML parameter and its values in ascending order.
 
     path, unit : as written in the file
     """

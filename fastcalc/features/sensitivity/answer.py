@@ -54,7 +54,7 @@ _IMPROVE = {"speed": "raise the speed", "ttft": "shorten TTFT", "usd": "lower th
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SensitivityAnswer(Answer):
-    """Answer of ``sensitivity``, with the effect of each parameter at each batch that fits."""
+    """The result of ``fastcalc sensitivity``: how much each parameter affects the result."""
 
     request: Sensitivity
     outcomes: Sequence[Outcome]

@@ -35,7 +35,7 @@ _LEAST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class OtherValue:
-    """Represents a changed value of a parameter.
+    """A changed value of a parameter.
 
     value : value 10% higher or lower, or the next valid one; None beyond the limit
     change : ratio of each metric to its present value, or NaN if the batch does not fit
@@ -47,7 +47,7 @@ class OtherValue:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Stores the effect of a parameter on each metric, with one element per batch.
+    """The effect of a parameter on each metric, with one element per batch.
 
     elasticity : relative change of each metric per relative change of the parameter; for integers
         and the largest batch, from the change at 10% more [1]

@@ -16,7 +16,7 @@ from fastcalc.formulas.types import Floats
 
 
 class Answers(NamedTuple):
-    """Stores the metrics at each batch, or NaN if the batch does not fit or has no price.
+    """The metrics at each batch, or NaN if the batch does not fit or has no price.
 
     speed : output tokens/s per user, decode only [1/s]
     total : output tokens/s of the deployment, including time for prefill [1/s]

@@ -13,7 +13,7 @@ _UNMOVED = ("ranks",)
 
 @dataclass(frozen=True)
 class Lever:
-    """Represents a parameter in one of a scenario's files.
+    """A parameter in one of a scenario's files.
 
     file : type of file: ``hardware``, ``engine``, ``model`` or ``host``
     entry : id of the entry

@@ -26,7 +26,7 @@ _WORTH = 0.05
 
 @dataclass(frozen=True, eq=False)
 class MovedBatch:
-    """Stores the effects of all parameters at one batch.
+    """The effects of all parameters at one batch.
 
     rows : parameters, ordered by effect on speed
     goal : ways to reach the target at this batch, if there is a target

@@ -28,7 +28,7 @@ KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class MovedNumber:
-    """Represents the table row of a parameter at one batch.
+    """The table row of a parameter at one batch.
 
     place : index of the batch in the outcome
     point : record of `compare` at that batch

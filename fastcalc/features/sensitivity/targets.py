@@ -18,7 +18,7 @@ from fastcalc.features.sensitivity.levers import Lever, levers
 
 @dataclass(frozen=True)
 class Target:
-    """Describes a metric and its minimum or, for times and prices, its maximum, in SI units."""
+    """A metric and its minimum or, for times and prices, its maximum, in SI units."""
 
     figure: str
     value: float
@@ -43,7 +43,7 @@ class Target:
 
 @dataclass(frozen=True)
 class NeededValue:
-    """Stores the value of a single parameter that reaches the target.
+    """The value of a single parameter that reaches the target.
 
     figure : metric of the target
     value : value nearest to the present one that reaches the target, or None if none does
@@ -70,7 +70,7 @@ class NeededValue:
 
 @dataclass(frozen=True)
 class Pair:
-    """Stores the two parameters that reach a target with the smallest change.
+    """The two parameters that reach a target with the smallest change.
 
     values : values that reach the target
     factor : improvement of each parameter, or less if it reaches its limit first
@@ -83,7 +83,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Goal:
-    """Stores the ways to reach a target at one batch.
+    """The ways to reach a target at one batch.
 
     scenario : scenario reduced to this batch, with its layout fixed
     """

@@ -62,7 +62,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Axes:
-    """Describes the axes of a sweep.
+    """The axes of a sweep.
 
     Chips come with their engines, which may be borrowed from another chip type. A format of None is
     the model's own. If there are no contexts, each request has its mean context. [1]

@@ -56,7 +56,7 @@ def missing_file(name: str) -> str:
 
 @dataclass
 class JsonFile:
-    """Represents a parsed JSON file, and an optional second file with ``quantization_config``."""
+    """A parsed JSON file, and an optional second file with ``quantization_config``."""
 
     file: str
     data: dict[str, Json]

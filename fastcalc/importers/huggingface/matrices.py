@@ -44,7 +44,7 @@ EXPERT = "0"
 
 @dataclass(frozen=True)
 class Matrix:
-    """Represents a matrix of a layer, or the matrices of all experts with this name.
+    """A matrix of a layer, or the matrices of all experts with this name.
 
     group : group that determines the number format
     layer : layer of the model, counted from 0; None outside of layers

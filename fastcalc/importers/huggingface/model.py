@@ -44,7 +44,7 @@ _HASH = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True)
 class Imported:
-    """Stores an imported model, the mapping of its file, and remarks on how it was read."""
+    """An imported model, the mapping of its file, and remarks on how it was read."""
 
     entry: dict[str, Json]
     model: Model

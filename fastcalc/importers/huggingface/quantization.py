@@ -54,7 +54,7 @@ _EMBEDDING = ("model.embed_tokens", "embed_tokens", "model.language_model.embed_
 
 @dataclass(frozen=True)
 class FormatRule:
-    """Describes modules that share a number format. None means unquantized."""
+    """Modules that share a number format. None means unquantized."""
 
     modules: ModulePatterns
     stored: str | None
@@ -62,7 +62,7 @@ class FormatRule:
 
 @dataclass
 class Formats:
-    """Stores the formats of a checkpoint, by group of matrices.
+    """The formats of a checkpoint, by group of matrices.
 
     experts : format of routed experts, or None if it is the format of most matrices
     block_side : side of square fp8 blocks that share a scale, or 0 without blocks
@@ -77,7 +77,7 @@ class Formats:
 
 @dataclass
 class Scheme:
-    """Describes the quantization of a checkpoint.
+    """The quantization of a checkpoint.
 
     rules : rules by module, of which the first that names a module applies
     others : format of modules that no rule names, or None if unquantized

@@ -21,7 +21,7 @@ Charts = Mapping[str, Callable[[], "Chart"]]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """Base class for the answer of a command. Each output format is only produced on request.
+    """Base class for the results of all commands. Output is only produced when requested.
 
     A command provides its content by overriding methods: the contents of its page (`body`, `key`,
     `notes`, `next_command`), its `records`, the rows of its Markdown `table`, the assumptions
@@ -47,12 +47,12 @@ class Answer:
 
     @property
     def code(self) -> int:
-        """The exit code: 0 for success, 1 if the answer is no."""
+        """The exit code of the command: 0 for success, or 1 if there is no result."""
         return 1 if self.reasons else 0
 
     @property
     def settings(self) -> Sequence[Setting]:
-        """The settings of the request that affect the results."""
+        """The settings of the request, without those that do not affect the result."""
         return settings(self.request)
 
     def body(self, screen: Screen) -> Iterable[Part]:  # noqa: ARG002
@@ -94,7 +94,7 @@ class Answer:
         return None
 
     def records(self) -> Iterable[Record]:
-        """Return the records, with keys in the documented order."""
+        """Return the rows of the result as dictionaries, with their keys in order."""
         return ()
 
     @property
@@ -123,7 +123,7 @@ class Answer:
         return {}
 
     def assumptions(self) -> Record:
-        """Return the inputs behind the records: premises and settings."""
+        """Return everything that the numbers depend on, for the JSON output."""
         return {**self.premises(), "settings": by_premise(self.settings)}
 
     def alongside(self) -> Record:

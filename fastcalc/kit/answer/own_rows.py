@@ -46,7 +46,7 @@ _METRICS = {
 
 @dataclass(frozen=True)
 class RowScore:
-    """Stores a measurement and its predicted speeds, relative to the measured speed.
+    """A measurement and its predicted speeds, relative to the measured speed.
 
     before, now : prediction by the engine, and after correction by the deployment's other rows
         (None if there is only one row)
@@ -77,7 +77,7 @@ class RowScore:
 
 @dataclass(frozen=True)
 class RowBelief:
-    """Stores the correction for all rows of one phase in a deployment.
+    """The correction for all rows of one phase in a deployment.
 
     scores : scores of these rows
     slower, width : for each row, corrected over uncorrected time, and the same ratio for the

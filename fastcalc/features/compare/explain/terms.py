@@ -17,7 +17,7 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 
 @dataclass(frozen=True)
 class Origin:
-    """Describes the source of a number: a name, its entry, its text, and a document."""
+    """The source of a number: a name, its entry, its text, and a document."""
 
     name: str
     owner: str
@@ -27,7 +27,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Number:
-    """Represents a number in SI units, such as bytes, FLOPs, seconds, their rates, or a count."""
+    """A number in SI units, such as bytes, FLOPs, seconds, their rates, or a count."""
 
     value: float
     unit: str = ""
@@ -41,7 +41,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Term:
-    """Represents an expression with its SI value and a template with a ``{}`` for each number.
+    """An expression with its SI value and a template with a ``{}`` for each number.
 
     Operator precedence tells whether it is a sum, a product, a power or a single number.
     """
@@ -109,7 +109,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Equation:
-    """Represents a named result with its expression."""
+    """A named result with its expression."""
 
     name: str
     result: Number

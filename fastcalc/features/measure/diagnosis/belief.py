@@ -28,7 +28,7 @@ SEEN = 0.2  # a part counts as tested if a tenfold slowdown changes a measuremen
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Represents the hypothesis that certain components are slower, with its likelihood.
+    """The hypothesis that certain components are slower, with its likelihood.
 
     weights : probability of each grid point for its parts; 1 without parts
     """
@@ -40,7 +40,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Belief:
-    """Stores hypotheses with probabilities. The first is that nothing is slower."""
+    """Hypotheses with probabilities. The first is that nothing is slower."""
 
     slowdowns: Slowdowns
     hypotheses: Sequence[Hypothesis]

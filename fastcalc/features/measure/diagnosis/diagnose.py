@@ -59,7 +59,7 @@ class TermFinding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Stores the diagnosis of a deployment from its measurements.
+    """The diagnosis of a deployment from its measurements.
 
     predictions : predictions of the measurements, before causes are named
     before : measured / predicted time, by the engine without the settings of a start

@@ -26,7 +26,7 @@ predicted."""
 
 @dataclass(frozen=True)
 class Slowdowns:
-    """Stores measurements as times, and how much each component contributes to them.
+    """Measurements as times, and how much each component contributes to them.
 
     rows : predicted measurements
     residuals : logarithm of measured / predicted time for each

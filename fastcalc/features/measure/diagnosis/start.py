@@ -33,7 +33,7 @@ GIB = 2.0**30
 
 @dataclass(frozen=True)
 class Cause:
-    """Represents a reason, found in its log, why a deployment is slower.
+    """A reason, found in its log, why a deployment is slower.
 
     sentence : description of the cause and how much it matters
     setting : recommended change
@@ -48,7 +48,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Start:
-    """Represents a logged start, and its deployment with formats, ranks and maximum length."""
+    """A logged start, and its deployment with formats, ranks and maximum length."""
 
     log: StartLog
     scenario: Scenario

@@ -73,7 +73,7 @@ class Part:
 
 @dataclass(frozen=True)
 class SlowdownTerm:
-    """Represents a term that may be slower than predicted.
+    """A term that may be slower than predicted.
 
     name, worse, shows : short name, verb and adjective for a slowdown, and measurements affected
     parts : parts that can be slower on their own
