@@ -96,8 +96,8 @@ def _of(tested: Tested) -> Iterator[str]:
         ends = {
             name: " to ".join(tested.check.premises[name].range_texts) for name in explored.jointly
         }
-        moved = " and ".join(f"{in_words(name)} {texts}" for name, texts in ends.items())
-        yield f"{moved} change the verdict together, at the ends of their ranges"
+        moved = " and ".join(f"{in_words(name)} ({texts})" for name, texts in ends.items())
+        yield f"the verdict only changes if {moved} are all at an end of their ranges"
     if _stands(tested) == "varies":
         yield from _cases(tested)
 

@@ -441,7 +441,7 @@ def api_notes(
         rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
         note += (
             f". Both cost the same at {_crossing(service, rate, capacity)}, or if the chips were "
-            f"{number(bill / usd)} times as expensive or slow"
+            f"{number(bill / usd)} times as expensive or as slow"
         )
     yield note
 

@@ -548,7 +548,7 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
         "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output), ": Weight.OWNED,
         "No TTFT limit is set (--ttft): p99 TTFT is 500 ms.": Weight.WARNING,
         "Idle: 6 of 8 made-up-chip.": Weight.OWNED,
-        "Power with host and site of second-chip is not stated, so 2.17 x 1000 W is assumed": Weight.POWER,
+        "Power including host and cooling of second-chip is not published. Assumed: 2.17 x 1000 W": Weight.POWER,
         "Rented chips: 75% chance of meeting the latency limits.": Weight.ODDS,
         "Rented chips: no plan has a 90% chance of meeting the limits (--confidence 90).": Weight.ODDS,
         "Rented chips: nothing changes the answer: no two chips with colocated prefill": Weight.TIPPING_POINT,
