@@ -67,6 +67,17 @@ class Recipe:
         """The lower bound on the time of each measurement. [s]"""
         return self.scaled(self.bound_of(self.bound_passes))
 
+    @property
+    def is_bound_of_same_steps(self) -> bool:
+        """Whether the bound is that of the steps in the timeline."""
+        return self.bound_passes is self.timeline.passes
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """The types of steps in the sum, with the function of the bound and its steps."""
+        names = (name for name, _ in self.timeline.counts)
+        return *names, self.bound_of, self.is_bound_of_same_steps
+
     @cached_property
     def seconds(self) -> Array:
         """The expected times with the parameters in engine files, used to choose a layout. [s]"""

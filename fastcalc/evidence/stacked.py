@@ -1,8 +1,10 @@
 """Stack of the steps of many measurements, so that all can be evaluated in one call."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +18,7 @@ from fastcalc.core.step.spatial import spatial_pass
 from fastcalc.core.step.step import expected_step
 from fastcalc.core.timeline import Timeline
 from fastcalc.evidence.deployments import Deployment
+from fastcalc.evidence.kinds import Recipe
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
@@ -111,25 +114,29 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
         return column_of([numbers(batch) for batch in batches], counts)
 
     tokens = stacked(lambda batch: batch.tokens)
+    stacks = list(_joined_by(batches, lambda recipe: recipe.timeline.passes, range(len(batches))))
     return StackedPoints(
         points=points,
         batches=[batch for batch in batches for _ in batch.points],
-        piles=_piles(batches),
+        piles=_piles(batches, stacks),
         measured=np.where(is_time, values, tokens / values),
-        bound=_bounds(batches),
+        bound=_bounds(batches, stacks),
         tokens=tokens,
         overhead=stacked(lambda batch: batch.recipe.timeline.overhead),
         typical=stacked(lambda batch: batch.typical),
     )
 
 
-def _piles(batches: Sequence[Batch]) -> list[Pile]:
+_JoinedBatches: TypeAlias = tuple[list[int], Ints, Schedule]
+"""The indices of batches, the indices of their measurements, and their joined steps."""
+
+
+def _piles(batches: Sequence[Batch], stacks: Sequence[_JoinedBatches]) -> list[Pile]:
     """Stack steps by execution model, joining those with a single memory and type of layer."""
     timelines = [batch.recipe.timeline for batch in batches]
-    names = [tuple(name for name, _ in timeline.counts) for timeline in timelines]
     alone: list[Pile] = []
     joinable: dict[bool, list[Pile]] = {False: [], True: []}
-    for members, point, passes in _joined_by(batches, names, [each.passes for each in timelines]):
+    for members, point, passes in stacks:
         timeline, machine = timelines[members[0]], passes.machine
         if len(members) > 1:
             sums = [(timelines[index].counts, timelines[index].per) for index in members]
@@ -158,14 +165,15 @@ def _one_pile(piles: Sequence[Pile]) -> Pile:
     )
 
 
-def _bounds(batches: Sequence[Batch]) -> Floats:
+def _bounds(batches: Sequence[Batch], stacks: Sequence[_JoinedBatches]) -> Floats:
     """Compute the lower bound on the time of each measurement, in seconds."""
     recipes, first = [batch.recipe for batch in batches], 0
-    functions = [recipe.bound_of for recipe in recipes]
-    steps = [recipe.bound_passes for recipe in recipes]
     bounds = np.empty(sum(len(batch.points) for batch in batches))
-    for members, point, passes in _joined_by(batches, functions, steps):
-        seconds = functions[members[0]](passes)
+    shared = [stack for stack in stacks if recipes[stack[0][0]].is_bound_of_same_steps]
+    others = sorted({*range(len(batches))}.difference(*(members for members, *_ in shared)))
+    apart = _joined_by(batches, lambda recipe: recipe.bound_passes, others)
+    for members, point, passes in chain(shared, apart):
+        seconds = recipes[members[0]].bound_of(passes)
         bounds[point] = np.broadcast_to(seconds, passes.batch.shape).ravel()
     for batch in batches:
         after = first + len(batch.points)
@@ -175,15 +183,15 @@ def _bounds(batches: Sequence[Batch]) -> Floats:
 
 
 def _joined_by(
-    batches: Sequence[Batch], kinds: Sequence[Hashable], steps: Sequence[Schedule]
-) -> Iterator[tuple[list[int], Ints, Schedule]]:
-    """Yield the joined steps of batches of each kind, with the indices of batches and points."""
+    batches: Sequence[Batch], steps_of: Callable[[Recipe], Schedule], indices: Iterable[int]
+) -> Iterator[_JoinedBatches]:
+    """Yield the joined steps of batches of the same kind."""
     starts = np.cumsum([0, *(len(batch.points) for batch in batches)])
     alike: dict[Hashable, list[int]] = {}
-    for index, kind in enumerate(kinds):
-        alike.setdefault(kind, []).append(index)
-    for indices in alike.values():
-        for members, joint in joined_steps([steps[index] for index in indices]):
-            chosen = [indices[member] for member in members]
+    for index in indices:
+        alike.setdefault(batches[index].recipe.kind, []).append(index)
+    for group in alike.values():
+        for members, joint in joined_steps([steps_of(batches[index].recipe) for index in group]):
+            chosen = [group[member] for member in members]
             points = [np.arange(starts[index], starts[index + 1]) for index in chosen]
             yield chosen, np.concatenate(points), joint

@@ -259,8 +259,11 @@ def cut_graphs(model: Model, rows: float, largest: float) -> float:
     rows : the maximum number of tokens in a decode-only step
     largest : the number of rows of the largest graph if configured, otherwise infinity
     """
-    if has_states(model):
-        return graph_count(rows, largest)
+    return graph_count(rows, largest) if has_states(model) else _graphs_with_prompts(rows, largest)
+
+
+@cache
+def _graphs_with_prompts(rows: float, largest: float) -> float:
     return float(prompt_graphs(sequences=rows, largest=largest))
 
 
