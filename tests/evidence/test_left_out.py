@@ -8,7 +8,10 @@ import pytest
 
 from benchmarks.left_out import PINNED, in_time, without
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.evidence.parameters import family_of
+from fastcalc.evidence import left_out
+from fastcalc.evidence.calibrate import _kinds_of, _prefill_chips
+from fastcalc.evidence.parameters import ParameterFamily, family_of
+from tests.helpers import every
 
 
 @dataclass
@@ -58,3 +61,55 @@ def test_a_value_is_held_at_the_one_it_overrides(engine, group, name, parent, ce
 
 def test_a_value_that_every_engine_needs_overrides_none():
     assert without(FAMILY, FAMILY.positions["gpu", "", "decode_layer_floor"]) is None
+
+
+ENGINES = {
+    name: SimpleNamespace(id=name, extends=extends)
+    for name, extends in (("first", None), ("child", "first"), ("grandchild", "child"))
+}
+
+
+@every(
+    "engine,kinds",
+    [
+        ("first", {"decode": ["apple", "gpu"], "prefill": ["npu"]}),  # those of what extends it
+        ("child", {"decode": ["gpu"], "prefill": ["npu"]}),  # its own
+        ("grandchild", {"decode": ["apple"]}),
+        ("other", {}),
+    ],
+)
+def test_an_engine_is_fitted_on_its_own_kinds_of_chips_or_on_those_of_what_extends_it(
+    engine, kinds
+):
+    fitted = [
+        ("grandchild", "decode", "apple"), ("child", "prefill", "npu"), ("child", "decode", "gpu"),
+    ]  # fmt: skip
+    assert _kinds_of(engine, fitted, ParameterFamily(ENGINES, ())) == kinds
+
+
+def test_chips_have_prefill_of_three_publishers():
+    runs = [
+        *(("vllm", "prefill", "a", publisher) for publisher in "xyz"),
+        *(("vllm", "prefill", "b", publisher) for publisher in "xyyx"),
+        *(("sglang", "prefill", "b", publisher) for publisher in "xyzw"),
+        *(("vllm", "decode", "c", publisher) for publisher in "xyz"),
+    ]
+    predictions = [
+        SimpleNamespace(
+            engine_used=engine, phase=phase,
+            point=SimpleNamespace(hardware=chip, publisher=publisher),
+        )
+        for engine, phase, chip, publisher in runs
+    ]  # fmt: skip
+    evidence = SimpleNamespace(publisher=lambda point: point.publisher)
+    assert _prefill_chips(predictions, evidence) == {"vllm": ["a"], "sglang": ["b"]}
+
+
+def test_predictions_are_kept_in_five_digits_by_name():
+    predictions = [
+        SimpleNamespace(point=SimpleNamespace(id=name), expected=expected, low=low, high=high)
+        for name, expected, low, high in (("b", 1234567.0, 0.123456, None), ("a", 2.0, None, 3.5))
+    ]
+    assert left_out.to_csv(predictions).split() == [
+        "id,expected,low,high", "a,2,,3.5", "b,1.2346e+06,0.12346,"
+    ]  # fmt: skip

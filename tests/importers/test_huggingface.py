@@ -701,6 +701,20 @@ def test_mutated_configurations_are_read_or_refused(data, tmp_path_factory):
     assert 0 < work.active_parameters <= work.total_parameters
 
 
+def test_compression_is_read_from_rates_or_from_names():
+    """Of all tokens of a window, 4 of which an indexer picks, and 128."""
+    names = ["sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"]
+    config = fixture("deepseek-v4-flash") | {"num_hidden_layers": 3}
+    by_rate, _ = read(config | {"compress_ratios": [0, 4, 128]})
+    by_name, _ = read(config | {"compress_ratios": None, "layer_types": names})
+    assert by_name.blocks == by_rate.blocks
+    attentions = [block.attention for block in by_rate.blocks[:3]]
+    assert [attention.compression for attention in attentions] == [None, 4, 128]
+    assert [attention.indexer is not None for attention in attentions] == [False, True, False]
+    with pytest.raises(InputError, match="unsupported type 'full_attention'"):
+        read(config | {"compress_ratios": None, "layer_types": [*names[:2], "full_attention"]})
+
+
 INTERESTING = {
     "model_type", "text_config", "layer_types", "quantization_config", "kv_lora_rank", "num_experts",
     "sliding_window", "sliding_window_pattern", "use_sliding_window", "num_nextn_predict_layers",
