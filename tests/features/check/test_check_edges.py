@@ -22,6 +22,7 @@ CHIP, GAMING, TPU, WAFER, DESKTOP, CORES, MODEL, EXPERTS, PICKS, WINDOWS = (
     "models/deepseek-v3.2",
     "models/gpt-oss-120b",
 )
+ASSUMED = "models/dense-20b"
 # The rule; the file; what is changed there; numbers that are fine, and those that are not.
 EDGES = [
     # All in, power is 1 to 4 times the chip's 700 W.
@@ -92,6 +93,9 @@ EDGES = [
     ("HW009", CHIP, "value: 67 TFLOP/s", "value: {} TFLOP/s", (42.6, 76.2), (42.5, 76.3)),
     # 4,096 / 256 = 16 times the vector rate, from 0.7 to 1.3 of that: 47.57 to 88.35 TFLOP/s.
     ("HW010", CHIP, "value: 67 TFLOP/s", "value: {} TFLOP/s", (47.6, 88.3), (47.5, 88.4)),
+    # A shape without a source that was read: 366 days from today, or 15 times as many if assumed.
+    ("MD015", ASSUMED, "hypothetical: true", 'released: "{}"', ("2027-11-22",), ("2027-11-23",)),
+    ("MD015", ASSUMED, "shape_source: assumption", 'released: "{}"\nshape_source: assumption', ("2041-12-02",), ("2041-12-03",)),
     # 15.6 PFLOP/s on a core whose vectors are unknown: 0.95 to 40 times the vector rate.
     ("HW010", WAFER, "\npeak:", "\nvector: {{value: {} PFLOP/s, source: semianalysis}}\npeak:", (0.391, 16.4), (0.389, 16.5)),
     # 25 to 640 FLOP a byte of HBM: 1.546 to 39.58 TB/s.
