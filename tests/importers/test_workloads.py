@@ -173,6 +173,8 @@ def test_azures_csv_is_a_trace(tmp_path):
     )
     read = read_trace(trace(tmp_path, text, "azure.csv"))
     assert (read.rate, read.prompt.tolist(), read.output.tolist()) == (0.5, [374, 396], [44, 109])
+    (note,) = read.reading
+    assert "TIMESTAMP read as dates (Azure trace format)" in note
 
 
 @every(
