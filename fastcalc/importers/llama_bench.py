@@ -109,7 +109,7 @@ def _setup(record: Record, user_options: Options) -> dict[str, Any]:
     from_record = {
         "hardware": names.chip(gpus[0]) if len(set(gpus)) == 1 else None,
         "model": names.model(called),
-        "weights": gguf_format(point_type) if point_type else None,
+        "weights": gguf_format(point_type),
         "kv": gguf_format(record.text("type_k")),
     }
     options = user_options.left_by(from_record)

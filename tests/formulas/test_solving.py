@@ -59,6 +59,19 @@ def test_a_plan_without_effect_is_kept():
     assert solve_fixed_point(lambda _: "other", lambda _: None, "cautious") == "cautious"
 
 
+@pytest.mark.parametrize("root", [2.3, 700.0, 71_234.6, 99_998.5])
+def test_a_straight_line_is_followed_to_its_root(root):
+    """Both ends, the integer next to the root, and those around it."""
+    tried = []
+
+    def values_at(number):
+        tried.append(number)
+        return number - root
+
+    assert first_not_negative(values_at, 0, 100_000) == math.ceil(root)
+    assert len(tried) <= 5
+
+
 @pytest.mark.parametrize("root", [0.5, 1.0, 2.3, 700.0, 99_999.5])
 @pytest.mark.parametrize("steepness", [1e-3, 1.0, 50.0])
 def test_first_integer_that_is_not_negative(root, steepness):

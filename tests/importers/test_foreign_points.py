@@ -43,6 +43,22 @@ def benched(catalogue, given=None, **changes):
     return results(catalogue, DECODE | changes, given=given)
 
 
+@every(
+    "given,value,says",
+    [
+        ({"weights": "bf16"}, "q4_k_m", "weights"),
+        ({"kv": "q8_0"}, "fp16", "kv"),
+        ({"weights": "q4_k_m"}, None, ""),
+    ],
+)
+def test_what_a_run_states_is_not_replaced(catalogue, given, value, says):
+    found = benched(catalogue, given=given)
+    told = " ".join(map(str, found.faults))
+    assert (value or "") in told
+    assert says in told
+    assert bool(told) == bool(says)
+
+
 def reason(found) -> str:
     assert not found.points
     assert not found.faults

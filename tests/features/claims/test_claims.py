@@ -372,10 +372,10 @@ def test_a_gain_pairs_no_ends():
         "weights": ["int8"],
         "machines": tests_on_machines.Machines("wse-3", "h100-sxm", 0, 8, 1, 1500),
     }
-    gain = {
-        end: float(tests_on_machines.speed_gain(**asked, end=end).values[0])
-        for end in ("low", "expected", "high")
+    findings = {
+        end: tests_on_machines.speed_gain(**asked, end=end) for end in ("low", "expected", "high")
     }
+    gain = {end: float(found.values[0]) for end, found in findings.items()}
     speeds = [
         [float(end[0]) for end in (found.estimate.speed, found.estimate.low, found.estimate.high)]
         for on, chips in (("wse-3", None), ("h100-sxm", 8))
@@ -386,6 +386,11 @@ def test_a_gain_pairs_no_ends():
     down = math.hypot(math.log(fast / fast_low), math.log(slow_high / slow))
     up = math.hypot(math.log(fast_high / fast), math.log(slow / slow_low))
     assert gain["expected"] == pytest.approx(fast / slow)
+    parts = {part.label: part.value for part in findings["low"].parts}
+    assert parts["glm-4.7, int8, on wse-3"] == pytest.approx(fast)
+    assert parts["glm-4.7, int8, on h100-sxm"] == pytest.approx(slow)
+    assert parts["chips of h100-sxm for glm-4.7"] == 8
+    assert len(parts) == 4
     assert gain["low"] == pytest.approx(fast / slow * math.exp(-down))
     assert gain["high"] == pytest.approx(fast / slow * math.exp(up))
     assert gain["high"] / gain["low"] > max(fast_high / fast_low, slow_high / slow_low)
