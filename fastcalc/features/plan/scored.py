@@ -137,7 +137,7 @@ class Scored:
     cost: Floats
     class_ttft: Floats
     more: Floats
-    unfit: int = 0
+    unfit: int
 
     @property
     def _ways(self) -> int:

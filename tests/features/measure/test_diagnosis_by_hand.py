@@ -314,7 +314,7 @@ def test_a_belief_of_parts_is_a_sum_over_what_holds_them():
 def diagnosis(probabilities, points=2, **belief):
     rows = SimpleNamespace(piles=[SimpleNamespace(software=None)])
     found = a_belief(probabilities, rows=rows, **belief)
-    return Diagnosis([None] * points, found, np.ones(1), (), None)
+    return Diagnosis([None] * points, found, np.ones(1), (), None, has_room=False)
 
 
 @every(

@@ -73,7 +73,7 @@ class Diagnosis:
     before: Floats
     set_aside: Sequence[str]
     deployments: PointDeployments
-    has_room: bool = False
+    has_room: bool
 
     @cached_property
     def further(self) -> NextPoint | None:
