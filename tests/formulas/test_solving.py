@@ -14,6 +14,7 @@ from fastcalc.formulas.solving import (
     first_not_negative,
     geometric_mean,
     largest_reaching,
+    last_positive,
     solve_fixed_point,
 )
 
@@ -57,6 +58,20 @@ def test_the_largest_integer_that_reaches_a_goal_is_that_of_trying_all(goals):
 def test_a_plan_without_effect_is_kept():
     assert solve_fixed_point(lambda _: "other", lambda _: 0.0, "cautious") == "cautious"
     assert solve_fixed_point(lambda _: "other", lambda _: None, "cautious") == "cautious"
+
+
+@pytest.mark.parametrize("power", [0.5, 2.0])
+@pytest.mark.parametrize("root", [700.3, 30_000.5, 99_000.2])
+def test_a_bent_line_is_followed_in_fewer_steps_than_halving_takes(power, root):
+    """To within 0.5 of 100,000 there are 18 halvings."""
+    tried = []
+
+    def values_at(number):
+        tried.append(number)
+        return root**power - number**power
+
+    assert 0.0 <= root - last_positive(values_at, 0.0, 100_000.0, near=0.5) <= 0.5
+    assert len(tried) <= 15
 
 
 @pytest.mark.parametrize("root", [2.3, 700.0, 71_234.6, 99_998.5])

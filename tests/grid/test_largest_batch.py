@@ -2,12 +2,17 @@
 
 import os
 import random
+from dataclasses import replace
 
 import pytest
 
 import fastcalc as fc
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.pricing import Pricing
 from fastcalc.errors import InputError
+from fastcalc.grid.largest_batch import cheapest
+from fastcalc.grid.space import Space
+from tests.helpers import outcome
 
 CATALOGUE = Catalogue()
 CASES = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 12
@@ -137,3 +142,16 @@ def test_copies_that_share_a_memory_of_the_host_hold_less_each():
         except InputError:
             continue
         assert fewer["max_batch"] < 2000 or not is_usual(fewer), chips
+
+
+@pytest.mark.parametrize("speed", [15.0, 30.0, 45.0, 60.0])
+def test_the_cheapest_deployment_is_the_same_whatever_a_chip_costs(speed):
+    scenario = outcome("llama-3.3-70b", "h100-sxm").scenario
+    found = []
+    for usd in (0.01, 1.0, 100.0):
+        pricing = Pricing(user_prices={"h100-sxm": usd})
+        space = Space(replace(scenario, pricing=pricing))
+        best = cheapest(space, space.layouts(*range(1, 17)), speed).outcome
+        found.append((best.placement.layout, best.scenario.batches))
+        assert float(best.estimate.speed[0]) >= speed * (1.0 - 1e-9)
+    assert found[0] == found[1] == found[2]

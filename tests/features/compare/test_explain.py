@@ -201,6 +201,19 @@ def test_the_bound_shows_three_terms_and_the_largest_counts(fastcalc):
     assert "bytes = 139 GB + 491.5 MB = 139.5 GB" in text
 
 
+def test_what_a_part_of_a_pass_does_not_do_is_a_dash(fastcalc):
+    """Floors of 80 layers and messages compute nothing; nothing else is sent or counted."""
+    request = ["llama-3.1-70b", "--on", "h100-sxm", "--chips", 4, "--batch", 8]
+    text = fastcalc("compare", *request, "--explain").out
+    for line in (
+        r"dense weights +\S+ TFLOP +\S+ GB +- +- +\S+ ms",
+        r"layer floors +- +- +- +80\.0 +\S+ ms",
+        r"all-reduce +- +- +\S+ MB +160 ",
+        r"sequences +- +- +- +8\.00 ",
+    ):
+        assert re.search(rf"(?m)^{line}", text), line
+
+
 def test_a_wafer_shows_its_sweeps(fastcalc):
     """Eighty layers 8,192 wide at 17 us x 2^0.69 are 2.19 ms whatever the width of the memory."""
     text = fastcalc("compare", "llama-3.1-70b", "--on", "wse-3", "--batch", "1", "--explain").out

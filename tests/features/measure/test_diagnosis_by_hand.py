@@ -16,6 +16,7 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.start_log import StartLog
 from fastcalc.features.measure.diagnose import _started
 from fastcalc.features.measure.diagnosis import belief as beliefs
+from fastcalc.features.measure.diagnosis import next_point
 from fastcalc.features.measure.diagnosis.belief import GRID, Belief, Hypothesis, believe, parts_of
 from fastcalc.features.measure.diagnosis.diagnose import Diagnosis, _few_enough
 from fastcalc.features.measure.diagnosis.next_point import _candidates, _is_the_same
@@ -435,6 +436,15 @@ def test_what_may_be_measured_next():
 def test_a_measurement_is_the_same_within_a_tenth(changes, is_same):
     assert _is_the_same(POINT, replace(POINT, **changes)) is is_same
     assert _is_the_same(replace(POINT, **changes), POINT) is is_same
+
+
+def test_what_is_measured_is_not_asked_for(monkeypatch):
+    tried = []
+    many, more = (replace(POINT, concurrency=count) for count in (64, 512))
+    monkeypatch.setattr(next_point, "_candidates", lambda _: [POINT, many, more])
+    monkeypatch.setattr(next_point, "gather", lambda points, _: (tried.extend(points), {}))
+    assert next_point.next_point([POINT, many], None, None) is None
+    assert tried == [more]
 
 
 def test_first_tokens_are_the_same_whatever_the_output():

@@ -339,3 +339,20 @@ def test_services_without_a_tariff_are_charged_nothing():
     cached = replace(SERVICE, tariff=PRICED, prefix_hit=0.5)
     # 500 tokens at $1 and 500 at $0.1 per million, and 1,000 at $3.
     assert cached.api_request_usd == pytest.approx(0.00355)
+
+
+def test_columns_leave_a_narrow_table_in_this_order():
+    leaving = {}
+    for column in COLUMNS:
+        leaving.setdefault(column.drop_priority, []).append(column.key)
+    leaving.pop(0)  # those that stay
+    assert [" ".join(leaving[priority]) for priority in sorted(leaving, reverse=True)] == [
+        "joules_per_token",
+        "service_output_tokens_per_s",
+        "utilization tpot_ms",
+        "kv_format ttft_ms",
+        "speculation_tokens_per_pass",
+        "weight_format tokens_per_s_per_user_bound requests_in_flight",
+        "usd_per_mtok_total service_g_co2_per_mtok",
+        "tokens_per_s_per_user_low memory_used_fraction service_tpot_ms_low",
+    ]
