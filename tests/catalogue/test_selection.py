@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fastcalc.catalogue.selection import selected, single_names
+from fastcalc.catalogue.selection import named, selected, single_names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from tests.helpers import loaded
@@ -79,3 +79,11 @@ def test_a_host_is_selected_by_name_alone():
 def test_single_names_are_those_of_one_chip():
     names = single_names(Catalogue(), ["h100", "nvidia", "-l4", "mi3*", "hardware/l4.yaml"])
     assert names == {"h100-sxm": "h100", "l4": "hardware/l4.yaml"}
+
+
+def test_chips_are_named_alone_or_by_a_pattern_and_not_in_a_group():
+    names = ["h100-sxm", "rtx-409?", "b200*", "-b200-pcie", "apple"]
+    found = named(Catalogue(), names)
+    assert {"h100-sxm", "rtx-4090", "b200"} <= found
+    assert not [name for name in found if name.startswith("apple")]
+    assert named(Catalogue(), ["apple", "-h100-sxm"]) == set()

@@ -23,7 +23,7 @@ from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers import script
 from fastcalc.features.plan.servers.programs import BATCHES, PROGRAMS, bench_command
 from fastcalc.features.plan.servers.script import lines_of
-from fastcalc.features.plan.servers.server import Server
+from fastcalc.features.plan.servers.server import Server, checkpoint_of
 from fastcalc.kit.answer.numbers_as_text import number
 from tests import made_up
 from tests.features.plan.test_plan_sentences import SECOND, SERVICE, deployed
@@ -804,3 +804,30 @@ def test_pools_have_options_files_of_their_own(tmp_path):
     text = fastcalc.plan("llama-3.1-8b", traffic=str(mix), **asked).details["servers"]
     assert re.findall("cat > (.*) <<", text) == ["trtllm-all-1.yaml", "trtllm-all-2.yaml"]
     assert re.findall("--config (\\S+)", text) == ["trtllm-all-1.yaml", "trtllm-all-2.yaml"]
+
+
+@every(
+    "own,weights,name,checkpoint",
+    [
+        ("bf16", None, "m", ("org/m", None)),
+        ("bf16", "bf16", "M-IT", ("org/m-it", None)),
+        ("bf16", None, "org/other", ("org/other", None)),
+        ("bf16", None, "other", ("./other", None)),
+        # Others have published it in these formats, of one of which there is only a page.
+        ("bf16", "fp8", "m", ("org/m-fp8", None)),
+        ("bf16", "int4", "m", ("./m-int4", None)),
+        # The server quantizes 16-bit weights.
+        ("bf16", "fp8", "m-it", ("org/m-it", "fp8")),
+        ("bf16", "int8", "m", ("org/m", "int8")),
+        ("bf16", "nvfp4", "m", ("./m-nvfp4", None)),
+        ("bf16", "int8", "other", ("./other-int8", None)),
+        ("fp8", "int8", "m", ("./m-int8", None)),
+    ],
+)
+def test_the_checkpoint_that_a_server_loads(own, weights, name, checkpoint):
+    published = {"fp8": SimpleNamespace(text="org/m-fp8"), "int4": SimpleNamespace(text="a page")}
+    model = SimpleNamespace(
+        id="m", repositories={"m": "org/m", "m-it": "org/m-it"}, also_published=published,
+        format_name=own, weight_format=own,
+    )  # fmt: skip
+    assert checkpoint_of({"fp8", "int8"}, model, weights, name) == checkpoint

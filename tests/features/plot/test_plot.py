@@ -30,6 +30,7 @@ from fastcalc.kit.charts.look import Look
 from fastcalc.kit.charts.terminal import parts, plot
 from fastcalc.kit.request.loading import DEFAULT_MODELS
 from fastcalc.mentions import as_flags
+from tests import made_up
 from tests.evidence.test_measured import BASE
 from tests.helpers import ROOT, contrast, every, outcome, run, sweep, thorough
 
@@ -84,6 +85,13 @@ def test_the_parts_of_a_step_end_at_the_time_of_a_token():
     for below, above in zip(panel.series, panel.series[1:], strict=False):
         assert np.array_equal(below.high, above.low)
     assert {"routed experts", "attention"} <= {one.name for one in panel.series}
+
+
+@pytest.mark.parametrize("count", [1, 12, 13])
+def test_twelve_chips_have_a_plot_of_their_steps(count):
+    chips = [made_up.clocked(id=f"chip-{number}") for number in range(count)]
+    solved = [outcome(made_up.minimal(), chip, engine=made_up.CLOCK) for chip in chips]
+    assert len(of_steps.step(solved).panels) == min(count, 12)
 
 
 def test_no_two_components_of_a_step_share_a_colour():
