@@ -5,6 +5,7 @@ in chunks of 1,000 tokens; a request takes 5 ms besides.
 """
 
 from dataclasses import fields, replace
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from fastcalc.core.traffic.waits import Waits
 from fastcalc.formulas.in_flight import clustered_spread
 from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from tests import made_up
-from tests.helpers import every
+from tests.helpers import every, outcome
 
 IDLE = 1e-9  # requests a second that meet nobody
 LONG, SHORT, EVEN = (1, 2500, 200), (1, 200, 100), (1, 1000, 200)
@@ -478,3 +479,25 @@ def test_a_load_is_computed_once_at_each_rate_and_its_slots_once_at_any():
 def test_a_full_pass_is_divided_into_quanta(tokens, chunk, parts, states):
     made = queue(tokens=np.array([tokens]), chunk=chunk)
     assert (made._parts, made._states) == (parts, states)
+
+
+@every("value,share", [(-0.5, 0.0), (0.0, 0.0), (0.5, 0.25), (1.0, 0.5)])
+def test_nobody_waits_less_than_no_time(value, share):
+    """All are served after a second, and half of them wait for a slot before."""
+    chances = np.zeros(2048)
+    chances[1] = 1.0
+    found = Waits(1.0, chances, (0.5, 1e6)).share(value)
+    assert found == pytest.approx(share, abs=1e-5)
+
+
+@every("deviations", [-2.0, -0.5, 0.5, 2.0])
+def test_a_speed_some_deviations_off(deviations):
+    """An end of the 80% range is 1.28 deviations off: a tenth is beyond."""
+    estimate = outcome("llama-3.1-8b", "h100-sxm").estimate
+    low, speed, high = (float(one[0]) for one in (estimate.low, estimate.speed, estimate.high))
+    ratio = speed / low if deviations > 0.0 else high / speed
+    slowness = estimate.slowed(deviations).slowness
+    assert float(np.ravel(slowness)[0]) == pytest.approx(
+        ratio ** (deviations / NormalDist().inv_cdf(0.9))
+    )
+    assert estimate.slowed(0.0) is estimate
