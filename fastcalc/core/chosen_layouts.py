@@ -20,9 +20,9 @@ from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.placement import Placement, Placements, Site
 from fastcalc.core.placement.practice import copies_run_by_people, run_by_people, usual_layouts
 from fastcalc.core.stacked import Evaluation, evaluate_all
-from fastcalc.core.start_checks import certain_check, layouts_that_start
+from fastcalc.core.start_checks import certain_check
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.mentions import option
 
 
@@ -62,7 +62,7 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
     """List the layouts with a single copy of the weights that fit a sequence and start.
 
     Only usual layouts are listed, or the smallest legal layout that fits a sequence if no usual one
-    does. Layouts that may fail to start are omitted if others on as many chips certainly start.
+    does.
 
     chips : the allowed numbers of chips, or None for any
 
@@ -73,8 +73,7 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
     if not holding_layouts:
         smallest = site.smallest(1)
         holding_layouts = [smallest.layout] if smallest else []
-    allowed = [layout for layout in holding_layouts if chips is None or layout.chips in chips]
-    return layouts_that_start(site, allowed)
+    return [layout for layout in holding_layouts if chips is None or layout.chips in chips]
 
 
 def check_start(site: Site) -> None:
@@ -120,9 +119,10 @@ def open_layouts(site: Site, chips: int) -> list[Layout]:
 
 
 def practised_layouts(site: Site, chips: int) -> list[Layout]:
-    """List the usual layouts on a number of chips that fit the weights and one token, and start."""
+    """List the usual layouts on a number of chips that fit the weights and one token."""
     layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
-    return layouts_that_start(site, holding(replace(site, reserved_tokens=1.0), layouts))
+    one_token, reserves = replace(site, reserved_tokens=1.0), site.machine.reserve.above
+    return _holding(layouts, lambda: one_token.place_all(layouts, axes=1).held_beside(reserves))
 
 
 def on_fewer_chips(site: Site, chips: int) -> Placement | None:
@@ -140,10 +140,18 @@ def on_fewer_chips(site: Site, chips: int) -> Placement | None:
 
 
 def holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
-    """Filter the layouts that fit a sequence of at least one request type."""
+    """Filter the layouts that start and fit a sequence of at least one request type."""
+    return _holding(layouts, lambda: site.place_all(layouts, axes=1).max_batch)
+
+
+def _holding(layouts: Sequence[Layout], count: Callable[[], Array | int]) -> list[Layout]:
+    """Filter layouts by how many sequences each fits.
+
+    count : counts them, one row for each layout
+    """
     if not layouts:
         return []
-    largest = np.max(np.atleast_2d(site.place_all(layouts, axes=1).max_batch), axis=-1)
+    largest = np.max(np.atleast_2d(count()), axis=-1)
     is_held = np.broadcast_to(largest >= 1, (len(layouts),))
     return [layout for layout, fits in zip(layouts, is_held, strict=True) if fits]
 

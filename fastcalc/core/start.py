@@ -85,21 +85,12 @@ class StartLocation(Location):
     """A scenario on its chips, with the checks that the engine runs at startup."""
 
     @property
-    def fits(self) -> bool:
-        """Whether the server starts with the smallest batch size, even if only tightly."""
-        return super().fits and not likely_check(self.placement).is_failed
-
-    @property
-    def verdict(self) -> str:
-        """The verdict on the smallest batch and on the engine's start, one of `VERDICTS`."""
-        if not self.fits:
-            return VERDICTS[-1]
-        return VERDICTS[1] if self._certain.is_failed else super().verdict
-
-    @property
     def memory_verdict(self) -> str:
-        """The verdict on the smallest batch alone, without the engine's other checks."""
-        return super().verdict
+        """The verdict on the smallest batch by memory, without the engine's other checks."""
+        placement, batch = self.placement, min(self.scenario.batches)
+        checks = (certain_check(placement), likely_check(placement))
+        held = (min(placement.held_beside(check.times), placement.engine_batch) for check in checks)
+        return VERDICTS[sum(batch > most for most in held)]
 
     @cached_property
     def _certain(self) -> StartCheck:
@@ -133,14 +124,18 @@ class StartLocation(Location):
         return self._expected.blocks
 
     @cached_property
-    def tight_chips(self) -> int | None:
-        """The next smaller number of chips, if the server starts there with a tight fit. [1]"""
+    def on_fewer(self) -> "StartLocation | None":
+        """The start on the next smaller number of chips, unless their number was requested."""
         if not self.is_default_layout or self.verdict != "fits":
             return None
         fewer = on_fewer_chips(self.site, self.placement.layout.chips)
-        if fewer is None or replace(self, placement=fewer).verdict != "edge":
-            return None
-        return fewer.layout.chips
+        return None if fewer is None else replace(self, placement=fewer)
+
+    @property
+    def tight_chips(self) -> int | None:
+        """The next smaller number of chips, if the server starts there with a tight fit. [1]"""
+        is_tight = self.on_fewer is not None and self.on_fewer.verdict == "edge"
+        return self.on_fewer.placement.layout.chips if self.on_fewer and is_tight else None
 
     @cached_property
     def at_default_length(self) -> "StartLocation | None":

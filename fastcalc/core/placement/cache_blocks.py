@@ -197,11 +197,23 @@ def reserved_on_chip(
         count = partial(_pages_once, work, paging, tokens)
     else:
         count = partial(_pages, work, paging, tokens)
+    return by_ranks(layout, tokens, count)
+
+
+def by_ranks(
+    layout: AnyLayout, tokens: ArrayLike, count: Callable[[tuple[int, int]], ArrayLike | None]
+) -> Array | None:
+    """Compute a quantity of the fullest chip once for each pair of tp and pp of some layouts.
+
+    tokens : the tokens of the sequences, which `count` knows
+    count : computes it for a pair of ranks; None if it is unknown
+    """
     if isinstance(layout, Layout):
-        return count((layout.tp, layout.pp))
+        of_layout = count((layout.tp, layout.pp))
+        return None if of_layout is None else floats(of_layout)
     every_tp, every_pp = np.broadcast_arrays(layout.tp, layout.pp)
     ranks = list(zip(every_tp.ravel().tolist(), every_pp.ravel().tolist(), strict=True))
-    pages: dict[tuple[int, int], Array] = {}
+    pages: dict[tuple[int, int], ArrayLike] = {}
     for item in dict.fromkeys(ranks):
         of_ranks = count(item)
         if of_ranks is None:

@@ -4,16 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.catalogue.once import once
-from fastcalc.core.chip.machine import Machine
-from fastcalc.core.chip.reserve import start_rows
-from fastcalc.core.chip.tiers import largest_memory
 from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.placement import Placement
+from fastcalc.core.placement.start_room import BLOCK, needed_for_one, sequence_blocks
 from fastcalc.formulas.cache_size import cached_tokens, whole_blocks
-
-BLOCK = 16.0
-"""The default block size of vLLM. [1]"""
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
     pool = block_pool(machine, placement.work, layout.tp, layout.pp)
     if pool is None:
         in_blocks = float(whole_blocks(tokens=length, block=BLOCK))
-        sequence = float(placement.cache_on_chip(in_blocks))
+        sequence = needed_for_one(machine, placement.work, (layout.tp, layout.pp), length)
         if machine.place or not sequence:
             return None
         capacity = cached_tokens(
@@ -64,21 +58,12 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
         )
         tokens = float(capacity)
         return CacheSize(length, int(tokens), tokens / in_blocks, 0, sequence)
-    tokens_per_step, overlapping = _tokens_in_flight(machine, (length,))
-    in_flight = tokens_per_step * (1.0 + overlapping * layout.pp)
-    a_sequence = float(pool.reserved(length, step=in_flight))
+    a_sequence = sequence_blocks(machine, pool, length, layout.pp)
     blocks = pool.blocks(available / machine.ranks)
     concurrency = blocks / a_sequence
-    needed = a_sequence * pool.checked_bytes * machine.ranks
+    needed = needed_for_one(machine, placement.work, (layout.tp, layout.pp), length)
     tokens = concurrency * length
     if np.any(machine.software.counts_by_table):
         tables = sum(group.tables for group in pool.groups)
         tokens = blocks // tables * min(group.tokens for group in pool.groups)
     return CacheSize(length, int(tokens), concurrency, blocks, needed)
-
-
-@once
-def _tokens_in_flight(machine: Machine, length: tuple[int]) -> tuple[float, float]:
-    """Return the prompt tokens of a step, and the steps of a stage that overlap."""
-    rows = start_rows(machine.software, largest_memory(machine.hardware), length[0])
-    return rows.tokens, float(np.max(machine.software.overlaps_steps))

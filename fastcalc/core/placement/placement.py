@@ -22,8 +22,9 @@ from fastcalc.core.placement.fullest_chip import (
 )
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.legal import MOST_CHIPS, LegalLayouts, slots
+from fastcalc.core.placement.start_room import free_share, least_room
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
-from fastcalc.formulas.types import Array, ArrayLike, floats
+from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 _SHARE_OF_NOTHING = 1e-9
 """The smallest fraction of a memory, which avoids division by zero. [1]"""
@@ -162,10 +163,49 @@ class _PlacedWorkload(Generic[OneOrMore]):
         is_exact = reserve.below == reserve.above == 1.0
         return self.certain_batch if is_exact else self.batch_beside(1.0 / reserve.below)
 
-    def batch_beside(self, reserves: float) -> Array | int:
-        """Count the sequences over all replicas that fit next to the engine's reserve.
+    def starts_beside(self, reserves: float) -> Bools | bool:
+        """Check whether the engine starts, as far as its checks are known.
 
-        The result is 0 for formats that the engine refuses.
+        reserves : the ratio of the engine's reserve to its expected value
+        """
+        if np.max(self.machine.software.memory_fraction) > self.free_share(reserves):
+            return False
+        least = self.room_to_start
+        return True if least is None else np.asarray(self.available_beside(reserves) >= least)
+
+    def free_share(self, reserves: float) -> float:
+        """The fraction of memory free at startup: expected, least or most, like the reserve. [1]
+
+        reserves : the ratio of the engine's reserve to its expected value
+        """
+        return free_share(self.machine, int(reserves < 1.0) - int(reserves > 1.0))
+
+    @cached_property
+    def room_to_start(self) -> Array | None:
+        """The cache memory of the fullest chip below which the engine does not start, in bytes.
+
+        None for engines whose checks are unknown.
+        """
+        return least_room(self.machine, self.work, self.layout, self.reserved_tokens)
+
+    def batch_beside(self, reserves: float) -> Array | int:
+        """Count the sequences over all replicas that a started engine fits next to its reserve.
+
+        The result is 0 if the engine refuses the formats or does not start.
+
+        reserves : the ratio of the engine's reserve to its expected value
+        """
+        held = self.held_beside(reserves)
+        starts = self.starts_beside(reserves)
+        if starts is True:
+            return held
+        largest = np.where(starts, held, 0)
+        return largest if np.ndim(largest) else int(largest)
+
+    def held_beside(self, reserves: float) -> Array | int:
+        """Count the sequences over all replicas whose caches fit next to the engine's reserve.
+
+        The result is 0 for formats that the engine refuses. Startup checks are not considered.
 
         reserves : the ratio of the engine's reserve to its expected value
         """

@@ -10,12 +10,10 @@ import numpy as np
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.chosen_layouts import layout_of, open_layouts
 from fastcalc.core.outcome import Location, site_of
-from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.layout import Layout, LayoutError, Layouts
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.start import StartLocation
-from fastcalc.core.start_checks import StartCheck
 from fastcalc.formulas.solving import bisect_integers, largest_reaching
 from fastcalc.formulas.types import Array, Floats, floats
 
@@ -70,29 +68,14 @@ class Capacity:
 
         tokens : final length of a sequence
         reserves : engine's reserve relative to its expected reserve
-        is_limited : if False, only memory counts
+        is_limited : if False, only memory counts, without limits or startup checks of the engine
         """
-        return floats(self._of_each_layout(tokens, reserves, is_limited=is_limited).max(axis=-1))
-
-    def _of_each_layout(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Count the sequences of the given lengths that fit, with one column per layout."""
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
-        max_users = placements.engine_batch if is_limited else np.inf
-        max_users = np.minimum(max_users, LIMITS["sequences"].maximum)
-        return floats(np.minimum(placements.batch_beside(reserves), max_users))
-
-    def _starts(self, tokens: int, users: float, reserves: float) -> bool:
-        """Check whether a server for such sequences starts, in a layout that fits the users.
-
-        Starting needs memory for more than one sequence only if layer types share pages.
-        """
-        site = replace(self.site, reserved_tokens=float(tokens))
-        held = self._of_each_layout(np.array([tokens]), reserves)[0]
-        return any(
-            sequences >= users and not StartCheck(site.place(layout), reserves).is_failed
-            for layout, sequences in zip(self.layouts, held, strict=True)
-        )
+        held = placements.held_beside(reserves)
+        if is_limited:
+            held = np.minimum(placements.batch_beside(reserves), placements.engine_batch)
+        return floats(np.minimum(held, LIMITS["sequences"].maximum).max(axis=-1))
 
     @property
     def most_taken(self) -> float:
@@ -120,8 +103,7 @@ class Capacity:
                 users = float(min(self.scenario.batches))
                 held.append(self.longest_context(users, reserve))
             else:
-                starts = not self._has_pool or self._starts(longest, 1, reserve)
-                held.append(int(self.users(np.array([longest]), reserve)[0]) if starts else 0)
+                held.append(int(self.users(np.array([longest]), reserve)[0]))
         return held[0], max(held)
 
     def longest_context(self, users: float, reserves: float) -> int:
@@ -143,11 +125,7 @@ class Capacity:
         users : number of users of the whole deployment
         reserves : engine's reserve relative to its expected reserve
         """
-        longest = int(self.context(np.array([users]), reserves)[0])
-        if not (longest and self._has_pool) or self._starts(longest, users, reserves):
-            return longest
-        starts = partial(self._starts, users=users, reserves=reserves)
-        return bisect_integers(starts, 1, longest)[0] if starts(1) else 0
+        return int(self.context(np.array([users]), reserves)[0])
 
     def _holds_at_length(self, tokens: int, users: float, reserves: float) -> bool:
         """Check whether a server with this maximum length fits sequences of that length."""
@@ -160,14 +138,7 @@ class Capacity:
             except LayoutError:
                 return False
         limited = replace(self, site=site, layouts=layouts)
-        held = limited.users(np.array([tokens]), reserves)[0]
-        starts = not self._has_pool or limited._starts(tokens, users, reserves)
-        return bool(held >= users and starts)
-
-    @property
-    def _has_pool(self) -> bool:
-        """Whether layer types share pages, so that a start needs more memory than one sequence."""
-        return block_pool(self.site.machine, self.site.work, 1, 1) is not None
+        return bool(limited.users(np.array([tokens]), reserves)[0] >= users)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,24 +22,41 @@ def model_and_formats(location: Location) -> tuple[str, str, str]:
 def why_or_stop(location: StartLocation) -> str:
     """Explain why so many chips are needed, or which error prevents the start and how to fix it."""
     if location.verdict == "fits":
-        return why(location)
-    line, remedies = location.stop_line, location.remedies
-    stops = f"{location.scenario.engine.id} would stop with '{line}'"
-    if line is None or (location.fits and location.memory_verdict == "edge"):
-        says = why(location)
-    elif location.fits and location.is_share_uncertain:
-        says = f"{stops} if the system leaves so little"
-    else:
-        is_certain = location.fits and not location.is_expected_to_stop
-        blocks = location.expected_blocks if is_certain else None
-        says = f"{stops} if it reserves its maximum memory" if is_certain else stops
-        says += f" ({blocks:,} blocks are expected)" if blocks else ""
+        return _stops_on_fewer(location) or why(location)
+    stops, remedies = _stop(location), location.remedies
+    if stops is None or (location.fits and location.memory_verdict == "edge"):
+        stops = why(location)
     pairs = [" ".join(remedy.flag for remedy in pair) for pair in location.joint_remedies]
     flags = [*pairs, *(remedy.flag for remedy in remedies)]
     starts = f"{location.scenario.engine.id} starts with {listed(flags, 'or')}"
     if given_up := location.graphs_given_up:
         starts += f"; {given_up.sentence}"
-    return f"{says}; {starts}" if flags else says
+    return f"{stops}; {starts}" if flags else stops
+
+
+def _stop(location: StartLocation) -> str | None:
+    """Return the error with which a server stops and its condition, or None if it is unknown."""
+    line = location.stop_line
+    if line is None:
+        return None
+    stops = f"{location.scenario.engine.id} would stop with '{line}'"
+    if location.fits and location.is_share_uncertain:
+        return f"{stops} if the system leaves so little"
+    if not location.fits or location.is_expected_to_stop:
+        return stops
+    blocks = location.expected_blocks
+    expected = f" ({blocks:,} blocks are expected)" if blocks else ""
+    return f"{stops} if it reserves its maximum memory{expected}"
+
+
+def _stops_on_fewer(location: StartLocation) -> str | None:
+    """Explain why fewer chips, whose memory is large enough, are not used, or return None."""
+    fewer = location.on_fewer
+    if fewer is None or fewer.memory_verdict != "fits" or (stops := _stop(fewer)) is None:
+        return None
+    flags = [remedy.flag for remedy in fewer.remedies if remedy.is_enough]
+    starts = f"; it starts there with {listed(flags, 'or')}" if flags else ""
+    return f"on {named_chips(fewer)} {stops}{starts}"
 
 
 _WITH_POOL = ("vllm", "sglang", "tensorrt-llm")

@@ -10,6 +10,7 @@ import fastcalc
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.outcome import locate
 from fastcalc.core.placement.cache_size import cache_size
+from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
@@ -386,3 +387,36 @@ def test_the_projector_of_a_gguf_repository_has_16_bits():
     (loaded,) = fastcalc.fit("gemma-3-27b", **asked, set=["parameters.loads_encoders=1"])
     rooms = [record["available_kv_gb_per_chip"] for record in (alone, loaded)]
     assert rooms[0] - rooms[1] == pytest.approx(0.846, abs=0.001)
+
+
+HYBRID_AND_WINDOWED = {
+    # (model, chip, chips): the settings
+    ("qwen3.5-27b", "h100-sxm", 1): {},  # 316 blocks of states for 1,024 sequences
+    ("qwen3.5-27b", "h100-sxm", 2): {},
+    ("granite-4.0-h-small", "h100-sxm", 1): {"max_num_seqs": 300},
+    ("gemma-4-31b", "h100-sxm", 1): {"max_num_batched_tokens": 32_768},
+    ("gemma-3-27b", "h100-sxm", 1): {"prompt": 100_000},
+    ("llama-3.1-8b", "dgx-spark", 1): {"gpu_memory_utilization": 0.99},
+}
+
+
+@pytest.mark.parametrize(("deployment", "settings"), HYBRID_AND_WINDOWED.items())
+def test_what_does_not_start_fits_in_no_command(deployment, settings):
+    """The same server is asked for in four commands, and each holds it or none."""
+    model, chip, chips = deployment
+    asked = {"on": chip, "batch": 1, "chips": chips} | settings
+    (fit,) = fastcalc.fit(model, **asked)
+    (compared,) = fastcalc.compare(model, **asked)
+    (swept,) = fastcalc.sweep(model, **asked)
+    for record in (compared, swept):
+        assert (record["fit_verdict"], record["fits"], record["max_batch"]) == (
+            fit["fit_verdict"], fit["fits"], fit["max_batch"],
+        )  # fmt: skip
+    is_certain = fit["fit_verdict"] == "fits"
+    assert is_certain == (fit["max_batch"] >= 1)
+    searched = {"on": chip, "max_chips": chips, "by": "chip", "weights": "bf16", "kv": "bf16"}
+    try:
+        plans = fastcalc.plan(model, rate="0.001/s", **searched | settings)
+    except LayoutError:
+        plans = []
+    assert is_certain == (len(plans) > 0)

@@ -149,7 +149,7 @@ def started(**changes):
     usual = {
         "verdict": "no", "memory_verdict": "no", "stop_line": "No available memory", "remedies": (),
         "joint_remedies": (), "fits": False, "is_expected_to_stop": True, "expected_blocks": 0,
-        "is_share_uncertain": False, "graphs_given_up": None,
+        "is_share_uncertain": False, "graphs_given_up": None, "on_fewer": None,
     }  # fmt: skip
     scenario = SimpleNamespace(engine=SimpleNamespace(id="vllm"))
     return SimpleNamespace(scenario=scenario, **usual | changes)
@@ -164,6 +164,12 @@ STOPS = "vllm would stop with 'No available memory'"
 TIGHT = {"verdict": "edge", "fits": True, "is_expected_to_stop": False}
 ONE, TWO = (remedy("--tp 2"),), (remedy("--tp 2"), remedy("--kv fp8"))
 BOTH = ((remedy("--tp 2"), remedy("--kv fp8")),)
+CHANGES = (
+    SimpleNamespace(flag="--max-num-seqs 9", is_enough=True),
+    SimpleNamespace(flag="--chips 2", is_enough=False),
+)
+FEWER = started(memory_verdict="fits", remedies=CHANGES)
+TOO_SMALL = started(remedies=CHANGES)
 
 
 def test_what_a_start_without_graphs_saves_and_costs():
@@ -175,6 +181,8 @@ def test_what_a_start_without_graphs_saves_and_costs():
     "changes,sentence",
     [
         ({"verdict": "fits", "remedies": ONE}, "why"),
+        ({"verdict": "fits", "on_fewer": FEWER}, f"on 1 chip {STOPS}; it starts there with --max-num-seqs 9"),
+        ({"verdict": "fits", "on_fewer": TOO_SMALL}, "why"),
         ({}, STOPS),
         ({"stop_line": None}, "why"),
         ({"stop_line": None, "remedies": ONE}, "why; vllm starts with --tp 2"),
@@ -195,4 +203,5 @@ def test_what_a_start_without_graphs_saves_and_costs():
 )  # fmt: skip
 def test_why_a_server_does_not_start(changes, sentence, monkeypatch):
     monkeypatch.setattr(starts, "why", lambda _: "why")
+    monkeypatch.setattr(starts, "named_chips", lambda _: "1 chip")
     assert starts.why_or_stop(started(**changes)) == sentence

@@ -8,8 +8,9 @@ from fastcalc.catalogue.schema import Engine, Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.outcome import locate, solve
-from fastcalc.core.placement.cache_size import BLOCK, cache_size
+from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.placement.placement import Placement
+from fastcalc.core.placement.start_room import BLOCK
 from fastcalc.core.scenario import Scenario
 from fastcalc.evidence.start_log import RANKS, SETTINGS, SGLANG, VLLM, StartLog
 from fastcalc.features.measure.diagnosis.terms import (
