@@ -101,6 +101,18 @@ def many(count: float, noun: str) -> str:
     return f"{count:,.0f} {noun}{'s' * (count != 1)}"
 
 
+_ONE_OF_MANY = re.compile(r"(?<![\d.,])1 (?!times\b)([a-z]{2,})s\b")
+
+
+def with_singulars(text: str) -> str:
+    """Write nouns after a count of 1 in the singular.
+
+    >>> with_singulars("at most 1 tokens per step, 21 chips, 1 times, 1 s")
+    'at most 1 token per step, 21 chips, 1 times, 1 s'
+    """
+    return _ONE_OF_MANY.sub(r"1 \1", text)
+
+
 class ReadingNote(str):
     """A note on how a file was read, shown on the first screen of every command."""
 

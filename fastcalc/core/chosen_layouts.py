@@ -83,12 +83,14 @@ def check_start(site: Site) -> None:
     """
     machine = site.machine
     if why := refused_formats(machine.engine, machine.hardware, site.work):
-        raise LayoutError("formats that their engine has no kernel for", why)
+        raise LayoutError("the engine has no kernel for these formats there", why)
     start = certain_check(site.place(Layout()))
     if start.is_share_taken and start.line:
         give = f"give {option('gpu_memory_utilization', start.share_to_give)}"
         stops = f"{machine.engine.id} may stop on {machine.hardware.id} with '{start.line}'"
-        raise LayoutError("a share of memory that the system uses", f"{stops}; {give}")
+        raise LayoutError(
+            "the system uses part of the memory that the engine would ask for", f"{stops}; {give}"
+        )
 
 
 def open_layouts(site: Site, chips: int) -> list[Layout]:

@@ -109,7 +109,7 @@ FIRST, LATER, PRICES = (
     columns_from(__file__, _VALUES, group=group) for group in ("first", "later", "prices")
 )
 """The columns that the output contract guarantees, those after them, and the price per chip-hour
-with its origin, at the end of every record."""
+with its origin and what the engine refuses, at the end of every record."""
 
 COLUMNS = (*FIRST, *LATER, *PRICES)
 """The columns of ``compare``, ``frontier`` and ``sweep``, in the order of the output contract."""

@@ -89,6 +89,12 @@ class Workload:
     layer_kinds: tuple[tuple[float, "Workload"], ...] = ()
 
     @property
+    def short_format(self) -> str:
+        """The weight format as sentences and headings name it, if its name is long."""
+        name = self.weight_format
+        return name if len(name) <= 24 else f"{name.partition('+')[0]} (mixed)"
+
+    @property
     def latent_heads(self) -> float:
         """The number of query heads that share each cached latent, or 0 without latents."""
         return max((group.latent_heads for group in self.caches), default=0.0)

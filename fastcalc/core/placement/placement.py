@@ -214,7 +214,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         fits = partial(largest_batch, usable=usable, weights=weights)
         fraction = machine.software.cache_fraction
         per_replica = fits(cache_per_sequence=self.reserved_per_chip / fraction)
-        if machine.length_to_start:
+        if machine.length_to_start and self.room_to_start is None:
             longest = self._reserved(machine.length_to_start)
             per_replica = np.where(
                 fits(cache_per_sequence=longest / fraction) >= 1.0, per_replica, 0.0

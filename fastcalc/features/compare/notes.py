@@ -64,11 +64,11 @@ _NAMED = 3
 
 def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield the engine and weights used on each chip, if the comparison has several."""
-    formats = {outcome.placement.work.weight_format for outcome in outcomes}
+    formats = {outcome.placement.work.short_format for outcome in outcomes}
     has_formats = len(models_of(outcomes)) == 1 and len(formats) > 1
     chips_of = dict[str, dict[str, None]]()
     for outcome in outcomes:
-        weights = f" with {outcome.placement.work.weight_format}" if has_formats else ""
+        weights = f" with {outcome.placement.work.short_format}" if has_formats else ""
         chips = chips_of.setdefault(f"{outcome.scenario.engine.id}{weights}", {})
         chips[outcome.scenario.hardware.id] = None
     if len({outcome.scenario.engine.id for outcome in outcomes}) > 1:

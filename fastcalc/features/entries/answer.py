@@ -35,12 +35,6 @@ from fastcalc.mentions import command, flag
 from fastcalc.written import Json, json_text, listed
 
 
-def _formats(work: Workload) -> str:
-    """Name the weight formats, in a width that leaves room for the other columns."""
-    name = work.weight_format
-    return name if len(name) <= 24 else f"{name.partition('+')[0]} (mixed)"
-
-
 def _rent(chip: Hardware) -> str:
     """Format the default price per chip-hour, marked if it is uncertain."""
     quote = Pricing().quote(chip)
@@ -72,7 +66,7 @@ _COLUMNS: dict[Kind, tuple[TableColumn, ...]] = {
         words("name", lambda work: work.model.name, 9),
         numbers("total", lambda work: parameters(work.total_parameters)),
         numbers("active", lambda work: parameters(work.active_parameters)),
-        numbers("weights", lambda work: f"{_formats(work)} {size(work.weight_bytes)}"),
+        numbers("weights", lambda work: f"{work.short_format} {size(work.weight_bytes)}"),
         numbers("KV/token", lambda work: size(work.cache_bytes_per_token)),
         numbers(
             "context",

@@ -175,7 +175,7 @@ def name(curve: Curve) -> str:
     """Return the label of a curve: its engine and formats."""
     scenario = curve.space.scenario
     return (
-        f"{scenario.engine.id} in {scenario.work.weight_format}, KV cache {scenario.work.kv_format}"
+        f"{scenario.engine.id} in {scenario.work.short_format}, KV cache {scenario.work.kv_format}"
     )
 
 

@@ -64,7 +64,7 @@ def today(solution: SpeedupOptions) -> str:
     users = "one user" if batch == 1 else f"each of {batch:,} users"
     asked = f" ({number(solution.asked_start or 0.0)} asked, but no larger batch fits)"
     return (
-        f"Today {outcome.scenario.model.asked_name} ({outcome.scenario.work.weight_format}) on "
+        f"Today {outcome.scenario.model.asked_name} ({outcome.scenario.work.short_format}) on "
         f"{chips:,} {outcome.scenario.hardware.id} gives {users} {number(speed)} tokens/s"
         f"{asked * bool(too_fast(solution))}"
     )

@@ -161,7 +161,7 @@ class FitAnswer(Answer):
         fitting = [location for location in self.locations if location.fits]
         shared = [asked for asked in self.gpu_layers if asked.count]
         if fitting or not (shared or self.quantized):
-            return follow_up_of(request, fitting)
+            return follow_up_of(request, fitting, self.locations)
         if self.quantized:
             return follow_up_of(request, self.quantized[:1])
         card = shared[0]
@@ -191,17 +191,24 @@ class FitAnswer(Answer):
         }
 
 
-def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str | None:
+def follow_up_of(
+    request: FitMemory, fitting: Sequence[Location], unfit: Sequence[Location] = ()
+) -> str | None:
     """Suggest computing the speed on chips that fit, or searching for chips that do.
 
     None if nothing fits with a draft model, since no command searches for chips that fit both.
+
+    unfit : placements that do not fit, perhaps because more chips are needed
     """
     models = request.models or DEFAULT_MODELS
     if not fitting:
-        if request.draft_model:
-            return None
-        is_open = replace(request, weights=None, kv=None, tp=None, pp=None, ep=None, dp=None)
-        return follow_up(is_open, request_of("plan"), models[0])
+        request = replace(request, chips=None, tp=None, pp=None, ep=None, dp=None)
+        fitting = [location for location in unfit if location.min_chips[0]]
+    if not fitting:
+        is_open = replace(request, weights=None, kv=None)
+        return (
+            follow_up(is_open, request_of("plan"), models[0]) if not request.draft_model else None
+        )
     first = fitting[0].scenario
     native = replace(request, weights=first.weights, kv=first.kv)
     if share := first.engine.lowered_share(first.hardware):

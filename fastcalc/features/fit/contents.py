@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from operator import itemgetter
 
-from fastcalc.core.outcome import Location
+from fastcalc.core.start import StartLocation
 from fastcalc.grid.column import key_figure
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.memories import LETTERS, bar, filled
@@ -23,7 +23,7 @@ _COLUMNS = (
 )
 
 
-def table(locations: Sequence[Location], records: Sequence[Record], width: int) -> TextTable:
+def table(locations: Sequence[StartLocation], records: Sequence[Record], width: int) -> TextTable:
     """Build a table with a row per memory of a chip, or with the chips that a scenario needs."""
     rows: list[list[str]] = []
     bars: list[list[tuple[str, float]] | str] = []
@@ -32,10 +32,10 @@ def table(locations: Sequence[Location], records: Sequence[Record], width: int) 
         if not location.fits:
             needed, chips = record["min_chips"], location.placement.layout.chips
             text = f"needs {needed:,} chips" if needed else "does not fit"
-            if location.refused or needed == chips:  # another layout of the same chips holds it
-                placement, batches = location.placement, location.scenario.batches
-                is_many = not location.refused and min(batches) > placement.edge_max_batch
-                text = f"holds {int(placement.max_batch):,}" if is_many else "does not start"
+            if location.refused or location.memory_verdict != "no":
+                text = "does not start"
+            elif needed == chips:  # another layout of the same chips holds it
+                text = f"holds {int(location.placement.max_batch):,}"
             rows.append([chip, "-", batch, "-", "-", "-"])
             bars.append(text)
             continue

@@ -215,7 +215,7 @@ def _sentence(solutions: Sequence[Solution]) -> str:
 
 def _formats(solution: Solution) -> str:
     work = solution.location.placement.work
-    return f" ({work.weight_format}, KV cache {work.kv_format})"
+    return f" ({work.short_format}, KV cache {work.kv_format})"
 
 
 def _replicas(solution: Solution) -> str:

@@ -38,7 +38,7 @@ def heading(members: Sequence[Location], phrases: Sequence[str]) -> str:
     ]
     memory_sentence = (
         f"{work.model.heading}: {parameters(work.total_parameters)} parameters; weights "
-        f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
+        f"{work.short_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
         f"{size(float(work.cache_bytes(traffic.reserved)))} for a "
         f"sequence of {traffic.reserved:,.0f} tokens"
     )
@@ -137,4 +137,4 @@ def _certain(edge: Sequence[StartLocation]) -> str:
         if location.min_chips[0] not in (None, location.placement.layout.chips)
         and not location.is_share_uncertain
     ]
-    return f"; it fits on {listed(counts)}" if counts else ""
+    return f"; {listed(counts)} hold it in any case" if counts else ""

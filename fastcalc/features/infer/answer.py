@@ -113,10 +113,10 @@ _ENDS = {
     "most": "largest value",
 }
 _HEADINGS = {
-    "batch_ratio": (("batch,", "slow/fast"), 0),
-    "kept_ratio": (("tok/step,", "fast/slow"), 0),
-    "chips_ratio": (("chips,", "fast/slow"), 0),
-    "markup_ratio": (("markup,", "fast/slow"), 0),
+    "batch_ratio": (("batch,", "x smaller"), 0),
+    "kept_ratio": (("tok/step,", "x more"), 0),
+    "chips_ratio": (("chips,", "x more"), 0),
+    "markup_ratio": (("markup,", "x higher"), 0),
     "batch": (("batch of", "slow tier"), 2),
     "active": (("active", "B"), 3),
     "markup": (("markup of", "slow tier"), 4),
@@ -305,7 +305,7 @@ class InferAnswer(Answer):
         leading = {name for name, chance, _ in ranked if chance >= threshold}
         ratios = [noun for name, noun in _BOTH.items() if name in leading]
         nouns = [side.label for name, side in SIDES.items() if name in leading - _BOTH.keys()]
-        nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
+        nouns += [f"{listed(ratios, 'or')} of each tier"] * bool(ratios)
         which = "any one of these facts" if len(leading) > 1 else "this fact"
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (

@@ -259,7 +259,7 @@ def _started(log: StartLog, scenario: Scenario) -> Start:
     if float(start.placement.available + start.placement.reserved) <= 0.0:
         chips = f"{start.placement.layout.chips} {chip.id}"
         raise InputError(
-            f"the {scenario.work.weight_format} weights of {scenario.model.id} do not fit on "
+            f"the {scenario.work.short_format} weights of {scenario.model.id} do not fit on "
             f"{chips}, so this is not what was started: check {option('hardware')}, "
             f"{option('model')}, {option('weights')} and {option('tp')}"
         )

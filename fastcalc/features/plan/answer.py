@@ -198,6 +198,7 @@ _TERMS = {
 
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
 _OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arrivals"
+_OF_SLOWEST = ", in the slowest pool"
 _WITH_PREFILL = f"chips include those of separate prefill replicas ({option('wide')})"
 _IN_NODES = (
     f"chips: rented in whole nodes if sold that way ({option('by', 'chip')} rents single chips)"
@@ -219,7 +220,8 @@ def legend(planned: "PlanAnswer", rows: Sequence[PlanRow], tables: Sequence[Text
     rows : plans in the tables
     """
     headings = {line for table in tables for heading in table.headings for line in heading}
-    texts = [_OF_MIX]
+    is_merged = len(planned.fleet.allocations) > 1 and "mean" not in headings
+    texts = [_OF_MIX + _OF_SLOWEST * is_merged]
     if planned.is_of_one_class:
         terms = _TERMS if planned.service.share else _TERMS | {"TTFT": _AT_FULL_BATCH}
         texts = [text for heading, text in terms.items() if heading in headings]
@@ -370,8 +372,9 @@ class PlanAnswer(Answer):
 
     @cached_property
     def served(self) -> list[ServedClass]:
-        """The latencies of each request class."""
-        return served_classes(tuple(pool for _, pool in self.pools))
+        """The latencies of each class in its pool."""
+        fractions = [allocation.requests / self.fleet.requests for allocation, _ in self.pools]
+        return served_classes(tuple(pool for _, pool in self.pools), fractions)
 
     def model_name(self, pool: ReplicaPool) -> str:
         """Return the model that a pool serves, as typed."""

@@ -2,7 +2,7 @@
 
 from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
@@ -11,8 +11,11 @@ from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.columns import UPPER
 from fastcalc.features.plan.random_load import percentile_record, random_load
 from fastcalc.features.plan.sharing import Pools
+from fastcalc.formulas.sequences import grouped
 from fastcalc.grid.column import Column, TableColumn
+from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record, plain
 
 OVER = "^"
@@ -29,6 +32,7 @@ class ServedClass:
     share : fraction of its requests whose TTFT must be within the limit, or None for evenly spaced
         arrivals [1]
     percentiles : percentiles at the actual load, for random arrivals
+    of_class : fraction of the class that this pool serves [1]
     """
 
     request_class: RequestClass
@@ -37,6 +41,7 @@ class ServedClass:
     tpot: float
     share: float | None
     percentiles: Percentiles | None = None
+    of_class: float = 1.0
 
     def mean(self, name: str) -> float | None:
         """Return the mean latency, or None if it has no closed form for Poisson arrivals."""
@@ -53,17 +58,20 @@ class ServedClass:
         return seconds if seconds > getattr(self.request_class, name) else None
 
 
-def served_classes(pools: Pools) -> list[ServedClass]:
-    """Compute the latencies of each class by pool, with percentiles if they have a closed form."""
+def served_classes(pools: Pools, fractions: Sequence[float]) -> list[ServedClass]:
+    """Compute the latencies of each class by pool, with percentiles if they have a closed form.
+
+    fractions : fraction of its classes that each pool serves [1]
+    """
     served = []
-    for number_of_pool, pool in enumerate(pools, 1):
+    for number_of_pool, (pool, fraction) in enumerate(zip(pools, fractions, strict=True), 1):
         plan, service = pool.plan, pool.decision.service
         load = random_load(plan, service) if service.is_random else None
         ttft = plan.class_ttft or (plan.values["ttft"],)
         tpot = plan.class_tpot or (plan.values["tpot"],) * len(pool.classes)
         for index, request_class in enumerate(pool.classes):
             percentiles = load.percentiles(index) if load and load.is_known else None
-            latencies = ttft[index], tpot[index], service.share, percentiles
+            latencies = ttft[index], tpot[index], service.share, percentiles, fraction
             served.append(ServedClass(request_class, number_of_pool, *latencies))
     return served
 
@@ -119,14 +127,14 @@ CLASS_COLUMNS: Sequence[TableColumn] = (
     Column(
         "share",
         "%",
-        value=lambda served: served.request_class.share * 100.0,
+        value=lambda served: served.request_class.share * served.of_class * 100.0,
         heading=("share", "%"),
     ),
     Column(
-        "prompt", "count", value="request_class.prompt", heading=("", "prompt"), drop_priority=1
+        "prompt", "count", value="request_class.prompt", heading=("", "prompt"), drop_priority=2
     ),
     Column(
-        "output", "count", value="request_class.output", heading=("", "output"), drop_priority=1
+        "output", "count", value="request_class.output", heading=("", "output"), drop_priority=2
     ),
     Column("pool", "count", value="pool", heading=("", "pool")),
     *_time_columns("ttft"),
@@ -136,6 +144,44 @@ CLASS_COLUMNS: Sequence[TableColumn] = (
         "s",
         value=lambda served: served.percentiles and served.percentiles.request.percentiles[-1],
         heading=("request", "p99 s"),
-        drop_priority=2,
+        drop_priority=1,
     ),
 )
+
+_OF_POOLS: Sequence[TableColumn] = [
+    replace(column, heading=(f"{column.key[:4].upper()} ms", "p99"))
+    if column.key in ("ttft_p99_ms", "tpot_p99_ms")
+    else column
+    for column in CLASS_COLUMNS
+    if not column.key.endswith("_mean_ms")
+]
+
+
+def class_table(served: Sequence[ServedClass], width: int, *, wide: bool) -> TextTable:
+    """Build a table of each class in each pool or, on a first screen, in its slowest pools."""
+    pools_of = grouped(served, lambda served_class: served_class.request_class.name)
+    if wide or len(pools_of) == len(served):
+        return record_tables.table(CLASS_COLUMNS, served, width)
+    rows = [_in_slowest_pools(pools) for pools in pools_of.values()]
+    return record_tables.tables(_OF_POOLS, [rows], width)[0]
+
+
+def _in_slowest_pools(pools: Sequence[ServedClass]) -> record_tables.Row:
+    """Build the cells of a class: all its pools, with each p99 latency where it is longest."""
+    whole = replace(pools[0], of_class=sum(served.of_class for served in pools))
+    row = record_tables.row(CLASS_COLUMNS, whole)
+    row |= {"pool": ", ".join(str(served.pool) for served in pools)}
+    for name, key in _P99.items():
+        slowest = max(pools, key=partial(_p99, name))
+        row[key] = record_tables.row(CLASS_COLUMNS, slowest)[key]
+    return row
+
+
+_P99 = {"ttft": "ttft_p99_ms", "tpot": "tpot_p99_ms", "request": "request_p99_s"}
+
+
+def _p99(name: str, served: ServedClass) -> float:
+    """Return the p99 latency, or its upper estimate. Infinite if it is unknown. [s]"""
+    if served.percentiles is None:
+        return inf if name == "request" else float(getattr(served, name))
+    return float(getattr(served.percentiles, name).percentiles[-1])

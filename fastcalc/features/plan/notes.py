@@ -61,7 +61,7 @@ from fastcalc.kit.answer.numbers_as_text import (
     whole_percent,
 )
 from fastcalc.kit.answer.parts import Note
-from fastcalc.kit.answer.prices import prices_of
+from fastcalc.kit.answer.prices import priced, prices_of
 from fastcalc.mentions import option
 from fastcalc.written import listed, many
 
@@ -109,6 +109,15 @@ def notes_of(planned: "PlanAnswer", rows: Sequence["PlanRow"]) -> Iterator[Note]
     warnings = {text for _, pool in planned.pools for text in pool.plan.replica.warnings}
     for warning in each_warning(row.plan.replica for row in rows):
         yield Note(warning, Weight.WARNING if warning in warnings else 0)
+    yield from weighted(0, uncertain_prices(row.plan for row in rows))
+
+
+def uncertain_prices(plans: Iterable[Plan]) -> Iterator[str]:
+    """Yield what each price that is marked as uncertain is based on."""
+    scenarios = (scenario for plan in plans for scenario in plan.scenarios)
+    uncertain = (scenario for scenario in scenarios if scenario.quote.is_uncertain)
+    texts = (priced(one.pricing, one.hardware, in_short=False) for one in uncertain)
+    yield from (f"uncertain price per chip-hour: {text}" for text in dict.fromkeys(texts))
 
 
 def notes_of_allocation(
@@ -220,9 +229,9 @@ def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:
         for scenario in plan.scenarios
         if scenario.quote.usd_per_hour is not None
     )
-    priced = {scenario.hardware.id: scenario for scenario in scenarios}.values()
-    if priced:
-        chips = [scenario.hardware for scenario in priced]
+    by_chip = {scenario.hardware.id: scenario for scenario in scenarios}.values()
+    if by_chip:
+        chips = [scenario.hardware for scenario in by_chip]
         yield prices_of(shown[0].scenario.pricing, chips, in_short=True)
 
 
@@ -464,7 +473,7 @@ def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
     requests = max((plan.requests for plan in narrowed), default=0.0)
     if decision.service.rate is None and requests > allocation.plan.requests * _MORE:
         plan = max(narrowed, key=lambda plan: plan.requests)
-        weights, cache = plan.scenario.work.weight_format, plan.scenario.work.kv_format
+        weights, cache = plan.scenario.work.short_format, plan.scenario.work.kv_format
         formats = f"{weights}, cache {cache}"
         yield (
             f"quantized further ({formats}), these chips would serve {number(requests)} "

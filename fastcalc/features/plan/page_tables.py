@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation
-from fastcalc.features.plan.class_table import CLASS_COLUMNS
+from fastcalc.features.plan.class_table import class_table
 from fastcalc.features.plan.columns import COLUMNS, UPPER
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.features.plan.phrases import cut
@@ -265,7 +265,7 @@ def tables_of(planned: "PlanAnswer", rows: Sequence[PlanRow], screen: Screen) ->
     owned, models = [_OWNED] * bool(planned.fleet.owned), pick("model") * (len(planned.models) > 1)
     return [
         record_tables.table([_POOL, *owned, *models, *fitting], records, screen.width),
-        record_tables.table(CLASS_COLUMNS, planned.served, screen.width),
+        class_table(planned.served, screen.width, wide=screen.wide),
     ]
 
 

@@ -72,13 +72,9 @@ def level_runner_up(decision: Decision, *, is_sure: bool = False) -> str:
     second = decision.runner_up
     if second is None or not _is_level_with_best(decision, second, is_sure=is_sure):
         return ""
-    chip, service = second.scenario.hardware.id, decision.service
-    if service.is_fleet:
-        chips = f"{second.values['chips']:,.0f} {chip}"
-        return f"; {chips} {_may_win(decision)} (80% ranges overlap)"
-    usd = second.usd_per_month if service.objective == "usd" else None
-    bill = chips_and_price(second, service) if usd is None else f"${dollars(usd)}"
-    return f"; {chip} ({bill}) {_may_win(decision)} (80% ranges overlap)"
+    count = f"{second.values['chips']:,.0f} " * decision.service.is_fleet
+    chip = second.scenario.hardware.id
+    return f"; {count}{chip} {_may_win(decision)} within the 80% ranges"
 
 
 def _may_win(decision: Decision) -> str:

@@ -38,12 +38,13 @@ _WIDE = pick("served_tokens_per_s_total_change path", COLUMNS)
 
 _PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
-    "key: +10%: change of each column if the parameter rises by 10% (an integer: at least by "
-    "1); largest gain: highest tok/s that this parameter alone can reach / tok/s now; reached at: "
+    "key: change: of each figure if the parameter rises by 10% (an integer: at least by 1); "
+    "largest gain: highest tok/s that this parameter alone can reach / tok/s now; reached at: "
     f"value that gives 99% of that speed; {_PATHS}"
 )
 _TARGET_KEY = (
-    f"key: value needed if only this parameter changes; -: no value reaches the target; {_PATHS}"
+    f"key: value needed if only this parameter changes; -: no value reaches the target; "
+    f"best reached: by any value of this parameter alone; {_PATHS}"
 )
 
 _MARKS = {"*": "not in the file: a median is assumed"}

@@ -195,11 +195,11 @@ COLUMNS: tuple[TableColumn, ...] = (
     *(_of_point(column, "at the values in the files") for column in pick(" ".join(KEYS.values()))),
     *(_of_point(column, "largest component of a decode step") for column in pick("limiter")),
     *columns_from(__file__, {}, _FORMATS, group="number"),
-    key_figure(_change("speed", ("tok/s", "+10%"))),
-    _change("total", ("served tok/s", "+10%"), 3),
-    _change("ttft", ("TTFT", "+10%"), 2),
-    _change("usd", ("$/Mtok", "+10%"), 4),
-    _change("largest_batch", ("max", "batch +10%"), 5),
+    key_figure(_change("speed", ("tok/s", "change"))),
+    _change("total", ("served tok/s", "change"), 3),
+    _change("ttft", ("TTFT", "change"), 2),
+    _change("usd", ("$/Mtok", "change"), 4),
+    _change("largest_batch", ("max batch", "change"), 5),
     *(
         Column(
             f"{key}_elasticity",
@@ -217,7 +217,7 @@ NAME = Column[MovedNumber]("name", "text", heading=("", "parameter"), format=Mov
 BEST = Column[MovedNumber](
     "best",
     "figure",
-    heading=("best", "possible"),
+    heading=("best", "reached"),
     format=MovedNumber.best_cell,
 )
 """A column for tables only: the best value of the target metric if nothing reaches it."""

@@ -15,7 +15,7 @@ def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
     phrases : phrases for the settings that differ from their defaults
     """
     works = [outcome.placement.work for outcome in outcomes]
-    weights = dict.fromkeys(f"{work.weight_format} {size(work.weight_bytes)}" for work in works)
+    weights = dict.fromkeys(f"{work.short_format} {size(work.weight_bytes)}" for work in works)
     model_text = (
         f"{outcomes[0].scenario.model.heading}: {parameters(works[0].total_parameters)} "
         f"parameters, {' or '.join(weights)}"
@@ -53,7 +53,7 @@ def heading_in_full(outcome: Outcome, phrases: Sequence[str]) -> str:
         active = f", {parameters(work.active_parameters)} active"
     said = (
         f"{name}: {parameters(work.total_parameters)} parameters{active}; weights "
-        f"{work.weight_format} {size(work.weight_bytes)}, KV cache {work.kv_format} "
+        f"{work.short_format} {size(work.weight_bytes)}, KV cache {work.kv_format} "
         f"{size(work.cache_bytes_per_token)} per token; prompt {traffic.prompt:,.0f}, output "
         f"{traffic.output:,.0f}, mean context {traffic.context:,.0f} tokens"
     )

@@ -127,7 +127,8 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
         min_chips = record["min_chips"]
         if min_chips is None:
             has_room = (record.get("memory_used_fraction") or inf) <= 1.0
-            return "does not start" if has_room else "too large"
+            is_refused = record.get("refused_formats") is not None
+            return "does not start" if has_room or is_refused else "too large"
         return f"{'fits on' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
     # Some units are per million tokens or per hour.
     column_format = column.format or column.unit.partition("/")[0]

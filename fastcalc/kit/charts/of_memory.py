@@ -38,7 +38,7 @@ def memory(locations: Sequence[Location]) -> Chart:
     batches = sorted({min(location.scenario.batches) for location in locations})
     at_batch = listed([f"{count:,}" for count in batches])
     first = locations[0].scenario
-    case = f"{first.model.heading}, {first.work.weight_format}, batch {at_batch}"
+    case = f"{first.model.heading}, {first.work.short_format}, batch {at_batch}"
     deployments = ", ".join(drawn) if len(drawn) <= FEW else f"{len(drawn)} deployments"
     all_values = f"each bar is one chip of {deployments}; its full length is the usable memory"
     ordered = sorted(bars, key=lambda bar: -sum(fraction for *_, fraction in bar.parts))

@@ -221,7 +221,7 @@ def title_of(outcomes: Sequence[Outcome], group: str) -> str:
     """Build the title of a chart: its name, models, formats and requests."""
     models = list(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
     chips = {outcome.scenario.hardware.id for outcome in outcomes}
-    formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)
+    formats = dict.fromkeys(outcome.placement.work.short_format for outcome in outcomes)
     where = f" on {chips.pop()}" if len(chips) == 1 < len(models) else ""
     requests = requests_of(outcomes[0])
     return f"{group}: {', '.join(models)}{where}, {listed([*formats])}; {requests}"

@@ -11,6 +11,7 @@ from fastcalc.kit.request import offered
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import flag as named_flag
 from fastcalc.mentions import option
+from fastcalc.written import with_singulars
 
 Says = str | Callable[[Any], str] | None
 
@@ -208,7 +209,9 @@ class Setting:
     def phrase(self) -> str | None:
         """The phrase for headings, or None if headings omit the field."""
         says = self.shown.says
-        return says.format(self.value) if isinstance(says, str) else says and says(self.value)
+        if isinstance(says, str):
+            return with_singulars(says.format(self.value))
+        return says and says(self.value)
 
     @property
     def values(self) -> list[Any]:

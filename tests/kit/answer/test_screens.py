@@ -31,7 +31,7 @@ SCREENS = {
     "plan llama-3.1-70b --ttft 1s --tpot 25ms --rate 20/s --on h200-sxm,b200": "$ per month",
     "fastmode llama-3.1-70b --on h200-sxm --speedup 2 --smaller none": "cost / today's",
     "frontier llama-3.1-8b --on h100-sxm --max-chips 2": "tok/s per user",
-    "sensitivity llama-3.1-8b --on h100-sxm": "tok/s +10%",
+    "sensitivity llama-3.1-8b --on h100-sxm": "tok/s change",
     "decide sub=speed=65,plan=200 api=speed=65,price=25": "time per success",
     "infer --speeds 65,170 --prices 25,150 --points 20000": "matches tiers",
     "sweep llama-3.1-8b --on h100-sxm,h200-sxm --batch 1,8 --format table": "tok/s per user",

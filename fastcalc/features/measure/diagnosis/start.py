@@ -171,7 +171,7 @@ class Start:
             explained += max(log.weights - expected, 0.0)
             sentence = (
                 f"weights take {log.weights / GIB:.1f} GiB per chip, {excess:.1f} times as much as "
-                f"in {self.scenario.work.weight_format}"
+                f"in {self.scenario.work.short_format}"
             )
             if excess > _SAME_FORMAT:
                 meant = "load the weights in the format that was meant"
