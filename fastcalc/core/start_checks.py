@@ -110,7 +110,7 @@ class StartCheck:
         if placement.room_to_start is None:
             return None
         ranks = placement.layout.tp, placement.layout.pp
-        needed = needed_for_one(machine, placement.work, ranks, self._longest)
+        needed = float(needed_for_one(machine, placement.work, ranks, self._longest))
         if needed > self.room:
             return (
                 "To serve at least one request with the model's max seq len "

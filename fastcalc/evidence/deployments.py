@@ -93,7 +93,7 @@ class Deployment:
         chip_counts = range(least_chips, max(most_chips, least_chips) + 1, least_chips)
         for count in [chips] if chips else chip_counts:
             candidates = (site.place(layout) for layout in self._layouts(site, count))
-            if placements := [placed for placed in candidates if placed.batch_beside(0.0) >= 1]:
+            if placements := [placed for placed in candidates if placed.held_beside(0.0) >= 1]:
                 return placements
         raise self._unfit
 

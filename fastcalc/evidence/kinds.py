@@ -236,4 +236,4 @@ def _sequences_held(placement: AnyPlacement, columns: Columns) -> Floats:
     It is assumed that the measured server was configured so that the engine reserved little.
     """
     tokens = columns.prompt + columns.output
-    return floats(replace(placement, reserved_tokens=tokens).batch_beside(0.0))
+    return floats(replace(placement, reserved_tokens=tokens).held_beside(0.0))

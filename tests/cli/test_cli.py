@@ -627,7 +627,7 @@ def test_the_next_command_repeats_what_was_asked(fastcalc):
     out = fastcalc("compare", "--on", "h100-sxm,wse-3").out
     assert "next: fastcalc frontier llama-3.1-70b --on h100-sxm,wse-3\n" in out
     out = fastcalc("fit", "deepseek-r1", "--on", "h100-sxm", "--chips", "2").out
-    assert "next: fastcalc plan deepseek-r1\n" in out
+    assert "next: fastcalc compare deepseek-r1 --on h100-sxm\n" in out
 
 
 @pytest.mark.parametrize("command", ["compare", "fit", "plan"])

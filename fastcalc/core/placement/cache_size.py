@@ -50,7 +50,7 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
     pool = block_pool(machine, placement.work, layout.tp, layout.pp)
     if pool is None:
         in_blocks = float(whole_blocks(tokens=length, block=BLOCK))
-        sequence = needed_for_one(machine, placement.work, (layout.tp, layout.pp), length)
+        sequence = float(needed_for_one(machine, placement.work, (layout.tp, layout.pp), length))
         if machine.place or not sequence:
             return None
         capacity = cached_tokens(
@@ -58,10 +58,10 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
         )
         tokens = float(capacity)
         return CacheSize(length, int(tokens), tokens / in_blocks, 0, sequence)
-    a_sequence = sequence_blocks(machine, pool, length, layout.pp)
+    a_sequence = float(sequence_blocks(machine, pool, length, layout.pp))
     blocks = pool.blocks(available / machine.ranks)
     concurrency = blocks / a_sequence
-    needed = needed_for_one(machine, placement.work, (layout.tp, layout.pp), length)
+    needed = float(needed_for_one(machine, placement.work, (layout.tp, layout.pp), length))
     tokens = concurrency * length
     if np.any(machine.software.counts_by_table):
         tables = sum(group.tables for group in pool.groups)

@@ -22,7 +22,7 @@ from fastcalc.core.placement.fullest_chip import (
 )
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.legal import MOST_CHIPS, LegalLayouts, slots
-from fastcalc.core.placement.start_room import free_share, least_room
+from fastcalc.core.placement.start_room import free_share, has_checks, least_room
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
@@ -171,7 +171,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         if np.max(self.machine.software.memory_fraction) > self.free_share(reserves):
             return False
         least = self.room_to_start
-        return True if least is None else np.asarray(self.available_beside(reserves) >= least)
+        return True if least is None else self.available_beside(reserves) >= least
 
     def free_share(self, reserves: float) -> float:
         """The fraction of memory free at startup: expected, least or most, like the reserve. [1]
@@ -214,7 +214,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         fits = partial(largest_batch, usable=usable, weights=weights)
         fraction = machine.software.cache_fraction
         per_replica = fits(cache_per_sequence=self.reserved_per_chip / fraction)
-        if machine.length_to_start and self.room_to_start is None:
+        if machine.length_to_start and not has_checks(machine):
             longest = self._reserved(machine.length_to_start)
             per_replica = np.where(
                 fits(cache_per_sequence=longest / fraction) >= 1.0, per_replica, 0.0

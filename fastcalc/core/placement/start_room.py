@@ -15,10 +15,15 @@ from fastcalc.core.placement.cache_blocks import block_pool, by_ranks
 from fastcalc.core.placement.fullest_chip import cache_on_chip
 from fastcalc.core.placement.layout import AnyLayout, Layout
 from fastcalc.formulas.cache_size import whole_blocks
-from fastcalc.formulas.types import Array, ArrayLike, floats
+from fastcalc.formulas.types import Array, ArrayLike
 
 BLOCK = 16.0
 """The default block size of vLLM. [1]"""
+
+
+def has_checks(machine: Machine) -> bool:
+    """Whether the engine's startup checks are known: those of vLLM, if it places the bytes."""
+    return machine.engine.program == "vllm" and not machine.place
 
 
 def least_room(
@@ -31,67 +36,64 @@ def least_room(
 
     tokens : the tokens of the requests, the longest sequence unless the engine has a limit
     """
-    if machine.engine.program != "vllm" or machine.place:
+    if not has_checks(machine):
         return None
     lengths = machine.memory.longest or tokens
     if isinstance(lengths, float):
         return by_ranks(layout, lengths, partial(_least_once, machine, work, lengths))
-    return by_ranks(layout, lengths, partial(_least_of_each, machine, work, lengths))
+    return by_ranks(layout, lengths, partial(_least, machine, work, lengths))
 
 
-def _least_of_each(
-    machine: Machine, work: Workload, lengths: ArrayLike, ranks: tuple[int, int]
-) -> Array:
-    values, places = np.unique(floats(lengths), return_inverse=True)
-    least = np.array([_least_once(machine, work, value, ranks) for value in values.tolist()])
-    return least[places].reshape(np.shape(lengths))
-
-
-def _least(machine: Machine, work: Workload, length: float, ranks: tuple[int, int]) -> float:
-    needed, pool = (
-        needed_for_one(machine, work, ranks, int(length)),
-        block_pool(machine, work, *ranks),
-    )
-    if not needed:
-        return -inf
+def _least(machine: Machine, work: Workload, lengths: ArrayLike, ranks: tuple[int, int]) -> Array:
+    needed = needed_for_one(machine, work, ranks, np.floor(lengths))
+    pool = block_pool(machine, work, *ranks)
+    least = np.where(needed > 0.0, needed, -inf)
     if pool is None or not pool.has_states or not np.any(machine.software.launches_ahead):
-        return needed  # vLLM checks states only if it captures graphs
-    sequences = float(np.max(machine.max_sequences))
-    return max(needed, sequences * pool.block_bytes * machine.ranks)
+        return least  # vLLM checks states only if it captures graphs
+    of_states = float(np.max(machine.max_sequences)) * pool.block_bytes * machine.ranks
+    return np.maximum(least, of_states)
 
 
 _least_once = lru_cache(maxsize=4096)(_least)
 
 
-def needed_for_one(machine: Machine, work: Workload, ranks: tuple[int, int], length: int) -> float:
+def needed_for_one(
+    machine: Machine, work: Workload, ranks: tuple[int, int], lengths: ArrayLike
+) -> Array:
     """Compute the cache that a chip needs for one sequence in the startup check. [byte]
 
     Zero if sequences have no cache.
 
     ranks : the tensor-parallel ranks and the pipeline stages
-    length : the tokens of the sequence
+    lengths : the tokens of the sequence
     """
     tp, pp = ranks
     pool = block_pool(machine, work, tp, pp)
     if pool is None:
-        in_blocks = float(whole_blocks(tokens=length, block=BLOCK))
-        return float(cache_on_chip(machine, work, Layout(tp=tp, pp=pp), in_blocks))
-    return sequence_blocks(machine, pool, length, pp) * pool.checked_bytes * machine.ranks
+        in_blocks = whole_blocks(tokens=lengths, block=BLOCK)
+        return cache_on_chip(machine, work, Layout(tp=tp, pp=pp), in_blocks)
+    return sequence_blocks(machine, pool, lengths, pp) * (pool.checked_bytes * machine.ranks)
 
 
-def sequence_blocks(machine: Machine, pool: BlockPool, length: int, pp: int) -> float:
+def sequence_blocks(machine: Machine, pool: BlockPool, lengths: ArrayLike, pp: int) -> Array:
     """Count the blocks of one sequence whose prompt tokens are all in flight. [1]
 
+    lengths : the tokens of the sequence
     pp : the pipeline stages, whose steps may overlap
     """
-    tokens_per_step, overlapping = _tokens_in_flight(machine, (length,))
-    return float(pool.reserved(length, step=tokens_per_step * (1.0 + overlapping * pp)))
+    longest = float(lengths) if np.ndim(lengths) == 0 else 0.0
+    tokens_per_step, overlapping = _tokens_in_flight(machine, (longest,))
+    return pool.reserved(lengths, step=tokens_per_step * (1.0 + overlapping * pp))
 
 
 @once
-def _tokens_in_flight(machine: Machine, length: tuple[int]) -> tuple[float, float]:
-    """Return the prompt tokens of a step, and the steps of a stage that overlap."""
-    rows = start_rows(machine.software, largest_memory(machine.hardware), length[0])
+def _tokens_in_flight(machine: Machine, longest: tuple[float]) -> tuple[float, float]:
+    """Return the prompt tokens of a step, and the steps of a stage that overlap.
+
+    longest : the longest sequence, which some engines process at once; 0 for sequences of several
+        lengths, as if each were divided into chunks
+    """
+    rows = start_rows(machine.software, largest_memory(machine.hardware), longest[0])
     return rows.tokens, float(np.max(machine.software.overlaps_steps))
 
 

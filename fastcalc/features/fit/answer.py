@@ -193,10 +193,8 @@ class FitAnswer(Answer):
 
 def follow_up_of(
     request: FitMemory, fitting: Sequence[Location], unfit: Sequence[Location] = ()
-) -> str | None:
+) -> str:
     """Suggest computing the speed on chips that fit, or searching for chips that do.
-
-    None if nothing fits with a draft model, since no command searches for chips that fit both.
 
     unfit : placements that do not fit, perhaps because more chips are needed
     """
@@ -206,9 +204,7 @@ def follow_up_of(
         fitting = [location for location in unfit if location.min_chips[0]]
     if not fitting:
         is_open = replace(request, weights=None, kv=None)
-        return (
-            follow_up(is_open, request_of("plan"), models[0]) if not request.draft_model else None
-        )
+        return follow_up(is_open, request_of("plan"), models[0])
     first = fitting[0].scenario
     native = replace(request, weights=first.weights, kv=first.kv)
     if share := first.engine.lowered_share(first.hardware):

@@ -116,14 +116,14 @@ def test_a_sequence_of_the_longest_length_is_part_of_what_is_needed():
     ((location, reason),) = reasons(
         "llama-3.1-8b", "rtx-4090", weights="q8_0", max_model_len=131_072
     )
-    assert reason.startswith(
-        "25.7 GB (8.53 GB and 17.2 GB of cache for one sequence of 131,072 tokens) needs 2 chips ("
-    )
+    assert reason.startswith("on one rtx-4090 vllm would stop with 'To serve at least one request")
+    assert "(131072), (16.00 GiB KV cache is needed" in reason
+    assert "'; it starts there with --max-model-len " in reason
     assert location.site.chips_needed(1.0) == (2, None)
     ((_, reason),) = reasons(
         "qwen3-8b", "rtx-4090", engine="vllm", tp=1, max_num_seqs=64, max_model_len=30_000
     )  # 2 x 36 layers x 8 x 128 x 2 B x 30,000 tokens
-    assert "(16.4 GB and 4.42 GB of cache for one sequence of 30,000 tokens)" in reason
+    assert "(30000), (4.12 GiB KV cache is needed" in reason  # 4.42 GB
 
 
 def test_chips_that_hold_it_tightly_are_named_where_more_were_taken(capsys, monkeypatch):
@@ -161,15 +161,17 @@ def test_next_is_the_start_with_the_two_changes_that_it_needs(capsys, monkeypatc
     assert (stopped.code, started.code) == (1, 0)
 
 
-def test_no_search_is_next_for_a_draft_model_that_it_would_leave_out(capsys, monkeypatch):
-    """`plan` has no flag for a draft model, whose weights its chips need not hold."""
+def test_next_the_chips_are_open_where_the_batch_needs_more_of_them(capsys, monkeypatch):
+    """5,000 sequences of 655 MB are 3.3 TB, more than eight H100 have."""
     ask = partial(run_once, *"fit llama-3.1-70b --on h100-sxm --chips 8 --batch 5000".split())
     draft = ("--draft-model", "llama-3.2-1b", "--speculate", "0.8x3")
     alone, drafted = (
         ask(*more, capsys=capsys, monkeypatch=monkeypatch).out for more in ((), draft)
     )
-    assert "next: fastcalc plan llama-3.1-70b" in alone
-    assert "next: " not in drafted
+    following = "next: fastcalc compare llama-3.1-70b --on h100-sxm"
+    assert f"{following} --batch 5000\n" in alone
+    assert f"{following} " in drafted
+    assert "--draft-model llama-3.2-1b" in drafted.partition("next: ")[2]
 
 
 def test_a_layer_larger_than_a_wafer_is_the_reason(capsys, monkeypatch):

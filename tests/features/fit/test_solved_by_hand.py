@@ -104,7 +104,7 @@ def test_few_notes_stand_on_the_first_screen(count, weight, monkeypatch):
 
 def on(chip, certain, edge=0, *, unknown="users", batch=1, dp=1, fmt="bf16"):
     layout = Layout(dp=dp)
-    work = SimpleNamespace(weight_format=fmt, kv_format="fp8")
+    work = SimpleNamespace(short_format=fmt, weight_format=fmt, kv_format="fp8")
     scenario = SimpleNamespace(
         model=SimpleNamespace(asked_name="m"), traffic=SimpleNamespace(longest=5000.0),
         batches=(batch, 64),

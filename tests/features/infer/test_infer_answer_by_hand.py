@@ -98,11 +98,11 @@ TWO = [region(BATCH), region(HARDWARE)]
 @every(
     "decided,sentence",
     [
-        ([("batch_ratio", 0.75, 0.001), ("active", 0.72, 0.001)], "the batch of both tiers"),
+        ([("batch_ratio", 0.75, 0.001), ("active", 0.72, 0.001)], "the batch of each tier"),
         # Within 0.025, or two standard errors, numbers are as good.
-        ([("batch_ratio", 0.75, 0.001), ("kept_ratio", 0.73, 0.001)], "the batch or the tokens per step of both tiers"),
-        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.715, 0.02)], "the batch or the tokens per step of both tiers"),
-        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.705, 0.02)], "the batch of both tiers"),
+        ([("batch_ratio", 0.75, 0.001), ("kept_ratio", 0.73, 0.001)], "the batch or the tokens per step of each tier"),
+        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.715, 0.02)], "the batch or the tokens per step of each tier"),
+        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.705, 0.02)], "the batch of each tier"),
     ],
 )  # fmt: skip
 def test_what_would_decide_between_explanations(decided, sentence):

@@ -71,7 +71,7 @@ def test_ten_per_cent_more_of_each_number(effects):
     ]
     start = next(at for at, line in enumerate(lines) if line.startswith("parameter now"))
     assert lines[start + 1 : start + 1 + len(LINES)] == LINES
-    assert lines[start + 1 + len(LINES)].startswith("- key: +10%: ")
+    assert lines[start + 1 + len(LINES)].startswith("- key: change: ")
 
 
 CHANGES = {
