@@ -89,8 +89,10 @@ class StartLocation(Location):
         """The verdict on the smallest batch by memory, without the engine's other checks."""
         placement, batch = self.placement, min(self.scenario.batches)
         checks = (certain_check(placement), likely_check(placement))
-        held = (min(placement.held_beside(check.times), placement.engine_batch) for check in checks)
-        return VERDICTS[sum(batch > most for most in held)]
+        limits = (
+            min(placement.held_beside(check.times), placement.engine_batch) for check in checks
+        )
+        return VERDICTS[sum(batch > limit for limit in limits)]
 
     @cached_property
     def _certain(self) -> StartCheck:

@@ -170,8 +170,8 @@ class _PlacedWorkload(Generic[OneOrMore]):
         """
         if np.max(self.machine.software.memory_fraction) > self.free_share(reserves):
             return False
-        least = self.room_to_start
-        return True if least is None else self.available_beside(reserves) >= least
+        min_room = self.room_to_start
+        return True if min_room is None else self.available_beside(reserves) >= min_room
 
     def free_share(self, reserves: float) -> float:
         """The fraction of memory free at startup: expected, least or most, like the reserve. [1]
@@ -195,11 +195,10 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
         reserves : the ratio of the engine's reserve to its expected value
         """
-        held = self.held_beside(reserves)
-        starts = self.starts_beside(reserves)
+        fitting, starts = self.held_beside(reserves), self.starts_beside(reserves)
         if starts is True:
-            return held
-        largest = np.where(starts, held, 0)
+            return fitting
+        largest = np.where(starts, fitting, 0)
         return largest if np.ndim(largest) else int(largest)
 
     def held_beside(self, reserves: float) -> Array | int:

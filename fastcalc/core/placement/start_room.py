@@ -47,11 +47,11 @@ def least_room(
 def _least(machine: Machine, work: Workload, lengths: ArrayLike, ranks: tuple[int, int]) -> Array:
     needed = needed_for_one(machine, work, ranks, np.floor(lengths))
     pool = block_pool(machine, work, *ranks)
-    least = np.where(needed > 0.0, needed, -inf)
+    of_one = np.where(needed > 0.0, needed, -inf)
     if pool is None or not pool.has_states or not np.any(machine.software.launches_ahead):
-        return least  # vLLM checks states only if it captures graphs
+        return of_one  # vLLM checks states only if it captures graphs
     of_states = float(np.max(machine.max_sequences)) * pool.block_bytes * machine.ranks
-    return np.maximum(least, of_states)
+    return np.maximum(of_one, of_states)
 
 
 _least_once = lru_cache(maxsize=4096)(_least)

@@ -72,10 +72,10 @@ class Capacity:
         """
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
-        held = placements.held_beside(reserves)
+        sequences = placements.held_beside(reserves)
         if is_limited:
-            held = np.minimum(placements.batch_beside(reserves), placements.engine_batch)
-        return floats(np.minimum(held, LIMITS["sequences"].maximum).max(axis=-1))
+            sequences = np.minimum(placements.batch_beside(reserves), placements.engine_batch)
+        return floats(np.minimum(sequences, LIMITS["sequences"].maximum).max(axis=-1))
 
     @property
     def most_taken(self) -> float:

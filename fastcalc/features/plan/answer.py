@@ -220,8 +220,7 @@ def legend(planned: "PlanAnswer", rows: Sequence[PlanRow], tables: Sequence[Text
     rows : plans in the tables
     """
     headings = {line for table in tables for heading in table.headings for line in heading}
-    is_merged = len(planned.fleet.allocations) > 1 and "mean" not in headings
-    texts = [_OF_MIX + _OF_SLOWEST * is_merged]
+    texts = [_OF_MIX + _OF_SLOWEST * ("mean" not in headings)]
     if planned.is_of_one_class:
         terms = _TERMS if planned.service.share else _TERMS | {"TTFT": _AT_FULL_BATCH}
         texts = [text for heading, text in terms.items() if heading in headings]

@@ -116,7 +116,7 @@ def uncertain_prices(plans: Iterable[Plan]) -> Iterator[str]:
     """Yield what each price that is marked as uncertain is based on."""
     scenarios = (scenario for plan in plans for scenario in plan.scenarios)
     uncertain = (scenario for scenario in scenarios if scenario.quote.is_uncertain)
-    texts = (priced(one.pricing, one.hardware, in_short=False) for one in uncertain)
+    texts = (priced(scenario.pricing, scenario.hardware, in_short=False) for scenario in uncertain)
     yield from (f"uncertain price per chip-hour: {text}" for text in dict.fromkeys(texts))
 
 
