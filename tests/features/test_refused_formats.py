@@ -42,6 +42,14 @@ def test_every_command_says_why_nothing_fits(words, capsys, monkeypatch):
     assert "--kv nvfp4" not in said.partition("next: ")[2]
 
 
+def test_a_cell_of_a_format_without_a_kernel_is_not_one_of_memory(capsys, monkeypatch):
+    """673 GB do not fit on one H100 either, but no number of them starts."""
+    words = ("compare", "deepseek-r1", *ASKED[1:])
+    said = run(*words, capsys=capsys, monkeypatch=monkeypatch).out
+    assert "does not start\n" in said
+    assert "too large" not in said
+
+
 def test_rows_of_compare_and_sweep_hold_no_request():
     asked = {"on": "h100-sxm", "engine": "vllm", "kv": "nvfp4", "batch": 1}
     for row in (*fastcalc.compare("qwen3-8b", **asked), *fastcalc.sweep("qwen3-8b", **asked)):

@@ -817,3 +817,21 @@ def test_tokens_of_several_tables_are_printed_for_one_up_to_version_0_19():
     size = cache_size(located(STARTS["muninn-gemma-4-26b-nvfp4-gb10"]).placement, 81.8 * GIB)
     assert size is not None
     assert size.tokens == pytest.approx(714_768, rel=0.001)
+
+
+def test_a_length_that_does_not_start_needs_no_more_chips(capsys, monkeypatch):
+    """16.1 GB of weights leave room for some 17,000 of the model's 131,072 tokens on one L4."""
+    words = ("fit", "--server", "vllm serve meta-llama/Llama-3.1-8B", "--on", "l4")
+    ran = run(*words, capsys=capsys, monkeypatch=monkeypatch)
+    text = " ".join(ran.out.split())
+    assert text.startswith("llama-3.1-8b does not start at batch 1 on one l4.")
+    assert "needs 2 chips" not in text
+    assert "vllm starts with --max-model-len 17" in text
+    assert "next: fastcalc fit meta-llama/Llama-3.1-8B --on l4" in text
+
+
+def test_a_long_name_of_mixed_formats_is_short_in_headings(capsys, monkeypatch):
+    """The name in records, fp8+attention=79%bf16/21%fp8, is that of list models."""
+    for command in ("fit", "compare"):
+        ran = run(command, "glm-5.3-flash", "--on", "b200", capsys=capsys, monkeypatch=monkeypatch)
+        assert "fp8 (mixed) 320 GB" in " ".join(ran.out.split())

@@ -276,7 +276,7 @@ def test_the_longest_request_of_a_model_is_checked(prompts, longest, monkeypatch
     monkeypatch.setattr(
         demand, "check_context", lambda _, tokens, text: checked.append((tokens, text))
     )
-    monkeypatch.setattr(demand.loading, "check_longest", lambda _, tokens: checked.append(tokens))
+    monkeypatch.setattr(demand, "check_longest", lambda _, tokens: checked.append(tokens))
     kinds = [
         SimpleNamespace(
             name=name,
