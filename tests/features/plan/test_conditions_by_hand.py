@@ -201,7 +201,8 @@ def test_a_measurement_is_of_the_model_as_it_was_typed(named, asked, monkeypatch
     page = "fastcalc.features.measure.diagnosis_answer"
     monkeypatch.setattr(f"{page}.stated_settings", lambda *_: {})
     monkeypatch.setattr(f"{page}.follow_up", lambda _, __, *words: words)
-    scenario = SimpleNamespace(model=SimpleNamespace(id="of-log"), hardware=SimpleNamespace(id="h"))
+    model = SimpleNamespace(id="of-log", asked_name="of-log")
+    scenario = SimpleNamespace(model=model, hardware=SimpleNamespace(id="h"))
     answer = SimpleNamespace(
         request=SimpleNamespace(model=named), diagnosis=None,
         start=SimpleNamespace(log=None, scenario=scenario),
