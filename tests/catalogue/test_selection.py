@@ -87,3 +87,8 @@ def test_chips_are_named_alone_or_by_a_pattern_and_not_in_a_group():
     assert {"h100-sxm", "rtx-4090", "b200"} <= found
     assert not [name for name in found if name.startswith("apple")]
     assert named(Catalogue(), ["apple", "-h100-sxm"]) == set()
+
+
+def test_a_dash_alone_leaves_nothing_out():
+    with pytest.raises(InputError, match="no hardware is called '-'"):
+        selected(Catalogue(), ["-"])

@@ -9,7 +9,7 @@ from fastcalc.core.placement import scale_blocks
 from fastcalc.core.placement.cache_size import cache_size, longest_sequence
 from fastcalc.core.placement.layout import Layout
 from tests.helpers import every
-from tests.made_up import engine, minimal, placed
+from tests.made_up import chip, engine, minimal, placed
 
 
 @every(
@@ -31,9 +31,15 @@ def test_tokens_of_a_cache_are_whole_blocks(available, length, tokens, concurren
     assert size.needed == pytest.approx(-(-length // 16) * 16)
 
 
-@every("overlap,pp,tokens", [(0, 1, 1000), (0, 2, 1000), (1, 1, 2000), (1, 2, 3000)])
-def test_a_window_waits_for_the_steps_in_flight(overlap, pp, tokens, monkeypatch):
-    """A step of 1,000 tokens, and as many in the next one of each stage, before blocks are freed."""
+@every(
+    "ranks,overlap,pp,tokens",
+    [(1, 0, 1, 1000), (1, 0, 2, 1000), (1, 1, 1, 2000), (1, 1, 2, 3000), (2, 1, 2, 3000)],
+)
+def test_a_window_waits_for_the_steps_in_flight(ranks, overlap, pp, tokens, monkeypatch):
+    """A step of 1,000 tokens, and as many in the next one of each stage, before blocks are freed.
+
+    Each rank of a chip has a pool in its share of the memory.
+    """
     asked = []
     pool = SimpleNamespace(
         reserved=lambda length, step: asked.append((length, step)) or 4.0,
@@ -41,10 +47,11 @@ def test_a_window_waits_for_the_steps_in_flight(overlap, pp, tokens, monkeypatch
     )  # fmt: skip
     monkeypatch.setattr(sizes, "block_pool", lambda *_: pool)
     under = engine(prompt_chunk=1000, overlaps_steps=overlap)
-    place = placed(minimal(), Layout(pp=pp), under=under, reserved=5000.0)
-    size = sizes.cache_size(place, 1050.0)
+    place = placed(minimal(), Layout(pp=pp), on=chip(ranks=ranks), under=under, reserved=5000.0)
+    size = sizes.cache_size(place, ranks * 1050.0)
     assert asked == [(5000, tokens)]
-    assert (size.tokens, size.concurrency, size.blocks, size.needed) == (12_500, 2.5, 10, 400)
+    assert (size.tokens, size.concurrency, size.blocks) == (12_500, 2.5, 10)
+    assert size.needed == ranks * 400
 
 
 def test_the_memory_that_weights_leave_is_for_caches():

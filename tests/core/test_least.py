@@ -20,6 +20,7 @@ from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.features.fastmode.lighter_passes import PUBLISHED, narrowest
 from fastcalc.grid.space import Space
 from tests import made_up
+from tests.helpers import every
 from tests.strategies import dice, engines, hardware, models, scaled
 
 CASES = int(os.environ.get("FASTCALC_REQUESTS", scaled(20)))
@@ -101,3 +102,21 @@ def test_no_layout_takes_less_chip_time_or_is_faster_than_the_least(scenario):
     never_beaten(scenario, demand, supply)
     for _, narrow in narrowest(scenario):
         never_beaten(narrow, in_fewest_bits(demand, supply), supply)
+
+
+@every(
+    "execution,ranks,supplied",
+    [
+        ("sequential", 2, (2, 16, 0.5, 50)),
+        ("spatial", 2, (1, 1, 1, 100)),
+        ("sequential", None, (1, 8, 1, 100)),
+    ],
+)
+def test_each_rank_of_a_chip_has_its_share(execution, ranks, supplied):
+    """Of 1 GB at 1 TB/s and 100 TFLOP/s; eight chips share the fast link. Regions have no ranks."""
+    chip = made_up.chip(execution=execution, **({"ranks": ranks} if ranks else {}))
+    supply = chip_supply(chip, made_up.engine(), OWN_MEMORY)
+    count, domain, share, peak = supplied
+    assert (supply.ranks, supply.domain) == (count, domain)
+    assert (supply.memory, supply.bandwidth) == (share * 1e9, share * 1e12)
+    assert supply.peak == peak * 1e12

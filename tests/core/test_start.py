@@ -12,6 +12,7 @@ from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chip.tiers import largest_memory
 from fastcalc.core.chosen_layouts import layouts_on_offer, open_layouts
+from fastcalc.core.entry_notes import plugin_notes
 from fastcalc.core.outcome import locate
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Scenario
@@ -492,3 +493,14 @@ def test_replicas_of_attention_reserve_memory_for_graphs_under_sglang():
     location = placed("deepseek-r1", "h200-sxm", "sglang", sharding=Sharding(tp=1, dp=8, ep=8))
     share = limited(location.scenario, "gpu_memory_utilization", 0.85)
     assert float(locate(share).placement.kept.total) < apart
+
+
+@every(
+    "vendor,program,is_told",
+    [("Apple", "vllm", True), ("Apple", "mlx", False), ("Nobody", "vllm", False)],
+)
+def test_vllm_runs_on_gpus_of_apple_with_a_plugin_alone(vendor, program, is_told):
+    engine = SimpleNamespace(id=program, program=program)
+    told = list(plugin_notes(made_up.chip(vendor=vendor), engine))
+    assert bool(told) == is_told
+    assert all("plugin vLLM-Metal" in note for note in told)
