@@ -9,7 +9,7 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS
 from fastcalc.evidence.points import Points, points_in
 from fastcalc.evidence.text_files import lines_of, opened, text_in
-from fastcalc.importers.setup import ranks_in
+from fastcalc.importers.setup import option_given, ranks_in
 from fastcalc.written import listed, shown
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ def read(
                 content, catalogue=catalogue, options=options or {}, fills_gaps=fills_gaps
             )
         names = {name.strip() for name in head.split("\n", 1)[0].split(",")}
-        values = [shown(text) for text in (options or {}).values() if text]
-        if values and names & set(COLUMNS):
+        given = [option_given(name, text) for name, text in (options or {}).items() if text]
+        if given and names & set(COLUMNS):
             raise InputError(
-                f"{shown(path, 200)} is a CSV, whose rows state all settings; leave out the "
-                f"options with {listed(values)}, which are for results of other programs"
+                f"{shown(path, 200)} is a CSV, whose rows state all settings; leave out "
+                f"{listed(given)}; only results of other programs take settings"
             )
         return points_in(str(path), lines_of(str(path), stream), ranks_in(catalogue))

@@ -29,8 +29,7 @@ from fastcalc.importers import (
 from fastcalc.importers.json_records import NoNumberError, NoRunError, Record, records
 from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.importers.served_run import ServedRun, points_of
-from fastcalc.importers.setup import Unsaid, checked, ranks_in
-from fastcalc.mentions import option
+from fastcalc.importers.setup import Unsaid, checked, option_given, ranks_in
 from fastcalc.written import shown
 
 SERVED = (
@@ -144,7 +143,7 @@ class Results:
         for name, record in self.contradicting.items():
             if not (self.faults or self.fills_gaps or name in self.options.used):
                 text, value = self.options.texts[name], shown(self.options.contradicted[name])
-                words = f"the file states {name} {value}: leave out {option(name, text)}"
+                words = f"the file states {name} {value}: leave out {option_given(name, text)}"
                 unsaid.append(_fault(record, words))
         return gathered(file, points, [*self.faults, *unsaid], skipped)
 

@@ -126,3 +126,8 @@ def asked(*problems: str | None) -> None:
     """Raise all problems in a single `Unsaid`, if there are any."""
     if problem_text := "; ".join(filter(None, problems)):
         raise Unsaid(problem_text)
+
+
+def option_given(name: str, value: str) -> str:
+    """Write a setting of a file as its flag, in which chips are given by ``--on``."""
+    return option("on" if name == "hardware" else name, value)

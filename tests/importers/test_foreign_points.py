@@ -380,7 +380,7 @@ def test_what_a_file_holds_decides_how_it_is_read(catalogue, tmp_path):
     assert len(read(path, catalogue=catalogue).demand()) == 1
     path.write_text("id,source\n")
     assert list(read(path, catalogue=catalogue).points) == list(read_points(path).points)
-    with pytest.raises(InputError, match=r"is a CSV.*leave out the options with 2,"):
+    with pytest.raises(InputError, match=r"is a CSV.*leave out tp=2; only results"):
         read(path, catalogue=catalogue, options={"tp": "2", "chips": ""})
 
 
