@@ -160,6 +160,7 @@ def learned(
 _NAMES = (
     "decode",
     "decode_datacenter",
+    "decode_unified",
     "prefill",
     "prefill_measured",
     "served",

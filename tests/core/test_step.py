@@ -299,6 +299,7 @@ FLOORS = made_up.engine(
     decode_layer_floor="1 ms",
     prefill_layer_floor="2 ms",
     latent_layer_extra=0.5,
+    indexer_layer_extra=0.75,
     expert_layer_extra=0.25,
 )
 
@@ -312,6 +313,14 @@ def test_floors_of_latent_layers_are_higher_in_decode_alone():
         assert part(made.expected(work), "layer floors").seconds == pytest.approx(8e-3)
     both = made.expected(made.prefill_work(np.array([0.0, 10.0])))
     assert part(both, "layer floors").seconds == pytest.approx([6e-3, 8e-3])
+
+
+def test_floors_of_layers_with_indexers_are_higher_in_decode_alone():
+    """Four latent layers with an indexer each: 4 x (1.5 + 0.75) x 1 ms; with prompts 4 x 2 ms."""
+    indexer = {"heads": 2, "head_dim": 16, "top_k": 64}
+    made = passes(latent_model(indexer=indexer), under=FLOORS)
+    assert part(made.decode, "layer floors").seconds == pytest.approx(9e-3)
+    assert part(made.mixed, "layer floors").seconds == pytest.approx(8e-3)
 
 
 def test_floors_of_layers_with_experts_are_higher_with_prompts_and_without():

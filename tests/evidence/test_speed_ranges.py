@@ -252,19 +252,33 @@ def test_models_with_routed_experts_have_a_width_of_their_own_in_traffic():
 
 @pytest.mark.parametrize(
     ("machine", "experts", "width"),
-    [("datacenter", False, 0.1), ("datacenter", True, 0.2), ("consumer", False, 0.2)],
+    [
+        ("datacenter", False, 0.1),
+        ("datacenter", True, 0.2),
+        ("consumer", False, 0.2),
+        ("unified", False, 0.05),
+        ("unified", True, 0.05),
+        ("apple", False, 0.05),
+    ],
 )
-def test_dense_models_decoded_on_datacenter_gpus_have_a_width_of_their_own(machine, experts, width):
-    narrower = WIDTHS.model_copy(update={"decode_datacenter": widths_of(0.1)})
+def test_decode_has_widths_of_its_own_on_datacenter_gpus_and_unified_memory(
+    machine, experts, width
+):
+    """On datacenter GPUs only for dense models."""
+    own = {"decode_datacenter": widths_of(0.1), "decode_unified": widths_of(0.05)}
+    narrower = WIDTHS.model_copy(update=own)
     found = ranged(missed(0.0, machine=machine, experts=experts), narrower, unseen=False)
     assert found.low == pytest.approx(100 / math.exp(1.5 * width))
 
 
-def test_it_is_learned_from_their_points():
-    local = both("decode", [0.3] * 5)
+def test_they_are_learned_from_their_points():
+    cards = both("decode", [0.3] * 5)
     servers = both("decode", [0.1] * 5, machine="datacenter")
-    widths = learn(*local, *servers, *OTHERS)
-    assert (sides(widths.decode), sides(widths.decode_datacenter)) == ((0.3, 0.3), (0.1, 0.1))
+    desktops = both("decode", [0.2] * 5, machine="unified")
+    widths = learn(*cards, *servers, *desktops, *OTHERS)
+    assert sides(widths.decode) == (0.3, 0.3)
+    assert sides(widths.decode_datacenter) == (0.1, 0.1)
+    assert sides(widths.decode_unified) == (0.2, 0.2)
 
 
 def test_no_range_is_so_wide_that_a_faster_part_would_lower_its_end():

@@ -70,6 +70,7 @@ class DeclaredParameters(Generic[Value]):
     launches_ahead: Value = _NEUTRAL["launches_ahead"]
     expert_layer_extra: Value = _NEUTRAL["expert_layer_extra"]
     latent_layer_extra: Value = _NEUTRAL["latent_layer_extra"]
+    indexer_layer_extra: Value = _NEUTRAL["indexer_layer_extra"]
     floor_width_exponent: Value = _NEUTRAL["floor_width_exponent"]
     sequence_overhead: Value = _NEUTRAL["sequence_overhead"]
     stage_overhead: Value = _NEUTRAL["stage_overhead"]

@@ -39,6 +39,8 @@ def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bo
         return "prefill_measured"
     if phase == "served" and has_experts:
         return "served_experts"
+    if phase == "decode" and machine in ("apple", "unified"):
+        return "decode_unified"
     is_datacenter = phase == "decode" and machine == "datacenter" and not has_experts
     return "decode_datacenter" if is_datacenter else phase
 
@@ -57,6 +59,8 @@ class RangeWidths(Entry):
         measured phase
     decode_datacenter : the half-widths for decode of dense models on datacenter GPUs, which run few
         programs at fixed clocks; None to use ``decode``
+    decode_unified : the half-widths for decode with unified memory, whose kernels mostly wait for
+        that memory; None to use ``decode``
     prefill_measured : the half-widths for prefill on chips where at least three publishers measured
         it with the engine, so that its kernels are well known; None to use ``prefill``
     unseen : the factor on the width for chip classes on which nobody has measured the engine
@@ -67,6 +71,7 @@ class RangeWidths(Entry):
     served: HalfWidths
     served_experts: HalfWidths
     decode_datacenter: HalfWidths | None = None
+    decode_unified: HalfWidths | None = None
     prefill_measured: HalfWidths | None = None
     unseen: Annotated[float, Field(ge=1.0, le=10.0)]
     basis: str
@@ -79,6 +84,7 @@ class RangeWidths(Entry):
         widths = {
             "decode": self.decode,
             "decode_datacenter": self.decode_datacenter or self.decode,
+            "decode_unified": self.decode_unified or self.decode,
             "prefill": self.prefill,
             "prefill_measured": self.prefill_measured or self.prefill,
             "served": self.served,

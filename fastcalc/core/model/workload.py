@@ -100,6 +100,11 @@ class Workload:
         return max((group.latent_heads for group in self.caches), default=0.0)
 
     @property
+    def indexer_layers(self) -> float:
+        """The number of layers that select the tokens to attend to with an indexer. [1]"""
+        return sum(group.layers for group in self.caches if group.element_bytes is not None)
+
+    @property
     def sent_width(self) -> float:
         """The elements per token sent between chips, or a default if the width is unpublished.
 

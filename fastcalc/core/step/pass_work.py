@@ -150,11 +150,13 @@ class Latents(NamedTuple):
 
     layers, heads : the number of layers with latent attention, and of query heads on a rank
     flops : the FLOPs per decoded token of one query head on each rank of a chip, in FLOPs
+    indexers : the number of layers whose attention selects tokens with an indexer of its own [1]
     """
 
     layers: ArrayLike
     heads: ArrayLike
     flops: ArrayLike
+    indexers: ArrayLike
 
 
 class TensorParallel(NamedTuple):
@@ -336,7 +338,12 @@ def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWor
         prompt_bytes=work.prompt_traffic / group,
         weights=on_chip(dense, head, experts),
         depth=work.depth,
-        latents=Latents(work.latent_layers, work.latent_heads / layout.tp, flops=0.0),
+        latents=Latents(
+            work.latent_layers,
+            work.latent_heads / layout.tp,
+            flops=0.0,
+            indexers=work.indexer_layers,
+        ),
         hidden=work.sent_width,
         routing=Routing(
             layers=work.expert_layers,

@@ -339,6 +339,7 @@ PARAMETERS = [
     ("prefill_layer_floor", ("4 us", "2 ms"), ("3.9 us", "2.1 ms")),
     ("expert_layer_extra", ("0.05", "8"), ("0.04", "8.1")),
     ("latent_layer_extra", ("0.05", "4"), ("0.04", "4.1")),
+    ("indexer_layer_extra", ("0.05", "4"), ("0.04", "4.1")),
     ("floor_width_exponent", ("0.1", "1"), ("0.09",)),
     ("sequence_overhead", ("0.5 us", "5 ms"), ("0.49 us", "5.1 ms")),
     ("stage_overhead", ("0.5 us", "5 ms"), ("0.49 us", "5.1 ms")),
@@ -420,13 +421,19 @@ def test_parameters_without_an_edge_here_have_those_of_their_type():
 WIDTHS = [
     # half of the least, and twice the most, that halves of the sources give
     *[(f"{name}.below", 0.3, (0.03, 1.8)) for name in ("decode", "prefill", "served")],
-    *[(f"{name}.above", 0.2, (0.01, 1.3)) for name in ("served_experts", "decode_datacenter")],
+    *[
+        (f"{name}.above", 0.2, (0.01, 1.3))
+        for name in ("served_experts", "decode_datacenter", "decode_unified")
+    ],
     ("unseen", 1.9, (5.1,)),
 ]
 PLAUSIBLE = {
     **{
         f"{name}.{side}": 0.2
-        for name in ("decode", "prefill", "served", "served_experts", "decode_datacenter")
+        for name in (
+            *("decode", "decode_datacenter", "decode_unified"),
+            *("prefill", "served", "served_experts"),
+        )
         for side in ("below", "above")
     },
     "unseen": 1.9,
