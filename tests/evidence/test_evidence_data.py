@@ -150,21 +150,48 @@ def test_exclusions_name_rows_that_exist_once():
         ("fifth_score.csv", 229, 9, (1.24, 1.63, 84)),
         ("sixth_score.csv", 322, 20, (1.22, 2.01, 81)),
         ("seventh_score.csv", 186, 10, (1.29, 2.43, 66)),
+        ("eighth_score.csv", 122, 9, (1.39, 2.61, 65)),
     ],
 )
 def test_scores_of_unseen_sources_are_what_the_documents_say(file, points, sources, scores):
     """Median factor, 90% within, percent in range; the documents hold the same."""
-    with (FOLDER / file).open(encoding="utf-8", newline="") as rows:
-        found = list(csv.DictReader(rows))
+    assert _pooled(file) == (points, sources, *scores)
+
+
+@pytest.mark.parametrize(
+    ("document", "name", "first", "cell"),
+    [
+        ("README.md", "blind tests of 30 November 2026", "fifth", "{} {} {:.2f}x {:.2f}x {}%"),
+        ("docs/evidence.md", "all", "sixth", "{} {} {:.2f} {:.2f} {}%"),
+    ],
+)
+def test_documents_pool_the_latest_scores(document, name, first, cell):
+    names = "fifth sixth seventh eighth".split()
+    files = [f"{one}_score.csv" for one in names[names.index(first) :]]
+    text = (FOLDER.parent / document).read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if line.startswith(f"| {name} "))
+    points, sources, median, most, *_, inside = (
+        one.strip() for one in line.strip("| ").split("|")[1:]
+    )
+    found = cell.format(*_pooled(*files))
+    assert found == f"{points} {sources} {median} {most} {inside}"
+
+
+def _pooled(*files):
+    """Points, sources, median factor, 90% within and percent in range of some scores together."""
+    found = []
+    for file in files:
+        with (FOLDER / file).open(encoding="utf-8", newline="") as rows:
+            found += csv.DictReader(rows)
     numbers = np.array(
         [[float(row[name]) for name in ("measured", "expected", "low", "high")] for row in found]
     )
     measured, expected, low, high = numbers.T
     factors = np.maximum(expected / measured, measured / expected)
-    assert len(found) == points
-    assert len({row["id"].rpartition("-")[0] for row in found}) == sources
     inside = float(np.mean((low <= measured) & (measured <= high)))
-    assert scores == (
+    return (
+        len(found),
+        len({row["id"].rpartition("-")[0] for row in found}),
         round(float(np.median(factors)), 2),
         round(float(np.percentile(factors, 90)), 2),
         round(100 * inside),
