@@ -78,7 +78,7 @@ def main() -> None:
     request = parser.parse_args()
     evidence, catalogue = shipped(), Catalogue()
     used = [point for point in evidence.points if evidence.is_used(point)]
-    judges = [point for point in used if evidence.is_held_out(point)]
+    judges = [point for point in used if evidence.role(point) == "judge"]
     fitted = [point for point in used if not evidence.is_held_out(point)]
     judged = validate(judges, catalogue).predictions
     try:

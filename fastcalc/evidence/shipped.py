@@ -71,8 +71,12 @@ class Evidence:
         return role_of(self.publisher(point))
 
     def is_held_out(self, point: Point) -> bool:
-        """Check whether a measurement's publisher is reserved for evaluation and never fitted."""
-        return self.role(point) == "judge"
+        """Check whether no engine was fitted on a measurement's source.
+
+        Its publisher is reserved for evaluation, or it arrived after the fit.
+        """
+        source = self.provenance.sources[point.source_key]
+        return source.awaits_fit or self.role(point) == "judge"
 
     def is_blind(self, point: Point) -> bool:
         """Check whether a measurement had not been used when publishers were divided."""

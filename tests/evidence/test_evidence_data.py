@@ -169,10 +169,8 @@ def test_documents_pool_the_latest_scores(document, name, first, cell):
     names = "fifth sixth seventh eighth".split()
     files = [f"{one}_score.csv" for one in names[names.index(first) :]]
     text = (FOLDER.parent / document).read_text(encoding="utf-8")
-    line = next(line for line in text.splitlines() if line.startswith(f"| {name} "))
-    points, sources, median, most, *_, inside = (
-        one.strip() for one in line.strip("| ").split("|")[1:]
-    )
+    table = ([one.strip() for one in line.strip("| ").split("|")] for line in text.splitlines())
+    points, sources, median, most, *_, inside = next(row[1:] for row in table if row[0] == name)
     found = cell.format(*_pooled(*files))
     assert found == f"{points} {sources} {median} {most} {inside}"
 

@@ -12,6 +12,7 @@ class EvidenceSource(Entry):
 
     publisher : who measured or published them, which decides whether they are used for fitting
     blind : whether nobody had seen these measurements when publishers were divided
+    awaits_fit : whether these measurements arrived after the engines were fitted
     """
 
     title: str
@@ -21,6 +22,7 @@ class EvidenceSource(Entry):
     trust: Literal["high", "medium", "low"]
     date: str
     blind: bool = False
+    awaits_fit: bool = False
 
 
 class Exclusion(Entry):
