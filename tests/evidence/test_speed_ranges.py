@@ -354,7 +354,7 @@ def test_the_name_of_a_publisher_says_what_its_points_are_for():
 
 def test_no_engine_is_fitted_on_publishers_that_judge():
     evidence = shipped()
-    judges = {evidence.publisher(one) for one in evidence.points if evidence.is_held_out(one)}
+    judges = {evidence.publisher(one) for one in evidence.points if evidence.role(one) == "judge"}
     fitted = {evidence.publisher(one) for one in evidence.points if evidence.is_fitted(one)}
     assert len(judges) >= 10
     assert not judges & fitted
