@@ -1,240 +1,43 @@
-"""The answer of `plan`: headline, page, records, chart and server scripts."""
+"""The answer of `plan`: its page, records, chart and server scripts."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from fastcalc.core.own_formats import own_formats
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation, Fleet, allocate, with_next_node
-from fastcalc.features.plan.answer_regret import chance_of_limits
-from fastcalc.features.plan.class_table import OVER, ServedClass, class_record, served_classes
-from fastcalc.features.plan.columns import KEYS, UPPER, WEAK
+from fastcalc.features.plan.class_table import ServedClass, class_record, served_classes
+from fastcalc.features.plan.columns import KEYS
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.demand import typed_of
 from fastcalc.features.plan.notes import break_even, notes_of
 from fastcalc.features.plan.odds import CONFIDENT
-from fastcalc.features.plan.page_tables import PlanRow, columns, rows_of, tables_of
-from fastcalc.features.plan.phrases import bill_of, chips_and_price, level_runner_up
+from fastcalc.features.plan.page_tables import columns, rows_of, tables_of
 from fastcalc.features.plan.pool_search import PoolSearch
-from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH, api_usd_per_month
+from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.sharing import ReplicaPool
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.grid.column import TableColumn
-from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.commands import Typed, compare_command
-from fastcalc.kit.answer.numbers_as_text import dollars, number
-from fastcalc.kit.answer.parts import HeadlineCase, Part, TextTable, Title
+from fastcalc.kit.answer.parts import HeadlineCase, Part
 from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.prices import price_line
 from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.readers import as_text
-from fastcalc.mentions import option
 from fastcalc.written import listed
 
 if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
-
-
-def headline(planned: "PlanAnswer") -> Title:
-    """Return the headline: chips to rent, or the load that owned chips sustain and what to rent."""
-    fleet, remarks = planned.fleet, _remarks(planned)
-    rented = [pool for allocation, pool in planned.pools if not allocation.is_owned]
-    chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented))
-    bill = bill_of(rented)
-    if not fleet.owned:
-        is_sized = fleet.serves_all and not fleet.service.is_fleet
-        answer = bill if is_sized else f"{bill}, sustain {_load(planned)}"
-        return Title(chips, f"{answer}{remarks}", answer)
-    load = _load(planned)
-    if rented:
-        more = fleet.allocations[-1].requests
-        rate = fleet.service.rate
-        rest = "the rest" if rate and fleet.serves_all else f"{number(more)} more"
-        load = number(fleet.requests - more) + (f" of {number(rate)}" if rate else "")
-        load += f" requests/s; rent {chips} for {rest}: {bill}{in_all(fleet)}"
-    answer = f"{sustain_verb(fleet)} {load}"
-    return Title(_owned_chips(planned), f"{answer}{remarks}", answer)
-
-
-def _remarks(planned: "PlanAnswer") -> str:
-    """Say whether the limits hold, and whether the next chip or an API is as good."""
-    fleet = planned.fleet
-    remarks = in_fewer_bits((pool.decision, pool.plan) for _, pool in planned.pools)
-    if planned.is_of_one_class:
-        decisions = [pool.decision for _, pool in planned.pools]
-        remarks += "" if planned.is_of_fleet else chance_of_limits(planned.verdict)
-        remarks += "".join(
-            level_runner_up(decision, is_sure=planned.is_sure) for decision in decisions
-        )
-    remarks += _idle_for_power(fleet)
-    remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
-    if fleet.service.rate is not None or planned.is_of_fleet:
-        remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
-    return remarks + (_expected(planned) if planned.is_of_one_class else "")
-
-
-def in_all(fleet: Fleet) -> str:
-    """Describe the total monthly cost of owned and additionally rented chips."""
-    usd = fleet.usd_per_month
-    return "" if usd is None else f" (${dollars(usd)} in all)"
-
-
-def sustain_verb(fleet: Fleet) -> str:
-    """Return the verb for owned chips: they serve a given rate, or sustain a maximum rate."""
-    is_all = fleet.service.rate is not None and all(part.is_owned for part in fleet.allocations)
-    verb = "serve" if is_all and fleet.serves_all else "sustain"
-    return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
-
-
-def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
-    """Say that a plan is quantized below the published format without a request for it."""
-    models = {
-        plan.scenario.model.id: plan.scenario.model
-        for decision, plan in chosen_plans
-        if not decision.may_lead(plan)
-    }
-    published = [", cache ".join(own_formats(model)) for model in models.values()]
-    return f", quantized further than published ({'; '.join(published)})" if published else ""
-
-
-def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
-    """Say that an API is cheaper than the chips. Empty if it is not.
-
-    requests, usd : load [1/s], and monthly cost, or None if unknown
-    """
-    bill = api_usd_per_month(service, requests)
-    if bill is None or usd is None or bill >= usd:
-        return ""
-    return f"; the API charges less, ${dollars(bill)} per month"
-
-
-def _idle_for_power(fleet: Fleet) -> str:
-    """Name the owned chips that the power limit keeps idle, if any."""
-    idle = [
-        f"{left:,.0f} {kind.hardware.id}"
-        for kind in fleet.owned
-        if (left := kind.chips - kind.runnable(fleet.service))
-    ]
-    return f"; the power limit leaves {listed(idle)} idle" if idle else ""
-
-
-def _chips_rented(planned: "PlanAnswer") -> list[Scenario]:
-    """Return the scenario of each rented chip type."""
-    scenarios = [
-        scenario
-        for allocation, pool in planned.pools
-        for scenario in pool.plan.scenarios
-        if not allocation.is_owned
-    ]
-    return list({scenario.hardware.id: scenario for scenario in scenarios}.values())
-
-
-def _expected(planned: "PlanAnswer") -> str:
-    """Describe the plan at expected speeds, if slower speeds lead to a different choice."""
-    expected, service = planned.decision.expected, planned.decision.service
-    if expected is None or planned.is_of_fleet:
-        return ""
-    chosen, cheapest = planned.decision.plans[0], expected.plans[0]
-    expected_bill, bill = (
-        (plan.scenario.hardware.id, chips_and_price(plan, service)) for plan in (cheapest, chosen)
-    )
-    enough = f"; if speeds are as expected, this is enough: {', '.join(expected_bill)}"
-    return enough * (expected_bill != bill)
-
-
-def _load(planned: "PlanAnswer") -> str:
-    """Describe the offered load."""
-    requests, rate = planned.fleet.requests, planned.fleet.service.rate
-    if not planned.is_of_one_class:
-        of_file = f"requests/s of {planned.request.traffic}"
-        if rate is not None and not planned.fleet.serves_all:
-            percent = number(requests / rate * 100.0)
-            return f"{number(requests)} of {number(rate)} requests/s ({percent}%) of " + (
-                f"{planned.request.traffic}"
-            )
-        return f"{number(requests)} {of_file}"
-    tokens = number(requests * planned.service.output)
-    return f"{number(requests)} requests/s, {tokens} output tokens/s"
-
-
-def _owned_chips(planned: "PlanAnswer") -> str:
-    """Describe the allocated owned chips, grouped by chip type."""
-    counts = Counter[str]()
-    for allocation in planned.fleet.allocations:
-        if allocation.owned is not None:
-            counts[allocation.owned.hardware.id] += allocation.chips
-    return listed([f"{count:,} {chip}" for chip, count in counts.items()])
-
-
-def _kind_of_market(scenario: Scenario) -> str:
-    """Say that a chip is a consumer card, or is rented only on marketplaces."""
-    chip, is_consumer = scenario.hardware.id, scenario.hardware.market == "consumer"
-    if scenario.quote.is_marketplace:
-        card = " a consumer card," * is_consumer
-        return f"; {chip} is{card} rented only on marketplaces"
-    return f"; {chip} is a consumer card" * is_consumer
-
-
-_TERMS = {
-    "batch": "batch: largest per replica",
-    "prefill": "prefill: shared (colocated with decode) or on its own replicas",
-    "80%": "80% range: of TPOT",
-    "bound": "bound: roofline TPOT",
-    "util.": "util.: load of a replica / its throughput",
-    "expected": "chips, TTFT, TPOT: at the slow speeds that this confidence allows for; chips "
-    "expected: at expected speeds",
-}
-"""Explanations for ranked plans and fleets, by the column heading that must be shown."""
-
-_AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
-_OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arrivals"
-_OF_SLOWEST = ", in the slowest pool"
-_WITH_PREFILL = f"chips include those of separate prefill replicas ({option('wide')})"
-_IN_NODES = (
-    f"chips: rented in whole nodes if sold that way ({option('by', 'chip')} rents single chips)"
-)
-_QUANTIZED = (
-    f"*: fewer bits than published, which may cost quality; ranked first only if "
-    f"{option('weights')} or {option('kv')} names the format"
-)
-_QUANTIZED_FIRST = "*: quantized, because these chips have no plan in the published precision"
-_MARKS = {
-    OVER: "over its limit",
-    WEAK: "wider range: few or no measurements resemble this deployment",
-}
-
-
-def legend(planned: "PlanAnswer", rows: Sequence[PlanRow], tables: Sequence[TextTable]) -> str:
-    """Return the key to the columns and marks of the tables on a page.
-
-    rows : plans in the tables
-    """
-    headings = {line for table in tables for heading in table.headings for line in heading}
-    texts = [_OF_MIX + _OF_SLOWEST * ("mean" not in headings)]
-    if planned.is_of_one_class:
-        terms = _TERMS if planned.service.share else _TERMS | {"TTFT": _AT_FULL_BATCH}
-        texts = [text for heading, text in terms.items() if heading in headings]
-        is_disaggregated = any(row.plan.prefill_layout for row in rows)
-        texts += [_WITH_PREFILL] * (is_disaggregated and "prefill" not in headings)
-        is_rented = any(not allocation.is_owned for allocation, _ in planned.pools)
-        texts += [_IN_NODES] * (is_rented and any(row.plan.node_chips > 1 for row in rows))
-    cells = [cell for table in tables for row in table.rows for cell in row]
-    texts += [f"{UPPER}: upper bound"] * any(cell.startswith(UPPER) for cell in cells)
-    leads = all(pool.decision.may_lead(pool.plan) for _, pool in planned.pools)
-    texts += [_QUANTIZED if leads else _QUANTIZED_FIRST] * any(
-        cell.endswith(" *") for cell in cells
-    )
-    return record_tables.with_mark(f"key: {'; '.join(texts)}", *tables, marks=_MARKS)
+from fastcalc.features.plan.headline import headline
+from fastcalc.features.plan.legend import legend
 
 
 def _charge_all_owned(

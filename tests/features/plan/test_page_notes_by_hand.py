@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastcalc.features.plan import answer, fleet_notes, notes, page_tables, records
+from fastcalc.features.plan import fleet_notes, notes, page_tables, records
+from fastcalc.features.plan import headline as plan_headline
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from tests import made_up
 from tests.helpers import every
@@ -101,14 +102,14 @@ def test_owned_chips_serve_a_rate_or_sustain_one(kinds, rate, serves, verb):
         part(owned=1), service=SimpleNamespace(rate=rate), serves_all=serves,
         owned=[SimpleNamespace(chips=chips) for chips in kinds],
     )  # fmt: skip
-    assert answer.sustain_verb(made) == verb
+    assert plan_headline.sustain_verb(made) == verb
     made.allocations = (part(owned=1), part())
-    assert answer.sustain_verb(made).startswith("sustain")
+    assert plan_headline.sustain_verb(made).startswith("sustain")
 
 
 @every("usd,said", [(None, ""), (1500.0, " ($1,500 in all)")])
 def test_a_fleet_costs_in_all(usd, said):
-    assert answer.in_all(SimpleNamespace(usd_per_month=usd)) == said
+    assert plan_headline.in_all(SimpleNamespace(usd_per_month=usd)) == said
 
 
 @every(

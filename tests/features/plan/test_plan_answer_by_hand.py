@@ -11,10 +11,11 @@ import pytest
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import Layout
-from fastcalc.features.plan import answer as plan_answer
 from fastcalc.features.plan import answer_regret, notes, page_tables, refusal
+from fastcalc.features.plan import headline as plan_headline
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
-from fastcalc.features.plan.answer import PlanAnswer, legend
+from fastcalc.features.plan.answer import PlanAnswer
+from fastcalc.features.plan.legend import legend
 from fastcalc.features.plan.notes import (
     idle_chips,
     next_nodes,
@@ -78,7 +79,7 @@ def key_of(made, *headings, cell="1"):
 
 
 def headline_of(made):
-    title = plan_answer.headline(made)
+    title = plan_headline.headline(made)
     return f"{title.name}: {as_flags(title.sentence)}"
 
 
@@ -154,7 +155,7 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, secon
 def test_what_expected_speeds_would_choose(expected, owns, text):
     by_expected = expected and decision(*expected)
     made = answer(part(pool(expected=by_expected)), kinds=owns)
-    assert plan_answer._expected(made) == text
+    assert plan_headline._expected(made) == text
 
 
 @every(
@@ -173,7 +174,7 @@ def test_what_is_served(requests, rate, classes, text):
         classes=classes,
         traffic="t.yaml",
     )
-    assert plan_answer._load(made) == text
+    assert plan_headline._load(made) == text
 
 
 def test_an_api_that_charges_less_is_in_the_headline_of_a_rate_or_a_fleet():
@@ -182,7 +183,7 @@ def test_an_api_that_charges_less_is_in_the_headline_of_a_rate_or_a_fleet():
     for changes, is_said in (({}, True), ({"rate": None}, False), ({"is_fleet": True}, True)):
         service = replace(SERVICE, tariff=API, **changes)
         made = answer(part(dear), service=service)
-        assert ("the API charges less, $21,024" in plan_answer._remarks(made)) is is_said
+        assert ("the API charges less, $21,024" in plan_headline._remarks(made)) is is_said
 
 
 @every(

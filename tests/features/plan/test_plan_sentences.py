@@ -18,10 +18,11 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.plan import answer, answer_regret, fleet_notes, notes, phrases, refusal
+from fastcalc.features.plan import headline as plan_headline
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
-from fastcalc.features.plan.answer import cheaper_api
 from fastcalc.features.plan.answer_regret import tipping_point_notes
 from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.features.plan.headline import cheaper_api
 from fastcalc.features.plan.notes import api_notes
 from fastcalc.features.plan.phrases import Weight
 from fastcalc.features.plan.random_load import in_words
@@ -534,10 +535,10 @@ def test_what_of_a_bill_is_uncertain(monkeypatch, is_undetermined, is_dubious, b
 def test_formats_that_a_headline_names():
     asked = replace(SERVICE, any_weights=False)
     narrow = plan(weights="int4")
-    said = answer.in_fewer_bits([(decision(narrow, service=asked), narrow)])
+    said = plan_headline.in_fewer_bits([(decision(narrow, service=asked), narrow)])
     assert said == ", quantized further than published (bf16, cache bf16)"
-    assert answer.in_fewer_bits([(decision(narrow), narrow)]) == ""
-    assert answer.in_fewer_bits([(decision(plan(), service=asked), plan())]) == ""
+    assert plan_headline.in_fewer_bits([(decision(narrow), narrow)]) == ""
+    assert plan_headline.in_fewer_bits([(decision(plan(), service=asked), plan())]) == ""
 
 
 def test_the_transfer_of_a_cache_to_other_chips():
@@ -563,14 +564,14 @@ def test_what_owning_all_chips_costs_together(kinds, total):
     """2 x $1 and 3 x $2 per hour are $8, $5,840 per month."""
     fleet = Fleet(SERVICE, [owned(*kind) for kind in kinds], ())
     cost = {"5,840": " ($5,840 in all)"}.get(total, " ($1,460 in all)")
-    assert answer.in_all(fleet) == cost * (None not in dict(kinds).values())
+    assert plan_headline.in_all(fleet) == cost * (None not in dict(kinds).values())
 
 
 @every(
     "kinds,verb", [([(1, 1.0)], "sustains"), ([(2, 1.0)], "sustain"), ([(1, 1.0)] * 2, "sustain")]
 )
 def test_one_chip_sustains_and_several_sustain(kinds, verb):
-    assert answer.sustain_verb(Fleet(SERVICE, [owned(*kind) for kind in kinds], ())) == verb
+    assert plan_headline.sustain_verb(Fleet(SERVICE, [owned(*kind) for kind in kinds], ())) == verb
 
 
 @every(
@@ -927,7 +928,7 @@ def test_chips_that_serve_nothing_say_why(chips, said):
 def test_consumer_cards_and_marketplaces(market, is_marketplace, text):
     chip = SimpleNamespace(id="made-up-chip", market=market)
     quote = SimpleNamespace(is_marketplace=is_marketplace)
-    assert answer._kind_of_market(SimpleNamespace(hardware=chip, quote=quote)) == text
+    assert plan_headline._kind_of_market(SimpleNamespace(hardware=chip, quote=quote)) == text
 
 
 @every(

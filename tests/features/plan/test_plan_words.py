@@ -21,11 +21,12 @@ from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.features.plan import chart, notes
 from fastcalc.features.plan import records as report
 from fastcalc.features.plan.allocation import Allocation, Fleet
-from fastcalc.features.plan.answer import PlanAnswer, legend
+from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.candidates import candidates, deployments
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.class_table import ServedClass, class_record
 from fastcalc.features.plan.decision import Plan
+from fastcalc.features.plan.legend import legend
 from fastcalc.features.plan.notes import decision_notes, one_chip_type, unlimited_ttft
 from fastcalc.features.plan.page_tables import with_formats
 from fastcalc.features.plan.ranked_plan import tpot_range

@@ -1,0 +1,160 @@
+"""The headline of a plan: chips to rent, the load of owned chips, and what to know first."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from fastcalc.core.own_formats import own_formats
+from fastcalc.core.scenario import Scenario
+from fastcalc.features.plan.allocation import Fleet
+from fastcalc.features.plan.answer_regret import chance_of_limits
+from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.features.plan.phrases import bill_of, chips_and_price, level_runner_up
+from fastcalc.features.plan.ranked_plan import api_usd_per_month
+from fastcalc.features.plan.service import Service
+from fastcalc.kit.answer.numbers_as_text import dollars, number
+from fastcalc.kit.answer.parts import Title
+from fastcalc.written import listed
+
+if TYPE_CHECKING:
+    from fastcalc.features.plan.answer import PlanAnswer
+
+
+def headline(planned: "PlanAnswer") -> Title:
+    """Return the headline: chips to rent, or the load that owned chips sustain and what to rent."""
+    fleet, remarks = planned.fleet, _remarks(planned)
+    rented = [pool for allocation, pool in planned.pools if not allocation.is_owned]
+    chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented))
+    bill = bill_of(rented)
+    if not fleet.owned:
+        is_sized = fleet.serves_all and not fleet.service.is_fleet
+        answer = bill if is_sized else f"{bill}, sustain {_load(planned)}"
+        return Title(chips, f"{answer}{remarks}", answer)
+    load = _load(planned)
+    if rented:
+        more = fleet.allocations[-1].requests
+        rate = fleet.service.rate
+        rest = "the rest" if rate and fleet.serves_all else f"{number(more)} more"
+        load = number(fleet.requests - more) + (f" of {number(rate)}" if rate else "")
+        load += f" requests/s; rent {chips} for {rest}: {bill}{in_all(fleet)}"
+    answer = f"{sustain_verb(fleet)} {load}"
+    return Title(_owned_chips(planned), f"{answer}{remarks}", answer)
+
+
+def _remarks(planned: "PlanAnswer") -> str:
+    """Say whether the limits hold, and whether the next chip or an API is as good."""
+    fleet = planned.fleet
+    remarks = in_fewer_bits((pool.decision, pool.plan) for _, pool in planned.pools)
+    if planned.is_of_one_class:
+        decisions = [pool.decision for _, pool in planned.pools]
+        remarks += "" if planned.is_of_fleet else chance_of_limits(planned.verdict)
+        remarks += "".join(
+            level_runner_up(decision, is_sure=planned.is_sure) for decision in decisions
+        )
+    remarks += _idle_for_power(fleet)
+    remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
+    if fleet.service.rate is not None or planned.is_of_fleet:
+        remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
+    return remarks + (_expected(planned) if planned.is_of_one_class else "")
+
+
+def in_all(fleet: Fleet) -> str:
+    """Describe the total monthly cost of owned and additionally rented chips."""
+    usd = fleet.usd_per_month
+    return "" if usd is None else f" (${dollars(usd)} in all)"
+
+
+def sustain_verb(fleet: Fleet) -> str:
+    """Return the verb for owned chips: they serve a given rate, or sustain a maximum rate."""
+    is_all = fleet.service.rate is not None and all(part.is_owned for part in fleet.allocations)
+    verb = "serve" if is_all and fleet.serves_all else "sustain"
+    return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
+
+
+def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
+    """Say that a plan is quantized below the published format without a request for it."""
+    models = {
+        plan.scenario.model.id: plan.scenario.model
+        for decision, plan in chosen_plans
+        if not decision.may_lead(plan)
+    }
+    published = [", cache ".join(own_formats(model)) for model in models.values()]
+    return f", quantized further than published ({'; '.join(published)})" if published else ""
+
+
+def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
+    """Say that an API is cheaper than the chips. Empty if it is not.
+
+    requests, usd : load [1/s], and monthly cost, or None if unknown
+    """
+    bill = api_usd_per_month(service, requests)
+    if bill is None or usd is None or bill >= usd:
+        return ""
+    return f"; the API charges less, ${dollars(bill)} per month"
+
+
+def _idle_for_power(fleet: Fleet) -> str:
+    """Name the owned chips that the power limit keeps idle, if any."""
+    idle = [
+        f"{left:,.0f} {kind.hardware.id}"
+        for kind in fleet.owned
+        if (left := kind.chips - kind.runnable(fleet.service))
+    ]
+    return f"; the power limit leaves {listed(idle)} idle" if idle else ""
+
+
+def _chips_rented(planned: "PlanAnswer") -> list[Scenario]:
+    """Return the scenario of each rented chip type."""
+    scenarios = [
+        scenario
+        for allocation, pool in planned.pools
+        for scenario in pool.plan.scenarios
+        if not allocation.is_owned
+    ]
+    return list({scenario.hardware.id: scenario for scenario in scenarios}.values())
+
+
+def _expected(planned: "PlanAnswer") -> str:
+    """Describe the plan at expected speeds, if slower speeds lead to a different choice."""
+    expected, service = planned.decision.expected, planned.decision.service
+    if expected is None or planned.is_of_fleet:
+        return ""
+    chosen, cheapest = planned.decision.plans[0], expected.plans[0]
+    expected_bill, bill = (
+        (plan.scenario.hardware.id, chips_and_price(plan, service)) for plan in (cheapest, chosen)
+    )
+    enough = f"; if speeds are as expected, this is enough: {', '.join(expected_bill)}"
+    return enough * (expected_bill != bill)
+
+
+def _load(planned: "PlanAnswer") -> str:
+    """Describe the offered load."""
+    requests, rate = planned.fleet.requests, planned.fleet.service.rate
+    if not planned.is_of_one_class:
+        of_file = f"requests/s of {planned.request.traffic}"
+        if rate is not None and not planned.fleet.serves_all:
+            percent = number(requests / rate * 100.0)
+            return f"{number(requests)} of {number(rate)} requests/s ({percent}%) of " + (
+                f"{planned.request.traffic}"
+            )
+        return f"{number(requests)} {of_file}"
+    tokens = number(requests * planned.service.output)
+    return f"{number(requests)} requests/s, {tokens} output tokens/s"
+
+
+def _owned_chips(planned: "PlanAnswer") -> str:
+    """Describe the allocated owned chips, grouped by chip type."""
+    counts = Counter[str]()
+    for allocation in planned.fleet.allocations:
+        if allocation.owned is not None:
+            counts[allocation.owned.hardware.id] += allocation.chips
+    return listed([f"{count:,} {chip}" for chip, count in counts.items()])
+
+
+def _kind_of_market(scenario: Scenario) -> str:
+    """Say that a chip is a consumer card, or is rented only on marketplaces."""
+    chip, is_consumer = scenario.hardware.id, scenario.hardware.market == "consumer"
+    if scenario.quote.is_marketplace:
+        card = " a consumer card," * is_consumer
+        return f"; {chip} is{card} rented only on marketplaces"
+    return f"; {chip} is a consumer card" * is_consumer
