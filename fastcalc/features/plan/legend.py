@@ -13,9 +13,6 @@ from fastcalc.mentions import option
 if TYPE_CHECKING:
     from fastcalc.features.plan.answer import PlanAnswer
 
-if TYPE_CHECKING:
-    from fastcalc.features.plan.answer import PlanAnswer
-
 
 _TERMS = {
     "batch": "batch: largest per replica",
