@@ -12,7 +12,7 @@ from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement, Site
 from fastcalc.core.placement.start_room import needed_for_one
-from fastcalc.mentions import command
+from fastcalc.mentions import command, option
 
 GIB = 2.0**30
 
@@ -156,6 +156,13 @@ def _of_shortest(site: Site) -> Site:
     return replace(site, reserved_tokens=float(np.min(site.reserved_tokens)))
 
 
+def _with_limit_kept(site: Site) -> Site:
+    """Return the site under an engine that starts with its own limit of sequences per step."""
+    memory = replace(site.machine.memory, keeps_sequence_limit=True)
+    machine = replace(site.machine, memory=memory)
+    return replace(_of_shortest(site), machine=machine)
+
+
 def start_notes(site: Site, layout: Layout) -> Iterator[str]:
     """Yield a note if the engine fails, or may fail, to start although a sequence fits.
 
@@ -163,11 +170,14 @@ def start_notes(site: Site, layout: Layout) -> Iterator[str]:
     """
     placement = _of_shortest(site).place(layout)
     is_held = placement.held_beside(likely_check(placement).times) >= 1
-    if not is_held or not certain_check(placement).is_failed:
-        return
     machine, why = placement.machine, f"{command('fastcalc fit')} prints why and what helps"
     server = f"{machine.engine.id} on {placement.layout.chips} x {machine.hardware.id}"
-    if likely_check(placement).is_failed:
+    if not is_held:
+        return
+    if not certain_check(placement).is_failed:
+        if certain_check(_with_limit_kept(site).place(layout)).is_failed:
+            yield f"{server} needs a lower {option('max_num_seqs')} than its default; {why}"
+    elif likely_check(placement).is_failed:
         yield f"{server} does not start with these settings; {why}"
     else:
         yield f"{server} starts only if it reserves less than its maximum; {why}"

@@ -32,7 +32,8 @@ def least_room(
     """Compute the cache memory of the fullest chip below which the engine does not start. [byte]
 
     vLLM must be able to serve its longest sequence and, if it captures CUDA graphs, needs a block
-    for the recurrent states of each sequence. None for engines whose checks are unknown.
+    for the recurrent states of each sequence in its limit, unless that limit may be lowered. None
+    for engines whose checks are unknown.
 
     tokens : the tokens of the requests, the longest sequence unless the engine has a limit
     """
@@ -48,7 +49,8 @@ def _least(machine: Machine, work: Workload, lengths: ArrayLike, ranks: tuple[in
     needed = needed_for_one(machine, work, ranks, np.floor(lengths))
     pool = block_pool(machine, work, *ranks)
     of_one = np.where(needed > 0.0, needed, -inf)
-    if pool is None or not pool.has_states or not np.any(machine.software.launches_ahead):
+    is_limit_kept = machine.memory.keeps_sequence_limit and np.any(machine.software.launches_ahead)
+    if pool is None or not pool.has_states or not is_limit_kept:
         return of_one  # vLLM checks states only if it captures graphs
     of_states = float(np.max(machine.max_sequences)) * pool.block_bytes * machine.ranks
     return np.maximum(of_one, of_states)

@@ -45,7 +45,7 @@ def _stop(location: StartLocation) -> str | None:
     if not location.fits or location.is_expected_to_stop:
         return stops
     blocks = location.expected_blocks
-    expected = f" ({blocks:,} blocks are expected)" if blocks else ""
+    expected = f" ({blocks:,} blocks are expected)" if blocks and "blocks (" in line else ""
     return f"{stops} if it reserves its maximum memory{expected}"
 
 
