@@ -158,7 +158,7 @@ def _of_shortest(site: Site) -> Site:
 
 def _with_limit_kept(site: Site) -> Site:
     """Return the site under an engine that starts with its own limit of sequences per step."""
-    memory = replace(site.machine.memory, keeps_sequence_limit=True)
+    memory = replace(site.machine.memory, lowers_sequence_limit=False)
     machine = replace(site.machine, memory=memory)
     return replace(_of_shortest(site), machine=machine)
 

@@ -165,7 +165,10 @@ def test_no_number_of_an_engine_slows_it_when_it_gets_better(scenario, factor):
             limit = PARAMETERS[path[1]].reader.limit
             if not value:
                 continue
-            by = min(factor, value / limit.minimum if path in costs else limit.maximum / value)
+            free = scenario.engine.parameters.given.get("free_fraction")
+            is_share = path[1] == "memory_fraction"  # a larger one than is free does not start
+            most = free.si if is_share and free else limit.maximum
+            by = min(factor, value / limit.minimum if path in costs else most / value)
             better = multiplied(scenario.engine, path, 1 / by if path in costs else by)
             yield path, replace(scenario, engine=better)
 

@@ -30,8 +30,8 @@ class MemoryChoice:
     note : a note to the user on how the options were interpreted
     longest : the sequence length that must fit, or 0 for that of the requests
     slots : the number of llama.cpp slots that divide ``longest`` equally, or 1 if they share it
-    keeps_sequence_limit : whether the server starts with the engine's limit of sequences per step,
-        rather than with a limit lowered to the sequences whose states fit
+    lowers_sequence_limit : whether the server may start with fewer sequences per step than the
+        engine's default, so that the states of all sequences fit
     language_model_only : whether to skip loading image and audio encoders
     drafted : the number of draft tokens per step
     draft : the draft model, or None to use the model's own draft layers or a one-layer head
@@ -50,7 +50,7 @@ class MemoryChoice:
     note: str | None = None
     longest: float = 0.0
     slots: float = 1.0
-    keeps_sequence_limit: bool = False
+    lowers_sequence_limit: bool = False
     language_model_only: bool = False
     drafted: float = 0.0
     draft: Model | None = None

@@ -49,8 +49,13 @@ def _least(machine: Machine, work: Workload, lengths: ArrayLike, ranks: tuple[in
     needed = needed_for_one(machine, work, ranks, np.floor(lengths))
     pool = block_pool(machine, work, *ranks)
     of_one = np.where(needed > 0.0, needed, -inf)
-    is_limit_kept = machine.memory.keeps_sequence_limit and np.any(machine.software.launches_ahead)
-    if pool is None or not pool.has_states or not is_limit_kept:
+    is_lowered = machine.memory.lowers_sequence_limit
+    if (
+        pool is None
+        or not pool.has_states
+        or is_lowered
+        or not np.any(machine.software.launches_ahead)
+    ):
         return of_one  # vLLM checks states only if it captures graphs
     of_states = float(np.max(machine.max_sequences)) * pool.block_bytes * machine.ranks
     return np.maximum(of_one, of_states)

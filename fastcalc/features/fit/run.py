@@ -61,7 +61,7 @@ def run(request: FitMemory) -> FitAnswer:
 
 def _as_started(scenario: Scenario) -> Scenario:
     """Return the scenario with the engine's limits as they are, since `fit` is about a start."""
-    return replace(scenario, memory=replace(scenario.memory, keeps_sequence_limit=True))
+    return replace(scenario, memory=replace(scenario.memory, lowers_sequence_limit=False))
 
 
 def _unknown(request: FitMemory) -> Unknown | None:

@@ -121,6 +121,6 @@ def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
         cpu_moe_layers=layers["n_cpu_moe"],
         longest=float(limits.max_model_len or 0.0) if limits else 0.0,
         slots=float(limits.max_num_seqs or 1) if limits else 1.0,
-        keeps_sequence_limit=limits is not None and limits.max_num_seqs is not None,
+        lowers_sequence_limit=limits is None or limits.max_num_seqs is None,
         language_model_only=limits is not None and limits.language_model_only,
     )

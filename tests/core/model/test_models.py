@@ -247,7 +247,7 @@ def test_long_contexts_cost_sparse_attention_less(catalogue):
     assert float(sparse.cache_read_bytes(100_000)) == pytest.approx(0.949e9, rel=1e-3)
     speeds = [
         outcome(
-            name, "h200-sxm", batch=(64,), context=100_000, sharding=Sharding(chips=16)
+            name, "h200-sxm", batch=(128,), context=100_000, sharding=Sharding(chips=16)
         ).estimate.speed[0]
         for name in ("deepseek-r1", "deepseek-v3.2")
     ]

@@ -30,7 +30,7 @@ def outcome(
             ),
         ),
         placement=SimpleNamespace(
-            work=SimpleNamespace(weight_format=weights), machine=SimpleNamespace(is_spatial=is_spatial)
+            work=SimpleNamespace(short_format=weights), machine=SimpleNamespace(is_spatial=is_spatial)
         ),
         estimate=SimpleNamespace(
             speed=np.array([speed]), high=None if high is None else np.array([high])

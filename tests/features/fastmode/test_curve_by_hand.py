@@ -15,7 +15,7 @@ STARTS = np.array([1, 2, 3, 4, 8, 12])
 SCENARIO = SimpleNamespace(
     engine=SimpleNamespace(id="mine", ranges={}),
     hardware=None,
-    work=SimpleNamespace(weight_format="fp8", kv_format="bf16"),
+    work=SimpleNamespace(short_format="fp8", kv_format="bf16"),
     pricing=SimpleNamespace(per_chip_hour=lambda _: 3.6, utilization=0.5),
 )
 FREE = SimpleNamespace(

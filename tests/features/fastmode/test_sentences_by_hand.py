@@ -13,7 +13,7 @@ def today(*, batch=32, speed=80.0, chips=2, largest=32, layers=40.0):
     return SimpleNamespace(
         scenario=SimpleNamespace(
             batches=(batch,), hardware=SimpleNamespace(id="h"),
-            model=SimpleNamespace(asked_name="m"), work=SimpleNamespace(weight_format="fp8"),
+            model=SimpleNamespace(asked_name="m"), work=SimpleNamespace(short_format="fp8"),
         ),
         placement=SimpleNamespace(
             layout=SimpleNamespace(chips=chips), max_batch=largest, work=SimpleNamespace(layers=layers)

@@ -391,7 +391,7 @@ def test_the_projector_of_a_gguf_repository_has_16_bits():
 
 HYBRID_AND_WINDOWED = {
     # (model, chip, chips): the settings
-    ("qwen3.5-27b", "h100-sxm", 1): {},  # 316 blocks of states for 1,024 sequences
+    ("qwen3.5-27b", "h100-sxm", 1): {"max_num_seqs": 1024},  # 316 blocks of states
     ("qwen3.5-27b", "h100-sxm", 2): {},
     ("granite-4.0-h-small", "h100-sxm", 1): {"max_num_seqs": 300},
     ("gemma-4-31b", "h100-sxm", 1): {"max_num_batched_tokens": 32_768},
@@ -420,3 +420,13 @@ def test_what_does_not_start_fits_in_no_command(deployment, settings):
     except LayoutError:
         plans = []
     assert is_certain == (len(plans) > 0)
+
+
+def test_a_default_limit_of_sequences_refuses_no_batch_that_fits():
+    """The 1,024 sequences of vLLM have too few blocks of states; 278 do, and the batch is 16."""
+    asked = {"on": "h100-sxm", "batch": 16, "chips": 1}
+    (fit,) = fastcalc.fit("qwen3.5-27b", **asked)
+    (compared,) = fastcalc.compare("qwen3.5-27b", **asked)
+    (lowered,) = fastcalc.fit("qwen3.5-27b", **asked, max_num_seqs=278)
+    assert (fit["fits"], lowered["fits"], compared["fits"]) == (False, True, True)
+    assert any("max_num_seqs" in note for note in compared["warnings"])

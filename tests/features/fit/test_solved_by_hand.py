@@ -192,7 +192,11 @@ def test_what_a_start_without_graphs_saves_and_costs():
         ({"remedies": ONE, "graphs_given_up": EAGER}, f"{STOPS}; vllm starts with --tp 2; {EAGER.sentence}"),
         # It fits, and stops if the engine reserves as much as it may: blocks are expected then.
         (TIGHT, f"{STOPS} if it reserves its maximum memory"),
-        (TIGHT | {"expected_blocks": 1200}, f"{STOPS} if it reserves its maximum memory (1,200 blocks are expected)"),
+        (TIGHT | {"expected_blocks": 1200}, f"{STOPS} if it reserves its maximum memory"),
+        (
+            TIGHT | {"expected_blocks": 1200, "stop_line": "too few blocks (9)"},
+            "vllm would stop with 'too few blocks (9)' if it reserves its maximum memory (1,200 blocks are expected)",
+        ),
         (TIGHT | {"is_expected_to_stop": True, "expected_blocks": 1200}, STOPS),
         # What else runs on the machine may leave less memory.
         (TIGHT | {"is_share_uncertain": True, "expected_blocks": 9}, f"{STOPS} if the system leaves so little"),

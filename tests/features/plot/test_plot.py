@@ -576,7 +576,7 @@ def test_the_pictures_of_the_docs_say_what_they_would_today(
     for texts in words:
         assert texts.pop(1).startswith("Matplotlib v")
     assert words[0] == words[1]
-    assert (ROOT / file).stat().st_size < 360_000
+    assert (ROOT / file).stat().st_size < 400_000
 
 
 @pytest.mark.parametrize("low", [1.0, 5.0, 6.1, 999.0])
