@@ -180,4 +180,7 @@ def start_notes(site: Site, layout: Layout) -> Iterator[str]:
     elif likely_check(placement).is_failed:
         yield f"{server} does not start with these settings; {why}"
     else:
-        yield f"{server} starts only if it reserves less than its maximum; {why}"
+        condition = "it reserves less than its maximum"
+        if certain_check(placement).is_share_taken:
+            condition = "the system leaves it its share of the memory"
+        yield f"{server} starts only if {condition}; {why}"

@@ -81,7 +81,7 @@ def class_record(served: ServedClass) -> Record:
     request_class = served.request_class
     return {
         "class": request_class.name,
-        "share": plain(request_class.share),
+        "share": plain(request_class.share * served.of_class),
         "prompt_tokens": plain(request_class.prompt),
         "output_tokens": plain(request_class.output),
         "pool": served.pool,

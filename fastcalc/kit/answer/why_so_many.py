@@ -12,7 +12,7 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement, Site
 from fastcalc.core.placement.split import asked_split
 from fastcalc.kit.answer.numbers_as_text import counted, size, sizes_apart
-from fastcalc.mentions import option
+from fastcalc.mentions import command, option
 
 
 class _Demand(NamedTuple):
@@ -102,6 +102,8 @@ def _too_large(location: Location) -> str:
     layouts = site.default_layouts if location.is_default_layout else [placement.layout]
     if np.max(site.place_all(layouts).edge_batch) >= batch:
         return engine_limit(location)
+    if placement.held_beside(1.0 / placement.machine.reserve.below) >= batch:
+        return _does_not_start(placement)
     if placement.machine.place:
         return f"{needed.text} does not fit with the placement of {option('place')}"
     of_chip, of_joined = _of_chip(placement, batch), site.chips_joined * _left(placement, 1.0)
@@ -129,6 +131,11 @@ def _why_not_fewer(location: Location) -> str:
         return f"{capacity} chips have enough memory, but whole layers need {by_layers}"
     needed, fewer = _of_all(site, batch), on_fewer_chips(site, chips)
     fewest = min(ceil(needed.total / usable), chips)
+    if (
+        fewer is not None
+        and fewer.held_beside(site.machine.reserve.above) >= batch > fewer.edge_batch
+    ):
+        return _does_not_start(fewer)
     if fewer is not None and fewer.max_batch < batch <= fewer.edge_max_batch:
         return f"{counted(chips, 'chips')} hold the model in any case; {_short_of(fewer, batch)}"
     if fewer is not None and fewer.edge_batch >= batch:
@@ -140,6 +147,15 @@ def _why_not_fewer(location: Location) -> str:
     return (
         f"{needed.text} needs at least {counted(fewest, 'chip')}{'s' * (fewest > 1)} "
         f"({size(usable)} usable each); the next practical layout has {chips}"
+    )
+
+
+def _does_not_start(placement: Placement) -> str:
+    """Say that an engine does not start on chips whose memory is large enough."""
+    held = "one chip has" if placement.layout.chips == 1 else f"{placement.layout.chips} chips have"
+    engine, why = placement.machine.engine.id, command("fastcalc fit")
+    return (
+        f"{held} enough memory, but {engine} does not start there; {why} says what would start it"
     )
 
 

@@ -430,3 +430,13 @@ def test_a_default_limit_of_sequences_refuses_no_batch_that_fits():
     (lowered,) = fastcalc.fit("qwen3.5-27b", **asked, max_num_seqs=278)
     assert (fit["fits"], lowered["fits"], compared["fits"]) == (False, True, True)
     assert any("max_num_seqs" in note for note in compared["warnings"])
+
+
+@pytest.mark.parametrize("chips", [(), ("--chips", "1")])
+def test_a_server_that_does_not_start_is_not_said_to_lack_memory(chips, fastcalc_run):
+    """55 GB on one H100 of 80 GB, and 1,024 sequences have too few blocks of states."""
+    asked = ("qwen3.5-27b", "--on", "h100-sxm", "--batch", "1", "--max-num-seqs", "1024", *chips)
+    reason = "one chip has enough memory, but vllm does not start there"
+    command = ("measure", "--notes") if chips else ("compare", "--wide")
+    ran = fastcalc_run(command[0], *asked, command[1])
+    assert reason in ran.out + ran.err

@@ -477,6 +477,8 @@ def test_a_class_is_recorded_in_the_units_of_records():
         "request_ms": {"mean": 6000, "p50": 6000, "p90": 12_000, "p95": 18_000, "p99": 24_000},
     }
     record = class_record(ServedClass(RequestClass("any", 0.5, lengths), 1, 0.25, 0.02, None))
+    quarter = ServedClass(RequestClass("any", 0.5, lengths), 1, 0.25, 0.02, None, of_class=0.25)
+    assert (record["share"], class_record(quarter)["share"]) == (0.5, 0.125)
     assert record["ttft_limit_ms"] is record["tpot_limit_ms"] is record["percentiles"] is None
 
 
