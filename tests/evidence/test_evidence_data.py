@@ -154,8 +154,17 @@ def test_exclusions_name_rows_that_exist_once():
     ],
 )
 def test_scores_of_unseen_sources_are_what_the_documents_say(file, points, sources, scores):
-    """Median factor, 90% within, percent in range; the documents hold the same."""
+    """Median factor, 90% within, percent in range; the page on evidence has the same row."""
     assert _pooled(file) == (points, sources, *scores)
+    names = "first second third fourth fifth sixth seventh eighth".split()
+    number = names.index(file.removesuffix("_score.csv")) + 1
+    page = (FOLDER.parent / "docs/evidence.md").read_text(encoding="utf-8")
+    row = next(
+        line for line in page.splitlines() if re.match(rf"\| {number}(st|nd|rd|th) \|", line)
+    )
+    _, what, of_points, median, most, _, inside = row.strip("| ").split(" | ")
+    assert (int(of_points), int(re.search(r"\d+", what)[0])) == (points, sources)
+    assert (float(median), float(most), int(inside.rstrip("%"))) == scores
 
 
 @pytest.mark.parametrize(
