@@ -125,9 +125,7 @@ def learned(
     names = np.array([_name(prediction, count) for prediction, count, _ in fitted_rows])
     sides = np.array([_needed(prediction) for prediction, *_ in fitted_rows])
     is_unseen = np.array([alone for *_, alone in fitted_rows], dtype=bool)
-    is_blind = np.array(
-        [prediction.point.id in blind for prediction, *_ in fitted_rows], dtype=bool
-    )
+    is_blind = np.array([one.point.id in blind for one, *_ in fitted_rows], dtype=bool)
     sources = np.array([prediction.point.source_key for prediction, *_ in fitted_rows])
     counts = np.where(is_blind, _BLIND_COUNTS, 1.0)
     beyond, usual = (1.0 + INSIDE) / 2.0, ~is_unseen

@@ -175,7 +175,6 @@ def reserve_of(
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     longest = longest or float(model.max_context or 0)
     sequences, tokens = start_rows(software, tier, longest)
-    buffers = software.layer_buffers
     is_text = not outside_core(model).get("vision")  # others embed tokens outside of compiled code
     compiled = is_text * software.embedding_copies
     experts = _streams(software.keeps_expert_buffers, tokens, _expert_widths(model))
@@ -187,10 +186,10 @@ def reserve_of(
         sampling=float(
             logits_memory(copies=software.sampler_copies, rows=sequences, vocabulary=vocabulary)
             + logits_memory(copies=software.chunk_logits, rows=tokens, vocabulary=vocabulary)
-            + stream_memory(copies=buffers, tokens=tokens + sequences, width=hidden)
+            + stream_memory(copies=software.layer_buffers, tokens=tokens + sequences, width=hidden)
         ),
         layers=(
-            *_streams(buffers, tokens, _widths(model)),
+            *_streams(software.layer_buffers, tokens, _widths(model)),
             *_context_buffers(software, model, longest, sequences),
         ),
         compiled=float(

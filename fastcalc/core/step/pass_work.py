@@ -339,10 +339,7 @@ def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWor
         weights=on_chip(dense, head, experts),
         depth=work.depth,
         latents=Latents(
-            work.latent_layers,
-            work.latent_heads / layout.tp,
-            flops=0.0,
-            indexers=work.indexer_layers,
+            work.latent_layers, work.latent_heads / layout.tp, 0.0, work.indexer_layers
         ),
         hidden=work.sent_width,
         routing=Routing(
