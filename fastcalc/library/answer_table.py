@@ -79,8 +79,10 @@ class Table(Sequence[Record]):
     def notes(self) -> list[str]:
         """The notes below the table, as sentences. If there is no result, they say why."""
         answer = self._answer
-        sentences = [*map(sentence, (*answer.reasons, *answer.reading, *answer.warnings()))]
-        blocks = answer.page(replace(screen(self._flags), notes=True))
+        page = replace(screen(self._flags), notes=True)
+        texts = (*answer.reasons, *answer.reading, *answer.warnings())
+        sentences = [sentence(text, page.ids) for text in texts]
+        blocks = answer.page(page)
         sentences += [line for block in blocks if isinstance(block, Notes) for line in block.lines]
         wordings = dict.fromkeys(map(as_arguments, sentences))
         return [note for note in wordings if not note.startswith("key: ")]

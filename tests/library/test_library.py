@@ -707,3 +707,11 @@ def test_models_may_be_one_list():
     assert [[row["model"] for row in table] for table in tables] == [names, names]
     with pytest.raises(fc.InputError, match="models takes text, a path, a model"):
         fc.compare([names], on="h100-sxm")
+
+
+def test_a_warning_that_begins_with_an_engine_is_a_note_once():
+    """The name of the engine is not capitalized, in warnings as on the page."""
+    notes = fc.compare("qwen3.5-27b", on="h100-sxm", batch=16, chips=1).notes
+    about = [note for note in notes if "max_num_seqs" in note]
+    assert len(about) == 1
+    assert about[0].startswith("vllm ")
