@@ -74,8 +74,6 @@ class Estimate:
     Each property is an array with one element per batch size, and is computed when it is first
     accessed. Check `fits` first: where it is False, the other values are meaningless.
 
-    Values are meaningful only where `fits` is True. Each is computed on first access.
-
     passes : the engine steps of the placement under its traffic
     slowness : the ratio of assumed to expected latency
     """
