@@ -45,12 +45,14 @@ def run(request: Diagnose) -> DiagnosisAnswer | StoppedAnswer:
         )
     if request.path is not None and request.path.suffix == ".log":
         raise InputError(f"{request.path}: give a start-up log as {option('log', request.path)}")
+    if (named := str(request.path)) in catalogue.known("models") and not Path(named).exists():
+        raise InputError(f"{named} is a model, not a file: give {option('model', named)}")
     log = read_start(request.log) if request.log else None
     if request.path is None:
         assert log is not None
         if log.stopped:
-            if request.hardware is None:
-                return StoppedAnswer(request=request, log=log)
+            if missing := _missing_names(request, catalogue, log):
+                return StoppedAnswer(request=request, log=log, missing=missing)
             logged_start = _logged(log, _scenario_of_log(request, catalogue, log))
             expected, logged = (
                 start_location(locate(scenario))
@@ -178,19 +180,10 @@ def _scenario_of_log(
     request: Diagnose, catalogue: Catalogue, log: StartLog, reading: list[str] | None = None
 ) -> Scenario:
     """Build the deployment described by a log. Raises InputError if the log is incomplete."""
+    if missing := _missing_names(request, catalogue, log):
+        raise InputError(f"{request.log}: {missing}")
     called = log.settings.get("model", "")
-    model = str(request.model) if request.model else model_id(called, catalogue)
-    stored = request.weights or checkpoint_format(called)
-    stored = stored or _quantized(log) or stored
-    missing = [
-        None if model else no_model(called),
-        None
-        if request.hardware
-        else f"it does not name the chip: give {option('hardware', 'CHIP')}",
-        unclear_format(called) if stored is None else None,
-    ]
-    if any(missing):
-        raise InputError(f"{request.log}: {'; '.join(filter(None, missing))}")
+    model, stored = _named_model(request, catalogue, log)
     assert model is not None
     started = catalogue.model(model).asked_as(model_names(called))
     named = str(request.hardware)
@@ -209,6 +202,30 @@ def _scenario_of_log(
         sharding=Sharding(request.chips, request.tp, request.pp, request.ep, request.dp),
         memory=MemoryChoice(draft=_draft(request, catalogue, log, started, reading)),
     )
+
+
+def _named_model(
+    request: Diagnose, catalogue: Catalogue, log: StartLog
+) -> tuple[str | None, str | None]:
+    """Find the model of a log and its weight format, which is None if its name leaves it open."""
+    called = log.settings.get("model", "")
+    model = str(request.model) if request.model else model_id(called, catalogue)
+    stored = request.weights or checkpoint_format(called)
+    return model, stored or _quantized(log) or stored
+
+
+def _missing_names(request: Diagnose, catalogue: Catalogue, log: StartLog) -> str:
+    """List what neither the log nor the request names, with the flags to give. Empty if nothing."""
+    called = log.settings.get("model", "")
+    model, stored = _named_model(request, catalogue, log)
+    missing = [
+        None if model else no_model(called),
+        None
+        if request.hardware
+        else f"it does not name the chip: give {option('hardware', 'CHIP')}",
+        unclear_format(called) if stored is None else None,
+    ]
+    return "; ".join(filter(None, missing))
 
 
 def _draft(

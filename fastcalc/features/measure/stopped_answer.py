@@ -16,19 +16,21 @@ from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.parts import Listing, Note, Part
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.screen import Screen
-from fastcalc.mentions import flag, option
+from fastcalc.mentions import flag
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoppedAnswer(Answer):
     """Shows the error in the log of a failed server start, and changes that would start it.
 
-    location : intended placement, or None if the log does not name the chip
+    missing : what the log does not name, without which nothing is computed
+    location : intended placement, or None if names are missing
     as_logged : the same placement with the logged cache memory
     """
 
     request: Diagnose
     log: StartLog
+    missing: str = ""
     location: StartLocation | None = None
     as_logged: StartLocation | None = None
 
@@ -76,7 +78,7 @@ class StoppedAnswer(Answer):
     def notes(self) -> Iterator[Note]:
         """Yield notes on the expected memory, or on how to have it computed."""
         if self.location is None:
-            yield Note(f"with {option('hardware', 'CHIP')} other changes are computed as well")
+            yield Note(f"no other changes are computed: {self.missing}")
             return
         available = float(self.location.placement.available) / GIB
         logged = f"; it logged {self.log.available / GIB:.2f}" if self.log.available else ""

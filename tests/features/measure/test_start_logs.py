@@ -565,6 +565,21 @@ def test_what_is_computed_of_a_stopped_start_says_which_requests_it_assumes(tmp_
     ) in [note.text for note in answer.notes()]
 
 
+def test_a_failed_start_is_told_whatever_names_are_missing(tmp_path):
+    """Where the log names no model, only what the error says can be changed."""
+    error = "ValueError: max_num_seqs (1024) exceeds available Mamba cache blocks (49)."
+    path = tmp_path / "server.log"
+    path.write_text(f"INFO vllm\n{error}\n")
+    for hardware in (None, "h100-sxm"):
+        answer = fastcalc.diagnose(log=path, hardware=hardware)._answer
+        (note,) = answer.notes()
+        assert answer.details()["settings"] == ["max_num_seqs 49"]
+        assert "the file does not name the model: give" in note.text
+        assert ("does not name the chip" in note.text) == (hardware is None)
+    with pytest.raises(InputError, match="deepseek-r1 is a model, not a file: give .*model"):
+        fastcalc.diagnose("deepseek-r1", log=path)
+
+
 def test_a_log_in_place_of_measurements_is_asked_for_as_a_log(tmp_path):
     path = tmp_path / "server.log"
     path.write_text(V1)

@@ -1,5 +1,6 @@
 """A server that did not start, from a made-up log and placement."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,6 @@ import pytest
 from fastcalc.core.start import StartRemedy
 from fastcalc.features.measure import stopped_answer
 from fastcalc.features.measure.stopped_answer import StoppedAnswer, typed_setting
-from fastcalc.mentions import as_flags
 from tests.helpers import every
 
 GIB = 2**30
@@ -70,8 +70,8 @@ def test_more_chips_are_named_where_nothing_else_is(monkeypatch):
 
 
 def test_what_is_told_of_memory():
-    (note,) = answered(log()).notes()
-    assert as_flags(note.text) == "With --hardware CHIP other changes are computed as well."
+    (note,) = replace(answered(log()), missing="it does not name the chip").notes()
+    assert note.text == "No other changes are computed: it does not name the chip."
     expected, requests = answered(log(), place()).notes()
     assert expected.text == "3.00 GiB of a chip are expected for caches."
     assert "assume 4,000 prompt and 500 output tokens" in requests.text
