@@ -576,7 +576,7 @@ def test_a_failed_start_is_told_whatever_names_are_missing(tmp_path):
         assert answer.details()["settings"] == ["max_num_seqs 49"]
         assert "the file does not name the model: give" in note.text
         assert ("does not name the chip" in note.text) == (hardware is None)
-    with pytest.raises(InputError, match="deepseek-r1 is a model, not a file: give .*model"):
+    with pytest.raises(InputError, match=r"deepseek-r1 is a model, not a file: give .*model"):
         fastcalc.diagnose("deepseek-r1", log=path)
 
 
