@@ -1,6 +1,6 @@
 """The notes of a comparison: batches that do not fit, uncertain numbers, and assumptions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of
@@ -50,8 +50,8 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
 
         shape = outcome.scenario.model
         speeds = public_speeds(chip, {shape.id, *shape.aliases})
-        if texts := ", ".join(dict.fromkeys(_public(speed, outcome) for speed in speeds)):
-            yield Note(f"published speeds of {model} on {chip} with one user: {texts}")
+        if text := _published(speeds, outcome):
+            yield Note(f"published tokens/s of {model} on {chip} with one user: {text}")
     yield from map(Note, each_warning(outcomes))
     yield from map(Note, _engines(outcomes))
     for about in (_rates, _ranges, _memories, _serial_bounds):
@@ -97,23 +97,40 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
         )
 
 
-def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
-    """Describe a published speed, its date, and the tokens per step that would explain it."""
-    text, estimate = f"{number(speed.tokens_per_s)} tokens/s ({speed.date[:7]}", outcome.estimate
-    if speed.tokens_per_pass == 1.0:
-        return f"{text})"
-    if speed.tokens_per_pass:
-        return f"{text}, {number(speed.tokens_per_pass)} tokens per step)"
-    is_plain = not outcome.scenario.traffic.speculation.drafted
-    is_alone = is_plain and outcome.scenario.batches[0] == 1
-    if is_alone and estimate.high is not None and speed.tokens_per_s > estimate.high[0]:
-        if speed.chips is None and not outcome.placement.machine.is_spatial:
-            return f"{text}, above the range: chips and speculative decoding not stated)"
-        ends = (float(end[0]) for end in (estimate.high, estimate.speed))
-        least, most = (number(speed.tokens_per_s / end, 2) for end in ends)
-        explained = f"speculative decoding with {least} to {most} tokens per step would explain it"
-        return f"{text}, above the range: {explained})"
-    return f"{text}; speculative decoding not stated)"
+def _published(speeds: "Sequence[PublicSpeed]", outcome: Outcome) -> str:
+    """List published speeds and their dates, and what would explain those above the range."""
+    scenario, estimate = outcome.scenario, outcome.estimate
+    is_plain = not scenario.traffic.speculation.drafted
+    is_alone = is_plain and scenario.batches[0] == 1 and estimate.high is not None
+    plain, unstated, above = dict[str, None](), dict[str, None](), dict[str, "PublicSpeed"]()
+    for speed in speeds:
+        text = f"{number(speed.tokens_per_s)} ({speed.date[:7]})"
+        if speed.tokens_per_pass == 1.0:
+            plain[text] = None
+        elif speed.tokens_per_pass:
+            plain[f"{text[:-1]}, {number(speed.tokens_per_pass)} tokens per step)"] = None
+        elif is_alone and estimate.high is not None and speed.tokens_per_s > estimate.high[0]:
+            above[text] = speed
+        else:
+            unstated[text] = None
+    groups = [", ".join(plain)]
+    if unstated:
+        groups.append(f"{', '.join(unstated)}, speculative decoding not stated")
+    if above:
+        groups.append(f"above the range {listed([*above])}, {_explained(above.values(), outcome)}")
+    return "; ".join(filter(None, groups))
+
+
+def _explained(speeds: "Collection[PublicSpeed]", outcome: Outcome) -> str:
+    """Describe what would explain published speeds above the range, as the end of a sentence."""
+    is_spatial = outcome.placement.machine.is_spatial
+    if not is_spatial and any(speed.chips is None for speed in speeds):
+        return "with chips and speculative decoding not stated"
+    estimate, rates = outcome.estimate, [speed.tokens_per_s for speed in speeds]
+    assert estimate.high is not None
+    least = number(min(rates) / float(estimate.high[0]), 2)
+    most = number(max(rates) / float(estimate.speed[0]), 2)
+    return f"which speculative decoding with {least} to {most} tokens per step would explain"
 
 
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
