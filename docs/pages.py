@@ -63,10 +63,10 @@ of the catalogue by `python docs/refresh.py`.
 """
 CHIPS = """## {count} chips
 
-All rates are dense, and power is per chip. Link bandwidth is per direction and chip, and the domain
-is the number of chips that the link connects. Prices are per chip-hour, with the date of the
-source. A price is marked with `?` if it is not an on-demand list price, or if its source has low
-confidence.
+TFLOP/s are dense rates for 16, 8 and 4 bits. Link bandwidth is per direction and chip, the domain
+is the number of chips that the link connects, and power is per chip. Prices are per chip-hour, with
+the date of the source. A price is marked with `?` if it is not an on-demand list price, or if its
+source has low confidence.
 """
 DRAWN = ", with the values of all GPU engines as prior (evidence/measured.csv)"
 """What most engine files say of their fit, and the page says once."""
@@ -253,17 +253,15 @@ def catalogue() -> str:
             CATALOGUE,
             CHIPS.format(count=len(chips)),
             to_markdown(
-                ["chip", "memory, GB", "TB/s", "TFLOP/s 16-bit", "8-bit", "4-bit", "link GB/s",
-                 "domain", "W", "$/h"],
+                ["chip", "memory, GB", "TB/s", "TFLOP/s", "link GB/s", "domain", "W", "$/h"],
                 map(_chip, chips),
             ),
             _gaps(chips.records),
                         f"## {len(models)} models\n",
-            "All parameters of a dense model are active (`-`).\n",
+            "Active parameters are in brackets for models in which they differ.\n",
 
             to_markdown(
-                ["model", "parameters", "active", "weights, GB", "KV/token, kB", "context",
-                 "released"],
+                ["model", "parameters", "weights, GB", "KV/token, kB", "context", "released"],
                 map(_model, models),
             ),
             f"## {len(engines)} engines\n",
@@ -305,7 +303,7 @@ def _chip(one: Any) -> list[str]:
             f"{tier['name']} {_in_units(tier['capacity_bytes'], 1e9)}" for tier in one["memory"]
         ),
         _in_units(one["memory_bandwidth_bytes_per_s"], 1e12),
-        *(_in_units(peak or None, 1e12) for peak in peaks),
+        "/".join(_in_units(peak or None, 1e12) for peak in peaks),
         _in_units(one["scale_up_bandwidth_bytes_per_s"], 1e9),
         GAP if domain is None else f"{domain:,}",
         _in_units(one["power_chip_w"], 1.0),
@@ -332,10 +330,9 @@ def _gaps(chips: Sequence[Any]) -> str:
 def _model(one: Any) -> list[str]:
     return [
         f"`{one['id']}`",
-        parameters(one["total_parameters"]),
-        GAP
-        if one["active_parameters"] == one["total_parameters"]
-        else parameters(one["active_parameters"]),
+        parameters(one["total_parameters"])
+        + f" ({parameters(one['active_parameters'])})"
+        * (one["active_parameters"] != one["total_parameters"]),
         f"{one['weight_format']} {one['weights_gb']:,.1f}",
         _in_units(one["kv_bytes_per_token"], 1e3),
         GAP if one["max_context_tokens"] is None else f"{one['max_context_tokens']:,}",
