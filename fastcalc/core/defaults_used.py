@@ -25,15 +25,15 @@ def default_notes(
     if host and hardware.links.fastest is None and link_to_host(hardware, host):
         taken = HOST_LINK.quantity.text
         notes.append(
-            f"{hardware.id} states no link, so its link to the host is at most {taken}, the "
-            f"{HOST_LINK.basis}; give another with links.scale_up in a file that extends it"
+            f"the file of {hardware.id} specifies no link, so its link to the host is assumed to "
+            f"reach {taken}, the {HOST_LINK.basis}; set links.scale_up in a file that extends it"
         )
     if pricing.quote(hardware).terms == "ownership":  # which includes electricity
         notes += power_notes(hardware)
     if placement.machine.hardware.cores is None and _limits_cores(placement):
         notes.append(
-            f"engine {placement.machine.engine.id} has per-core limits of bandwidth and compute "
-            f"only for GPUs, so none apply to {hardware.id}"
+            f"{hardware.id}: per-core limits of bandwidth and compute are not modeled, because "
+            f"engine {placement.machine.engine.id} only has them for GPUs"
         )
     return notes
 

@@ -13,6 +13,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.speed_range import is_fitted_kind
 from fastcalc.core.undetermined import is_assumed
 from fastcalc.mentions import option
+from fastcalc.written import listed
 
 _OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
 """The keys of a chip's file that affect answers."""
@@ -26,7 +27,7 @@ def inherited_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
         if key in hardware.inherited and not is_given:
             keys.setdefault(hardware.inherited[key], []).append(key)
     for parent, names in keys.items():
-        yield f"{hardware.id}: {', '.join(names)} as of {parent}, which its file extends"
+        yield f"{hardware.id} inherits {listed(names)} from {parent}"
 
 
 def instance_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
@@ -76,20 +77,22 @@ def model_notes(placement: Placement) -> Iterator[str]:
     if model.confidence in ("low", "memory"):
         yield f"the shape of {model.id} has confidence '{model.confidence}'"
     if model.is_minimal:
-        yield f"{model.id} publishes no heads: attention FLOPs are not counted"
+        yield f"the heads of {model.id} are not published, so attention FLOPs are not counted"
         if model.vocabulary is None and placement.kept.sampling:
             yield (
-                f"{model.id} publishes no vocabulary: {work.vocabulary:,} taken for the memory "
-                "of logits, the median of models"
+                f"the vocabulary of {model.id} is not published; the memory of logits assumes "
+                f"{work.vocabulary:,} entries, the median of all models"
             )
         if model.hidden_size is None and placement.layout.chips > 1:
             yield (
-                f"{model.id} publishes no hidden size: {work.sent_width:,.0f} assumed for what "
-                "chips send each other, as wide as the median of models is for its parameters a "
-                "layer"
+                f"the hidden size of {model.id} is not published; communication assumes "
+                f"{work.sent_width:,.0f}, the median of models with as many parameters per layer"
             )
         if work.experts and model.experts is None:
-            yield f"{model.id} publishes no experts: all active parameters are taken as routed"
+            yield (
+                f"the experts of {model.id} are not published; all active parameters are assumed "
+                "to be routed"
+            )
 
 
 def unpacking_notes(placement: Placement) -> Iterator[str]:
@@ -130,8 +133,8 @@ def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
     if batch / placement.layout.dp > limit:
         name, setting = placement.machine.engine.id, option(limiting_setting(placement))
         yield (
-            f"a batch beyond {limit:,.0f} sequences per replica exceeds {name}'s limit; {setting} "
-            "changes that"
+            f"{name} runs at most {limit:,.0f} sequences per replica; raise {setting} for larger "
+            "batches"
         )
 
 

@@ -364,11 +364,11 @@ def warnings_of(outcome: Location) -> Iterator[str]:
             f"{option('dp')} do not apply to it"
         )
     if engine.is_bound:
-        yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
+        yield f"{engine.id} overlaps prefill with decode where it can, so input may be free"
     if scenario.weights is not None and scenario.weights == published_base(model):
         yield (
-            f"{scenario.weights} stands for what {model.id} is published in, "
-            f"{model.own_formats.text}: no checkpoint has all matrices in {scenario.weights}"
+            f"{scenario.weights} means the published formats of {model.id}, "
+            f"{model.own_formats.text}; no checkpoint has all matrices in {scenario.weights}"
         )
     yield from default_notes(hardware, scenario.memory.host, outcome.placement, scenario.pricing)
     yield from undetermined_notes(outcome.placement.machine)

@@ -42,6 +42,6 @@ def overflow_note(host: str, near: float) -> str:
     near : the largest batch that fits without host memory
     """
     return (
-        f"a batch beyond {near:,.0f} reaches into {host} and serves less than {near:,.0f} "
-        f"alone: a server would queue at {near:,.0f}"
+        f"batches above {near:,.0f} need {host} and have a lower throughput than a batch of "
+        f"{near:,.0f}, so a server would queue instead"
     )

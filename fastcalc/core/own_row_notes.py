@@ -38,7 +38,7 @@ def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[s
     if elsewhere:
         yield f"{chip}: {files} has measurements for {elsewhere}; other layouts are unchanged"
     else:
-        yield f"{chip}: {files} has no measurement of it in these formats, so it is unchanged"
+        yield f"{chip} is unchanged, because {files} has no measurement of it in these formats"
 
 
 def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
@@ -57,7 +57,7 @@ def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
         f"{'these rows' if rows > 1 else 'this row'}, the speed changes by a factor of "
         f"{' to '.join(speeds)} and the width of the 80% range by a factor of "
         f"{np.exp(np.mean(np.log(widths))):.2f}"
-        + f"; its rows for {elsewhere} do not apply"
+        + f"; measurements for {elsewhere} are not used"
         * bool(elsewhere)
     )
 
@@ -84,7 +84,7 @@ def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iter
     drafted, is_drafting = sum(row.drafted > 0 for row in rows), machine.memory.drafted > 0
     if drafted and not is_drafting:
         yield (
-            f"{drafted} of {len(rows)} rows of {file} used speculative decoding, and this "
+            f"{drafted} of {len(rows)} rows of {file} used speculative decoding, but this "
             f"prediction does not; add {option('speculate', 'TOKENS')}"
         )
     elif is_drafting and not drafted:

@@ -170,7 +170,7 @@ def start_notes(site: Site, layout: Layout) -> Iterator[str]:
     """
     placement = _of_shortest(site).place(layout)
     is_held = placement.held_beside(likely_check(placement).times) >= 1
-    machine, why = placement.machine, f"{command('fastcalc fit')} prints why and what helps"
+    machine, why = placement.machine, f"{command('fastcalc fit')} explains why and how to fix it"
     server = f"{machine.engine.id} on {placement.layout.chips} x {machine.hardware.id}"
     if not is_held:
         return
@@ -182,5 +182,5 @@ def start_notes(site: Site, layout: Layout) -> Iterator[str]:
     else:
         condition = "it reserves less than its maximum"
         if certain_check(placement).is_share_taken:
-            condition = "the system leaves it its share of the memory"
+            condition = "the system leaves enough memory free"
         yield f"{server} starts only if {condition}; {why}"

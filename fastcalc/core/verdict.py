@@ -23,6 +23,6 @@ def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
 def edge_note(engine: str) -> str:
     """Return a note on a batch with a tight fit."""
     return (
-        f"tight fit: works only if {engine} reserves less memory than its maximum; plan uses "
+        f"tight fit: works only if {engine} reserves less memory than its maximum; plan only uses "
         "layouts that fit at the maximum"
     )

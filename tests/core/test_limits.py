@@ -313,8 +313,8 @@ def test_a_minimal_model_is_computed_as_far_as_it_goes():
     assert work.active_parameters == pytest.approx(50e9)
     assert work.weight_bytes == pytest.approx(1e12 * (8 + 32 / 16384) / 8)
     assert found.estimate.speed[1] < found.estimate.speed[0]
-    assert any("no heads" in warning for warning in found.warnings)
-    assert any("no experts" in warning for warning in found.warnings)
+    assert any("the heads of" in warning for warning in found.warnings)
+    assert any("the experts of" in warning for warning in found.warnings)
 
 
 def test_a_hybrid_model_keeps_a_state_and_little_cache():
@@ -431,15 +431,15 @@ def test_what_is_hypothetical_is_named(chip, model, named):
 @pytest.mark.parametrize(
     ("changes", "chips", "said"),
     [
-        ({}, 1, {"no heads"}),
-        ({"hidden_size": None}, 2, {"no heads", "no hidden size"}),
-        ({"hidden_size": 64}, 2, {"no heads"}),
-        ({"active_parameters": 100_000}, 1, {"no heads", "no experts"}),
-        ({"active_parameters": 100_000, "experts": 8, "active_experts": 2}, 1, {"no heads"}),
-        ({"confidence": "high"}, 1, {"no heads"}),
-        ({"confidence": "medium"}, 1, {"no heads"}),
-        ({"confidence": "low"}, 1, {"no heads", "confidence 'low'"}),
-        ({"confidence": "memory"}, 1, {"no heads", "confidence 'memory'"}),
+        ({}, 1, {"the heads of"}),
+        ({"hidden_size": None}, 2, {"the heads of", "the hidden size of"}),
+        ({"hidden_size": 64}, 2, {"the heads of"}),
+        ({"active_parameters": 100_000}, 1, {"the heads of", "the experts of"}),
+        ({"active_parameters": 100_000, "experts": 8, "active_experts": 2}, 1, {"the heads of"}),
+        ({"confidence": "high"}, 1, {"the heads of"}),
+        ({"confidence": "medium"}, 1, {"the heads of"}),
+        ({"confidence": "low"}, 1, {"the heads of", "confidence 'low'"}),
+        ({"confidence": "memory"}, 1, {"the heads of", "confidence 'memory'"}),
     ],
 )
 def test_what_a_model_does_not_publish_is_told(changes, chips, said):

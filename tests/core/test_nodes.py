@@ -111,7 +111,7 @@ def test_ways_to_pay_stand_side_by_side(fastcalc):
     ran = fastcalc(*command, "--offer", "reserved", "--tpot", "50ms")
     text = " ".join(ran.out.split())
     assert "on-demand $17,228, spot $4,681, reserved $15,885" in text
-    assert "reserving is cheaper for chips in use more than 92% of the time" in text
+    assert "Reserved chips are cheaper if you use them more than 92% of the time" in text
     assert ran.out.splitlines()[-1].endswith("--offer reserved")
     refused = fastcalc("plan", "llama-3.1-8b", "--on", "mi300x", "--offer", "spot", "--rate", "1/s")
     assert refused.code == 1

@@ -38,7 +38,7 @@ def test_a_batch_beyond_the_chips_memory_says_where_a_server_would_queue():
     assert overflows(found.estimate).tolist() == [False, True]
     assert found.estimate.total == pytest.approx([400, 40 / 1.825], rel=1e-6)
     (note,) = [line for line in found.warnings if "queue" in line]
-    assert "beyond 10 " in note
+    assert "above 10 " in note
     assert note in compare_records([found])[1]["warnings"]
     alone = outcome(LONG, CARD, engine=ADDS, batch=(10,), memory=asked)
     assert not [line for line in alone.warnings if "queue" in line]

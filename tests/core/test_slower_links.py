@@ -89,7 +89,7 @@ def test_llama_cpp_multiplies_on_a_host_whose_cores_nobody_states():
     low, high = (local[f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
     assert low < 36.7 < high
     assert streamed["tokens_per_s_per_user"] < 15
-    assert any("cores are taken to multiply at 3 TFLOP/s" in line for line in local["warnings"])
+    assert any("host is assumed to compute at 3 TFLOP/s" in line for line in local["warnings"])
 
 
 # RTX PRO 6000: 0.376 of the link among eight where two have 0.60, kernel tables of aiconfigurator.

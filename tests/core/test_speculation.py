@@ -138,7 +138,7 @@ def test_records_and_assumptions_say_it(fastcalc):
 
 def test_the_table_says_what_is_drafted_and_by_whom(fastcalc):
     text = words(fastcalc("compare", "deepseek-r1", "--on", "h200-sxm", "--speculate", "2.58").out)
-    assert "generate 2.58 tokens per step" in text
+    assert "a step generates 2.58 tokens" in text
     assert "deepseek-r1: drafted by its own multi-token-prediction module" in text
     assert "--speculate 2.58" in text.split("next:")[1]
 

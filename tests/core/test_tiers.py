@@ -1324,7 +1324,7 @@ def shown_notes(*args: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> 
 def test_the_first_screen_says_what_lives_on_a_host_and_what_becomes_of_it(capsys, monkeypatch):
     """GDDR6X holds a third of 65 GB; its PCIe 4 is 32 GB/s one way; cores are stated or not."""
     notes = partial(shown_notes, "--batch", "1,8", capsys=capsys, monkeypatch=monkeypatch)
-    dropped = "no compute rate"
+    dropped = "compute rate of the host"
     capped = "The link to the host is limited to the 32 GB/s of rtx-4090's own"
     said = notes("--host", "dram=96GiB@80GB/s,link=250GB/s", "--engine", "vllm")
     (lying,) = (line for line in said if "DRAM holds" in line)
@@ -1333,7 +1333,7 @@ def test_the_first_screen_says_what_lives_on_a_host_and_what_becomes_of_it(capsy
     assert f"{capped}." in said
     assert any(dropped in line and "compute=" in line for line in said)
     said = notes("--host", "dram=96GiB@80GB/s,link=32GB/s")  # llama.cpp multiplies there
-    assert any("cores are taken to multiply at 3 TFLOP/s" in line for line in said)
+    assert any("host is assumed to compute at 3 TFLOP/s" in line for line in said)
     said = notes("--host", "dram=96GiB@80GB/s,link=32GB/s,compute=1TFLOP/s")
     assert any("computed by the host's cores" in line for line in said)
     assert capped not in said

@@ -108,7 +108,7 @@ def test_a_share_that_the_system_may_take_is_said_of_a_solved_server(unknown, ca
     words = ("fit", "--on", "gb10", "--server", "vllm serve Qwen/Qwen3-8B", "--solve", unknown)
     ran = run(*words, capsys=capsys, monkeypatch=monkeypatch)
     said = " ".join(ran.out.split())
-    assert "only tightly: if the system leaves the engine its share of the memory" in said
+    assert "only if the system leaves enough memory free" in said
     assert "vllm would stop with 'Free memory on device" in said
     assert "vllm starts with --gpu-memory-utilization 0.83" in said
     assert "should print" not in said

@@ -26,8 +26,8 @@ _SLOTS = 8
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
 _NO_CORES = "1 MFLOP/s"
 _STREAMS = (
-    "the host has no compute rate, so weights offloaded to it stream over the link; add "
-    f"compute=FLOP/s to {option('host')} to let its cores multiply"
+    "the compute rate of the host is not specified, so offloaded weights are streamed over the "
+    f"link; add compute=FLOP/s to {option('host')} to compute on the host"
 )
 
 
@@ -35,8 +35,8 @@ _USUAL_CORES = "3 TFLOP/s"
 """The compute rate of the slowest host in the catalogue, measured with llama.cpp
 (hardware/ddr4-2ch.yaml)."""
 _TAKEN = (
-    f"the host's cores are taken to multiply at {_USUAL_CORES}, as those of ddr4-2ch; state them "
-    f"with compute=FLOP/s in {option('host')}"
+    f"the host is assumed to compute at {_USUAL_CORES}, like ddr4-2ch; set its rate with "
+    f"compute=FLOP/s in {option('host')}"
 )
 
 

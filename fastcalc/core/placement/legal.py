@@ -255,7 +255,7 @@ class LegalLayouts:
             if self.machine.hardware.links.scale_up
             else ""
         )
-        return f"{self.machine.hardware.id} states no link{beyond}"
+        return f"{self.machine.hardware.id} specifies no link{beyond}"
 
     @property
     def most_stages(self) -> int:

@@ -150,14 +150,14 @@ def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
     chip, batch = scenario.hardware.id, min(scenario.batches)
     if any(tier.name == BEHIND for tier in location.tiers):
         yield (
-            f"{chip}: loading from another tier is assumed to take no time; "
-            f"{option('host', 'dram=1TB@300GB/s,link=64GB/s')} sets its size and speed"
+            f"{chip}: loading from another tier is assumed to take no time; set its size and speed "
+            f"with {option('host', 'dram=1TB@300GB/s,link=64GB/s')}"
         )
     if rate is not None:
         yield (
-            f"the file has {number(rate)} requests/s, {number(100.0 * rate / near.requests)}% of "
-            f"the capacity of {location.chips}. With several replicas, this hit rate requires "
-            "prefix-aware routing or a shared tier"
+            f"the request rate of the file, {number(rate)} requests/s, is "
+            f"{number(100.0 * rate / near.requests)}% of the capacity of {location.chips}. With "
+            "several replicas, this hit rate requires prefix-aware routing or a shared tier"
         )
     yield (
         f"{chip}: after weights and the outputs of {batch} running requests, {size(near.size)} of "

@@ -85,15 +85,15 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
     if drafts.drafted:
         phrases = "; ".join(f"{name}: {phrase}" for name, phrase in drafters(outcomes).items())
         yield (
-            f"Speculation: {drafts.drafted:g} draft tokens per step at an acceptance rate of "
-            f"{drafts.acceptance:.2f} generate {number(float(drafts.tokens_per_pass))} tokens per "
-            f"step; {phrases}"
+            f"Speculation: with {drafts.drafted:g} draft tokens and an acceptance rate of "
+            f"{drafts.acceptance:.2f}, a step generates "
+            f"{number(float(drafts.tokens_per_pass))} tokens; {phrases}"
         )
     elif scenario.memory.draft:
         yield (
-            "speeds are without speculative decoding, because no number of draft tokens is given: "
-            f"only the memory of the draft model counts ({option('speculate', '0.8x5')} drafts 5 "
-            "tokens per step and accepts each at 0.8)"
+            "only the memory of the draft model is included, because the number of draft tokens is "
+            f"not set (use {option('speculate', '0.8x5')} for 5 draft tokens, each accepted with "
+            "probability 0.8)"
         )
 
 
@@ -151,7 +151,7 @@ def _ranges(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for name, engine in {scenario.engine.id: scenario.engine for scenario in scenarios}.items():
         users = [scenario.hardware.id for scenario in scenarios if scenario.engine.id == name]
         fitted = " ".join(engine.fitted_on.split())
-        yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
+        yield f"engine {name} ({', '.join(dict.fromkeys(users))}) is fitted on {fitted}"
     chips_of_range = dict[str, dict[str, None]]()
     for scenario in scenarios:
         if basis := range_note(scenario.engine, scenario.hardware):
@@ -181,7 +181,7 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
         if prefix.breaks_even is None
         else "loading is faster at any length"
         if prefix.breaks_even <= 16
-        else f"loading is faster from {prefix.breaks_even:,} prompt tokens on"
+        else f"loading is faster for prompts of {prefix.breaks_even:,} tokens or more"
     )
     yield (
         f"{whole_percent(float(scenario.traffic.prefix_hit))} of a prompt is loaded from "

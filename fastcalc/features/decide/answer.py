@@ -157,13 +157,13 @@ class DecideAnswer(Answer):
         )
         if math.isinf(decision.terms(decision.options[0]).look_away):
             after = option("look_away", "S")
-            yield f"the user waits until every run ends; with {after}, only for S seconds"
+            yield f"the user waits for each run; {after} limits the wait to S seconds"
         is_priced = any(row.offered("price") > 0.0 for row in offered)
         if is_priced and not any(float(row.terms.prompt) for row in offered):
             prompt = option("prompt")
             yield (
-                "input tokens are not counted, though agents read more than they write; "
-                f"{prompt} counts them"
+                "input tokens are not counted, although agents read more than they write; set "
+                f"{prompt} to include them"
             )
         computed = [row.option for row in offered if row.option.model]
         if computed:
@@ -173,8 +173,8 @@ class DecideAnswer(Answer):
             )
             other = {"time": "cost", "cost": "time", "total": "the user's time"}
             yield (
-                "speeds and prices of models are expected values; if 80% ranges leave open "
-                f"which option is best, {other[decision.objective]} decides; batch: {where}"
+                "speeds and prices of models are expected values. Options whose 80% ranges "
+                f"overlap are ranked by {other[decision.objective]}. Batches: {where}"
             )
         limits = (row.tool_limit for row in offered if row.option is decision.winner)
         yield from filter(None, limits)
@@ -238,7 +238,7 @@ class DecideAnswer(Answer):
         return {"decide": partial(services, self.decision)}
 
 
-_NO_FLIPS = "No other value of a single number changes the winner."
+_NO_FLIPS = "No change of a single number makes another option rank first."
 
 
 def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
@@ -260,7 +260,7 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
         conditions = [*own[name], *others[name]]
         start = f"{name} ranks first if"
         if len(conditions) > 1:
-            start = f"Any one of these conditions would put {name} first:"
+            start = f"{name} would rank first if"
         lines.append(f"{start} {listed(conditions, 'or')}.")
     return lines
 

@@ -66,8 +66,8 @@ class Row:
         busy = float(self.prospect.busy_sessions)
         if math.isfinite(busy):
             yield (
-                f"{self.option.name}: with {number(busy)} concurrent sessions the user never "
-                "waits, and more speed gains nothing"
+                f"{self.option.name}: with {number(busy)} concurrent sessions, the user never "
+                "waits, and more speed does not help"
             )
         plan, name = float(self.terms.plan), self.option.name
         if not plan:
@@ -77,14 +77,14 @@ class Row:
             count = number(quota / float(self.prospect.tokens))
             yield (
                 f"{name}: the plan includes {number(quota / 1e6)} million tokens per month "
-                f"(input and output), {count} successes; beyond them its token prices apply, or "
-                "nothing more is available if it has none"
+                f"(input and output), enough for {count} successes. Further tokens are billed at "
+                "its token prices, or are not available if it has none"
             )
         for row in rows(self.decision):
             success_usd = float(row.prospect.usd)
             if not float(row.terms.plan) and 0.0 < success_usd < math.inf:
                 tokens = plan / success_usd * float(row.prospect.tokens)
-                end = "its quota includes fewer" if quota < tokens else "above that it saves money"
+                end = "its quota includes fewer" if quota < tokens else "it is cheaper above that"
                 yield (
                     f"{name}: ${plan:,.0f}/month pays for {number(plan / success_usd)} successes "
                     f"of {row.option.name}, {number(tokens / 1e6)} million input and output "
@@ -102,9 +102,9 @@ class Row:
             return None
         fraction = (run - tool) / run
         return (
-            f"{self.option.name}: tools take {whole_percent(1 - fraction)} of a run: doubling "
-            f"the token speed makes it {number(float(amdahl(share=fraction, speedup=2.0)))} "
-            f"times as fast, and no speed more than {number(run / tool)} times"
+            f"{self.option.name}: tools take {whole_percent(1 - fraction)} of a run. Twice the "
+            f"token speed makes it {number(float(amdahl(share=fraction, speedup=2.0)))} times as "
+            f"fast, and the limit at any speed is {number(run / tool)} times"
         )
 
     @property

@@ -44,8 +44,8 @@ def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
         return [f"Assumed: failures are noticed at the end; {ends} ({option('retries')})."]
     if len(tries) > 1:
         return [
-            "Assumed: options with retries notice a failed step at once, the others at the end of "
-            "a run."
+            "Assumed: options with retries notice a failed step at once, and the others at the end "
+            "of a run."
         ]
     return [
         "Assumed: a failed step is noticed at once and repeated, up to "

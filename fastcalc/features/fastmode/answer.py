@@ -36,7 +36,7 @@ _OF_DRAFTS = (
     "models and texts differ"
 )
 _OF_ANSWERS = (
-    "quantization and other models (*) change the answers, speculation does not; the "
+    "quantization and other models (*) change the output, speculation does not; the "
     "effect on quality is not computed"
 )
 
@@ -152,7 +152,7 @@ class FastmodeAnswer(Answer):
         )
         if missed:
             text = f"techniques that are not fast enough alone: {', '.join(missed)}"
-            yield Note(f"{text}; {option('wide')} says why", weight=3, is_hint=True)
+            yield Note(f"{text}; {option('wide')} explains why", weight=3, is_hint=True)
 
     def next_command(self) -> str:
         """Suggest a report on today's chips and on those that reach the speed with this model."""

@@ -34,7 +34,7 @@ def headline(solution: SpeedupOptions) -> str:
     times = number(solution.speed / float(solution.today.estimate.speed[0]))
     target = f"{number(solution.speed)} tokens/s per user ({times}x)"
     if solution.cheapest is None:
-        return f"{target} needs quantization or another model, and both change the answers."
+        return f"{target} requires quantization or another model, which changes the output."
     on_same_chips, on_others = solution.on_same_chips, solution.on_another_machine
     chip = solution.today.scenario.hardware.id
     if on_same_chips is None:
@@ -118,8 +118,8 @@ def too_fast(solution: SpeedupOptions) -> str:
         return ""
     chips = counted(placement.layout.chips, solution.today.scenario.hardware.id)
     return (
-        f"today's users get {speed} tokens/s instead of {number(wanted_speed)}, because "
-        f"{chips} hold at most batch {batch:,}; start from more chips with {option('chips')}"
+        f"today's users get {speed} tokens/s instead of {number(wanted_speed)}, because the "
+        f"largest batch on {chips} is {batch:,}; use {option('chips')} to start from more chips"
     )
 
 
@@ -128,8 +128,8 @@ def tried(solution: SpeedupOptions) -> str:
     today = solution.today
     chips, chip = today.placement.layout.chips, today.scenario.hardware.id
     return (
-        f"Evaluated: up to {most_chips(today):,} {chip}. Of other chips, today's number "
-        f"({chips:,}), one scale-up domain, or the fewest that fit. Of SRAM accelerators, up to "
+        f"Evaluated: up to {most_chips(today):,} {chip}. For other chips, today's number "
+        f"({chips:,}), one scale-up domain, or the fewest that fit. For SRAM accelerators, up to "
         f"{WAFERS} times the fewest that fit. All replicas serve the same number of users"
     )
 
@@ -139,7 +139,7 @@ def law_of_batches(solution: SpeedupOptions) -> str:
     law = "on the same hardware, cost multiple x speed-up = batch ratio for output tokens"
     smaller = next(choice for choice in solution.options if choice.trick == "smaller-batch")
     if smaller.outcome is None:
-        return f"{law}; here no batch is fast enough at any cost"
+        return f"{law}. In this case, no batch is fast enough at any cost"
     today, row = rows(solution, [smaller])
     speedup, batches = row["speedup"], row["batch_ratio"]
     cost = row["cost_multiple"] or batches / speedup

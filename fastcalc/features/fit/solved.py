@@ -161,16 +161,16 @@ def _limit_note(solution: Solution) -> str | None:
         machine = solution.location.placement.machine
         if not machine.memory.longest:
             return (
-                f"{machine.engine.id} checks more at its start than longer sequences would take: "
-                f"'fastcalc fit' with a longer {option('prompt')} says what and what helps"
+                f"{machine.engine.id} needs more memory to start than longer sequences do; "
+                f"'fastcalc fit' with a longer {option('prompt')} explains why and how to fix it"
             )
         among, slots = "", machine.memory.slots
         if machine.shared_context < inf:
             parts = f" in {slots:,.0f} equal parts" if slots > 1.0 else ""
             among = f" for all sequences of a replica{parts}"
         return (
-            f"{machine.engine.id} takes {machine.memory.longest:,.0f} tokens{among}, by "
-            f"{option('max_model_len')}"
+            f"{option('max_model_len')} limits {machine.engine.id} to "
+            f"{machine.memory.longest:,.0f} tokens{among}"
         )
     return engine_limit(solution.location)
 
@@ -194,8 +194,8 @@ def _sentence(solutions: Sequence[Solution]) -> str:
             verb = "fit" if is_plural else "fits"
             condition = "the engine reserves as little memory as possible"
             if all(solution.location.is_share_uncertain for solution in tight):
-                condition = "the system leaves the engine its share of the memory"
-            return f"{subject} {verb} on {chips} only tightly: if {condition}."
+                condition = "the system leaves enough memory free"
+            return f"{subject} {verb} on {chips} only if {condition}."
         return f"{subject} {'do' if is_plural else 'does'} not fit on {chips}."
     formats = {_formats(solution) for solution in solutions}
     amounts = [

@@ -117,9 +117,9 @@ def length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
         scenario, length = location.scenario, shorter(location)
         until = "no length that holds these requests is certain to start"
         if length:
-            until = f"give it {int(length.value):,} or less"
+            until = f"set it to {int(length.value):,} or less"
         yield (
-            f"{name}: without {option('max_model_len')} {scenario.engine.id} takes "
+            f"{name}: without {option('max_model_len')}, {scenario.engine.id} allows "
             f"sequences of {scenario.memory.longest:,.0f} tokens and "
             f"{'does not' if location.verdict == 'no' else 'may not'} start; {until}"
         )

@@ -78,7 +78,7 @@ def verdict(members: Sequence[StartLocation]) -> str:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
         condition = f"it starts only if {engines} reserves less memory than its maximum"
         if all(location.is_share_uncertain for location in edge):
-            condition = f"it starts only if the system leaves {engines} its share of the memory"
+            condition = f"it starts only if the system leaves enough memory free for {engines}"
         where = listed([named_chips(location) for location in edge])
         clauses.append(("fits tightly", f"on {where}: {condition}{_certain(edge)}"))
     clauses += _unfit(unfit)
@@ -108,19 +108,19 @@ def assumptions(members: Sequence[StartLocation]) -> Iterator[str]:
         if (share := engine.lowered_share(hardware)) is not None:
             stated = option("gpu_memory_utilization", f"{share.on_chip:g}")
             yield (
-                f"The system shares the memory of {hardware.id}: {engine.id} may not start with "
-                f"its default share of {share.usual:g}, so {stated} is assumed."
+                f"{hardware.id} shares its memory with the system. Since {engine.id} may not start "
+                f"at its default utilization of {share.usual:g}, {stated} is assumed."
             )
         if limit is not None:
             yield f"{limit}."
         elif flips is not None:
             counts = [
-                f"at {whole_percent(flip.share)} or {side} it fits on {_count(flip.chips)}"
+                f"with {whole_percent(flip.share)} or {side}, it fits on {_count(flip.chips)}"
                 for flip, side in ((flips.fewer, "more"), (flips.more, "less"))
                 if flip is not None
             ]
             yield (
-                f"This assumes that {engine.id} may fill {100 * flips.share:.0f}% of "
+                f"This assumes that {engine.id} can use {100 * flips.share:.0f}% of "
                 f"{hardware.id} memory; {', '.join(counts)}."
             )
 

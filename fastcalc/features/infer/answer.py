@@ -229,8 +229,8 @@ class InferAnswer(Answer):
         yield from (Note(text, weight=0) for text in self._other_hardware())
         if any(combination.is_rough for combination in self.listed):
             yield Note(
-                f"{_FEW}: fewer than {ENOUGH} samples match, so the ranges are rough; "
-                f"{option('points')} tries more"
+                f"{_FEW}: fewer than {ENOUGH} samples match, so the ranges are rough; increase "
+                f"{option('points')} to try more"
             )
         edges = []
         for combination in self.listed:
@@ -297,8 +297,8 @@ class InferAnswer(Answer):
         _, top_chance, error = ranked[0]
         if math.isinf(error):
             yield (
-                "too few samples match to say which number would tell the explanations apart; "
-                f"{option('points')} tries more"
+                "too few samples match to find the number that would distinguish the "
+                f"explanations; increase {option('points')} to try more"
             )
             return
         threshold = top_chance - max(2.0 * error, _NEAR)
@@ -306,11 +306,10 @@ class InferAnswer(Answer):
         ratios = [noun for name, noun in _BOTH.items() if name in leading]
         nouns = [side.label for name, side in SIDES.items() if name in leading - _BOTH.keys()]
         nouns += [f"{listed(ratios, 'or')} of each tier"] * bool(ratios)
-        which = "any one of these facts" if len(leading) > 1 else "this fact"
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"{which}, if published, would raise the chance of naming the right explanation from "
-            f"{now}% to {chance_then}%: {listed(nouns, 'or')}"
+            f"if the provider published {listed(nouns, 'or')}, the chance of naming the right "
+            f"explanation would rise from {now}% to {chance_then}%"
         )
 
     def next_command(self) -> str:

@@ -39,9 +39,9 @@ def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
     """Yield notes on the tipping points, each considered alone, grouped by the new leader."""
     for leads in dict.fromkeys(turn.leads for turn in verdict.turns or ()):
         texts = [*_texts([turn for turn in verdict.turns or () if turn.leads == leads])]
-        yield f"{leads} would win with {'any one of these: ' * (len(texts) > 1)}{', '.join(texts)}"
+        yield f"{leads} would be cheaper with {listed(texts, 'or')}"
     if verdict.turns == []:
-        yield "nothing changes the answer: no two chips with colocated prefill sustain a rate"
+        yield "no tipping points: fewer than two chips with colocated prefill sustain a rate"
 
 
 def _texts(turns: Sequence[TippingPoint]) -> Iterator[str]:
@@ -115,7 +115,7 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     elif (times := confident.cost / chosen.cost) >= DEAR:
         text = f"{chance} costs {times:,.0f} times as much{on}{_relaxed(odds, service)}"
     elif times == 1.0 and not on:
-        text = f"{chance} takes another layout or batch"
+        text = f"{chance} needs another layout or batch"
     else:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
         text = f"{chance} needs {chips_and_price(confident, slower)}{on}"
@@ -129,12 +129,12 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
         return
     chips = f"{cheapest.values['chips']:,.0f} {cheapest.scenario.hardware.id}"
     text = (
-        f"with {chips} chips, which are enough if speeds are as expected, the {_CHANCE} is "
-        f"{whole_percent(odds.chance)}"
+        f"{chips} chips are enough at expected speeds, with a {whole_percent(odds.chance)} "
+        f"{_CHANCE}"
     )
     if odds.chance >= NormalDist().cdf(service.deviations):
         cap = whole_percent(service.utilization)
-        yield f"{text}; more chips keep utilization within {cap} at slow speeds, too"
+        yield f"{text}. More chips keep utilization within {cap} at slow speeds as well"
     else:
         yield text + _relaxed(odds, service) * (chosen.cost >= DEAR * cheapest.cost)
 
@@ -142,7 +142,9 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
 def _relaxed(odds: Odds, service: Service) -> str:
     """Say which limit to relax for a confident plan at a reasonable cost. Empty if none."""
     options = [limit_as_option(name, value, service) for name, value in odds.relaxed.items()]
-    relaxed = f"; with {listed(options, 'or')} one has, for at most {DEAR:g} times the cost"
+    relaxed = (
+        f". With {listed(options, 'or')}, this confidence costs at most {DEAR:g} times as much"
+    )
     return relaxed if options else ""
 
 
@@ -159,19 +161,20 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
         yield Note(f"{text}, and no benchmark pays for itself", weight)
         return
     chip, saved = best.plan.scenario.hardware.id, before - best.regret
-    benchmark = f"a {best.minutes}-minute benchmark on {best.chips} rented {chip} chips"
+    chips = f"{best.chips} rented {chip} chips" if best.chips > 1 else f"one rented {chip}"
+    benchmark = f"a {best.minutes}-minute benchmark on {chips}"
     yield Note(
-        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper, which saves "
-        f"about ${_rough(saved)} per month on average",
+        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper. On average, it "
+        f"saves about ${_rough(saved)} per month",
         weight,
     )
     server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"
     has_vllm = best.plan.scenario.hardware.kind in ("gpu", "npu", "soc", "tpu")
     yield Note(
-        f"to measure {chip}: start {server if has_vllm else 'its server'}, run "
+        f"to measure {chip}, start {server if has_vllm else 'its server'}, run "
         f"'{bench_command(best.plan, verdict.model)}', and pass its file with {option('like')}. "
-        f"Predicted speed is then within {whole_percent(best.error - 1.0)}. {best.minutes} minutes "
-        f"cover loading the weights and {BATCHES} batches",
+        f"Predicted speed is then within {whole_percent(best.error - 1.0)}. In {best.minutes} "
+        f"minutes, the server loads the weights and processes {BATCHES} batches",
         weight=0,
     )
 

@@ -38,8 +38,8 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
         missing = "purchase price" if price is None else "power"
         bought = "" if price is None else f" (${dollars(price.si)} per chip to buy)"
         return (
-            f"no {missing} is known for {chip.id}{bought}, so owning it has no price; "
-            f"{option('price', f'{chip.id}=0.10')} sets one per hour (0 is allowed)"
+            f"no {missing} is known for {chip.id}{bought}, so its ownership cost is unknown; "
+            f"set a price per hour with {option('price', f'{chip.id}=0.10')} (0 is allowed)"
         )
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
@@ -89,9 +89,11 @@ def over_limits(classes: Iterable[ServedClass]) -> Iterator[str]:
             if seconds := served.over(name):
                 is_met = "; the mean TPOT at full batch is within it" if name == "tpot" else ""
                 yield (
-                    f"pool {served.pool}, {served.request_class.name}: {name.upper()} is "
-                    f"{number(seconds * 1e3)} ms at p{(served.share or 0.0) * 100:g}, over its "
-                    f"limit of {number(getattr(served.request_class, name) * 1e3)} ms{is_met}"
+                    f"pool {served.pool}, {served.request_class.name}: p"
+                    f"{(served.share or 0.0) * 100:g} {name.upper()} is "
+                    f"{number(seconds * 1e3)} ms, above the limit of "
+                    f"{number(getattr(served.request_class, name) * 1e3)} ms"
+                    f"{is_met}"
                 )
 
 

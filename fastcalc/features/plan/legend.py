@@ -20,8 +20,8 @@ _TERMS = {
     "80%": "80% range: of TPOT",
     "bound": "bound: roofline TPOT",
     "util.": "util.: load of a replica / its throughput",
-    "expected": "chips, TTFT, TPOT: at the slow speeds that this confidence allows for; chips "
-    "expected: at expected speeds",
+    "expected": "chips, TTFT, TPOT: at the slower speeds of this confidence; chips expected: at "
+    "expected speeds",
 }
 """Explanations for ranked plans and fleets, by the column heading that must be shown."""
 
@@ -44,7 +44,7 @@ _IN_NODES = (
 
 
 _QUANTIZED = (
-    f"*: fewer bits than published, which may cost quality; ranked first only if "
+    f"*: quantized further than published, which may reduce quality; ranked first only if "
     f"{option('weights')} or {option('kv')} names the format"
 )
 
@@ -54,7 +54,7 @@ _QUANTIZED_FIRST = "*: quantized, because these chips have no plan in the publis
 
 _MARKS = {
     OVER: "over its limit",
-    WEAK: "wider range: few or no measurements resemble this deployment",
+    WEAK: "wider range: few or no measurements of similar deployments",
 }
 
 

@@ -127,7 +127,7 @@ def notes_of_allocation(
     chosen, decision = allocation.plan, allocation.decision
     if chosen is None:
         have = "has" if allocation.owned and allocation.chips == 1 else "have"
-        text = f"{chips_of(allocation)} {have} no throughput: {refusal_of(allocation)}"
+        text = f"{chips_of(allocation)} {have} no plan: {refusal_of(allocation)}"
         yield Note(text, Weight.OVER_LIMITS)
         return
     service = decision.service
@@ -148,7 +148,10 @@ def notes_of_allocation(
     yield from decision_notes(decision, listed_plans, shown, is_sure=planned.is_sure)
     if planned.request.think is not None and len(shown) > 1:
         rate = f"{number(planned.service.rate or 0.0)} requests/s"
-        text = f"All plans are sized for {rate}; on a faster plan, the same users would send more"
+        text = (
+            f"All plans are sized for {rate}. With a faster plan, the same users would send more "
+            "requests"
+        )
         yield Note(text, Weight.QUEUE)
     verdict, whose = planned.verdict, "rented chips: " * bool(planned.fleet.owned)
     if whose and (chance := chance_of_limits(verdict).removeprefix("; ")):
@@ -192,7 +195,8 @@ def idle(chosen: Plan) -> Iterator[str]:
     if chosen.idle_chips:
         chips = f"{chosen.idle_chips:,.0f}"
         verb = "is" if chosen.idle_chips == 1 else "are"
-        yield f"{chips} {chosen.scenario.hardware.id} {verb} idle, because nodes are rented whole"
+        chip = chosen.scenario.hardware.id
+        yield f"{chips} {chip} {verb} idle, because only whole nodes are rented"
 
 
 def _next_chip(decision: Decision, *, is_sure: bool = False) -> Iterator[str]:
@@ -251,7 +255,7 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     on_demand, reserved = hours["on-demand"], hours["reserved"]
     if on_demand and reserved:
         busy = whole_percent(reserved / on_demand)
-        note += f"; reserving is cheaper for chips in use more than {busy} of the time"
+        note += f". Reserved chips are cheaper if you use them more than {busy} of the time"
     yield note
 
 
@@ -271,13 +275,12 @@ def bursts(classes: Iterable[RequestClass]) -> Iterator[str]:
     for request_class in classes:
         if request_class.is_random:
             continue
-        way, wait = "more evenly", "shorter, and fewer replicas may do"
+        way, wait = "more evenly than assumed", "shorter, and fewer replicas may be enough"
         if request_class.variation > 1.0:
-            way, wait = "in bursts", "longer, and these replicas may be too few"
+            way, wait = "in bursts", "longer, and these replicas may not be enough"
         yield (
             f"{request_class.name}: requests arrive {way} (coefficient of variation "
-            f"{number(request_class.variation)}), but queues are computed for Poisson arrivals "
-            f"(1): waits are {wait}"
+            f"{number(request_class.variation)}; 1 with Poisson arrivals). Actual waits are {wait}"
         )
 
 
@@ -286,7 +289,7 @@ def _busy(chosen: Plan, service: Service) -> Iterator[str]:
     if service.rate is not None and not is_queued and busiest > _FULL:
         yield (
             f"{chosen.scenario.hardware.id}: at {busiest:.1%} utilization, Poisson arrivals would "
-            f"queue; {option('percentile', '99')} plans for them"
+            f"queue; use {option('percentile', '99')} to plan for them"
         )
 
 
@@ -297,7 +300,7 @@ def _others(decision: Decision) -> Iterator[str]:
         weights, cache = own_formats(chosen.scenario.model)
         yield (
             f"no plan uses the model's own formats ({weights}, KV cache {cache}); "
-            f"{option('weights', weights)} {option('kv', cache)} asks for one"
+            f"use {option('weights', weights)} {option('kv', cache)} to request one"
         )
     if near is not None and near.cost < chosen.cost:
         gain = f"at {whole_percent(near.cost / chosen.cost)} of the {_unit(service)}"
@@ -309,7 +312,7 @@ def _others(decision: Decision) -> Iterator[str]:
         names = (
             f"{plan.scenario.hardware.id} {_times(max(plan.misses.values()))}" for plan in closest
         )
-        yield f"chips that exceed a limit, and by what factor: {', '.join(names)}"
+        yield f"chips that miss a limit, and by which factor: {', '.join(names)}"
     yield f"best of {decision.candidates:,} deployments: {', '.join(why_lost(decision))}"
 
 
@@ -345,8 +348,8 @@ def crossing_note(plan: Plan, command: str | None) -> str:
     cache = size(float(plan.scenario.work.cache_bytes(float(traffic.prompt))))
     return (
         f"prefill on {taking.hardware.id}: TTFT includes {number(plan.kv_transfer_s * 1e3)} ms "
-        f"for the KV-cache transfer of {cache} over the slower link (less if sent layer by "
-        f"layer). '{command}' shows prefill speed"
+        f"to transfer {cache} of KV cache over the slower link (less if sent layer by layer). For "
+        f"the prefill speed, run '{command}'"
     )
 
 
@@ -394,7 +397,7 @@ def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Not
     if (plan := in_single_chips(decision, grids)) is not None:
         bill = chips_and_price(plan, replace(decision.service, in_nodes=False))
         chip, flag = plan.scenario.hardware.id, option("by", "chip")
-        text = f"rented by the chip ({flag}), {chip} needs {bill}"
+        text = f"if you rent single chips of {chip} ({flag}), {bill} would be enough"
         yield Note(text, Weight.SINGLE_CHIPS)
 
 
@@ -449,7 +452,7 @@ def api_notes(
     if usd > 0.0:
         rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
         note += (
-            f". Both cost the same at {_crossing(service, rate, capacity)}, or if the chips were "
+            f". They break even at {_crossing(service, rate, capacity)}, or if the chips were "
             f"{number(bill / usd)} times as expensive or as slow"
         )
     yield note
@@ -476,8 +479,8 @@ def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
         weights, cache = plan.scenario.work.short_format, plan.scenario.work.kv_format
         formats = f"{weights}, cache {cache}"
         yield (
-            f"quantized further ({formats}), these chips would serve {number(requests)} "
-            f"requests/s: {option('weights', weights)} {option('kv', cache)}"
+            f"these chips would serve {number(requests)} requests/s if quantized further "
+            f"({formats}; {option('weights', weights)} {option('kv', cache)})"
         )
 
 
@@ -492,8 +495,8 @@ def service_notes(service: Service) -> Iterable[str]:
     yield f"{between}; {_arrivals(service)}"
     if service.tpot < inf and service.share is not None:
         yield (
-            "the TPOT limit must also hold at full batch, so a plan may take more chips than its "
-            "percentiles need"
+            "the TPOT limit must also be met at full batch, so a plan may use more chips than its "
+            "percentiles require"
         )
     if service.utilization < 1.0 and (service.share or service.rate or service.is_fleet):
         cap = f"{stated_percent(service.utilization)} ({option('load')})"
@@ -519,13 +522,13 @@ def _arrivals(service: Service) -> str:
     """Describe the assumed arrival process, and the percentile of the latencies."""
     if service.share is None:
         return (
-            "TTFT assumes evenly spaced requests and no queue; for Poisson arrivals give "
+            "TTFT assumes evenly spaced requests and no queue; for Poisson arrivals, set "
             f"{option('percentile')}, or leave headroom with {option('load')}"
         )
     level = f"p{service.share * 100:g}"
     arriving = f"are {level} with Poisson arrivals"
     if not service.is_random:
-        arriving = f"would be {level} if arrivals were Poisson, which these are not"
+        arriving = f"are {level} for Poisson arrivals, although these requests arrive differently"
     return (
         f"TTFT and TPOT {arriving}. Requests are assigned to replicas at random, and each replica "
         "has its own queue; load-aware routing would lower both"

@@ -74,7 +74,7 @@ def level_runner_up(decision: Decision, *, is_sure: bool = False) -> str:
         return ""
     count = f"{second.values['chips']:,.0f} " * decision.service.is_fleet
     chip = second.scenario.hardware.id
-    return f"; {count}{chip} {_may_win(decision)} within the 80% ranges"
+    return f"; {count}{chip} {_may_win(decision)} (80% ranges overlap)"
 
 
 def _may_win(decision: Decision) -> str:

@@ -91,7 +91,7 @@ def why(location: Location) -> str:
     if placement.machine.place and chips > 1:
         return f"{needed} needs {chips} chips with the placement of {option('place')}"
     if chips == 1:
-        return f"{needed} fits in {usable} usable"
+        return f"{needed} fits in {usable} of usable memory"
     return _why_not_fewer(location)
 
 
@@ -128,7 +128,10 @@ def _why_not_fewer(location: Location) -> str:
     chips, usable = placement.layout.chips, float(sum(placement.usable))
     capacity, by_layers = site.chips_needed(batch)
     if by_layers is not None and capacity is not None and by_layers > capacity:
-        return f"{capacity} chips have enough memory, but whole layers need {by_layers}"
+        return (
+            f"{capacity} chips have enough memory, but {by_layers} are needed because layers "
+            "cannot be split"
+        )
     needed, fewer = _of_all(site, batch), on_fewer_chips(site, chips)
     fewest = min(ceil(needed.total / usable), chips)
     if (
@@ -137,7 +140,9 @@ def _why_not_fewer(location: Location) -> str:
     ):
         return _does_not_start(fewer)
     if fewer is not None and fewer.max_batch < batch <= fewer.edge_max_batch:
-        return f"{counted(chips, 'chips')} hold the model in any case; {_short_of(fewer, batch)}"
+        return (
+            f"{counted(chips, 'chips')} are enough at any memory reserve; {_short_of(fewer, batch)}"
+        )
     if fewer is not None and fewer.edge_batch >= batch:
         return engine_limit(location)
     if fewer is not None and fewer.layout.chips >= fewest:
@@ -155,7 +160,8 @@ def _does_not_start(placement: Placement) -> str:
     held = "one chip has" if placement.layout.chips == 1 else f"{placement.layout.chips} chips have"
     engine, why = placement.machine.engine.id, command("fastcalc fit")
     return (
-        f"{held} enough memory, but {engine} does not start there; {why} says what would start it"
+        f"{held} enough memory, but {engine} does not start there; {why} suggests settings with "
+        "which it does"
     )
 
 

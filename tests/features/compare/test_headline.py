@@ -567,7 +567,7 @@ def check_plan(text, document, objective, prices):
     is_level = holds_one(*scaled, "cost") or abs(math.log(row["cost"] / best["cost"])) < 0.0015
     is_said = " (may " in second.group()  # not if the best needs no more chips at its slow end
     assert is_level or not is_said
-    within = rf"; {row['hardware']} may turn out cheaper within the 80% ranges"
+    within = rf"; {row['hardware']} may turn out cheaper \(80% ranges overlap\)"
     assert is_said == bool(re.search(within, text))
     wins = WINS.search(text)
     is_changed = is_narrower(row) and not is_narrower(best)
@@ -619,7 +619,7 @@ def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
     request += ("--price", "h100-sxm=2.95", "--price", "b200=6.03")
     text = words(fastcalc("plan", "llama-3.1-70b", *request, columns=400).out)
     assert re.search(
-        r"^h100-sxm 64 chips .*; b200 may turn out cheaper within the 80% ranges",
+        r"^h100-sxm 64 chips .*; b200 may turn out cheaper \(80% ranges overlap\)",
         text,
     )
     assert "second-best chip" not in text.lower()  # which the headline has
@@ -647,7 +647,7 @@ def test_a_fleet_names_the_next_chip_where_it_is_level(request_of_fleet, is_leve
     assert holds_one(*scaled, "cost") == is_level
     text = words(fastcalc(*asked, "--notes", columns=400).out)
     first, _, _ = text.partition("rice per ")
-    level = rf"; \d+ {pair[0]['hardware']} may sustain more within the 80% ranges"
+    level = rf"; \d+ {pair[0]['hardware']} may sustain more \(80% ranges overlap\)"
     assert is_level == bool(re.search(level, first))
     assert is_level == (" (may sustain more)" in text)
 
@@ -877,13 +877,13 @@ def test_validate_says_on_its_screen_what_it_assumed(fastcalc, tmp_path):
 def test_a_price_of_the_chip_that_a_file_extends_is_said_to_be_its(fastcalc, tmp_path):
     path = tmp_path / "big.yaml"
     path.write_text("id: big\nname: Big\nextends: wse-3\nmemory: {SRAM: {capacity: 60 GB}}\n")
-    note = "big: peak, cores, fabric, links, power, price as of wse-3, which its file extends"
+    note = "big inherits peak, cores, fabric, links, power and price from wse-3"
     for chips in (path, f"gb200,{path}"):
         text = words(fastcalc("compare", "--on", chips, "--batch", "8").out)
         assert "by the price of wse-3" in text
         assert note in text
         given = words(fastcalc("compare", "--on", chips, "--batch", "8", "--price", "big=30").out)
         assert "by the price of" not in given
-        assert note.replace(", price", "") in given
+        assert note.replace(", power and price", " and power") in given
     path.write_text(path.read_text() + "price: {cloud: 50 USD/h}\n")
     assert "by the price of" not in words(fastcalc("compare", "--on", path, "--batch", "8").out)

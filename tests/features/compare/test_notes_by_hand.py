@@ -60,14 +60,16 @@ def test_drafts_are_told_where_there_are_some(monkeypatch):
     assert [*notes._drafts([outcome()])] == []
     (said,) = notes._drafts([outcome(drafted=3.0)])
     assert said == (
-        "Speculation: 3 draft tokens per step at an acceptance rate of 0.75 generate 2.50 tokens per "
-        "step; m: with a draft model"
+        "Speculation: with 3 draft tokens and an acceptance rate of 0.75, a step generates 2.50 "
+        "tokens; m: with a draft model"
     )
 
 
 def test_a_draft_model_without_draft_tokens_leaves_speeds_as_they_are(capsys, monkeypatch):
     (said,) = notes._drafts([outcome(draft="d")])
-    assert said.startswith("speeds are without speculative decoding, because no number of draft")
+    assert said.startswith(
+        "only the memory of the draft model is included, because the number of draft"
+    )
     words = "compare llama-3.1-70b --on h100-sxm --batch 1".split()
     plain, drafted = (
         run_once(*words, *more, capsys=capsys, monkeypatch=monkeypatch).out
@@ -75,7 +77,7 @@ def test_a_draft_model_without_draft_tokens_leaves_speeds_as_they_are(capsys, mo
     )
     row = "4 x h100-sxm"
     assert plain.split(row)[1].split()[:7] == drafted.split(row)[1].split()[:7]
-    assert "only the memory of the draft model counts" in " ".join(drafted.split())
+    assert "Only the memory of the draft model is included" in " ".join(drafted.split())
     assert "--draft-model llama-3.2-1b" in drafted.split("next: ")[1]
 
 
@@ -123,7 +125,7 @@ def test_where_loading_a_prompt_beats_computing_it(monkeypatch):
     for breaks_even, sooner in (
         (None, "recomputing is faster at any length"),
         (16, "loading is faster at any length"),
-        (17, "loading is faster from 17 prompt tokens on"),
+        (17, "loading is faster for prompts of 17 tokens or more"),
     ):
         found = SimpleNamespace(breaks_even=breaks_even, loading=0.005, computing=0.02)
         monkeypatch.setattr(prefix, "prefix_cache", lambda _, found=found: found)

@@ -196,7 +196,7 @@ def test_break_evens_of_one_winner_make_one_line():
     ]
     first, second = _flip_lines(flips)
     assert first.startswith(
-        "Any one of these conditions would put slow first: tool time is above 2.00 s per step or "
+        "slow would rank first if tool time is above 2.00 s per step or "
         "number of steps is 4 or more"
     )
     assert second.startswith("other ranks first if ")
@@ -210,7 +210,7 @@ def test_numbers_of_the_winner_come_first_and_names_are_whole_words():
     ]
     (line,) = _flip_lines(flips)
     assert line == (
-        "Any one of these conditions would put fast first: its speed is above 80.0 tokens/s or "
+        "fast would rank first if its speed is above 80.0 tokens/s or "
         "opus-fast's speed is below 20.0 tokens/s."
     )
 
@@ -279,7 +279,7 @@ def test_a_note_on_tools_is_on_the_winner_alone():
     answer = answered(tools=30.0)
     limits = [str(note.text) for note in answer.notes() if "tools take" in str(note.text)]
     assert len(limits) == 1
-    assert limits[0].startswith("fast: tools take 75% of a run: ")
+    assert limits[0].startswith("fast: tools take 75% of a run. ")
 
 
 def test_what_is_not_given_is_not_counted():
@@ -329,4 +329,4 @@ def test_a_page_says_where_no_other_value_changes_the_winner(monkeypatch):
     monkeypatch.setattr(DecideAnswer, "nearest_flips", [])
     monkeypatch.setattr(DecideAnswer, "next_command", lambda _: "next")
     *_, last = answered().page(Screen(100))
-    assert last.lines[0] == "No other value of a single number changes the winner."
+    assert last.lines[0] == "No change of a single number makes another option rank first."

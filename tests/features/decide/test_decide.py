@@ -286,8 +286,8 @@ def test_amdahl(decided, fastcalc):
     slow, fast = decided(*asked)["records"]
     assert slow["run_s"] / fast["run_s"] == pytest.approx(1 / (0.5 + 0.5 / 6))
     text = words(fastcalc("slow=speed=100", *asked[2:], "--notes").out)
-    assert "tools take 50% of a run: doubling the token speed makes it 1.33 times as fast" in text
-    assert "no speed more than 2.00" in text
+    assert "tools take 50% of a run. Twice the token speed makes it 1.33 times as fast" in text
+    assert "the limit at any speed is 2.00" in text
 
 
 @every("window,said", [(0.0, "--window-ms 0 is not "), (None, None), (450.0, 0.45)])
@@ -350,7 +350,7 @@ def test_a_quota_counts_what_is_read_and_extra_usage_has_its_price(decided, fast
     assert plan["usd_to_success"] == pytest.approx(plan["usd_a_month"] / 36_000)
     text = words(fastcalc(f"plan={own},plan=200,quota=300e6,price=25", *AGENT, "--notes").out)
     assert (
-        "the plan includes 300 million tokens per month (input and output), 14,286 successes"
+        "the plan includes 300 million tokens per month (input and output), enough for 14,286 successes"
         in text
     )
 
@@ -421,7 +421,7 @@ def test_looking_away_flips_it_where_a_hand_says(decided, fastcalc):
     (looks,) = [one for one in worth["break_even"] if one["parameter"] == "look-away"]
     assert (looks["now"], looks["winner"], looks["side"]) == (None, "slow", "below")
     assert looks["value"] == pytest.approx(4 + 0.09 / (72 / 3600))
-    assert "The user waits until every run ends" in words(fastcalc(*options, "--notes").out)
+    assert "The user waits for each run" in words(fastcalc(*options, "--notes").out)
     timed = decided(*options)
     (looks,) = [one for one in timed["break_even"] if one["parameter"] == "look-away"]
     assert (looks["value"], looks["winner"]) == (pytest.approx(4), "slow")
@@ -759,7 +759,7 @@ def test_where_the_objective_ties_the_other_decides(fastcalc, decided):
             "sub": True,
             "api": False,
         }
-    assert "- api ranks first if " in text or "would put api first: " in text
+    assert "- api ranks first if " in text or "api would rank first if " in text
     (above,) = [one for one in decided(plan, api)["break_even"] if one["parameter"] == "sub.plan"]
     assert (above["value"], above["winner"]) == (pytest.approx(936), "api")
 

@@ -194,7 +194,7 @@ def choice(*contenders, **shared):
 @every(
     "quota,texts",
     [
-        (None, ["above that it saves money"]),
+        (None, ["it is cheaper above that"]),
         (2e6, ["2.00 million tokens per month (input and output), 2,000 successes", "above that"]),
         (1e6, ["1.00 million tokens per month (input and output), 1,000 successes", "its quota includes fewer"]),
     ],
@@ -218,7 +218,7 @@ def test_a_user_who_checks_is_busy_with_some_sessions():
     """Runs of 20 s and checks of 10: while one is checked, the others run: three sessions."""
     (row,) = decision_rows.rows(choice(("a", {"price": 1.0}), check=10.0))
     assert list(row.limits) == [
-        "a: with 3.00 concurrent sessions the user never waits, and more speed gains nothing"
+        "a: with 3.00 concurrent sessions, the user never waits, and more speed does not help"
     ]
 
 
@@ -226,8 +226,8 @@ def test_what_tools_leave_to_speed():
     """20 s in the model and 30 in tools: of half the 20 s a run takes 40, of none 30."""
     (row,) = decision_rows.rows(choice(("a", {}), tools=30.0))
     assert row.tool_limit == (
-        "a: tools take 60% of a run: doubling the token speed makes it 1.25 times as fast, and no "
-        "speed more than 1.67 times"
+        "a: tools take 60% of a run. Twice the token speed makes it 1.25 times as fast, and the "
+        "limit at any speed is 1.67 times"
     )
     (row,) = decision_rows.rows(choice(("a", {})))
     assert row.tool_limit is None

@@ -268,16 +268,16 @@ def test_a_wide_page_has_what_is_too_slow_and_the_factors():
 
 BEGINNINGS = [
     (0, "Factors of smaller batch: 2.50x = 2.50 (batch 3,000 instead of 9,000); cost 1.20x. Model output is unchanged."),
-    (3, "Techniques that are not fast enough alone: other layout, speculation; --wide says why."),
+    (3, "Techniques that are not fast enough alone: other layout, speculation; --wide explains why."),
     (0, "On the same hardware, cost multiple x speed-up = batch ratio for output tokens: 1.20 x 2.50 = 3.00 = 9,000 / 3,000, at the same utilization. With prompts included, a token costs 1.20 times as much, and "),
-    (0, "Evaluated: up to 8 made-up-chip. Of other chips, today's number (1), one scale-up domain, or the fewest that fit. Of SRAM accelerators, up to 64 times "),
+    (0, "Evaluated: up to 8 made-up-chip. For other chips, today's number (1), one scale-up domain, or the fewest that fit. For SRAM accelerators, up to 64"),
     (0, "Each row uses the largest batch that is expected to reach the speed. "),
     (0, "Tokens per step that speculation needs at batch 9,000, by number of draft tokens: 1: 2.50 (impossible); 2: 2.50 (acceptance 0.90)."),
     (0, "Speculation assumes the tokens per step published for DeepSeek-R1 with its own draft tokens on eight B200, by number of draft tokens 1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01; "),
-    (0, "Quantization and other models (*) change the answers"),
+    (0, "Quantization and other models (*) change the output"),
     (0, "Price per chip-hour: made-up-chip $3.60"),
     (0, "made-up-engine lists no formats for none: fp8 is taken"),
-    (2, "made-up-model publishes no heads"),
+    (2, "The heads of made-up-model are not published"),
     (0, "Further options: newer hardware (1), quantization (1); --all shows them."),
 ]  # fmt: skip
 """Notes of `OPTIONS` with their weights: a first screen has those of the highest."""
@@ -296,8 +296,9 @@ def test_a_warning_about_a_row_of_the_first_screen_comes_first():
     dear = Option("newer-hardware", "second-chip", other)
     for options, weight in (([SMALLER, NEWER, dear], 0), ([SMALLER, dear, NEWER], 2)):
         made = answer(options, same=(SMALLER,))
-        weights = {note.text.partition(" ")[0]: note.weight for note in made.notes()}
-        assert (weights["made-up-model"], weights["other-model"]) == (2, weight)
+        weights = {note.text.partition(" are")[0]: note.weight for note in made.notes()}
+        names = ("The heads of made-up-model", "The heads of other-model")
+        assert tuple(map(weights.get, names)) == (2, weight)
 
 
 def test_a_smaller_model_is_said_to_be_the_largest_of_several():

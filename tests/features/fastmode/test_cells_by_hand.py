@@ -237,7 +237,7 @@ def test_the_law_of_batches_in_numbers(changes, end, monkeypatch):
 
 def test_the_law_of_batches_without_a_batch():
     said = sentences.law_of_batches(SimpleNamespace(options=[Option("smaller-batch", "")]))
-    assert said.endswith("; here no batch is fast enough at any cost")
+    assert said.endswith(". In this case, no batch is fast enough at any cost")
 
 
 @every(

@@ -171,12 +171,12 @@ ASKED = "with 200 tokens"
         ),
         (
             [solved("users", 0, "memory", edge=1)],
-            f"One user of made-up-model {ASKED} fits on one a only tightly: if the engine reserves "
+            f"One user of made-up-model {ASKED} fits on one a only if the engine reserves "
             "as little memory as possible.",
         ),
         (
             [solved("users", 0, "memory"), solved("users", 0, "memory", edge=3, chip="b")],
-            f"Up to 3 users of made-up-model {ASKED} fit on one b only tightly: if the "
+            f"Up to 3 users of made-up-model {ASKED} fit on one b only if the "
             "engine reserves as little memory as possible.",
         ),
         (
@@ -185,7 +185,7 @@ ASKED = "with 200 tokens"
         ),
         (
             [solved("context", 0, "memory", edge=9)],
-            "4 users of made-up-model fit on one a only tightly: if the engine reserves "
+            "4 users of made-up-model fit on one a only if the engine reserves "
             "as little memory as possible.",
         ),
         (

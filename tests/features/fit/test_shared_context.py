@@ -63,7 +63,7 @@ def test_each_sequence_of_vllm_may_be_as_long(fit):
 def test_context_of_each_user(users, tokens, fit):
     said = words(fit("--solve", "context", "--batch", str(users), "--output", "100"))
     assert f": {tokens:,} tokens on one rtx-3090" in said
-    assert "llama-cpp takes 8,192 tokens for all sequences of a replica" in said
+    assert "--max-model-len limits llama-cpp to 8,192 tokens for all sequences of a replica" in said
 
 
 def test_users_are_as_many_as_the_context_holds(fit):
@@ -76,7 +76,7 @@ def test_compare_names_the_limit_of_the_context(capsys, monkeypatch):
     asked = ("compare", *FIT[1:], "--batch", "8", "--chips", "1", "--notes")
     said = words(run_once(*asked, capsys=capsys, monkeypatch=monkeypatch).out)
     assert (
-        "A batch beyond 4 sequences per replica exceeds llama-cpp's limit; --max-model-len changes that"
+        "llama-cpp runs at most 4 sequences per replica; raise --max-model-len for larger batches"
         in said
     )
 

@@ -622,8 +622,8 @@ def test_a_length_is_asked_for_where_vllm_would_stop_without_one(capsys, monkeyp
     ran = ask("rtx-4090")
     sentence = " ".join(ran.out.split())
     said = re.search(
-        r"rtx-4090: without --max-model-len vllm takes sequences of 131,072 tokens and does not "
-        r"start; give it ([0-9,]+) or less",
+        r"rtx-4090: without --max-model-len, vllm allows sequences of 131,072 tokens and does not "
+        r"start; set it to ([0-9,]+) or less",
         sentence,
     )
     longest = int(said[1].replace(",", ""))
@@ -646,14 +646,14 @@ def test_a_length_is_asked_for_where_vllm_would_stop_without_one(capsys, monkeyp
 def test_vllm_is_given_less_of_a_memory_that_the_system_shares(capsys, monkeypatch):
     """Of 17 GB10 that logged their free memory, all but one had 0.83 of it, and two had 0.92."""
     ask = partial(run_once, "fit", "qwen3-32b", "--engine", "vllm", capsys=capsys)
-    said = "vllm may not start with its default share of 0.92, so --gpu-memory-utilization 0.83 is"
+    said = "vllm may not start at its default utilization of 0.92, --gpu-memory-utilization 0.83 is"
     spark = " ".join(ask("--on", "gb10", monkeypatch=monkeypatch).out.split())
-    assert f"The system shares the memory of gb10: {said} assumed." in spark
+    assert f"gb10 shares its memory with the system. Since {said} assumed." in spark
     assert "--gpu-memory-utilization 0.83" in spark.partition("next: ")[2]
     given = ask("--on", "gb10", "--gpu-memory-utilization", "0.83", monkeypatch=monkeypatch).out
     assert said not in " ".join(given.split())
     other = ask("--on", "h100-sxm", monkeypatch=monkeypatch).out
-    assert "shares the memory" not in other
+    assert "shares its memory" not in other
 
 
 @pytest.mark.parametrize(
@@ -673,7 +673,7 @@ def test_a_server_without_a_share_may_stop_where_the_system_holds_some_of_it(cap
     tight = ask("--on", "gb10")
     said = " ".join(tight.out.split())
     assert re.search("--gpu-memory-utilization is not given; the server \\w+ 0.92", tight.err)
-    assert "it starts only if the system leaves vllm its share of the memory" in said
+    assert "it starts only if the system leaves enough memory free for vllm" in said
     assert "on startup is less than desired GPU memory utilization (0.92, " in said
     remedy = re.search(
         r"vllm starts with (--gpu-memory-utilization 0\.83(?: --max-num-seqs \d+)?)", said
@@ -721,7 +721,7 @@ def test_chips_that_start_a_server_are_those_that_the_batch_needs(
 def test_each_server_is_named_once_whatever_its_batches(capsys, monkeypatch):
     asked = ("deepseek-r1", "--on", "mi300x", "--tp", "4", "--batch", "1,70,71,106")
     (note,) = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
-    assert re.search(r"may not start; give it 1\d\d,\d\d\d or less\.$", note)
+    assert re.search(r"may not start; set it to 1\d\d,\d\d\d or less\.$", note)
     chips = ["rtx-4090", "rtx-3090", "a10", "rtx-4080"]
     asked = ("llama-3.1-8b", "--engine", "vllm", "--on", ",".join(chips), "--batch", "1,2")
     *_, others = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)

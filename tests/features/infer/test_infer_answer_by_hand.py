@@ -107,10 +107,9 @@ TWO = [region(BATCH), region(HARDWARE)]
 )  # fmt: skip
 def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
-    which = "any one of these facts" if " or " in sentence else "this fact"
     assert re.fullmatch(
-        f"{which}, if published, would raise the chance of naming the right explanation from 50% "
-        rf"to 7\d*%: {sentence}",
+        f"if the provider published {sentence}, the chance of naming the right explanation would "
+        r"rise from 50% to 7\d*%",
         note,
     )
 
@@ -118,7 +117,7 @@ def test_what_would_decide_between_explanations(decided, sentence):
 def test_one_explanation_needs_no_decision_and_few_samples_make_none():
     assert [*infer(TWO, TWO[:1]).deciding()] == []
     (note,) = infer(TWO, TWO, decided=[("batch_ratio", 1.0, float("inf"))]).deciding()
-    assert note.startswith("too few samples match to say which number would tell")
+    assert note.startswith("too few samples match to find the number that would distinguish")
 
 
 @every(

@@ -380,7 +380,7 @@ def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     poor = fc.plan("llama-3.1-70b", budget="10.3k/month", **options)
     # A node on top is 8 x 2.95 x 730 = 17,228 USD: with the owned chips 27,511, rounded up.
     assert poor.details["shares"][1]["relax"] == ["budget='27600/month'"]
-    assert "Chips to rent have no throughput" in " ".join(poor.notes)
+    assert "Chips to rent have no plan" in " ".join(poor.notes)
     refused = fastcalc("plan", "llama-3.1-8b", "--on", "l4", "--price", "l4=0", "--rate", "1/s")
     assert refused.code == 2
 

@@ -118,7 +118,7 @@ def test_a_fleet_costs_in_all(usd, said):
         # 2 x $1.80 an hour are $0.001 a second: of 100 tokens/s, $10 a million.
         (1.8, 2, 100.0, f"owning all 2 h costs ${3.6 * HOURS_PER_MONTH:,.0f} per month, $10.0/Mtok (input and output), at the price set"),
         (1.8, 1, 0.0, f"owning the h costs ${1.8 * HOURS_PER_MONTH:,.0f} per month, at the price set"),
-        (None, 1, 0.0, "no purchase price is known for h, so owning it has no price; "),
+        (None, 1, 0.0, "no purchase price is known for h, so its ownership cost is unknown; "),
     ],
 )  # fmt: skip
 def test_what_owned_chips_cost(per_hour, chips, tokens, said):
@@ -133,7 +133,8 @@ def test_a_chip_without_power_has_a_price_to_buy():
     pricing = SimpleNamespace(per_chip_hour=lambda _: None)
     plan = SimpleNamespace(scenario=SimpleNamespace(hardware=chip, pricing=pricing))
     assert fleet_notes.owning(plan, 1, 0.0).startswith(
-        "no power is known for made-up-chip ($30,000 per chip to buy), so owning it has no price"
+        "no power is known for made-up-chip ($30,000 per chip to buy), so its ownership cost is "
+        "unknown"
     )
 
 
@@ -144,8 +145,9 @@ def test_classes_over_a_limit_are_named():
         SimpleNamespace(pool=3, request_class=kind, share=None, over=lambda _: None),
     ]  # fmt: skip
     assert [*fleet_notes.over_limits(served)] == [
-        "pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms",
-        "pool 2, chat: TPOT is 30.0 ms at p99, over its limit of 20.0 ms; the mean TPOT at full batch is within it",
+        "pool 2, chat: p99 TTFT is 750 ms, above the limit of 500 ms",
+        "pool 2, chat: p99 TPOT is 30.0 ms, above the limit of 20.0 ms; the mean TPOT at "
+        "full batch is within it",
     ]
 
 

@@ -145,9 +145,9 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, secon
     [
         (None, (), ""),
         ([plan()], (), ""),
-        ([plan(values={"chips": 1.0})], (), "; if speeds are as expected, this is enough: made-up-chip, 1 chip, "
+        ([plan(values={"chips": 1.0})], (), "; at expected speeds, this would be enough: made-up-chip, 1 chip, "
          "$2,628 per month"),
-        ([plan(SECOND)], (), "; if speeds are as expected, this is enough: second-chip, 2 chips, $5,256 per "
+        ([plan(SECOND)], (), "; at expected speeds, this would be enough: second-chip, 2 chips, $5,256 per "
          "month"),
         ([plan(SECOND)], [OWN], ""),
     ],
@@ -431,9 +431,9 @@ def test_classes_over_their_limits(served):
     made = answer(part(pool()), classes=TWO)
     made.__dict__["served"] = [served(), served(ttft=0.75, tpot=0.025)]
     assert said(over_limits(made.served)) == [
-        "pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms",
-        "pool 2, chat: TPOT is 25.0 ms at p99, over its limit of 20.0 ms; the mean TPOT at full "
-        "batch is within it",
+        "pool 2, chat: p99 TTFT is 750 ms, above the limit of 500 ms",
+        "pool 2, chat: p99 TPOT is 25.0 ms, above the limit of 20.0 ms; the mean TPOT at "
+        "full batch is within it",
     ]
     assert key_of(made, cell="750^").endswith("; ^: over its limit")
 
@@ -544,7 +544,8 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
     waits = "percentiles are upper bounds, because utilization is "
     by_text = {text: weight for weight, text in weighted(made)}
     told = {
-        "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $11,096. Both cost the same at 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
+        "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $11,096. They "
+        "break even at 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
         "One more made-up-chip would raise the sustained rate from 2.00 to 3.50 requests/s.": Weight.OWNED,
         "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output), ": Weight.OWNED,
         "No TTFT limit is set (--ttft): p99 TTFT is 500 ms.": Weight.WARNING,
@@ -552,7 +553,7 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
         "Power including host and cooling of second-chip is not published. Assumed: 2.17 x 1000 W": Weight.POWER,
         "Rented chips: 75% chance of meeting the latency limits.": Weight.ODDS,
         "Rented chips: no plan has a 90% chance of meeting the limits (--confidence 90).": Weight.ODDS,
-        "Rented chips: nothing changes the answer: no two chips with colocated prefill": Weight.TIPPING_POINT,
+        "Rented chips: no tipping points: fewer than two chips with colocated prefill": Weight.TIPPING_POINT,
         "TPOT includes prefill of other requests between two tokens; TTFT and TPOT are p99": 0,
         "Disaggregated prefill: ": 0,
         "Quantization may reduce quality; --weights and --kv set the formats.": 0,
@@ -560,7 +561,7 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
         f"second-chip: {waits}": 0,
         "Second-best chip: unpriced-chip, 9.90 times the cost: 2 chips.": Weight.NEXT_CHIP,
         "Best of 0 deployments: ": 0,
-        "Made-up-model publishes no heads": Weight.WARNING,
+        "The heads of made-up-model are not published": Weight.WARNING,
     }  # fmt: skip
     for start, weight in told.items():
         found = [own for text, own in by_text.items() if text.lower().startswith(start.lower())]
@@ -580,18 +581,19 @@ def test_notes_of_a_mix_in_their_order(served):
     check_notes(
         weighted(made),
         [
-            (Weight.OVER_LIMITS, "Pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms."),
-            (Weight.API, "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $26,280. Both cost the same at 2.50 requests/s"),
+            (Weight.OVER_LIMITS, "Pool 2, chat: p99 TTFT is 750 ms, above the limit of 500 ms."),
+            (Weight.API, "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $26,280. They "
+            "break even at 2.50 requests/s"),
             (Weight.SHARING, "With one chip type, second-chip: 11 chips, $28,908 per month, $2,628 (10%) more."),
             (Weight.SHARING, "No replica meets the limits of all classes together."),
             (Weight.WARNING, "No TTFT limit is set (--ttft): p99 TTFT is 500 ms."),
             (Weight.QUEUE, f"Pool 1: {waits}"),
-            (Weight.OWNED, "6 made-up-chip are idle, because nodes are rented whole."),
+            (Weight.OWNED, "6 made-up-chip are idle, because only whole nodes are rented."),
             (Weight.QUEUE, f"Pool 2: {waits}"),
             (0, "TPOT includes prefill of other requests between two tokens"),
             (0, "Disaggregated prefill: "),
             (0, "Quantization may reduce quality"),
-            (Weight.WARNING, "made-up-model publishes no heads"),
+            (Weight.WARNING, "The heads of made-up-model are not published"),
         ],
     )  # fmt: skip
     # Chips that are owned are idle for no price, and say so otherwise.
@@ -822,13 +824,13 @@ def test_what_the_latencies_of_a_plan_are(changes, words):
         # As cheap as at expected speeds: nothing is to be told.
         (10.0, 0.6, 1.0, None),
         # One deviation is 84.1%: less is short of it, and more is what is asked for.
-        (20.0, 0.6, 1.0, " is 60%"),
-        (20.0, 0.84, 1.0, " is 84%"),
-        (20.0, 0.85, 1.0, " is 85%; more chips keep utilization within 80% at slow speeds, too"),
+        (20.0, 0.6, 1.0, "60%"),
+        (20.0, 0.84, 1.0, "84%"),
+        (20.0, 0.85, 1.0, "85%. More chips keep utilization within 80% at slow speeds as well"),
         # Above three times the cost the limit to relax is named, too.
-        (30.0, 0.6, 1.0, " is 60%"),
-        (30.1, 0.6, 1.0, " is 60%; with --ttft 1.5s one has, for at most 3 times the cost"),
-        (30.1, 0.85, 1.0, " is 85%; more chips keep utilization within 80% at slow speeds, too"),
+        (30.0, 0.6, 1.0, "60%"),
+        (30.1, 0.6, 1.0, "60%. With --ttft 1.5s, this confidence costs at most 3 times as much"),
+        (30.1, 0.85, 1.0, "85%. More chips keep utilization within 80% at slow speeds as well"),
     ],
 )
 def test_why_a_confidence_takes_more_chips(cost, chance, deviations, words):
@@ -840,10 +842,9 @@ def test_why_a_confidence_takes_more_chips(cost, chance, deviations, words):
     assert len(notes) == (words is not None)
     for note in notes:
         text = as_flags(note.written)
-        assert text.startswith(
-            "with 2 made-up-chip chips, which are enough if speeds are as expected, the chance of "
-        )
-        assert text.endswith(words)
+        assert text.startswith("2 made-up-chip chips are enough at expected speeds, with a ")
+        percent, _, rest = words.partition("%")
+        assert text.endswith(f"{percent}% chance of meeting the latency limits{rest}")
         assert note.weight == Weight.ODDS
 
 

@@ -108,7 +108,7 @@ def test_no_two_kinds_of_notes_share_a_weight():
 
 
 CROSSING = (
-    ". Both cost the same at 0.500 requests/s (2,628 Mtok per month, {share}), or if the chips were "
+    ". They break even at 0.500 requests/s (2,628 Mtok per month, {share}), or if the chips were "
     "4.00 times as expensive or as slow"
 )
 
@@ -153,7 +153,7 @@ def test_an_api_that_charges_less_is_a_remark_of_the_headline():
 @every(
     "prefill,idle",
     [
-        ({}, "4 made-up-chip are idle, because nodes are rented whole"),
+        ({}, "4 made-up-chip are idle, because only whole nodes are rented"),
         ({"prefill_layout": Layout(tp=2), "prefill_replicas": 1.0}, "2 made-up-chip are idle"),
         ({"prefill_layout": Layout(tp=2), "prefill_replicas": 2.0}, ""),
     ],
@@ -228,12 +228,12 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     found = decision(best, second)
     said = phrases.times_the_cost(found, second)
     assert said == "1.50 times the cost" + " (may turn out cheaper)" * is_tied
-    in_headline = "; second-chip may turn out cheaper within the 80% ranges" * is_tied
+    in_headline = "; second-chip may turn out cheaper (80% ranges overlap)" * is_tied
     assert phrases.level_runner_up(found) == in_headline
     assert phrases.level_runner_up(decision(best)) == ""
     # The same words on a screen of a fleet, whose runner-up is told by its chips.
     of_fleet = decision(best, second, service=replace(SERVICE, is_fleet=True))
-    in_headline = "; 2 second-chip may sustain more within the 80% ranges" * is_tied
+    in_headline = "; 2 second-chip may sustain more (80% ranges overlap)" * is_tied
     assert phrases.level_runner_up(of_fleet) == in_headline
     (next_chip,) = [
         note for note in notes.decision_notes(found, [best], [best]) if "Second-best" in note.text
@@ -265,8 +265,8 @@ def test_reserving_pays_above_the_ratio_of_both_prices():
     of_two = plan(made_up.clocked(price=price), values={"chips": 2.0})
     said = told(notes.ways_to_pay(of_two))
     assert said == (
-        "made-up-chip per month: on-demand $5,840, spot $1,460, reserved $4,380; reserving is cheaper "
-        "for chips in use more than 75% of the time"
+        "made-up-chip per month: on-demand $5,840, spot $1,460, reserved $4,380. Reserved chips "
+        "are cheaper if you use them more than 75% of the time"
     )
     given = plan(made_up.clocked(price=price), pricing=Pricing(user_prices={"made-up-chip": 9.0}))
     assert told(notes.ways_to_pay(given)) == said
@@ -300,7 +300,7 @@ def test_replicas_without_a_queue_that_are_above_90_percent(
         percent = f"{max(busy, prefill_busy):.1%}"
         assert said == (
             f"made-up-chip: at {percent} utilization, Poisson arrivals would queue; "
-            "--percentile 99 plans for them"
+            "use --percentile 99 to plan for them"
         )
 
 
@@ -329,10 +329,10 @@ def arriving(variation):
     [
         (0.8, ""),
         (1.25, ""),
-        (0.79, "more evenly (coefficient of variation 0.790), but queues are computed for Poisson "
-         "arrivals (1): waits are shorter, and fewer replicas may do"),
-        (1.26, "in bursts (coefficient of variation 1.26), but queues are computed for Poisson "
-         "arrivals (1): waits are longer, and these replicas may be too few"),
+        (0.79, "more evenly than assumed (coefficient of variation 0.790; 1 with Poisson arrivals). "
+         "Actual waits are shorter, and fewer replicas may be enough"),
+        (1.26, "in bursts (coefficient of variation 1.26; 1 with Poisson arrivals). Actual waits are "
+         "longer, and these replicas may not be enough"),
     ],
 )  # fmt: skip
 def test_arrivals_that_are_not_poisson(variation, way):
@@ -453,7 +453,7 @@ def test_chips_that_miss_stand_in_order_of_their_largest_miss():
     )
     chips, lost = notes._others(found)
     assert chips == (
-        "chips that exceed a limit, and by what factor: second-chip 2.50, made-up-chip 3.00"
+        "chips that miss a limit, and by which factor: second-chip 2.50, made-up-chip 3.00"
     )
     assert lost == (
         "best of 1,234 deployments: 1,000 do not fit in memory, 7 exceed the TTFT limit"
@@ -463,8 +463,9 @@ def test_chips_that_miss_stand_in_order_of_their_largest_miss():
 def test_formats_of_which_no_plan_is():
     said = next(iter(notes._others(decision(plan(weights="int4")))))
     assert as_flags(said) == (
-        "no plan uses the model's own formats (bf16, KV cache bf16); --weights bf16 --kv bf16 asks "
-        "for one"
+        "no plan uses the model's own formats (bf16, KV cache bf16); use --weights bf16 --kv "
+        "bf16 to "
+        "request one"
     )
     for plans in ([plan()], [plan(weights="int4", cost=1.0), plan()]):
         assert not [text for text in notes._others(decision(*plans)) if "own formats" in text]
@@ -545,8 +546,9 @@ def test_the_transfer_of_a_cache_to_other_chips():
     """A byte of cache per token: 1,000 tokens are 1 kB."""
     apart = plan(prefill_scenario=deployed(SECOND), kv_transfer_s=0.0125)
     assert notes.crossing_note(apart, "fastcalc compare x") == (
-        "prefill on second-chip: TTFT includes 12.5 ms for the KV-cache transfer of 1 kB over the "
-        "slower link (less if sent layer by layer). 'fastcalc compare x' shows prefill speed"
+        "prefill on second-chip: TTFT includes 12.5 ms to transfer 1 kB of KV cache over the "
+        "slower link (less if sent layer by layer). For the prefill speed, run 'fastcalc compare "
+        "x'"
     )
 
 
@@ -784,8 +786,8 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
             SimpleNamespace(
                 chance=0.7, confident=plan(cost=290.0), relaxed={"ttft": 1.5, "tpot": 0.02781}
             ),
-            "a 90% chance of meeting the limits costs 29 times as much; with --ttft 1.5s or --tpot "
-            "27.9ms one has, for at most 3 times the cost (--confidence 90)",
+            "a 90% chance of meeting the limits costs 29 times as much. With --ttft 1.5s or --tpot "
+            "27.9ms, this confidence costs at most 3 times as much (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(cost=29.9)),
@@ -831,9 +833,9 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
     benchmark = (
         f"A 15-minute benchmark on 2 rented second-chip chips (${usd + 234.0:,.2f}) may show that "
-        "another plan is cheaper, which saves about "
+        "another plan is cheaper. On average, it saves about "
     )
-    said = f"{benchmark}$830 per month on average."
+    said = f"{benchmark}$830 per month."
     if not pays:
         said = f"{OVERSPEND} $1,200 per month on average, and no benchmark pays for itself."
     assert first.text == said
@@ -841,8 +843,8 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     if pays:
         (how,) = rest
         assert how.weight == 0
-        assert "Predicted speed is then within 25%. 15 minutes cover" in how.text
-        assert "loading the weights and 4 batches" in how.text
+        assert "Predicted speed is then within 25%. In 15 minutes, the server" in how.text
+        assert "loads the weights and processes 4 batches" in how.text
 
 
 @every("kind,server", [("gpu", "the server that --on second-chip"), ("wafer", "its server")])
@@ -850,7 +852,7 @@ def test_which_server_a_measurement_starts(kind, server):
     chip = made_up.clocked(id="second-chip", kind=kind)
     measured = Measurement(plan(chip), 1, 15, 1.0, 1.25, 400.0)
     *_, how = answer_regret.regret_notes(regretted((1234.0,), measured))
-    assert as_flags(how.text).startswith(f"To measure second-chip: start {server}")
+    assert as_flags(how.text).startswith(f"To measure second-chip, start {server}")
 
 
 def test_what_changes_the_answer_is_listed_by_who_leads_then():
@@ -864,12 +866,12 @@ def test_what_changes_the_answer_is_listed_by_who_leads_then():
         TippingPoint("output", 1234.5, is_above=False, leads="b"),
     ]
     assert [*tipping_point_notes(SimpleNamespace(turns=turns))] == [
-        "b would win with any one of these: a from $1.24 per chip-hour, prompts of 1,230 tokens or fewer, "
-        "a 1.5 times slower, b up to $1.23 per chip-hour, outputs outside 1,230 to 2,350 tokens",
-        "c would win with 1.24 requests/s or more",
+        "b would be cheaper with a from $1.24 per chip-hour, prompts of 1,230 tokens or fewer, "
+        "a 1.5 times slower, b up to $1.23 per chip-hour or outputs outside 1,230 to 2,350 tokens",
+        "c would be cheaper with 1.24 requests/s or more",
     ]
     (none,) = tipping_point_notes(SimpleNamespace(turns=[]))
-    assert none.startswith("nothing changes the answer")
+    assert none.startswith("no tipping points")
     assert not [*tipping_point_notes(SimpleNamespace(turns=None))]
 
 
@@ -904,7 +906,7 @@ def test_chips_that_serve_nothing_say_why(chips, said):
     part = allocated(requests=0.0, kind=kind, chips=chips, unserved=(failed,))
     (note,) = notes.notes_of_allocation(None, part, [])
     assert as_flags(note.written) == (
-        f"{said} no throughput: no layout to choose from holds one request of this model"
+        f"{said} no plan: no layout to choose from holds one request of this model"
     )
 
 

@@ -235,7 +235,7 @@ def test_where_no_plan_is_in_the_models_own_formats_it_says_so(planned, page):
     asked = (*SMALL, "--weights", "fp8")
     assert planned(*asked)["best_in_own_formats"] is None
     said = "No plan uses the model's own formats (bf16, KV cache bf16)"
-    assert f"{said}; --weights bf16 --kv bf16 asks for one" in page(*asked)
+    assert f"{said}; use --weights bf16 --kv bf16 to request one" in page(*asked)
 
 
 def test_wider_formats_need_no_word_on_the_models_own(planned, page):
@@ -356,7 +356,7 @@ def test_busy_replicas_without_a_percentile_are_reported(busy, is_told, found):
         said = [as_flags(text) for text in notes._busy(changed, service)]
         assert bool(said) == is_told
         assert not is_told or said[0].startswith(name)
-        assert not is_told or "would queue; --percentile 99 plans for them" in said[0]
+        assert not is_told or "would queue; use --percentile 99 to plan for them" in said[0]
     assert not [*notes._busy(changed, replace(SERVICE, share=0.99))]
     assert not [*notes._busy(changed, replace(SERVICE, rate=None))]
 

@@ -206,7 +206,7 @@ def test_a_command_states_what_a_server_differs_in_and_no_more(program):
 
 
 def test_a_limit_of_sequences_is_of_a_replica_or_of_all():
-    """SGLang divides its limit among attention replicas; the others give it to each."""
+    """SGLang divides its limit among attention replicas; the others set it to to each."""
     assert values(vllm.start(server()))["--max-num-seqs"] == "32"
     assert values(trtllm.start(server()))["--max_batch_size"] == "32"
     assert values(sglang.start(server()))["--max-running-requests"] == "64"

@@ -24,7 +24,8 @@ def test_a_chip_of_a_node_that_would_do(fastcalc):
     assert best["chips_total"] == 1
     assert best["usd_per_month"] == pytest.approx(2.95 * MONTH, rel=1e-3)
     said = words(fastcalc(*asked))
-    assert "Rented by the chip (--by chip), h100-sxm needs 1 chip, $2,154 per month." in said
+    enough = "1 chip, $2,154 per month would be enough."
+    assert f"If you rent single chips of h100-sxm (--by chip), {enough}" in said
     assert "Rented by the chip" not in words(fastcalc(*asked, "--by", "chip"))
 
 

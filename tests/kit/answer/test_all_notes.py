@@ -10,7 +10,7 @@ MEASURE = ("--batch", "8,64", "--prompt", "500", "--output", "200")
 
 # A command; the notes of its first screen; those that only all notes hold.
 NOTES = [
-    (("compare", *H100), [], [PRICES, "Speeds and output prices cover decode only", "Engine vllm (h100-sxm): fitted on"]),
+    (("compare", *H100), [], [PRICES, "Speeds and output prices cover decode only", "Engine vllm (h100-sxm) is fitted on"]),
     (("frontier", *H100), [], [PRICES, "Evaluated: practical layouts of one replica on up to --max-chips chips"]),
     thorough(
         ("sensitivity", *H100),

@@ -192,7 +192,7 @@ def test_an_id_of_letters_keeps_its_form_at_the_beginning_of_a_note(page, tmp_pa
     planned = page(10_000, *f"plan llama-3.1-8b --on {where} --rate 10/s --notes".split())
     assert any(line.startswith("- acme, p99 with Poisson arrivals") for line in planned)
     compared = page(10_000, *f"compare llama-3.1-8b --on {where} --engine ideal --notes".split())
-    assert any(line.startswith("- ideal hides prompts under decode") for line in compared)
+    assert any(line.startswith("- ideal overlaps prefill with decode") for line in compared)
     assert not any(line.startswith(("- Acme", "- Ideal")) for line in (*planned, *compared))
 
 

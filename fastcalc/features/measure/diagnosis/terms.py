@@ -88,8 +88,8 @@ class SlowdownTerm:
 
 
 _POWER = "a power cap or low clocks (nvidia-smi -q -d POWER,CLOCK)"
-OLD_RELEASE = "an old release of the engine (newer ones launch less, and ahead of the chip)"
-NEWER_RELEASE = "use a newer release of the engine, which launches ahead of the chip"
+OLD_RELEASE = "an old release of the engine (newer ones schedule asynchronously)"
+NEWER_RELEASE = "use a newer release of the engine, which schedules asynchronously"
 EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
 
 # Launches without graphs cost about as much as in engines/eager.yaml, and kernels of an early
