@@ -198,7 +198,7 @@ def test_keys_of_plans(key, has_expected, says):
         "mix": answer(part(pool(expected=expected)), classes=TWO),
     }[key]
     text = key_of(made, *[("chips", "expected")] * has_expected)
-    assert ("chips, TTFT, TPOT: at the slow speeds that" in text) is says
+    assert ("chips, TTFT, TPOT: at the slower speeds of" in text) is says
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
 
@@ -788,7 +788,7 @@ def test_single_chips_are_worth_a_line_where_half_of_a_node_is_enough(
     monkeypatch.setattr(type(found), "grids_to_lead", lambda _, grids, chip: [*grids, chip])
     told = [*notes.single_chip_notes(found, ["grid"])]
     assert [as_flags(note.text) for note in told] == [
-        "Rented by the chip (--by chip), noded-chip needs 3 chips, $7,884 per month."
+        "If you rent single chips of noded-chip (--by chip), 3 chips, $7,884 per month would be enough."
     ] * is_told
     assert all(one == (["grid", "noded-chip"], False, 0) for one in asked)
     assert [*notes.single_chip_notes(found, [])] == []
@@ -801,7 +801,7 @@ def test_single_chips_are_worth_a_line_where_half_of_a_node_is_enough(
         ({}, ["between two tokens; TTFT assumes evenly", "Disaggregated", "Quantization"]),
         ({"output": 1.0}, ["one decode step at that batch", "Disaggregated", "Quantization"]),
         ({"share": 0.9}, ["TTFT and TPOT are p90", "the p90 waits of the prefill and decode queues", "Quantization"]),
-        ({"share": 0.99, "tpot": 0.02}, ["are p99", "must also hold at full batch", "the p99 waits", "Quantization"]),
+        ({"share": 0.99, "tpot": 0.02}, ["are p99", "must also be met at full batch", "the p99 waits", "Quantization"]),
         ({"tpot": 0.02}, ["evenly", "Disaggregated", "Quantization"]),
         # A cap of utilization, where there is a load.
         ({"utilization": 0.8}, ["evenly", "80% (--load), as headroom for Poisson arrivals", "Disaggregated", "Quantization"]),

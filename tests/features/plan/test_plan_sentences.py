@@ -603,8 +603,8 @@ def test_what_is_missing_of_the_cost_of_owning(price, power, missing):
     chip = made_up.clocked(price=price, power=power)
     said = as_flags(fleet_notes.owning(plan(chip, pricing=Pricing("tco")), 2, 1.0))
     assert said == (
-        f"{missing} owning it has no price; --price made-up-chip=0.10 sets one per hour (0 is "
-        "allowed)"
+        f"{missing} its ownership cost is unknown; set a price per hour with --price "
+        "made-up-chip=0.10 (0 is allowed)"
     )
 
 
@@ -894,9 +894,8 @@ def test_owned_chips_serve_more_if_quantized_further(requests, asked, is_told):
     pool = ReplicaPool((arriving(1.0),), Decision(service, best_by_variant=best))
     allocation = Allocation(Sharing((pool,), None, None, ()), 1.0)
     said = told(notes._more_in_fewer_bits(allocation))
-    formats = "quantized further (int4, cache bf16), these chips would serve"
-    flags = "--weights int4 --kv bf16"
-    assert said == f"{formats} {requests:.1f} requests/s: {flags}" * is_told
+    formats = "quantized further (int4, cache bf16; --weights int4 --kv bf16)"
+    assert said == f"these chips would serve {requests:.1f} requests/s if {formats}" * is_told
 
 
 @every("chips,said", [(1, "1 made-up-chip has"), (3, "3 made-up-chip have")])
