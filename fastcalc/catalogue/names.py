@@ -310,4 +310,4 @@ def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
 _MAKER = re.compile(r"^((nvidia|geforce|tesla|amd|radeon|instinct|intel)-)+(?=.)")
 """Words that drivers put before the name of a chip."""
 _ALIKE = 0.7
-"""The fraction of common letters above which a name may be a misspelling of another. [1]"""
+"""The fraction of common letters above which a name may be a misspelling of another."""

@@ -21,7 +21,7 @@ A tied embedding table has the head's format.
 
 
 K_BLOCK = 256
-"""The number of columns per k-quant block. [1]"""
+"""The number of columns per k-quant block."""
 
 
 _ODD_DOWN_BITS = {

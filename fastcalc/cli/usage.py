@@ -61,7 +61,7 @@ def _commands_with(option: str) -> list[str]:
 
 
 def _instead(message: str, request: type[Request]) -> str:
-    """Suggest a replacement for a missing or extra word. Empty for other errors."""
+    """Suggest a replacement for a missing or extra word. Returns nothing for other errors."""
     example = f"write for example '{request.examples[0]}'"
     unknown = _UNKNOWN.match(message)
     arguments = {

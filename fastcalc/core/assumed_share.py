@@ -14,7 +14,7 @@ ASSUMED = "assumption"
 
 _SHARE = "memory_fraction"
 _EITHER_WAY = 0.1
-"""The error assumed for it, since code and activations may take a fifth of memory or none. [1]"""
+"""The error assumed for it, since code and activations may take a fifth of memory or none."""
 
 
 class OtherCount(NamedTuple):

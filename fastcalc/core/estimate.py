@@ -85,7 +85,7 @@ class Estimate:
         """Return the estimate for a server that is slower than expected, to plan with a margin.
 
         deviations : the number of standard deviations, derived from the lower half of the range, or
-            from the upper half if negative [1]
+            from the upper half if negative
         """
         if not deviations:
             return self

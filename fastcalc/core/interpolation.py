@@ -16,7 +16,7 @@ class Interpolation(NamedTuple):
     weights : the weight of each measurement
     decrease : the matrix D
     variance, noise : the prior variance shared between points, and the noise that is independent at
-        each point [1]
+        each point
     chances : the posterior probability of each candidate variance
     """
 
@@ -87,8 +87,8 @@ def expected_variance(
     covariance : the covariance between measurements, :math:`K`
     across : the covariance of the prediction with each measurement, on the last axis, :math:`k`
     variance : the prior variance of the prediction, :math:`k_0`
-    variances, noises, chances : the variance, noise and probability of each candidate,
-        :math:`v, n, p` [1]
+    variances, noises, chances : the variance, noise and probability of each candidate, :math:`v, n,
+        p`
 
     Source: Rasmussen and Williams 2006, eq. 2.24, averaged over hyperparameters.
 

@@ -30,7 +30,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats
 
 MOST_BUSY = 0.85
 """The highest utilization at which percentiles are reliable. Above it, they depend on details of
-arrivals and departures that no closed form here covers. [1]"""
+arrivals and departures that no closed form here covers."""
 
 MOST_QUEUED = 0.005
 """The maximum fraction of requests that may wait for a slot: half of those above the 99th
@@ -41,14 +41,14 @@ Above this fraction, the 99th percentile is a wait for a slot and depends on how
 
 MOST_PROMPTS = 0.8
 """The maximum fraction of time spent on prefill. Above it, prompts queue behind each other longer
-than their squared lengths suggest. [1]"""
+than their squared lengths suggest."""
 
 ROOM_FOR_CHANCE = 0.8
 """The maximum fraction of a replica's capacity that can be used with reliable percentiles: slightly
-below `MOST_BUSY`, since randomly varying requests occupy slots slightly longer. [1]"""
+below `MOST_BUSY`, since randomly varying requests occupy slots slightly longer."""
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
-"""The reported percentiles. [1]"""
+"""The reported percentiles."""
 
 _QUEUED = 400  # maximum queue length in the distribution
 # The maximum ratio of requests that wait for a slot to that of the process: set on simulated
@@ -110,8 +110,8 @@ class _AnyRate(NamedTuple):
 class _FirstSteps(NamedTuple):
     """The first steps of a request of each type, at the mean number in flight.
 
-    seconds, overhead : the prefill time; the request overhead and the time to load cached prefixes
-        [s]
+    seconds, overhead : the prefill time; the request overhead and the time to load cached prefixes,
+        in seconds
     chunks, step, streams : the number of prefill chunks [1], the decode step time [s], and the
         sequences per step [1]
     """
@@ -130,8 +130,8 @@ class RandomLoad:
     passes : the steps at 1, 2, ... requests in flight, up to the number of slots
     rate : the arrival rate of requests [1/s]
     slowness : the ratio of actual to expected step times
-    cycle : the mean time between a closed-loop user's requests, or infinity for open-loop arrivals
-        [s]
+    cycle : the mean time between a closed-loop user's requests, or infinity for open-loop arrivals,
+        in seconds
     """
 
     passes: Schedule
@@ -494,7 +494,7 @@ class RandomLoad:
         """Compute the fraction of requests, overall or in one class, within a TPOT limit.
 
         limit : the TPOT limit, or infinity for none; single-token requests have no TPOT and are not
-            counted [s]
+            counted, in seconds
         """
         return mixture_share(limit / self.slowness, *self._tpots(index))
 

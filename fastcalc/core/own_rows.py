@@ -329,7 +329,7 @@ def effect_of(
     """Compute the correction by a deployment's measurements at other batches and lengths.
 
     batch, context, prompt : the number of sequences, and the mean lengths of a sequence and of its
-        prompt [1]
+        prompt
     drafted : the number of draft tokens
     applies : whether the layout is the measured layout
     """

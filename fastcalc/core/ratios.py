@@ -66,7 +66,7 @@ def is_level(ratio: Ranged) -> Bools:
 
 
 _ONE = 1.005
-"""The smallest number that prints as more than 1 with three digits. [1]"""
+"""The smallest number that prints as more than 1 with three digits."""
 
 _SAME = 0.0015
-"""The log ratio up to which two numbers may print the same with three digits. [1]"""
+"""The log ratio up to which two numbers may print the same with three digits."""

@@ -50,7 +50,7 @@ def default_weights(model: Model, engine: Engine) -> str | None:
     For models with MXFP4 experts and 16-bit weights elsewhere, llama.cpp stores all others in Q8_0:
     108 of the 687 tensors of gpt-oss-120b are mxfp4 and 146 q8_0, 59.02 GiB
     (ggml-org/llama.cpp#15253). It has no 8-bit floats (ggml-org/llama.cpp#14762), so that weights
-    published in them are converted to Q8_0, too.
+    published in them are converted to Q8_0 as well.
     """
     has_mxfp4 = model.expert_format == "mxfp4"
     is_converted = model.weight_format == "fp8" or (has_mxfp4 and model.weight_format == "bf16")

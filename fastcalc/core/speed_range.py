@@ -13,7 +13,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, floats
 
 TO_LOW_END = 1.2815515655446004
 """The limits of an 80% range in standard deviations of the log speed: if errors are lognormal, nine
-in ten values are above the lower limit. [1]"""
+in ten values are above the lower limit."""
 
 
 def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") -> bool:

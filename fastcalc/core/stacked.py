@@ -29,7 +29,7 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 BLOCK = 32_768
-"""The number of points per stack, chosen so that its arrays fit in a CPU core's caches. [1]"""
+"""The number of points per stack, chosen so that its arrays fit in a CPU core's caches."""
 
 Numbers = TypeVar("Numbers")
 Count: TypeAlias = Callable[[Schedule], Number]
@@ -89,8 +89,8 @@ def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) 
 
     records : numbers, or dataclasses, tuples and lists of numbers, each of which is a scalar or has
         one element per row of its record
-    counts : the number of rows of each record [1]
-    axes : the number of length-one axes after the row axis [1]
+    counts : the number of rows of each record
+    axes : the number of length-one axes after the row axis
     """
     numbers: Sequence[Any] = records
     first, column = numbers[0], numbers[0]
@@ -113,7 +113,7 @@ def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) 
 def column_of(numbers: Sequence[ArrayLike], counts: Sequence[int]) -> Floats:
     """Build a column with the rows of all records, repeating scalars for each row.
 
-    counts : the number of rows of each record [1]
+    counts : the number of rows of each record
     """
     column, first = np.empty(sum(counts)), 0
     for number, count in zip(numbers, counts, strict=True):
@@ -413,7 +413,7 @@ class _StackRows:
     """The rows of a stack that belong to one deployment.
 
     passes : the steps of the deployment
-    rows, columns : the row indices and the number of batches of the deployment [1]
+    rows, columns : the row indices and the number of batches of the deployment
     shape : the shape of the deployment's numbers
     """
 

@@ -24,13 +24,13 @@ from fastcalc.formulas.solving import bisect_integers
 from fastcalc.mentions import option
 
 _MOST_SHARE = 0.98
-"""The memory fraction above which too little is left for the driver and CUDA context. [1]"""
+"""The memory fraction above which too little is left for the driver and CUDA context."""
 
 
 _OF_CHIPS = ("chips", "tp", "pp")
 _SHORTENED = {"gpu_memory_utilization", "max_model_len"}
 _FEW_SEQUENCES = 8
-"""The number of sequences below which pairs of changes are also considered. [1]"""
+"""The number of sequences below which pairs of changes are also considered."""
 _FIRST_OF_TWO = (("kv", "fp8"), ("gpu_memory_utilization", "0.95"), ("max_num_seqs", "256"))
 """The first changes of pairs, in increasing order of their cost to the service."""
 
@@ -62,7 +62,7 @@ class GraphsGivenUp(NamedTuple):
 
     engine : the name of the engine without graphs
     freed : the memory that is no longer reserved on each chip, in bytes
-    slower : the ratio of the TPOT at the smallest batch to that with graphs [1]
+    slower : the ratio of the TPOT at the smallest batch to that with graphs
     """
 
     engine: str
@@ -122,7 +122,7 @@ class StartLocation(Location):
 
     @property
     def expected_blocks(self) -> int | None:
-        """The expected number of cache blocks if the engine uses blocks. [1]"""
+        """The expected number of cache blocks if the engine uses blocks."""
         return self._expected.blocks
 
     @cached_property
@@ -135,7 +135,7 @@ class StartLocation(Location):
 
     @property
     def tight_chips(self) -> int | None:
-        """The next smaller number of chips, if the server starts there with a tight fit. [1]"""
+        """The next smaller number of chips, if the server starts there with a tight fit."""
         is_tight = self.on_fewer is not None and self.on_fewer.verdict == "edge"
         return self.on_fewer.placement.layout.chips if self.on_fewer and is_tight else None
 
@@ -143,7 +143,7 @@ class StartLocation(Location):
     def at_default_length(self) -> "StartLocation | None":
         """The start with vLLM's default length, which is the model's maximum context.
 
-        None if a length is specified, if the model's maximum is not published, or for other
+        It is None if a length is specified, if the model's maximum is not published, or for other
         engines.
         """
         longest = _default_length(self.scenario)
@@ -299,7 +299,7 @@ def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
 
 
 def _default_length(scenario: Scenario) -> int:
-    """Return the longest sequence that vLLM accepts by default, or 0 for other engines. [1]"""
+    """Return the longest sequence that vLLM accepts by default, or 0 for other engines."""
     return (scenario.engine.program == "vllm" and scenario.model.max_context) or 0
 
 

@@ -21,7 +21,7 @@ GIB = 2.0**30
 class StartCheck:
     """An engine's cache check for a placement.
 
-    times : the ratio of the engine's reserve to its expected value [1]
+    times : the ratio of the engine's reserve to its expected value
     """
 
     placement: Placement
@@ -50,13 +50,13 @@ class StartCheck:
 
     @property
     def share_to_give(self) -> str | None:
-        """The largest free share in whole hundredths, if the requested share is larger. [1]"""
+        """The largest free share in whole hundredths, if the requested share is larger."""
         hundredths = floor(round(100.0 * self.free_share, 6))
         return f"{hundredths / 100.0:g}" if self.is_share_taken else None
 
     @property
     def blocks(self) -> int | None:
-        """The number of cache blocks, or None if the engine does not use a block pool. [1]"""
+        """The number of cache blocks, or None if the engine does not use a block pool."""
         pool = self._pool
         return None if pool is None else pool.blocks(self.room / self.placement.machine.ranks)
 
@@ -79,7 +79,7 @@ class StartCheck:
 
     @property
     def _longest(self) -> int:
-        """The longest sequence that the server must be able to serve. [1]"""
+        """The longest sequence that the server must be able to serve."""
         placement = self.placement
         return int(placement.machine.memory.longest or np.max(placement.reserved_tokens))
 

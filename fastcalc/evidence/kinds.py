@@ -51,7 +51,7 @@ class Recipe:
     bound_of, bound_passes : the function that computes the bound from steps, and these steps
     scaled : converts that bound into the bound of the measurement
     at_once : the sequences of a static batch that fit in memory at once; the others wait for the
-        next wave [1]
+        next wave
     """
 
     timeline: Timeline

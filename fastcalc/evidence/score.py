@@ -17,7 +17,7 @@ from fastcalc.formulas.types import Floats
 TOLERANCE = 1.02  # ratio to the bound that is still attributed to rounding
 IMPLAUSIBLE = 100.0
 """The ratio of measured to expected time at which the unit is questioned, since s and ms differ by
-1000. [1]"""
+1000."""
 TOO_SLOW = (
     f"over {IMPLAUSIBLE:.0f} times slower than expected: is the value in the unit of its metric "
     "(tpot_s and ttft_s are seconds), and are chip, model and batch right?"

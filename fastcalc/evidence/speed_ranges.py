@@ -117,7 +117,7 @@ def learned(
     blind : the ids of measurements that were not used in model selection
     unseen : whether no other publisher measured the engine on the chip class, for each prediction
     behind : the number of other publishers that measured the same chip, engine and phase, for each
-        prediction [1]
+        prediction
     """
     # The engines of all other measurements have explicit ranges.
     rows = zip(predictions, behind, unseen, strict=True)

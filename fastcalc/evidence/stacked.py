@@ -54,7 +54,7 @@ class StackedPoints:
 
     piles : the steps of chips that run layers in sequence, and of chips with a region per layer
     measured, bound, overhead : the measured time, its lower bound, and the time for request
-        overhead [s]
+        overhead, in seconds
     tokens : the number of tokens that, divided by the time, gives the rate; 1 for a time
     typical : the median speed over possible layouts, relative to that of the chosen layout
     """

@@ -81,7 +81,6 @@ class StartLog:
     weights, available, total, free : the memory of a chip; the last two before startup, in bytes
     tokens : the cache capacity of a replica in tokens
     length, at_once : the longest sequence in tokens, and how many such sequences fit in the cache
-        [1]
     graphs : the memory of CUDA graphs, in bytes
     equivalent : the memory fraction that leaves as much for caches without a reserve for graphs
     backend : the name of the attention backend

@@ -41,7 +41,6 @@ class EvaluatedPoints:
     estimate : the estimate, whose arrays broadcast with each other
     usd_per_hour : the hourly price of each deployment, including idle chips, in USD per hour
     min_chips : function that gives the fewest chips that fit each batch safely, or NaN if none do
-        [1]
     largest_batch : function that gives the largest batch that fits safely on each point's chips
     locations, warnings : functions that return the memories in use and the notes, as `CodedColumn`
     """

@@ -42,7 +42,6 @@ class Grid:
     layouts : the layouts; if empty, the best layout is chosen for each batch
     batches : the numbers of sequences decoded together, optionally with a row per layout
     chips : the number of chips if no layouts are given, or None for the fewest that fit each batch
-        [1]
     """
 
     scenario: Scenario
@@ -117,7 +116,6 @@ class _PlacedGrid:
 
     listed, positions : the distinct layouts, and the index of the layout of each point
     max_batch : the largest batch that fits on the chips of each point, or None if layouts are given
-        [1]
     """
 
     grid: Grid

@@ -122,7 +122,7 @@ def _cheapest(
     """Find the cheapest point among layouts that fit a sequence.
 
     usd_at_least : a lower bound on each layout's cost per million tokens, at one dollar per
-        chip-hour [USD]
+        chip-hour, in USD
     """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization

@@ -22,7 +22,7 @@ BEHIND = "tier"
 """The name of the host memory if no host is named."""
 
 _APART = 1.4
-"""The ratio of successive cache sizes if the user specifies none. [1]"""
+"""The ratio of successive cache sizes if the user specifies none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,8 @@ class CachedTier:
     tokens : the capacity in tokens
     hit, loaded : the fractions of prompt tokens that are hits, and that are loaded over a link
     estimate : the estimate with this hit rate for every prompt
-    loading : the time to load a request's tokens over the link, or NaN if no host is named [s]
+    loading : the time to load a request's tokens over the link, or NaN if no host is named, in
+        seconds
     requests : the request rate that can be sustained [1/s]
     """
 

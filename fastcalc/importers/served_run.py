@@ -109,7 +109,7 @@ class ServedRun:
     tokens_per_pass : tokens per step: 1 without speculation, None if unknown
     is_speculated : whether the server uses speculative decoding, or None if unknown
     is_decode_only : whether other chips computed the prompts
-    weight_bits : bits per weight, if this is all that the file says about their format [bit]
+    weight_bits : bits per weight, if this is all that the file says about their format, in bits
     names : possible names of the model, most likely first
     stated : settings of the machine given in the file, by the names in `setup.OPTIONS`
     remarks : additional remarks for readers of the measurement

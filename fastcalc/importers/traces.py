@@ -41,14 +41,14 @@ _EXAMPLES = {
     "": '{"timestamp": 0, "input_length": 1000, "output_length": 200}',
 }
 _BLOCKS = (512, 16, 32, 64, 128, 256, 1024)
-"""The numbers of prompt tokens per hash: Mooncake's block size, then those of servers. [1]"""
+"""The numbers of prompt tokens per hash: Mooncake's block size, then those of servers."""
 
 _MOST_TOKENS = LIMITS["tokens"].maximum
 _LATEST = 1e19  # limit on timestamps, above nanoseconds since 1970
 _MOST_LINE = 20_000_000
 """The maximum length of a JSON line, which contains one hash for every 16 prompt tokens. [byte]"""
 _MOST_ODD = 1000
-"""The maximum number of invalid rows before the first request, so that reading devices ends. [1]"""
+"""The maximum number of invalid rows before the first request, so that reading devices ends."""
 
 
 def _none() -> Ints:

@@ -22,7 +22,7 @@ from fastcalc.importers.traces import Trace, read_trace
 from fastcalc.mentions import option
 
 PART_EDGES = (*(part / 8 for part in range(8)), 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
-"""The quantiles that divide a distribution: eight equal intervals, finer ones in the tail. [1]"""
+"""The quantiles that divide a distribution: eight equal intervals, finer ones in the tail."""
 
 _FINE = 100  # quantiles averaged in each interval
 

@@ -29,7 +29,8 @@ class CompiledPoint(NamedTuple):
         tpot, tpot_in_traffic : time per output token in decode only, and with prefill of other
         requests in between [s]
     ttft : time to first token of a request that joins a running batch, without queueing, in seconds
-    total, served : output throughput of the deployment, in decode only and with prefill [token/s]
+    total, served : output throughput of the deployment, in decode only and with prefill, in tokens
+        per second
     usd_input, usd_output, usd_total : price per million tokens, or NaN without a price, in USD
     joules : energy per output token, or NaN if the power is unknown, in joules
     limiter_index, bound_limiter_index : indices in `LIMITERS`

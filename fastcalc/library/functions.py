@@ -158,7 +158,7 @@ OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
 """Flags for output, which the methods of a table replace. A chart keeps its file argument."""
 
 MOST_POINTS = 5_000_000
-"""Maximum number of sweep points in memory, at about 400 bytes each. [1]"""
+"""Maximum number of sweep points in memory, at about 400 bytes each."""
 
 
 def _function(command: str) -> Callable[..., Any]:

@@ -104,7 +104,7 @@ class Offer(Entry):
     """An offered price per chip-hour with its provider and terms.
 
     instance_chips : the chips in the largest instance offered at this price per chip, which limits
-        the link domain [1]
+        the link domain
     """
 
     provider: Name | None = None

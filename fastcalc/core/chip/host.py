@@ -21,7 +21,7 @@ WRITTEN = "host"
 """The id of a host that is defined by a flag."""
 
 _SLOTS = 8
-"""The number of chips per host for a host defined by a flag; eight is usual in servers. [1]"""
+"""The number of chips per host for a host defined by a flag; eight is usual in servers."""
 
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
 _NO_CORES = "1 MFLOP/s"

@@ -38,14 +38,13 @@ class Chip:
 
     bandwidth : the bandwidth of the fastest memory tier, in bytes per second
     cores : the number of cores that read and multiply, or infinity if unknown for this type of chip
-        [1]
     products : the rate of matrix products for each category of weights
     blocks : the fraction of dense weights in mixed-width blocks: 1 for GGUF, otherwise 0
     vector : the FLOP rate of the vector units, which unpack weights, in FLOP/s
     link, link_out : the one-way link rates within and beyond the link domain, or infinity without
-        links [byte/s]
+        links, in bytes per second
     hop, hop_inside : the latency of one hop beyond and within the domain; 0 within if the engine's
-        collective latency includes it [s]
+        collective latency includes it, in seconds
     """
 
     bandwidth: ArrayLike
@@ -97,7 +96,7 @@ class Reached(NamedTuple):
 
     bandwidth : the bandwidth of long reads, in bytes per second
     decode, prompt : the rates of products with decoded tokens and with prompt tokens, whose weights
-        may be stored in blocks [FLOP/s]
+        may be stored in blocks, in FLOP/s
     least_rows : the minimum number of rows in a tile of dense products
     """
 
@@ -136,7 +135,7 @@ class Machine:
     reserve : the memory that the engine reserves on the chip for this workload
     draft : the separate draft model, in the cache format of the workload
     unread_bytes : the weights that the engine loads but does not read in a plain decode step: image
-        and audio encoders, and draft layers or the draft model [byte]
+        and audio encoders, and draft layers or the draft model, in bytes
     """
 
     hardware: Hardware

@@ -18,9 +18,9 @@ class WorkingRate(NamedTuple):
     """Computes the rate of products with stored weights, as numbers or as arrays over chips.
 
     peak : the dense peak, in FLOP/s
-    bits : the width of the operands [bit]
+    bits : the width of the operands, in bits
     is_unpacked : the fraction of weights that are converted to 16 bits because the chip lacks a
-        rate, or the engine a kernel, for their format; 0 or 1 for a single format [1]
+        rate, or the engine a kernel, for their format; 0 or 1 for a single format
     """
 
     peak: ArrayLike

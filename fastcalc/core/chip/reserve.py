@@ -75,18 +75,19 @@ class Reserve:
 
     sampling : the memory for sampling: copies of logits and their hidden states, in bytes
     layers : the memory for a layer, for each type of attention and feed-forward network: bytes
-        divided among tensor-parallel ranks, and bytes that are not [byte]
+        divided among tensor-parallel ranks, and bytes that are not, in bytes
     compiled : the memory for compiling the model, if one chip holds the embedding table, in bytes
     workspaces : the buffers that layers share and that stay allocated, for each type of layer,
         divided likewise, in bytes
     held : the memory that compiling on one chip freed, and that these buffers hold, in bytes
-    alone, joined : the memory for runtime and libraries, and the addition for multiple chips [byte]
+    alone, joined : the memory for runtime and libraries, and the addition for multiple chips, in
+        bytes
     rank, replica : the memory per cooperating rank, and per attention replica if replicas share
-        experts [byte]
+        experts, in bytes
     encoder : the memory for encoding the largest image or clip: bytes divided among tensor-parallel
-        ranks, and bytes that are not [byte]
+        ranks, and bytes that are not, in bytes
     graphs : the memory of CUDA graphs: bytes divided among tensor-parallel ranks, and bytes that
-        are not [byte]
+        are not, in bytes
     below, above : the factors by which the actual reserve may be smaller or larger
     """
 
@@ -108,7 +109,7 @@ class Reserve:
         """Compute the expected reserve by component.
 
         ranks, tp, replicas : the numbers of cooperating ranks, of tensor-parallel ranks among them,
-            and of attention replicas that share experts (0 if none do) [1]
+            and of attention replicas that share experts (0 if none do)
         """
         workspace = _largest(self.workspaces, tp)
         is_alone = np.asarray(tp) == 1

@@ -37,9 +37,9 @@ class MemoryChoice:
     draft : the draft model, or None to use the model's own draft layers or a one-layer head
     gpu_layers : the number of layers in chip memory, counted from the last and including the output
         layer; earlier layers, their caches and the embedding table are on the host. None if not
-        specified [1]
+        specified
     cpu_moe_layers : the number of layers, counted from the first, whose routed experts are on the
-        host, or None if not specified [1]
+        host, or None if not specified
     """
 
     host: Hardware | None = None
@@ -83,10 +83,10 @@ class Tier:
     where : ``chip``, ``package``, ``host`` or ``disk``
     capacity, bandwidth : the values for the entire memory [byte], [byte/s]
     link : the one-way rate at which a chip reads the memory over its link, or infinity without a
-        link [byte/s]
+        link, in bytes per second
     shared_by : the number of chips that share the memory
     flop_rates : the rates of the cores attached to the memory, for each category of bytes, or None
-        if they may not compute [FLOP/s]
+        if they may not compute, in FLOP/s
     streams : whether chips may read the memory over the link
     reported : the fraction of the capacity that the driver reports, or None if unknown
     """

@@ -40,7 +40,7 @@ models in the catalogue that publish their shape, four fifths of which lie betwe
 [1]"""
 
 VOCABULARY = 151_936
-"""The median vocabulary size in the catalogue, used for models that publish none. [1]"""
+"""The median vocabulary size in the catalogue, used for models that publish none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +49,18 @@ class Workload:
 
     weights : the weights of all layers, by component
     experts, active_experts : the number of routed experts per layer and per token, or 0 for dense
-        models [1]
+        models
     expert_layers, latent_layers, layers : the number of layers with routed experts, with latent
-        attention, and in total [1]
+        attention, and in total
     depth : the number of sequential layers, where a layer without attention or without a
-        feed-forward network counts half [1]
+        feed-forward network counts half
     hidden : the hidden width, or None if not published
     expert_width : the feed-forward width of a routed expert, or infinity if unknown
     caches : the caches that grow with the context
     state_elements : the recurrent state per sequence in elements, independent of its length
     convolution_elements : the state elements that are convolution inputs
-    prompt_traffic : the memory traffic between kernels of recurrent layers per prompt token [byte]
+    prompt_traffic : the memory traffic between kernels of recurrent layers per prompt token, in
+        bytes
     largest_layer_bytes : the weights of the largest layer, in bytes
     copied : the matrices that every tensor-parallel rank stores in full, if ranks keep copies
     absorbed_bytes : the 16-bit copies of latent-attention weights, divided among ranks, in bytes
@@ -101,7 +102,7 @@ class Workload:
 
     @property
     def indexer_layers(self) -> float:
-        """The number of layers that select the tokens to attend to with an indexer. [1]"""
+        """The number of layers that select the tokens to attend to with an indexer."""
         return sum(group.layers for group in self.caches if group.element_bytes is not None)
 
     @property

@@ -90,7 +90,8 @@ def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> t
     """Choose the best of several splits and the previous split for each batch, in seconds.
 
     before, seconds_before : the previous split, and the step time with it, in seconds
-    fills, spent : the candidate splits along the first axis, and the step time with each [s]
+    fills, spent : the candidate splits along the first axis, and the step time with each, in
+        seconds
     """
     lowest = np.min(spent, axis=0)
     is_better = lowest < seconds_before * (1.0 - _TIE)

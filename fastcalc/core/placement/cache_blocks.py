@@ -20,7 +20,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _LATENT_ALIGNMENT = 128.0
 """With recurrent states, block sizes for latent attention are multiples of this (vLLM 0.27,
-vllm/platforms/interface.py). [1]"""
+vllm/platforms/interface.py)."""
 
 
 CONVOLUTION_BYTES = 2.0
@@ -40,7 +40,7 @@ class _Paging(NamedTuple):
     """The engine settings that determine a block pool.
 
     block, drafted, state_blocks : the tokens per block, draft tokens, and blocks per recurrent
-        state [1]
+        state
     ranks : the ranks per chip
     draft : the separate draft model
     """

@@ -17,7 +17,7 @@ from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.block_pool import BlockGroup, BlockPool, LayerCache
 
 _BLOCK, _WINDOW_BLOCK = 256, 64
-"""The tokens per block of compressed entries, and per block of window entries. [1]"""
+"""The tokens per block of compressed entries, and per block of window entries."""
 
 _PAGE_UNIT = 576
 """The page size of an 8-bit cache is a multiple of this. [byte]"""

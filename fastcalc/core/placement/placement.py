@@ -27,7 +27,7 @@ from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers,
 from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 _SHARE_OF_NOTHING = 1e-9
-"""The smallest fraction of a memory, which avoids division by zero. [1]"""
+"""The smallest fraction of a memory, which avoids division by zero."""
 
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
 
@@ -174,7 +174,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return True if min_room is None else self.available_beside(reserves) >= min_room
 
     def free_share(self, reserves: float) -> float:
-        """The fraction of memory free at startup: expected, least or most, like the reserve. [1]
+        """The fraction of memory free at startup: expected, least or most, like the reserve.
 
         reserves : the ratio of the engine's reserve to its expected value
         """
@@ -184,7 +184,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def room_to_start(self) -> Array | None:
         """The cache memory of the fullest chip below which the engine does not start, in bytes.
 
-        None for engines whose checks are unknown.
+        It is None for engines whose checks are unknown.
         """
         return least_room(self.machine, self.work, self.layout, self.reserved_tokens)
 

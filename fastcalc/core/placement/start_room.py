@@ -18,7 +18,7 @@ from fastcalc.formulas.cache_size import whole_blocks
 from fastcalc.formulas.types import Array, ArrayLike
 
 BLOCK = 16.0
-"""The default block size of vLLM. [1]"""
+"""The default block size of vLLM."""
 
 
 def has_checks(machine: Machine) -> bool:
@@ -69,7 +69,7 @@ def needed_for_one(
 ) -> Array:
     """Compute the cache that a chip needs for one sequence in the startup check. [byte]
 
-    Zero if sequences have no cache.
+    Returns zero if sequences have no cache.
 
     ranks : the tensor-parallel ranks and the pipeline stages
     lengths : the tokens of the sequence
@@ -83,7 +83,7 @@ def needed_for_one(
 
 
 def sequence_blocks(machine: Machine, pool: BlockPool, lengths: ArrayLike, pp: int) -> Array:
-    """Count the blocks of one sequence whose prompt tokens are all in flight. [1]
+    """Count the blocks of one sequence whose prompt tokens are all in flight.
 
     lengths : the tokens of the sequence
     pp : the pipeline stages, whose steps may overlap
@@ -106,7 +106,7 @@ def _tokens_in_flight(machine: Machine, longest: tuple[float]) -> tuple[float, f
 
 @once
 def free_share(machine: Machine, end: int) -> float:
-    """Return the fraction of memory that is free at startup. [1]
+    """Return the fraction of memory that is free at startup.
 
     end : 0 for its expected value, -1 and 1 for the ends of its range
     """

@@ -95,7 +95,6 @@ class BoundTerms(NamedTuple):
     tp_chips : the chips that participate in each layer's all-reduce
     reductions : the all-reduces per message and step, halved for the bound
     hops, hop_replicas : 1 with pipeline stages, else 0; and the replicas that share their messages
-        [1]
     link : the one-way rate of the link used by the messages, in bytes per second
     """
 

@@ -46,7 +46,7 @@ class ChipWork(NamedTuple):
         """Return the remaining work if other memories and the host's cores do part of it.
 
         near, multiplied : the fractions of each category that the chip reads from its first memory,
-            and that it multiplies [1]
+            and that it multiplies
         """
         return self._replace(
             kinds=Kinds(*map(Component.part, self.kinds, near)),

@@ -17,7 +17,7 @@ experts."""
 
 Basis = tuple[ArrayLike, ArrayLike]
 """The fractions of a time at data-sheet rates, and at rates fitted for an engine. Both are 0 for
-time outside the layers, such as the head and pipeline waits. [1]"""
+time outside the layers, such as the head and pipeline waits."""
 
 PRINTED: Basis = (1.0, 0.0)
 FITTED: Basis = (0.0, 1.0)

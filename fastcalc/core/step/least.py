@@ -31,12 +31,13 @@ class ModelDemand(NamedTuple):
     """The work per token that a model needs on any chip, as numbers or arrays.
 
     depth, heads : the number of layers, and the number that the tensor-parallel size must divide,
-        or infinity for any size [1]
+        or infinity for any size
     width : the hidden width
     dense, head : the parameters that each step reads and multiplies in layers, and in the head
-    layer_weights, head_weights : the size of the dense layers, and of the head and all norms [byte]
+    layer_weights, head_weights : the size of the dense layers, and of the head and all norms, in
+        bytes
     cache, reserved, element : the cache read per sequence, the cache reserved per sequence, and the
-        size of a cache element [byte]
+        size of a cache element, in bytes
     layer_flops, head_flops : the FLOPs per token, in FLOPs
     """
 
@@ -58,7 +59,8 @@ class ChipSupply(NamedTuple):
     """Stores what a chip provides with an engine, as numbers or arrays of equal length.
 
     staged : 1 if layers run in sequence at an engine's rates, otherwise 0
-    floor, crossing : the minimum time per layer, and its increase with tensor parallelism [s]
+    floor, crossing : the minimum time per layer, and its increase with tensor parallelism, in
+        seconds
     floor_exponent : the exponent of the width in the floor if each layer has a region
     ranks : the number of cores that are each exposed as a device, or 1 for the chip itself
     overhead, domain : the host time per sequence [s], and the maximum size of a tensor-parallel

@@ -31,12 +31,12 @@ ACTIVATION_BYTES = 2.0
 class AttentionWork:
     """Computes the attention work per step, over all chips of a replica.
 
-    cache, cache_on_rank : the cache read per sequence, in total and on one tensor-parallel rank
-        [byte]
+    cache, cache_on_rank : the cache read per sequence, in total and on one tensor-parallel rank, in
+        bytes
     decode_flops, head_flops : the attention FLOPs per decoded token, and those of one query head of
-        latent attention [FLOP]
+        latent attention, in FLOPs
     tp, expert_shards : the number of tensor-parallel ranks, and of ranks that share one copy of the
-        experts [1]
+        experts
     ranks : the ranks per chip
     """
 
@@ -114,7 +114,7 @@ class PassInput:
     attention : the attention work of its tokens
     sequences : the number of decoded sequences, :math:`b`
     expert_sequences : the number of sequences decoded by all replicas that share a copy of the
-        experts [1]
+        experts
     prompt : the number of prompt tokens, :math:`c`
     prompt_replicas : the number of replicas that prefill in this step
     verified : the tokens per sequence and step: one plus any draft tokens
@@ -135,7 +135,7 @@ class Routing(NamedTuple):
     experts, active : the number of experts per layer and per token; 1 and 1 for dense models
     width : the columns of a rank's slice of an expert, or infinity if unknown
     unevenness : the imbalance between ranks with different experts, relative to 128 experts over 8
-        ranks [1]
+        ranks
     """
 
     layers: ArrayLike
@@ -150,7 +150,7 @@ class Latents(NamedTuple):
 
     layers, heads : the number of layers with latent attention, and of query heads on a rank
     flops : the FLOPs per decoded token of one query head on each rank of a chip, in FLOPs
-    indexers : the number of layers whose attention selects tokens with an indexer of its own [1]
+    indexers : the number of layers whose attention selects tokens with an indexer of its own
     """
 
     layers: ArrayLike
@@ -180,10 +180,10 @@ class Exchange(NamedTuple):
     ranks : the number of ranks that share one copy of the experts
     destinations : the number of other ranks to which a token is sent
     crossing : the messages that leave a chip, relative to those sent by one of its ranks; 1 if a
-        chip is a single rank [1]
+        chip is a single rank
     link_share : the fraction of the link rate that a chip gets
     is_inside, is_one_host : 1 if all ranks are in one link domain, and 1 if that domain is one
-        host; otherwise 0 [1]
+        host; otherwise 0
     """
 
     happens: ArrayLike
@@ -200,7 +200,7 @@ class Pipeline(NamedTuple):
 
     stages : the number of stages
     fullest, last : the fraction of layers in the fullest stage, and in the last stage, which has
-        the head [1]
+        the head
     is_inside : 1 if all chips are in one link domain, otherwise 0
     """
 
@@ -214,11 +214,12 @@ class Pipeline(NamedTuple):
 class PassWork:
     """Computes what a step reads, computes and sends on the chips of one replica.
 
-    bytes : the weights on a chip, summed over all pipeline stages, and the cache read per sequence
-        [byte]
+    bytes : the weights on a chip, summed over all pipeline stages, and the cache read per sequence,
+        in bytes
     flops, prompt_flops : the FLOPs on a chip per decoded token and per prompt token; in the head
-        category, prompt tokens use only norms and routers [FLOP]
-    prompt_bytes : the memory traffic of recurrent layers' kernels on a chip per prompt token [byte]
+        category, prompt tokens use only norms and routers, in FLOPs
+    prompt_bytes : the memory traffic of recurrent layers' kernels on a chip per prompt token, in
+        bytes
     weights : the number of weights on a chip in formats below 16 bits
     depth : the number of sequential layers
     latents : the latent attention
@@ -228,7 +229,6 @@ class PassWork:
     sequences, verified : the number of sequences decoded on the replica, and the tokens of each
     prompt : the number of prompt tokens on the replica
     expert_tokens, expert_prompt : the decoded and prompt tokens that share a copy of the experts
-        [1]
     in_flight : the number of a replica's sequences that can be in different stages
     split : the distribution of bytes, or None if the chip has a single memory
     layer_passes : the same step through one layer of each type, for any placement; None if all

@@ -65,7 +65,7 @@ class Schedule:
     find_split : returns the distribution of bytes from a stack, or None for a separate search
 
     streams : the number of sequences decoded per step: one micro-batch of a replica, or all
-        sequences on chips with regions [1]
+        sequences on chips with regions
     expert_sequences : the number of sequences on all replicas that share a copy of the experts
     lanes : the number of micro-batches of a replica, which are in different stages
     """
@@ -327,7 +327,7 @@ class Schedule:
     def serial_bound(self) -> Array | None:
         """The time between two tokens at peak rates if layers run in sequence, in seconds.
 
-        None for chips without a region per layer.
+        It is None for chips without a region per layer.
         """
         machine = self.machine
         if not machine.is_spatial:

@@ -26,7 +26,7 @@ class Mix(Traffic):
 
     classes : the request classes, whose fractions are normalized
     arriving : the index of the class in prefill while all classes are decoded; None if all classes
-        are in prefill [1]
+        are in prefill
     is_random : whether prompts arrive at random, so that some short prompts share a step and
         attention replicas prefill in different steps
     """
@@ -122,7 +122,6 @@ class RequestKinds:
 
     share, held : the fraction of requests, and the fraction of decoded tokens
     prompt, output, computed, context : the numbers of tokens; ``computed`` is the uncached prompt
-        [1]
     places : the class index of each type
     """
 

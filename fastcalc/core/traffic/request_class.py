@@ -52,7 +52,7 @@ class Lengths:
 
 
 _POISSON = (0.8, 1.25)
-"""The coefficients of variation of interarrival times that count as Poisson. [1]"""
+"""The coefficients of variation of interarrival times that count as Poisson."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class RequestClass:
     prefix_hit : the fraction of the prompt found in the prefix cache
     ttft, tpot : the limits on mean TTFT and mean TPOT, or infinity for no limit, in seconds
     variation : the coefficient of variation of interarrival times: 1 for Poisson arrivals, 0 for
-        regular arrivals [1]
+        regular arrivals
     """
 
     name: str

@@ -26,7 +26,7 @@ class Reuse:
         """Compute the reuse of prompt tokens in a trace.
 
         blocks, ends : the block identifiers of the prompts, and the cumulative number of blocks per
-            prompt [1]
+            prompt
         block : the tokens per block, except for the last block of a prompt
         """
         distances = reuse_distances(blocks=blocks, ends=ends)

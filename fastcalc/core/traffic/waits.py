@@ -13,7 +13,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, floats
 _POINTS = 2048  # on the time axis
 _MEANS = 40.0  # length of the time axis in mean waits
 NO_CHANCE = 1e-9
-"""The probability below which a time is dropped. [1]"""
+"""The probability below which a time is dropped."""
 
 
 @dataclass(frozen=True, eq=False)

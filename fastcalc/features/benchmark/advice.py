@@ -22,7 +22,7 @@ class Advice:
 
     runs : runs in that order
     widths : geometric mean width of the user's ranges after each run and those before it, relative
-        to having no measurements; the first is the present width [1]
+        to having no measurements; the first is the present width
     """
 
     runs: Sequence[BenchmarkRun]

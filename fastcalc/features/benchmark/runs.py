@@ -16,10 +16,10 @@ from fastcalc.features.benchmark.limits import FEWEST_REQUESTS, REPETITIONS, WAV
 from fastcalc.formulas.types import floats
 
 SHORT = 256
-"""Output tokens in runs whose responses are shorter than those of the user's requests. [1]"""
+"""Output tokens in runs whose responses are shorter than those of the user's requests."""
 
 _LARGER = 2
-"""Largest concurrency of a run relative to the largest requested batch. [1]"""
+"""Largest concurrency of a run relative to the largest requested batch."""
 
 RATES = (timeline.token_in_traffic, timeline.first_token, timeline.served_run)
 """Metrics that a load generator reports for a run: TPOT, TTFT and throughput."""
@@ -30,7 +30,8 @@ class BenchmarkRun:
     """A load-generator run with a fixed number of requests in flight.
 
     concurrency : requests in flight
-    prompt, output : lengths of each request; without output, the run measures prefill only [token]
+    prompt, output : lengths of each request; without output, the run measures prefill only, in
+        tokens
     requests : total number of requests
     seconds : expected duration, in seconds
     places : points of the measured passes, one per reported metric

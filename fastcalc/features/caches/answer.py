@@ -23,7 +23,7 @@ from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.mentions import flag, option
 
 _FEW = 3
-"""Maximum number of notes on the first screen. [1]"""
+"""Maximum number of notes on the first screen."""
 
 _ROWS = pick(
     "cache_tier cache_gb cache_tokens prefix_hit prefix_loaded computed_prompt_tokens "

@@ -12,7 +12,7 @@ from fastcalc.kit.charts.outcome_series import grounds
 from fastcalc.mentions import option
 
 _SIZES = 25
-"""Number of cache sizes at which a curve is evaluated. [1]"""
+"""Number of cache sizes at which a curve is evaluated."""
 
 
 def hits(answers: Sequence[DeploymentTiers]) -> Chart:

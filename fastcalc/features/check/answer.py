@@ -18,7 +18,7 @@ _STYLES = {"error": "1", "warning": "0", "note": "2", "excused": "2"}
 """Bold, plain and dim text by severity, because no colour is readable on every background."""
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _NAMED = 5
-"""Maximum number of skipped files named in the summary. [1]"""
+"""Maximum number of skipped files named in the summary."""
 
 
 def as_text(report: Report, *, colour: bool) -> str:

@@ -36,10 +36,10 @@ _FEW, _MORE = 2, 6
 """Maximum number of values listed in a table and for a full claim. Longer lists show a range."""
 
 _LONG_UNIT = len("TB/s")
-"""Longest unit that a table line repeats. [1]"""
+"""Longest unit that a table line repeats."""
 
 _MOST_CLAIMS = 12
-"""Maximum number of claims on the first screen, where each takes two or three lines. [1]"""
+"""Maximum number of claims on the first screen, where each takes two or three lines."""
 
 _WIDEST = 100
 """Maximum width of a full claim in characters, regardless of the screen."""

@@ -121,7 +121,7 @@ _MOST_PLOTS = 12
 
 _OTHERS = "all others"
 _ALIKE = 8.0
-"""Ratio of step times up to which chips share one scale. [1]"""
+"""Ratio of step times up to which chips share one scale."""
 
 
 def _components(outcome: Outcome) -> dict[str, Floats]:

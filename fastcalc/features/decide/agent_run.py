@@ -74,7 +74,8 @@ class UserTime:
     check : time to check a run, in seconds
     repair : time to repair a failed run, or None to run it again, in seconds
     sessions : concurrent runs per user
-    look_away : waiting time after which the user does something else, or infinity for never [s]
+    look_away : waiting time after which the user does something else, or infinity for never, in
+        seconds
     come_back : time the user needs to resume afterwards, in seconds
     hour, hours, budget : value of a user's hour [USD]; hours and dollars per month [h, USD]
     """
@@ -124,9 +125,9 @@ class Prospect:
 
     seconds : time from the start to a success, including the user's checks and repairs, in seconds
     user_seconds : user's time per success: the time between two successes of concurrent sessions,
-        or less if the user works on something else while waiting [s]
+        or less if the user works on something else while waiting, in seconds
     busy_sessions : number of sessions above which more speed does not help the user; infinity if
-        there are no checks [1]
+        there are no checks
     usd : cost of tokens and plan per success, or infinity if no run succeeds, in USD
     total : cost including the user's time, in USD
     month, month_usd : successes within the monthly hours and budget, and their cost without the

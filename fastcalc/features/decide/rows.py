@@ -95,7 +95,7 @@ class Row:
     def tool_limit(self) -> str | None:
         """A sentence on how much faster tokens can help, given the time spent in tools.
 
-        None if there are no tools.
+        It is None if there are no tools.
         """
         tool, run = float(self.prospect.run.tool_seconds), float(self.prospect.run.seconds)
         if not tool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import PlacesGiven
 
 ACROSS, UP = 61, 8
-"""Width and height of a map, in characters and lines. [1]"""
+"""Width and height of a map, in characters and lines."""
 
 _TO_ALL = (
     *("steps", "accuracy", "tokens", "cached", "tools", "retries", "best-of", "round-trip-ms"),

@@ -113,7 +113,7 @@ def run_diff(request: DiffEntries) -> DiffAnswer:
 
 
 def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
-    """Return warnings from reading a model's configuration. Empty for other entries."""
+    """Return warnings from reading a model's configuration. Returns nothing for other entries."""
     if not isinstance(name, (str, Path)):
         return []
     computed: list[str] = []

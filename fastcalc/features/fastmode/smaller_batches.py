@@ -49,7 +49,7 @@ class Curve:
     def multiple(self) -> Floats:
         """The cost per output token at the end relative to the start.
 
-        NaN if the speed is never reached.
+        It is NaN if the speed is never reached.
         """
         return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
 

@@ -33,7 +33,7 @@ class SpeedupOptions:
 
     options : in the order of `fastcalc.features.fastmode.option.TRICKS`, cheapest first
     drafts, tokens, acceptance : numbers of draft tokens, with the tokens per step and acceptance
-        rate that each requires at today's batch [1]
+        rate that each requires at today's batch
     fewer_layers, thinner_layers : hypothetical smaller shapes that reach the speed at today's batch
         and chips
     same_answers : options that keep today's formats and model (or use a named one)

@@ -14,7 +14,7 @@ from fastcalc.kit.charts.outcome_series import grounds
 from fastcalc.mentions import option
 
 OCTAVES = 10
-"""Number of times the users are doubled in the chart of a single batch. [1]"""
+"""Number of times the users are doubled in the chart of a single batch."""
 
 
 def context(scenarios: Sequence[Scenario]) -> Chart:

@@ -16,7 +16,7 @@ _FOUR_BITS = "awq-int4-g128"
 _PROGRAMS = ("vllm", "sglang", "tensorrt-llm")
 
 _SMALLER = 0.75
-"""Maximum size of these weights, relative to those requested, for suggesting them. [1]"""
+"""Maximum size of these weights, relative to those requested, for suggesting them."""
 
 
 def fitting_quantization(location: StartLocation) -> StartLocation | None:

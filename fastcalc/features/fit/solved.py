@@ -25,7 +25,7 @@ from fastcalc.mentions import option
 from fastcalc.written import listed
 
 _SHORT = 2
-"""Maximum number of rows for which the engine's start-up lines appear by default. [1]"""
+"""Maximum number of rows for which the engine's start-up lines appear by default."""
 
 
 _DEPLOYED = pick(

@@ -89,7 +89,7 @@ def start_note(location: Location) -> str | None:
 
 
 MOST_LENGTHS = 2
-"""Maximum number of chips for which the longest length that starts is reported. [1]"""
+"""Maximum number of chips for which the longest length that starts is reported."""
 
 
 def length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:

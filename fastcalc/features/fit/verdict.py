@@ -20,7 +20,7 @@ from fastcalc.mentions import option
 from fastcalc.written import listed
 
 MOST_LISTED = 4
-"""Maximum number of chips named in a headline. Above it, only the smallest and largest are. [1]"""
+"""Maximum number of chips named in a headline. Above it, only the smallest and largest are."""
 
 
 def at_smallest_batch(members: Sequence[StartLocation]) -> list[StartLocation]:

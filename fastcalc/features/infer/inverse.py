@@ -84,7 +84,7 @@ class Region:
     def band_error(self, name: str) -> tuple[float, float]:
         """Estimate the sampling error at both ends of a band.
 
-        Infinite if the sample is too small.
+        Returns infinity if the sample is too small.
         """
         low, high = zip(*(region.band(name) for region in self.folds), strict=True)
         return _error(low), _error(high)

@@ -45,7 +45,7 @@ class Allocation:
 
     @property
     def pools(self) -> Sequence[ReplicaPool]:
-        """The pools of replicas. Empty if no deployment serves all classes."""
+        """The pools of replicas. It is empty if no deployment serves all classes."""
         return self.sharing.pools
 
     @property

@@ -80,7 +80,7 @@ def tipping_point_records(verdict: Verdict) -> list[Record] | None:
 _CHANCE = "chance of meeting the latency limits"
 
 _MATTERS = 0.01
-"""Fraction of the cost above which regret appears on the first screen. [1]"""
+"""Fraction of the cost above which regret appears on the first screen."""
 
 
 def _rough(usd: float) -> str:

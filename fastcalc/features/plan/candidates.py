@@ -29,7 +29,7 @@ from fastcalc.grid.request_lists import MixedRequests, Requests
 BATCHES: Floats = np.array(
     [1, *(step * 2**octave for octave in range(12) for step in (2, 3)), 8192], dtype=float
 )
-"""Batches that are tried first, two per octave. Batches between the best of them follow. [1]"""
+"""Batches that are tried first, two per octave. Batches between the best of them follow."""
 
 
 def deployments(

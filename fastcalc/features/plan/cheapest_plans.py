@@ -102,7 +102,7 @@ def decide(
     First tries the batches of the grids, then those in between that may be better.
 
     shown : number of leading plans for which all batches are tried, as for the best plan on each
-        chip and the best in the model's own formats; 0 for the best plan alone [1]
+        chip and the best in the model's own formats; 0 for the best plan alone
     variants : additional variants for which all batches are tried
     prompt_pools : disaggregated prefill pools, None to search for them, or empty for none
     taking : grids of other chip types that may be used for prefill

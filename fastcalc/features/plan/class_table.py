@@ -28,11 +28,11 @@ class ServedClass:
 
     pool : index of the pool that serves it
     ttft, tpot : TTFT and TPOT to compare with the limits: percentiles at the actual load if random
-        arrivals have a closed form, otherwise values for full replicas [s]
+        arrivals have a closed form, otherwise values for full replicas, in seconds
     share : fraction of its requests whose TTFT must be within the limit, or None for evenly spaced
-        arrivals [1]
+        arrivals
     percentiles : percentiles at the actual load, for random arrivals
-    of_class : fraction of the class that this pool serves [1]
+    of_class : fraction of the class that this pool serves
     """
 
     request_class: RequestClass
@@ -61,7 +61,7 @@ class ServedClass:
 def served_classes(pools: Pools, fractions: Sequence[float]) -> list[ServedClass]:
     """Compute the latencies of each class by pool, with percentiles if they have a closed form.
 
-    fractions : fraction of its classes that each pool serves [1]
+    fractions : fraction of its classes that each pool serves
     """
     served = []
     for number_of_pool, (pool, fraction) in enumerate(zip(pools, fractions, strict=True), 1):
@@ -181,7 +181,7 @@ _P99 = {"ttft": "ttft_p99_ms", "tpot": "tpot_p99_ms", "request": "request_p99_s"
 
 
 def _p99(name: str, served: ServedClass) -> float:
-    """Return the p99 latency, or its upper estimate. Infinite if it is unknown. [s]"""
+    """Return the p99 latency, or its upper estimate. Returns infinity if it is unknown. [s]"""
     if served.percentiles is None:
         return inf if name == "request" else float(getattr(served, name))
     return float(getattr(served.percentiles, name).percentiles[-1])

@@ -36,7 +36,7 @@ REASONS = {
 """Record keys for the numbers of deployments that lose, by reason."""
 
 FEWER_BITS = 2
-"""Number of more strongly quantized plans that are reported without being requested. [1]"""
+"""Number of more strongly quantized plans that are reported without being requested."""
 
 
 Variant = tuple[object, ...]

@@ -46,7 +46,7 @@ from fastcalc.mentions import option
 from fastcalc.written import first_few, listed, shown
 
 _NAMED = 6
-"""Maximum number of chips that a note names. Above it, the note gives only their number. [1]"""
+"""Maximum number of chips that a note names. Above it, the note gives only their number."""
 
 
 def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:

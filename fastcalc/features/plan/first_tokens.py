@@ -18,7 +18,8 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 class ClassFirstTokens:
     """The TTFT without queueing delay, for deployments that fit.
 
-    seconds : a row per class and an element per deployment; no rows if requests are uniform [s]
+    seconds : a row per class and an element per deployment; no rows if requests are uniform, in
+        seconds
     limits, shares : limit of each class [s], and its fraction of the requests [1]
     """
 

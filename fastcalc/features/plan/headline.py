@@ -83,7 +83,7 @@ def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
 
 
 def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
-    """Say that an API is cheaper than the chips. Empty if it is not.
+    """Say that an API is cheaper than the chips. Returns nothing if it is not.
 
     requests, usd : load [1/s], and monthly cost, or None if unknown
     """

@@ -75,13 +75,13 @@ _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT", "chips": "max-chips"}
 
 _FULL = 0.9
-"""Utilization above which a replica without a queueing model is noted. [1]"""
+"""Utilization above which a replica without a queueing model is noted."""
 
 _HALF = 0.5
-"""Fraction of a node's cost up to which single chips appear on the first screen. [1]"""
+"""Fraction of a node's cost up to which single chips appear on the first screen."""
 
 _MORE = 1.001
-"""Smallest throughput ratio at which stronger quantization is worth a note. [1]"""
+"""Smallest throughput ratio at which stronger quantization is worth a note."""
 
 
 def notes_of(planned: "PlanAnswer", rows: Sequence["PlanRow"]) -> Iterator[Note]:

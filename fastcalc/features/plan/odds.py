@@ -73,7 +73,7 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
 def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[str, float]:
     """Find latency limits that the plan's chips meet confidently for at most `DEAR` times the cost.
 
-    Empty if plans are not ranked by price.
+    Returns nothing if plans are not ranked by price.
     """
     usd, service = chosen.usd_per_month, decision.service
     if usd is None or service.objective != "usd":

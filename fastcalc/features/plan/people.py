@@ -20,24 +20,24 @@ from fastcalc.kit.request import readers
 from fastcalc.mentions import option
 
 _AS_MUCH = 1.001
-"""Ratio up to which two rates count as equal. [1]"""
+"""Ratio up to which two rates count as equal."""
 
 _STEP = 1.02
 """Ratio of successive rates once users would hardly make more requests twice in a row.
 
-The ratio is squared if that continues. [1]"""
+The ratio is squared if that continues."""
 
 _NEAR = 3e-4
-"""Relative tolerance of a rate. [1]"""
+"""Relative tolerance of a rate."""
 
 _FEWER = 4.0
-"""Factor by which the request rate on a cheaper plan may be lower. [1]"""
+"""Factor by which the request rate on a cheaper plan may be lower."""
 
 _ALONE = 1e-6
 """Rate so low that requests do not overlap. [1/s]"""
 
 _ROUNDS = 16
-"""Maximum number of rates to iterate over. [1]"""
+"""Maximum number of rates to iterate over."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class People:
     """The users who make the requests.
 
     count, active : number of users, and the fraction that is active
-    think : think time from an answer to the next request, or None for a fixed request rate [s]
+    think : think time from an answer to the next request, or None for a fixed request rate, in
+        seconds
     per_minute : requests per active user, if there is no think time [1/min]
     peak : ratio of the peak load to the mean load
     """
@@ -73,7 +74,7 @@ class People:
     def waiting(self) -> float:
         """The users at peak load who wait for an answer before their next request.
 
-        Infinite if their requests do not depend on answers.
+        It is infinite if their requests do not depend on answers.
         """
         return inf if self.think is None else self.count * self.active * self.peak
 

@@ -19,7 +19,7 @@ _CHECKED = 12
 """Maximum number of layouts per variant whose percentiles are checked."""
 
 _SAME_COST = 1e-9
-"""Relative difference up to which costs differ only by rounding. [1]"""
+"""Relative difference up to which costs differ only by rounding."""
 
 
 def hold_limits(decision: Decision, shown: int) -> None:
@@ -30,7 +30,7 @@ def hold_limits(decision: Decision, shown: int) -> None:
     plan that may lead is checked.
 
     shown : number of leading plans that are reported; 0 for the best plan alone, without plans that
-        miss the limits [1]
+        miss the limits
     """
     if decision.service.share is None:
         return

@@ -22,7 +22,7 @@ _NEAR = 1.02  # of a rate: within it the next step is tried
 _STEP = 1.0 + 1e-6
 _SAME_COST = 1e-9  # relative difference up to which costs differ only by rounding
 _ONE_KIND = 4
-"""Number of chip types tried on their own if the cheapest pools use several. [1]"""
+"""Number of chip types tried on their own if the cheapest pools use several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +186,7 @@ class _Chosen:
     def amounts(self, service: Service) -> dict[str, float]:
         """Return the number of chips and, if limited, dollars per month and watts.
 
-        Infinite if a chip's price or power is unknown.
+        Returns infinity if a chip's price or power is unknown.
         """
         total = dict.fromkeys(service.means, 0.0)
         for option, chips in self._chips.values():

@@ -26,7 +26,8 @@ class PrefillPool:
 
     busiest : maximum utilization of each replica
     taking : replica time per prompt, in seconds
-    seconds, waits : time from arrival to the end of prefill, and the queueing delay in it [s]
+    seconds, waits : time from arrival to the end of prefill, and the queueing delay in it, in
+        seconds
     kv_transfer_s : KV-cache transfer time after prefill, in seconds
     scenario : scenario of the replicas, if their chip type differs from the decode chips
     """

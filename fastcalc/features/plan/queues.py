@@ -14,7 +14,7 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
 
 _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
-"""Utilizations at which delays are tabulated. Linear interpolation overestimates the delays. [1]"""
+"""Utilizations at which delays are tabulated. Linear interpolation overestimates the delays."""
 
 _FEW = 32  # slots
 _SLACK = 1e-9  # of a replica, so that a rate of exactly its throughput does not need two
@@ -214,8 +214,8 @@ def needed(
     Returns one replica if there is no rate. A deployment that misses its limit even without
     queueing gets a tenth of its time for queueing, so that its latency can be reported.
 
-    seconds, ttft : replica time per request, and TTFT without queueing, for deployments or
-        for pools x deployments [s]
+    seconds, ttft : replica time per request, and TTFT without queueing, for deployments or for
+        pools x deployments, in seconds
     queues, part : queues if arrivals are random, and their share of the time left for queueing
     """
     busiest: Floats = np.full(ttft.shape, service.utilization)

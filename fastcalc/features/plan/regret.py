@@ -17,11 +17,11 @@ from fastcalc.formulas.types import Floats
 from fastcalc.grid.grid import Grid
 
 COMPARED = 3
-"""Number of chips whose best plans are compared. Others are rarely the best. [1]"""
+"""Number of chips whose best plans are compared. Others are rarely the best."""
 
 _DEVIATIONS = np.linspace(-2.4, 2.4, 9)
 """Standard deviations of a chip's speed at which the best plan is searched. Costs are steps between
-them: regret is within a fifth of that with 49 of them. [1]"""
+them: regret is within a fifth of that with 49 of them."""
 
 _WEIGHTS_A_SECOND = 0.75e9
 """Rate at which a server reads weights: 67 billion at 16 bits in three minutes, from a drive that

@@ -50,7 +50,7 @@ AnyPools = Sequence[PrefillPool | None] | None
 """Prefill pools of a grid. None if they must be searched."""
 
 STACK = 24
-"""Number of grids evaluated together. Larger arrays no longer fit the caches of a core. [1]"""
+"""Number of grids evaluated together. Larger arrays no longer fit the caches of a core."""
 
 _kept = OrderedDict[Grid, EvaluatedPoints]()
 _ROUNDING = 1e-12  # of a limit: replicas at exactly the maximum utilization meet it

@@ -56,11 +56,10 @@ class Service:
     ttft, tpot : limits on TTFT and TPOT, or infinity for no limit, in seconds
     rate : request rate, or None for one deployment at any rate [1/s]
     users : closed-loop users who make the requests, or infinity if requests do not depend on
-        answers [1]
+        answers
     max_chips, utilization : maximum number of chips, and maximum utilization of a replica
     budget, power : maximum dollars per month [USD], and maximum power with host and cooling [W]
     deviations : standard deviations below the expected speed at which the limits must still hold
-        [1]
     tariff : API prices and grid emissions to compare with
     in_nodes : whether chips are rented in whole nodes, if sold that way
     is_fleet : whether, without a rate, to use as many replicas as the limits allow and maximize
@@ -68,13 +67,13 @@ class Service:
     objective : quantity to minimize; without a rate, dollars per million tokens or joules per token
     is_speed : whether the TPOT limit was given as a speed
     share : fraction of requests that must meet ``ttft`` with random arrivals; None if arrivals are
-        evenly spaced [1]
+        evenly spaced
     prefix_hit : fraction of a prompt found in the prefix cache, also on prefill replicas
     classes : request classes that share replicas, each with its own limits; ``prompt`` and
         ``output`` are then their means, ``ttft`` the longest limit (standing for that of each
         class) and ``tpot`` the shortest. None if requests are uniform
     variation : coefficient of variation of the times between arrivals, for uniform requests; 1 for
-        random arrivals [1]
+        random arrivals
     any_weights, any_cache : whether formats quantized below the published ones may lead
     """
 
@@ -149,7 +148,7 @@ class Service:
     def claimed_share(self) -> float | None:
         """The fraction of requests that must meet ``ttft``, if arrivals allow a percentile.
 
-        None if requests arrive evenly or in bursts.
+        It is None if requests arrive evenly or in bursts.
         """
         return self.share if self.is_random else None
 

@@ -15,7 +15,7 @@ from fastcalc.features.plan.scored import misses_of
 _ROUNDING = 1e-9  # of a node, so that replicas that just fill it do not take another
 EVERY_GROUP = 3
 """Maximum number of classes for which every group is tried. With more, only classes with
-neighboring prompt lengths, which share best, are grouped. [1]"""
+neighboring prompt lengths, which share best, are grouped."""
 
 
 @dataclass(frozen=True)

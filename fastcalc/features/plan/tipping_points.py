@@ -15,10 +15,10 @@ from fastcalc.grid.grid import Grid
 API = "API"
 
 _FACTORS = (1.1, 1.25, 1.5, 2.0, 4.0, 8.0)
-"""Factors, up and down, at which to check whether the choice changes. [1]"""
+"""Factors, up and down, at which to check whether the choice changes."""
 
 _HALVINGS = 5
-"""Halvings of the last step between them, which give a tipping point to 1 or 2%. [1]"""
+"""Halvings of the last step between them, which give a tipping point to 1 or 2%."""
 
 Costs = dict[str, tuple[float, float]]
 """Dollars per hour and number of chips of each competitor, by chip or `API`."""

@@ -27,7 +27,7 @@ FIGURES = {
 }
 """Metrics that can be drawn: record key, subject and unit."""
 _RATIO = 4.0
-"""Ratio of the largest to the smallest value above which an axis is logarithmic. [1]"""
+"""Ratio of the largest to the smallest value above which an axis is logarithmic."""
 _MOST_SAID = 3
 """Maximum number of lines mentioned in a finding."""
 
@@ -181,7 +181,7 @@ def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
 
 
 _SETTLED = 1.4
-"""Ratio of a plateau's end to its start from which on the plateau is mentioned. [1]"""
+"""Ratio of a plateau's end to its start from which on the plateau is mentioned."""
 
 
 def _map(

@@ -13,7 +13,7 @@ _MOST = 14
 """Maximum number of parameters in the chart."""
 
 _LEAST = 5e-4
-"""Relative change below which a parameter is not drawn. [1]"""
+"""Relative change below which a parameter is not drawn."""
 
 
 def tornado(batches: Sequence[MovedBatch]) -> Chart:

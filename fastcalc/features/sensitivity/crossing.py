@@ -5,9 +5,9 @@ from math import ceil, exp, floor, isfinite, log
 
 _SMALLEST = 1e-12
 _WITHIN = 1e-6
-"""Tolerance of the value, as a logarithm. [1]"""
+"""Tolerance of the value, as a logarithm."""
 _CHORDS = 3
-"""Maximum number of consecutive secant steps that leave more than half of the interval. [1]"""
+"""Maximum number of consecutive secant steps that leave more than half of the interval."""
 
 
 def nearest(

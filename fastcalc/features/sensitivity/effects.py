@@ -20,17 +20,17 @@ from fastcalc.features.sensitivity.levers import Lever, levers
 from fastcalc.formulas.types import Floats
 
 MORE = 1.1
-"""Factor for 10% more. [1]"""
+"""Factor for 10% more."""
 
 NEARLY = 0.99
-"""Fraction of the maximum gain at which a parameter counts as saturated. [1]"""
+"""Fraction of the maximum gain at which a parameter counts as saturated."""
 
 _STEP = 1e-4
-"""Half-width of the interval for slopes, as a logarithm. [1]"""
+"""Half-width of the interval for slopes, as a logarithm."""
 _FURTHEST = 2.0
-"""Maximum distance to search for the next valid value. [1]"""
+"""Maximum distance to search for the next valid value."""
 _LEAST = 1e-9
-"""Change of a metric below which a parameter has no effect, to ignore float rounding. [1]"""
+"""Change of a metric below which a parameter has no effect, to ignore float rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Effect:
     """The effect of a parameter on each metric, with one element per batch.
 
     elasticity : relative change of each metric per relative change of the parameter; for integers
-        and the largest batch, from the change at 10% more [1]
+        and the largest batch, from the change at 10% more
     raised, lowered : values 10% higher and lower
     reach : speed at the best valid value relative to the present speed
     enough : value above which less than a hundredth of the gain remains; nan if no other value has
@@ -170,7 +170,7 @@ def ends_of(lever: Lever) -> tuple[float, float]:
 def _ends(figures: MovedFigures, lever: Lever) -> tuple[Floats, Floats]:
     """Return the speeds at the smallest and largest valid value.
 
-    0 if a value is impossible.
+    Returns 0 if a value is impossible.
     """
     low, high = figures.answered.each(
         [partial(figures.at, "speed", {lever: end}) for end in ends_of(lever)]

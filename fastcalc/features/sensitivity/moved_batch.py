@@ -21,7 +21,7 @@ _RANKS = ("The chip or engine parameter with the largest effect on speed is", "N
 """Words before the parameters with the largest effects."""
 
 _WORTH = 0.05
-"""Elasticity above which a sentence names a parameter. [1]"""
+"""Elasticity above which a sentence names a parameter."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -205,7 +205,7 @@ def _between(
 
 _DOUBLINGS = 10
 _FALLS = 3
-"""Number of consecutive doublings that are worse or impossible after which the search stops. [1]"""
+"""Number of consecutive doublings that are worse or impossible after which the search stops."""
 _FEW = 64
 
 
@@ -265,13 +265,13 @@ def _smaller(first: Group, second: Group) -> list[tuple[Group, Group]]:
 
 
 _NEARER = 1e-6
-"""Fraction by which the factor of another pair must be smaller. [1]"""
+"""Fraction by which the factor of another pair must be smaller."""
 _FURTHEST = exp(30.0)
-"""Largest factor that is searched. [1]"""
+"""Largest factor that is searched."""
 _ROUNDING = 1e-9
-"""Change of a metric below which a parameter has no effect, to ignore float rounding. [1]"""
+"""Change of a metric below which a parameter has no effect, to ignore float rounding."""
 _LEAST = 1e-15
-"""Relative miss of a target that counts as float rounding. [1]"""
+"""Relative miss of a target that counts as float rounding."""
 
 
 def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | None:

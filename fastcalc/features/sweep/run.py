@@ -53,7 +53,7 @@ from fastcalc.written import many
 _Ids = tuple[str, str, str]
 
 NOTED = 1_000_000
-"""Number of points from which on a forecast is printed. [1]"""
+"""Number of points from which on a forecast is printed."""
 
 LONGEST = 600.0
 """Longest run time that does not require confirmation. [s]"""

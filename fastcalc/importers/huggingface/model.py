@@ -112,7 +112,7 @@ def _with_sidecar(path: Path, file: JsonFile) -> str:
 
 
 _MOST_OFF = 0.005
-"""The tolerated relative difference between counted and stored parameters. [1]"""
+"""The tolerated relative difference between counted and stored parameters."""
 
 
 def _loaded(

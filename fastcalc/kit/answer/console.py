@@ -21,7 +21,7 @@ from fastcalc.written import Clean
 from fastcalc.written import line as one_line
 
 THINNEST = 20
-"""Minimum width of a text column. Narrower columns are printed below their row. [1]"""
+"""Minimum width of a text column. Narrower columns are printed below their row."""
 
 _SET_IN = " " * 4
 

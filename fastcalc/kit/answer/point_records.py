@@ -22,7 +22,7 @@ SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
 
 _KEPT = 256
-"""Number of outcomes whose records are cached: every model on every chip. [1]"""
+"""Number of outcomes whose records are cached: every model on every chip."""
 
 
 class AtPoint(Protocol):

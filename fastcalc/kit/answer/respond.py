@@ -106,7 +106,7 @@ def _first_notes(answer: Answer) -> list[str]:
 _SHELL = "#!/usr/bin/env bash\n"
 
 _PAGE_WIDTH = 1000
-"""Width of an HTML page in characters, wide enough for every column. [1]"""
+"""Width of an HTML page in characters, wide enough for every column."""
 
 
 def _html(request: Output, answer: Answer) -> str:

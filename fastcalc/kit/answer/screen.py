@@ -12,7 +12,7 @@ _MOST_NOTES = 4
 
 
 _SCREEN_LINES = 24
-"""Lines on a first screen: the default height of a terminal. [1]"""
+"""Lines on a first screen: the default height of a terminal."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ _ALIKE = 1.5
 _CLEAR = 2.0
 """Margin around a name inside the plot. [pt]"""
 _EDGE = 0.94
-"""Fraction of the plot width beyond which a line is taken to end at the right edge. [1]"""
+"""Fraction of the plot width beyond which a line is taken to end at the right edge."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def line_names(
 
 
 _JOINED = 0.3
-"""Maximum width of joined names, relative to the plot's width. [1]"""
+"""Maximum width of joined names, relative to the plot's width."""
 
 
 def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
@@ -182,7 +182,7 @@ def fitted(
 
 
 _LEAST = 0.3
-"""Minimum fraction of the width left for the plot beside long names. [1]"""
+"""Minimum fraction of the width left for the plot beside long names."""
 
 
 def _sorted(panel: Panel, series: Series) -> tuple[Floats, Floats]:

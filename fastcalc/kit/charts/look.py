@@ -17,7 +17,7 @@ _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "")
 _SINGLE_COLUMN = 3.3
 """Width of a column in a paper. [inch]"""
 _FILLED = 0.95
-"""Fraction of the width that text may fill, as SVG viewers substitute similar fonts. [1]"""
+"""Fraction of the width that text may fill, as SVG viewers substitute similar fonts."""
 _NARROW, _ROOMY = 3.6, 5.5
 """Chart widths between which the font size increases. [inch]"""
 

@@ -119,7 +119,7 @@ def of_speeds(
 
 
 _FAR = 10.0
-"""Largest ratio of a bound to the fastest speed that is drawn. More would flatten the lines. [1]"""
+"""Largest ratio of a bound to the fastest speed that is drawn. More would flatten the lines."""
 
 
 def widened(batch: Floats) -> Floats:

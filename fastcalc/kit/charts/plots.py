@@ -26,7 +26,7 @@ _TALLEST = 300.0
 _CONTOURS = 10
 """Maximum number of contour lines."""
 _SPOTS = 40.0
-"""Resolution of marker positions along an axis. [1]"""
+"""Resolution of marker positions along an axis."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from fastcalc.kit.request.loading import catalogue, memory_of, models_of
 from fastcalc.kit.request.pricing import pricing_of
 
 MOST_POINTS = 30_000
-"""Maximum number of records in memory. Each needs about 11 kB, and 0.1 ms to write. [1]"""
+"""Maximum number of records in memory. Each needs about 11 kB, and 0.1 ms to write."""
 
 
 def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:

@@ -9,7 +9,7 @@ from fastcalc.core.chip.machine import EngineParameters
 from fastcalc.formulas.types import ArrayLike, floats
 
 _SLIGHT = 1.5
-"""Smallest slowdown that counts as a problem. Engines fitted with all of it include it. [1]"""
+"""Smallest slowdown that counts as a problem. Engines fitted with all of it include it."""
 
 Powers = tuple[tuple[str, float], ...]
 """Engine parameters, each with the power of the slowdown by which it changes."""

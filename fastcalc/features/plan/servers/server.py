@@ -88,7 +88,7 @@ class Server:
     tokens : maximum tokens per sequence
     chunk : maximum prompt tokens per step, or None for the engine's default
     memory_share, cache_share : fraction of a chip's memory that the engine may use, and fraction of
-        what the weights leave that its KV cache uses [1]
+        what the weights leave that its KV cache uses
     drafts : draft tokens from the model's own prediction layers, or from a draft model
     draft : repository or folder of the draft model, empty if the model drafts itself
     draft_is_head : whether the draft model is an EAGLE-3 head
