@@ -63,7 +63,7 @@ def shares_memory_with_host(chip: Hardware) -> bool:
 def with_gpu_layers(
     catalogue: Catalogue, chip: Hardware, model: Model, memory: MemoryChoice
 ) -> MemoryChoice:
-    """Add a default host for the layers that are not on the card, if the user names none.
+    """Add a default host for the layers that are not on the card, unless the user specifies one.
 
     If no host is needed, all layers stay on the card.
     """

@@ -20,7 +20,7 @@ PlaceFor = Literal["served", "decode"]
 
 @dataclass(frozen=True)
 class MemoryChoice:
-    """The memory that a user adds to chips, and where weights and caches are placed.
+    """The memory options of the user: additional memory, and where weights and caches are placed.
 
     host : the host whose memory the chips may use, and whose cores may compute
     use : how weights on the host are used, or None to choose the faster way in each step

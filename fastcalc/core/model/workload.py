@@ -334,8 +334,9 @@ def formats_asked(model: Model, weights: str | None) -> WeightFormats:
 def published_base(model: Model) -> str | None:
     """Choose the quantized format by which a mixed checkpoint is known, or None if there is none.
 
-    A checkpoint in several quantized formats is named after the format of most of its matrices:
-    nobody publishes DeepSeek V4 in FP8 alone. A mix with 16-bit matrices may be published as such.
+    A checkpoint in several quantized formats is named after the format of most of its matrices.
+    For example, nobody publishes DeepSeek V4 in FP8 alone. A mix with 16-bit matrices may be
+    published as such.
     """
     formats = model.own_formats
     return formats.base.id if formats.groups and formats.base.bits < 16 else None

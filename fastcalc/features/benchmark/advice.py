@@ -35,9 +35,10 @@ def advise(
     count: int,
     measured: Sequence[OwnRow] = (),
 ) -> Advice:
-    """Choose the runs that narrow the prediction ranges most. Ties go to the shorter run.
+    """Choose the benchmark runs that narrow the prediction ranges most.
 
-    Returns fewer runs if another run would not narrow the ranges.
+    If two runs are equally good, the shorter one is chosen. Returns fewer runs if another run would
+    not narrow the ranges.
 
     targets : points that the user wants predicted
     count : maximum number of runs

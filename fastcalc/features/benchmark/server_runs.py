@@ -35,7 +35,7 @@ _SAMPLE = 256
 
 @dataclass(frozen=True)
 class BenchmarkedServer:
-    """A server in the words of the user.
+    """The server to benchmark, as specified by the user.
 
     served : settings for a load generator
     model, engine : ids of the model and the engine

@@ -1,7 +1,7 @@
-"""A document as the rules see it: every readable number, even if other lines are invalid.
+"""A document with every readable number, even if other lines are invalid.
 
-Numbers are read one by one, so that a misspelled key in one line does not hide a sparse rate in
-another.
+Numbers are read individually. This way, a misspelled key in one line does not prevent other lines
+from being checked.
 """
 
 import re

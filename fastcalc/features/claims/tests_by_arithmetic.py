@@ -138,7 +138,7 @@ def sessions_for_bill(
     speed: ArrayLike,
     hours: ArrayLike,
 ) -> Finding:
-    """Return how many continuously writing sessions cost a month's bill at an API price.
+    """Return how many continuous sessions cause a given monthly bill at an API price.
 
     >>> usage = sessions_for_bill(subscriptions=500, multiple=2, price=10, speed=50, hours=100)
     >>> float(usage.values)  # 100 million tokens; a session writes 18 million in 100 h

@@ -215,9 +215,9 @@ def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list
 
 
 class Alone(NamedTuple):
-    """Few and many users on the specified chips or the fewest that fit, each in the best layout.
+    """Compares few and many users, on the specified chips or on the fewest that fit.
 
-    The context is the mean number of tokens per user.
+    Each case uses its best layout. The context is the mean number of tokens per user.
     """
 
     model: str

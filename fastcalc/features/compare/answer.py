@@ -193,7 +193,7 @@ class CompareAnswer(Answer):
     def next_command(self) -> str:
         """Suggest a command to run next: `frontier`, `report`, or `fit` if nothing fits.
 
-        If nothing fits, suggest `fit`, which says what would.
+        If nothing fits, `fit` shows what would.
         """
         request, outcomes = self.request, self.outcomes
         if all(outcome.refused for outcome in outcomes):

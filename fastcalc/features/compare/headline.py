@@ -48,7 +48,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Statement:
-    """The best row by speed or cost, or the rows tied for it, with other rows to mention.
+    """The best row by speed or by cost, and the other rows that the headline mentions.
 
     leaders : the best row of the best chip, and the best rows of chips tied with it
     others : the best rows of other chips, each at its own batch

@@ -74,7 +74,7 @@ class DecideAnswer(Answer):
     def nearest_flips(self) -> list[BreakEven]:
         """The break-even values ordered by distance from today's values.
 
-        A speed that must rise by a ratio is as distant as a speed that must fall by it.
+        Distances are ratios, so doubling a speed counts the same as halving it.
         """
         return sorted(self.flips, key=lambda flip: round(flip.distance, 9))
 

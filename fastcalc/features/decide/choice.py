@@ -50,7 +50,7 @@ _WHOLE = ("samples", "retries")
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """An option by its own numbers, or the two options between which it routes steps.
+    """An option with its own numbers, or a router that sends steps to two other options.
 
     Model, hardware and batch describe a computed speed, and the scenario a computed price; None if
     the user gave the numbers. ``speed_ends`` are the ends of the 80% range of a computed speed, if
@@ -244,8 +244,8 @@ class Choice:
     def winners(self, changes: Changes | None = None) -> Ints:
         """Return the index of the winner, or -1 if no option ever succeeds.
 
-        If options tie, the best by the other metric wins. If that is equal too, the winner without
-        changes stays, or else the first option wins.
+        Ties are decided by the other metric. If this is also equal, the option that wins without
+        changes is returned, or else the first option.
         """
         ranged = self.ranged_values(changes)
         is_best = self._level(ranged)

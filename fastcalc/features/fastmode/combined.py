@@ -110,7 +110,7 @@ class ModelOnChip:
         return usd * self.usd_per_hour
 
     def drafting_hopes(self, speed: float, below: float) -> dict[int, Floats]:
-        """Return lower cost bounds by number of draft tokens, with drafting time near the lowest.
+        """Return a lower bound on the cost for each number of draft tokens.
 
         Memory for draft tokens is ignored, so these remain lower bounds.
 
@@ -220,7 +220,7 @@ def _ways(base: Base) -> list[_Way]:
 def combinations(base: Base) -> list[Option]:
     """Find the cheapest combination of two, of three and of four techniques.
 
-    Also finds the cheapest ones that keep today's model, and those that keep its formats too.
+    Also finds the cheapest ones that keep today's model, and the ones that also keep its formats.
     """
     choices: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
     same_model, same_formats = list[_Way](), list[_Way]()

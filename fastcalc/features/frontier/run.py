@@ -18,9 +18,9 @@ from fastcalc.mentions import option
 
 
 def run(request: Frontier) -> Answer:
-    """Find the points that no other point beats in both speed and price.
+    """Find the Pareto-optimal points in speed and price.
 
-    The answer is "no" if nothing fits.
+    If nothing fits, the answer has a nonzero exit code.
     """
     readers.number(request.max_chips, option("max_chips"), LIMITS["chips searched"], 72)
     notes: list[str] = []

@@ -103,7 +103,7 @@ def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
 
 
 def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> float:
-    """Return the speed up to which one group of points is cheaper than the next, per second.
+    """Return the speed up to which one group of points is cheaper than the next, in tokens/s.
 
     Searches every whole batch between those already tried, so that the speed at which one chip
     replaces another on the frontier is exact.

@@ -145,7 +145,7 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """Finds the services that match, for each combination of techniques.
+    """Finds the services that match the published numbers, for each combination of techniques.
 
     points : number of services tried
     """

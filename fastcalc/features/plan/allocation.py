@@ -252,9 +252,10 @@ class Fleet:
         return service.rate is not None or has_means
 
     def used(self, name: str) -> float:
-        """Return how much of a limited resource the fleet uses, or its longest latency.
+        """Return how much of a limited resource the fleet uses, or its highest latency.
 
-        The cost includes all owned chips, used or idle, but chips are only the rented ones.
+        The cost includes all owned chips, even if they are idle. The number of chips only includes
+        rented chips.
         """
         if name in ("ttft", "tpot"):
             return max(allocation.used(name) for allocation in self.allocations)

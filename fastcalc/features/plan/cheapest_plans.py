@@ -68,9 +68,9 @@ def can_prefill_for(pools: Sequence[PrefillPool], grid: Grid, service: Service) 
 def decide_surely(
     grids: Sequence[Grid], service: Service, *, shown: int, taking: Sequence[Grid] = ()
 ) -> Decision:
-    """Decide as `decide` does, and also at expected speeds if limits must hold at slower ones.
+    """Choose plans with `decide`, and also at expected speeds if a confidence is requested.
 
-    Every reported plan then has a counterpart at expected speeds.
+    In this case, every reported plan has a counterpart at expected speeds.
     """
     decision = decide(grids, service, shown=shown, taking=taking)
     if service.deviations:

@@ -53,7 +53,7 @@ class ClassGroup:
         return checked if requests else None
 
     def least_on_chips(self, rate: float) -> list[ReplicaOption]:
-        """Return the option on each chip type that fills the fewest nodes at a rate, by cost.
+        """Return the option on each chip type with the fewest nodes at a rate, sorted by cost.
 
         Among equal options, it has the smallest batch.
         """

@@ -32,7 +32,7 @@ class ClassFirstTokens:
         return replace(self, seconds=self.seconds[:, index : index + 1])
 
     def latest(self, service: Service, mean: Floats) -> Floats:
-        """Scale the TTFT to be as far from the limit as the tightest class is from its own. [s]
+        """Scale the TTFT by the ratio of the class that is closest to its own limit. [s]
 
         mean : TTFT of the mean request, for use if there are no classes, in seconds
         """

@@ -47,7 +47,7 @@ class ReplicaCounts(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """How decode replicas, and prefill replicas of one layout, fill nodes, as columns.
+    """Describes how decode replicas, and prefill replicas of one layout, are packed into nodes.
 
     A stage is placed in one node if it fits, and a node can contain prefill and decode stages. Node
     capacity is counted in slots for the smaller stage.

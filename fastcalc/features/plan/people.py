@@ -42,7 +42,7 @@ _ROUNDS = 16
 
 @dataclass(frozen=True)
 class People:
-    """The users who make the requests.
+    """The users who send the requests.
 
     count, active : number of users, and the fraction that is active
     think : think time from an answer to the next request, or None for a fixed request rate, in

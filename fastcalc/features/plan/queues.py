@@ -106,7 +106,7 @@ class Queues:
     def joined(
         cls, queues: "Sequence[Queues]", join: Callable[[Iterable[ArrayLike]], ArrayLike]
     ) -> "Queues":
-        """Combine the queues of many deployments with the same percentile and table of slots.
+        """Combine the queues of several deployments that share a percentile and a table of slots.
 
         join : joins the columns of all sets into one
         """
@@ -195,10 +195,7 @@ pools x deployments [s]; and their queues if arrivals are random."""
 
 
 class Sizing(NamedTuple):
-    """The number of replicas, their utilization, the queueing delay, and the maximum utilization.
-
-    [1], [1], [s], [1]
-    """
+    """The number of replicas, their utilization and its maximum, and the queueing delay."""
 
     replicas: Floats
     busy: Floats

@@ -51,7 +51,7 @@ def percentile_record(percentiles: Percentiles) -> Record:
 
 
 def request_seconds(plan: Plan, service: Service) -> float:
-    """Return the mean end-to-end latency of a request, without queueing if it has no closed form.
+    """Return the mean end-to-end latency of a request. Queueing is ignored without a closed form.
 
     For closed-loop users it is also the number of requests in flight per request/s (Little's law).
     """
@@ -227,7 +227,7 @@ class HeldLimits:
 
     @property
     def least_misses(self) -> dict[str, float]:
-        """The lower bounds on the ratios of percentiles to limits, ignoring queueing delays.
+        """Lower bounds on the ratios of percentiles to their limits, which ignore queueing delays.
 
         They do not require a Markov chain. TPOT is omitted if no request has one.
         """

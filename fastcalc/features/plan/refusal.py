@@ -69,7 +69,7 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
 
 
 def why_lost(decision: Decision) -> list[str]:
-    """Return how many deployments lose for each reason, the most frequent first.
+    """Return the number of deployments that lose for each reason, sorted by frequency.
 
     Together with the best deployment, the numbers add up to all candidates.
     """
@@ -175,7 +175,7 @@ def _owned_chip(allocation: "Allocation") -> str | None:
 
 
 def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list[str]:
-    """Say what insufficient owned chips serve, and what would let the fleet serve everything.
+    """Describe the load that the owned chips serve, and what would let the fleet serve everything.
 
     requests : throughput of the fleet within its resource limits [1/s]
     would_do : options that would each suffice

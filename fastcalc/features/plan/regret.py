@@ -57,7 +57,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Regret:
-    """The expected monthly cost of choosing by expected speeds.
+    """The expected monthly cost of speed uncertainty.
 
     plans : best plan on each chip compared, the chosen plan first
     expected : expected regret of each plan, in USD

@@ -1,7 +1,7 @@
 """Replica options: each layout with colocated prefill, at the batch of highest throughput.
 
-A replica's throughput does not depend on the number of replicas. So each layout is searched once,
-and any rate then needs a number of its replicas.
+The throughput of a replica does not depend on the number of replicas. Each layout is therefore
+searched only once, and the number of replicas follows from the rate.
 """
 
 from collections.abc import Sequence

@@ -187,7 +187,7 @@ class Scored:
         return np.where(self.row[near] == self.row[indices], near, indices)
 
     def tried_around(self, indices: Ints) -> tuple[Floats, Floats]:
-        """Return the tried batches next below and above those of deployments, or their own.
+        """Return the evaluated batch sizes directly below and above those of the deployments.
 
         Batches that do not fit are included, because with host memory a larger one may still fit.
         """
@@ -211,7 +211,7 @@ class Scored:
         return first & between
 
     def best_of_rows(self, priority: Floats) -> Ints:
-        """Return the lowest priority in each row that has deployments within the limits.
+        """Return the best deployment in each row that has deployments within the limits.
 
         The indices of a row are consecutive. Among equals, the first is used.
         """

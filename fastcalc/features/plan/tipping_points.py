@@ -190,10 +190,10 @@ def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0
 
 
 def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
-    """Return the chip prices at which the runner-up leads: best above, runner-up below. [USD/h]
+    """Return the prices of the best chip and of the runner-up at which the runner-up wins. [USD/h]
 
-    A runner-up quantized below the request never leads, and fleets are ranked by throughput. If an
-    API costs less than the runner-up, it wins first as the best chip's price rises.
+    There are no such prices if the runner-up is quantized below the request, for fleets, and if an
+    API is cheaper than the runner-up.
     """
     second, service = decision.runner_up, decision.service
     if second is None or service.objective != "usd" or service.is_fleet:

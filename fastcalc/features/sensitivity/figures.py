@@ -16,7 +16,7 @@ from fastcalc.formulas.types import Floats
 
 
 class Answers(NamedTuple):
-    """The metrics at each batch, or NaN if the batch does not fit or has no price.
+    """The metrics at each batch, which are NaN if the batch does not fit or has no price.
 
     speed : output tokens/s per user, decode only [1/s]
     total : output tokens/s of the deployment, including time for prefill [1/s]
@@ -63,7 +63,7 @@ Moves = frozenset[tuple[Lever, float]]
 
 
 class MovedFigures:
-    """Computes the metrics of a scenario as its parameters change, each of them once.
+    """Computes and caches the metrics of a scenario with changed parameters.
 
     answered : metrics by changed parameters, or None if the values are invalid
     """

@@ -157,9 +157,9 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
 
 
 def numbers(values: Sequence[float], write: Write) -> list[str]:
-    """Format numbers with twelve digits, whole ones without decimals, non-finite ones as missing.
+    """Format numbers with twelve digits. Non-finite numbers are written as missing values.
 
-    All numbers are formatted in one call, which is faster than a call per number.
+    Formatting all numbers in one call is faster than one call per number.
 
     >>> from fastcalc.written import csv_cell
     >>> numbers([0.1 + 0.2, 4e3, 1.5e13, float("nan")], csv_cell)

@@ -72,7 +72,7 @@ def stable(value: float, error: float) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """Format a price: two significant digits below one dollar, and three from there on.
+    """Format a price with two significant digits below one dollar, and with three above it.
 
     >>> dollars(49.24), dollars(0.268), dollars(0.0148), dollars(1234.5), dollars(0.9999)
     ('49.2', '0.27', '0.015', '1,234', '1.00')

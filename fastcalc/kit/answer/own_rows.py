@@ -77,7 +77,7 @@ class RowScore:
 
 @dataclass(frozen=True)
 class RowBelief:
-    """The correction for all rows of one phase in a deployment.
+    """Stores the correction for all measurements of one phase in a deployment.
 
     scores : scores of these rows
     slower, width : for each row, corrected over uncorrected time, and the same ratio for the

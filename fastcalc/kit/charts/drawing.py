@@ -148,7 +148,7 @@ def written(value: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Heights:
-    """A map over a grid: the height and the owning series at each point.
+    """Stores the height and the owning series at each point of a grid.
 
     x, y : grid coordinates in ascending order
     values, owners : one row per y and one column per x; nan where there is no value

@@ -107,7 +107,7 @@ def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
 
 
 def is_on(panel: Panel, line: Series, other: Series, high: float) -> bool:
-    """Check whether a line cannot be told from another where both are drawn.
+    """Check whether two lines cannot be distinguished where both are drawn.
 
     high : height of the plot, in points
     """

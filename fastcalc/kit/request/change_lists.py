@@ -37,7 +37,7 @@ _UNITS_OF_KEYS = {
 
 @dataclass(frozen=True)
 class ListedChange:
-    """One value from the list of a what-if.
+    """Stores one value from the list of a what-if.
 
     key : key of the column for this value, with the unit
     written : the what-if reduced to this value

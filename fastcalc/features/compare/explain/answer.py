@@ -69,7 +69,7 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[Part]:
 
 
 def spread(batches: Sequence[int]) -> list[int]:
-    """Return the batches to explain: all if there are few, else a sample from smallest to largest.
+    """Return the batches to explain, or a sample of them if there are too many.
 
     >>> spread(range(1, 129))
     [1, 2, 4, 8, 16, 32, 64, 128]

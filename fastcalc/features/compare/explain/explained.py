@@ -39,9 +39,9 @@ def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
 
 @dataclass(frozen=True)
 class ExplainedPart:
-    """Explains a component of a pass. It is hidden if a longer one overlaps it.
+    """Explains a component of a forward pass.
 
-    Its last equation gives the time.
+    The last equation computes its time. A component is hidden if a longer one overlaps it.
     """
 
     component: Component

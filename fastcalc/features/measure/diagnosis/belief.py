@@ -134,7 +134,7 @@ def _prior(hypotheses: Sequence[tuple[int, ...]]) -> Floats:
 
 
 def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Floats:
-    """Combine the slowdowns of two parts: step times add up, and waiting multiplies.
+    """Combine the slowdowns of two parts. Step times are added and waiting times are multiplied.
 
     pair : indices of the parts
     logs, further_logs : logarithm of the slowdown that each part alone causes per measurement

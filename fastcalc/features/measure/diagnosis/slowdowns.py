@@ -26,7 +26,7 @@ predicted."""
 
 @dataclass(frozen=True)
 class Slowdowns:
-    """Measurements as times, and how much each component contributes to them.
+    """Stores measured times and the contribution of each component to them.
 
     rows : predicted measurements
     residuals : logarithm of measured / predicted time for each

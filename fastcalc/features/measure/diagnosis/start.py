@@ -34,7 +34,7 @@ GIB = 2.0**30
 
 @dataclass(frozen=True)
 class Cause:
-    """A reason, found in its log, why a deployment is slower.
+    """A reason in the start-up log why a deployment is slower.
 
     sentence : description of the cause and how much it matters
     setting : recommended change
