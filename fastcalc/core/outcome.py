@@ -45,7 +45,7 @@ from fastcalc.core.stacked import Evaluation, evaluate_all
 from fastcalc.core.start_checks import start_notes
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.undetermined import batching_notes, undetermined_notes
-from fastcalc.core.verdict import VERDICTS, edge_note, verdicts
+from fastcalc.core.verdict import VERDICTS, edge_notes, verdicts
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.mentions import option
@@ -98,6 +98,14 @@ class Location:
     def fits(self) -> bool:
         """Whether the smallest batch size fits, even if only tightly."""
         return bool(self.placement.edge_max_batch >= min(self.scenario.batches))
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether memory holds the smallest batch, but the engine does not start with it."""
+        placement = self.placement
+        held = placement.held_beside(1.0 / placement.machine.reserve.below)
+        most = min(held, placement.engine_batch)
+        return bool(self.refused or (not self.fits and most >= min(self.scenario.batches)))
 
     @property
     def verdict(self) -> str:
@@ -165,7 +173,7 @@ class Outcome(Location):
         host, over = self.scenario.memory.host, list[str]()
         if host is not None and overflows(self.estimate).any():
             over = [overflow_note(host.id, float(batch_without_host(self.placement)))]
-        edge = [edge_note(self.scenario.engine.id)] if self.estimate.is_at_edge.any() else []
+        edge = edge_notes(self.site.machine) if self.estimate.is_at_edge.any() else []
         of_layout = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
         all_notes = [*warnings_of(self), *of_layout]
         return all_notes, [*over, *all_notes], [*edge, *all_notes], [*edge, *over, *all_notes]

@@ -5,7 +5,9 @@ Sequences beyond the engine's limit do not fit, because they would have to wait.
 
 import numpy as np
 
+from fastcalc.core.chip.machine import Machine
 from fastcalc.core.placement.placement import AnyPlacement
+from fastcalc.core.placement.start_room import free_share
 from fastcalc.formulas.types import ArrayLike, Ints
 
 VERDICTS = ("fits", "edge", "no")
@@ -20,9 +22,11 @@ def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
     return np.asarray(np.add(*above, dtype=np.int8))
 
 
-def edge_note(engine: str) -> str:
-    """Return a note on a batch with a tight fit."""
-    return (
-        f"tight fit: works only if {engine} reserves less memory than its maximum; plan only uses "
-        "layouts that fit at the maximum"
-    )
+def edge_notes(machine: Machine) -> list[str]:
+    """Return a note on a batch with a tight fit, unless the note on starts says why it is tight."""
+    if np.max(machine.software.memory_fraction) > free_share(machine, -1):
+        return []
+    return [
+        f"tight fit: works only if {machine.engine.id} reserves less memory than its maximum; plan "
+        "only uses layouts that fit at the maximum"
+    ]

@@ -22,7 +22,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
 from fastcalc.core.stacked import Count, Evaluation, evaluate_all
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.core.verdict import edge_note
+from fastcalc.core.verdict import edge_notes
 from fastcalc.formulas.types import Floats, Ints
 from fastcalc.grid.column import Column, values
 from fastcalc.grid.columns import COLUMNS, Columns
@@ -155,7 +155,7 @@ class _PlacedGrid:
                 [overflow_note(host.id, limit)] if limit else [] for limit in limits.tolist()
             ]
             notes = _joined(notes, over.reshape(is_over.shape), on_over)
-        notes = _joined(notes, 1 * estimate.is_at_edge, [[], [edge_note(scenario.engine.id)]])
+        notes = _joined(notes, 1 * estimate.is_at_edge, [[], edge_notes(self.site.machine)])
         sharding = Sharding(self.grid.chips)
         of_layouts = [tuple(layout_notes(self.site, layout, sharding)) for layout in self.listed]
         distinct = list(dict.fromkeys(of_layouts))

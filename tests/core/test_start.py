@@ -426,6 +426,15 @@ def test_comparisons_say_of_each_row_that_its_server_may_not_start():
     assert not [text for text in started.records[0]["warnings"] if "start" in text]
 
 
+def test_a_share_that_the_system_may_use_is_said_once():
+    """A GB10 shares its memory: 0.92 of it is free only if little else runs."""
+    shared = {"on": "gb10", "weights": "fp8", "gpu_memory_utilization": 0.92}
+    (row,) = fastcalc.compare("llama-3.1-70b", batch=1, **shared).records
+    said = [text for text in row["warnings"] if "system leaves" in text or "tight fit" in text]
+    assert (row["fit_verdict"], len(said)) == ("edge", 1)
+    assert "starts only if the system leaves it its share" in said[0]
+
+
 def test_sweeps_say_so_of_each_layout_whatever_the_lengths():
     """Two lengths and two layouts: half of an H100's weights leave room for 1,024 states."""
     chips = {"on": "h100-sxm", "weights": "fp8", "tp": [1, 2], "batch": [1, 8]}

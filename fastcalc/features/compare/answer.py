@@ -26,6 +26,7 @@ from fastcalc.kit.answer.outcome_lines import (
     heading,
     heading_in_full,
     key_of_bound,
+    unfit,
 )
 from fastcalc.kit.answer.parts import Note, Notes, Part, Remark, Title, sentence
 from fastcalc.kit.answer.point_records import Record, compare_records
@@ -103,6 +104,11 @@ class CompareAnswer(Answer):
     def is_held(self) -> bool:
         """Whether any batch fits on any of the chips."""
         return any(outcome.estimate.fits.any() for outcome in self.outcomes)
+
+    @property
+    def undrawn(self) -> list[str]:
+        """Why there is no chart if nothing fits, for the first chips."""
+        return [unfit(outcome) for outcome in self.outcomes[:_MOST_CHIPS]]
 
     @property
     def phrases_in_full(self) -> list[str]:

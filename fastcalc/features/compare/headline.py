@@ -76,7 +76,7 @@ class Headline:
     left_out : for each chip, batches that need more chips than its rows have, and how many
     has_rivals : whether the model fits on several chips
     is_sized : whether the user set the number of chips, or ranks
-    is_refused : whether every engine refuses the formats
+    is_stopped : whether memory holds the model on each of the chips, but no engine starts
     """
 
     model: str
@@ -87,7 +87,7 @@ class Headline:
     left_out: tuple[tuple[str, dict[int, int]], ...]
     has_rivals: bool
     is_sized: bool
-    is_refused: bool = False
+    is_stopped: bool = False
 
     @property
     def has_ratio(self) -> bool:
@@ -135,7 +135,7 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
         ),
         has_rivals=len(by_chip) > 1,
         is_sized=any(sharding.chips is not None or sharding.names_ranks for sharding in shardings),
-        is_refused=all(outcome.refused for outcome in outcomes),
+        is_stopped=all(outcome.is_stopped for outcome in outcomes),
     )
 
 

@@ -57,7 +57,7 @@ def speed(stated: Headline) -> str:
     fastest = stated.fastest
     if fastest is None:
         chips = listed(first_few(stated.tried, _MOST_NAMED), "or")
-        verb = "does not start" if stated.is_refused else "does not fit"
+        verb = "does not start" if stated.is_stopped else "does not fit"
         sentence = f"{stated.model} {verb} on {chips} at batch {stated.smallest_batch:,}."
         needs = []
         for chip, needed in stated.left_out:
@@ -65,7 +65,8 @@ def speed(stated: Headline) -> str:
             words = f"{needed[smallest]:,} {chip} at batch {smallest:,}"
             more = f" and {needed[largest]:,} at batch {largest:,}"
             needs.append(words + more * (needed[largest] > needed[smallest]))
-        return f"{sentence} It needs {listed(first_few(needs, 2))}." if needs else sentence
+        verb = "starts on" if stated.is_stopped else "needs"
+        return f"{sentence} It {verb} {listed(first_few(needs, 2))}." if needs else sentence
     return f"{_fastest(fastest)}." if stated.has_rivals else alone(fastest.leaders[0])
 
 

@@ -22,6 +22,7 @@ from fastcalc.features.fastmode.start import Base
 from fastcalc.formulas.solving import largest_reaching
 from fastcalc.formulas.types import Floats
 from fastcalc.grid.space import Space
+from fastcalc.kit.answer.why_so_many import why
 from fastcalc.mentions import option
 
 MOST_CHIPS = 1024  # largest deployment in the search for today's starting point
@@ -106,7 +107,7 @@ def fastmode(
         fault = f"batch {today.batches[0]:,} of {model} does not fit {count} {chip} chip{plural}"
         most = f", which fit{verb} at most {max_batch:,}" if max_batch else ""
         hint = f"; write {option('chips', needed)}" if needed and needed > count else ""
-        raise InputError(f"{fault}{most}{hint}")
+        raise InputError(f"{fault}{most}: {why(outcome)}{hint}")
     base = Base(outcome, speed, catalogue, smaller)
     drafts, tokens, acceptance = passes.needed_drafts(base)
     options = base.on_todays_chips() + base.on_other_machines()

@@ -199,17 +199,16 @@ def follow_up_of(
     unfit : placements that do not fit, perhaps because more chips are needed
     """
     models = request.models or DEFAULT_MODELS
-    if not fitting:
-        request = replace(request, chips=None, tp=None, pp=None, ep=None, dp=None)
-        fitting = [location for location in unfit if location.min_chips[0]]
-    if not fitting:
-        is_open = replace(request, weights=None, kv=None)
+    unsized = replace(request, chips=None, tp=None, pp=None, ep=None, dp=None)
+    listed = fitting or [location for location in unfit if location.min_chips[0]]
+    if not listed:
+        is_open = replace(unsized, weights=None, kv=None)
         return follow_up(is_open, request_of("plan"), models[0])
-    first = fitting[0].scenario
-    native = replace(request, weights=first.weights, kv=first.kv)
+    first = listed[0].scenario
+    native = replace(request if fitting else unsized, weights=first.weights, kv=first.kv)
     if share := first.engine.lowered_share(first.hardware):
         native = replace(native, gpu_memory_utilization=share.on_chip)
-    chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
+    chips = dict.fromkeys(location.scenario.hardware.id for location in listed)
     names = dict.fromkeys(typed_as(request, request.on, chip) for chip in chips)
     return follow_up(native, request_of("compare"), *models, flag("on"), ",".join(names))
 

@@ -32,7 +32,7 @@ def table(locations: Sequence[StartLocation], records: Sequence[Record], width: 
         if not location.fits:
             needed, chips = record["min_chips"], location.placement.layout.chips
             text = f"needs {needed:,} chips" if needed else "does not fit"
-            if location.refused or location.memory_verdict != "no":
+            if location.is_stopped:
                 text = "does not start"
             elif needed == chips:  # another layout of the same chips holds it
                 text = f"holds {int(location.placement.max_batch):,}"

@@ -91,8 +91,7 @@ def _unfit(locations: Sequence[StartLocation]) -> Iterator[tuple[str, str]]:
     """Yield clauses on the chips that do not hold a model, with their number if it was given."""
     places: dict[str, list[str]] = {}
     for location in locations:
-        is_stopped = location.refused or location.memory_verdict != "no"
-        verb = "does not start" if is_stopped else "does not fit"
+        verb = "does not start" if location.is_stopped else "does not fit"
         sharding = location.scenario.sharding
         is_sized = sharding.chips is not None or sharding.names_ranks
         chips = named_chips(location) if is_sized else location.scenario.hardware.id

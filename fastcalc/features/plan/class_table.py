@@ -103,16 +103,23 @@ def _slowest(name: str, served: ServedClass) -> str:
     return number(spread.percentiles[-1] * 1e3) + OVER * bool(served.over(name))
 
 
-def _time_columns(name: str) -> list[TableColumn]:
+def _time_columns(name: str, *, has_means: bool) -> list[TableColumn]:
     """Return the columns for a latency: mean, p99 and limit."""
+    unit = f"{name.upper()} ms"
+    mean: TableColumn = Column(
+        f"{name}_mean_ms",
+        "ms",
+        value=lambda served: (seconds := served.mean(name)) and seconds * 1e3,
+        heading=(unit, "mean"),
+    )
     return [
+        *([mean] if has_means else []),
         Column(
-            f"{name}_mean_ms",
+            f"{name}_p99_ms",
             "ms",
-            value=lambda served: (mean := served.mean(name)) and mean * 1e3,
-            heading=(f"{name.upper()} ms", "mean"),
+            heading=("" if has_means else unit, "p99"),
+            format=partial(_slowest, name),
         ),
-        Column(f"{name}_p99_ms", "ms", heading=("", "p99"), format=partial(_slowest, name)),
         Column(
             f"{name}_limit_ms",
             "ms",
@@ -122,39 +129,36 @@ def _time_columns(name: str) -> list[TableColumn]:
     ]
 
 
-CLASS_COLUMNS: Sequence[TableColumn] = (
-    Column("class", value="request_class.name", heading=("", "class")),
-    Column(
-        "share",
-        "%",
-        value=lambda served: served.request_class.share * served.of_class * 100.0,
-        heading=("share", "%"),
-    ),
-    Column(
-        "prompt", "count", value="request_class.prompt", heading=("", "prompt"), drop_priority=2
-    ),
-    Column(
-        "output", "count", value="request_class.output", heading=("", "output"), drop_priority=2
-    ),
-    Column("pool", "count", value="pool", heading=("", "pool")),
-    *_time_columns("ttft"),
-    *_time_columns("tpot"),
-    Column(
-        "request_p99_s",
-        "s",
-        value=lambda served: served.percentiles and served.percentiles.request.percentiles[-1],
-        heading=("request", "p99 s"),
-        drop_priority=1,
-    ),
-)
+def _columns(*, has_means: bool) -> list[TableColumn]:
+    """Return the columns of a table of classes."""
+    return [
+        Column("class", value="request_class.name", heading=("", "class")),
+        Column(
+            "share",
+            "%",
+            value=lambda served: served.request_class.share * served.of_class * 100.0,
+            heading=("share", "%"),
+        ),
+        Column(
+            "prompt", "count", value="request_class.prompt", heading=("", "prompt"), drop_priority=2
+        ),
+        Column(
+            "output", "count", value="request_class.output", heading=("", "output"), drop_priority=2
+        ),
+        Column("pool", "count", value="pool", heading=("", "pool")),
+        *_time_columns("ttft", has_means=has_means),
+        *_time_columns("tpot", has_means=has_means),
+        Column(
+            "request_p99_s",
+            "s",
+            value=lambda served: served.percentiles and served.percentiles.request.percentiles[-1],
+            heading=("request", "p99 s"),
+            drop_priority=1,
+        ),
+    ]
 
-_OF_POOLS: Sequence[TableColumn] = [
-    replace(column, heading=(f"{column.key[:4].upper()} ms", "p99"))
-    if column.key in ("ttft_p99_ms", "tpot_p99_ms")
-    else column
-    for column in CLASS_COLUMNS
-    if not column.key.endswith("_mean_ms")
-]
+
+CLASS_COLUMNS: Sequence[TableColumn] = _columns(has_means=True)
 
 
 def class_table(served: Sequence[ServedClass], width: int, *, wide: bool) -> TextTable:
@@ -163,7 +167,7 @@ def class_table(served: Sequence[ServedClass], width: int, *, wide: bool) -> Tex
     if wide or len(pools_of) == len(served):
         return record_tables.table(CLASS_COLUMNS, served, width)
     rows = [_in_slowest_pools(pools) for pools in pools_of.values()]
-    return record_tables.tables(_OF_POOLS, [rows], width)[0]
+    return record_tables.tables(_columns(has_means=False), [rows], width)[0]
 
 
 def _in_slowest_pools(pools: Sequence[ServedClass]) -> record_tables.Row:

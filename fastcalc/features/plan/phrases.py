@@ -72,9 +72,19 @@ def level_runner_up(decision: Decision, *, is_sure: bool = False) -> str:
     second = decision.runner_up
     if second is None or not _is_level_with_best(decision, second, is_sure=is_sure):
         return ""
-    count = f"{second.values['chips']:,.0f} " * decision.service.is_fleet
-    chip = second.scenario.hardware.id
-    return f"; {count}{chip} {_may_win(decision)} (80% ranges overlap)"
+    is_fleet, chip = decision.service.is_fleet, second.scenario.hardware.id
+    count = f"{second.values['chips']:,.0f} " * is_fleet
+    is_priced = decision.service.objective == "usd" and not is_fleet
+    price = f" ({_price(second, decision.service)})" * is_priced
+    return f"; {count}{chip}{price} {_may_win(decision)} (80% ranges overlap)"
+
+
+def _price(plan: Plan, service: Service) -> str:
+    """Format the price by which plans are ranked: per month, or per token if there is no rate."""
+    is_dubious = bool(low_confidence(plan, service))
+    if service.rate is None:
+        return f"${marked(dollars(plan.cost), is_unsure=is_dubious)}/Mtok"
+    return f"${marked(dollars(plan.usd_per_month or plan.cost), is_unsure=is_dubious)} per month"
 
 
 def _may_win(decision: Decision) -> str:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from fastcalc.features.measure.request import Calibrate
 
 _WIDEST = 80
-_NO_ROOM = f"nothing fits its chips: raise {option('chips')}"
-"""Why there is no chart, if the answer says nothing else."""
 
 
 def run(request: Plot) -> int:
@@ -36,7 +34,7 @@ def run(request: Plot) -> int:
     ending = figure.ending_of(request.out)
     answer = _answer(request)
     if request.kind not in answer.charts:
-        output.warn([*answer.reading, *(answer.reasons or [_NO_ROOM])])
+        output.warn([*answer.reading, *(answer.reasons or answer.undrawn)])
         return 1
     output.warn([*answer.reading, *answer.reasons])
     if ending is None:
@@ -56,7 +54,7 @@ def drawn(request: Plot) -> "Figure":
     ending = figure.ending_of(request.out) or "svg"
     answer = _answer(request)
     if request.kind not in answer.charts:
-        raise InputError("; ".join([*answer.reading, *(answer.reasons or [_NO_ROOM])]))
+        raise InputError("; ".join([*answer.reading, *(answer.reasons or answer.undrawn)]))
     return _saved(_chart(answer, request, as_prose), request, ending)
 
 

@@ -68,11 +68,10 @@ def run(request: Sensitivity) -> Answer:
     outcomes = _outcomes(request, reading)
     too_large = list(dict.fromkeys(line for outcome in outcomes for line in _too_large(outcome)))
     if not any(outcome.estimate.fits.any() for outcome in outcomes):
-        reasons = [reason for reason in map(outcome_lines.no_place, outcomes) if reason]
         return NoAnswer(
             request=request,
             reading=reading,
-            reasons=reasons or too_large,
+            reasons=list(map(outcome_lines.unfit, outcomes)),
             asked_keys=[column.key for column in COLUMNS],
             columns=TABLE,
         )

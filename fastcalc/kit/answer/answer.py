@@ -51,6 +51,11 @@ class Answer:
         return 1 if self.reasons else 0
 
     @property
+    def undrawn(self) -> Sequence[str]:
+        """Sentences on why there is no chart of a requested kind."""
+        return ()
+
+    @property
     def settings(self) -> Sequence[Setting]:
         """The settings of the request, without those that do not affect the result."""
         return settings(self.request)

@@ -6,6 +6,7 @@ from fastcalc.core.outcome import Outcome
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.numbers_as_text import parameters, size
 from fastcalc.kit.answer.why_so_many import why
+from fastcalc.mentions import option
 
 
 def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
@@ -41,7 +42,15 @@ def no_place(outcome: Outcome) -> str | None:
     """Explain why the smallest batch fits on no number of chips, or None if it fits."""
     if outcome.estimate.fits.any() or outcome.min_chips[0] is not None:
         return None
-    return outcome.refused or f"{outcome.scenario.hardware.id}: {why(outcome)}"
+    return unfit(outcome)
+
+
+def unfit(outcome: Outcome) -> str:
+    """Explain why the smallest batch does not fit, and how many chips would hold it."""
+    batch = min(outcome.scenario.batches)
+    fewest = outcome.min_chips[outcome.scenario.batches.index(batch)]
+    reason = outcome.refused or f"{outcome.scenario.hardware.id}: {why(outcome)}"
+    return f"{reason}; batch {batch:,} needs {option('chips', fewest)}" if fewest else reason
 
 
 def heading_in_full(outcome: Outcome, phrases: Sequence[str]) -> str:

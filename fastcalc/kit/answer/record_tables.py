@@ -125,10 +125,11 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
         return ends(record, column.key)
     if column.format == "limiter" and not record["fits"]:
         min_chips = record["min_chips"]
+        has_room = (record.get("memory_used_fraction") or inf) <= 1.0
+        if record.get("refused_formats") is not None or (has_room and not record.get("max_batch")):
+            return "does not start"
         if min_chips is None:
-            has_room = (record.get("memory_used_fraction") or inf) <= 1.0
-            is_refused = record.get("refused_formats") is not None
-            return "does not start" if has_room or is_refused else "too large"
+            return "too large"
         return f"{'fits on' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
     # Some units are per million tokens or per hour.
     column_format = column.format or column.unit.partition("/")[0]

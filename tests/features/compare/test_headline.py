@@ -567,8 +567,14 @@ def check_plan(text, document, objective, prices):
     is_level = holds_one(*scaled, "cost") or abs(math.log(row["cost"] / best["cost"])) < 0.0015
     is_said = " (may " in second.group()  # not if the best needs no more chips at its slow end
     assert is_level or not is_said
-    within = rf"; {row['hardware']} may turn out cheaper \(80% ranges overlap\)"
-    assert is_said == bool(re.search(within, text))
+    amount = r" \(\$([\d,.]+)\??(?: per month|/Mtok)\)" * (objective == "usd")
+    within = (
+        rf"; {row['hardware']}{amount} (?:may turn out cheaper|may need .+?) \(80% ranges overlap\)"
+    )
+    found = re.search(within, text)
+    assert is_said == bool(found)
+    if found and amount:
+        assert float(found.group(1).replace(",", "")) == pytest.approx(row["cost"], rel=0.01)
     wins = WINS.search(text)
     is_changed = is_narrower(row) and not is_narrower(best)
     assert is_changed == (", quantized further. " in second.group())
@@ -619,7 +625,7 @@ def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
     request += ("--price", "h100-sxm=2.95", "--price", "b200=6.03")
     text = words(fastcalc("plan", "llama-3.1-70b", *request, columns=400).out)
     assert re.search(
-        r"^h100-sxm 64 chips .*; b200 may turn out cheaper \(80% ranges overlap\)",
+        r"^h100-sxm 64 chips .*; b200 \(\$\d+,\d+ per month\) may turn out cheaper \(80% ranges overlap\)",
         text,
     )
     assert "second-best chip" not in text.lower()  # which the headline has
@@ -887,3 +893,12 @@ def test_a_price_of_the_chip_that_a_file_extends_is_said_to_be_its(fastcalc, tmp
         assert note.replace(", power and price", " and power") in given
     path.write_text(path.read_text() + "price: {cloud: 50 USD/h}\n")
     assert "by the price of" not in words(fastcalc("compare", "--on", path, "--batch", "8").out)
+
+
+def test_a_comparison_does_not_ask_for_chips_where_settings_stop_the_server(fastcalc):
+    """Two H100 hold blocks for 1,024 sequences; on one, fewer sequences start as well."""
+    settings = ("--on", "h100-sxm", "--max-num-seqs", 1024, "--batch", 1)
+    ran = fastcalc("compare", "qwen3.5-27b", *settings, "--chips", 1)
+    first = "qwen3.5-27b does not start on one h100-sxm at batch 1. It starts on 2 h100-sxm"
+    assert (first in ran.out, "needs 2" in ran.out) == (True, False)
+    assert "does not start\n" in ran.out

@@ -28,18 +28,19 @@ TODAY = SimpleNamespace(
 @every(
     "changes,sentence",
     [
-        ({}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7; write --chips 4"),
-        ({"needed": 3}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7; write --chips 3"),
+        ({}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7: why; write --chips 4"),
+        ({"needed": 3}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7: why; write --chips 3"),
         # More chips are named only where they help.
-        ({"needed": 2}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7"),
-        ({"needed": None}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7"),
-        ({"chips": 1, "most": 0, "needed": None}, "batch 1,200 of m does not fit 1 h chip"),
+        ({"needed": 2}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7: why"),
+        ({"needed": None}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7: why"),
+        ({"chips": 1, "most": 0, "needed": None}, "batch 1,200 of m does not fit 1 h chip: why"),
         ({"refused": "no such format", "fits": True}, "no such format"),
     ],
 )  # fmt: skip
 def test_a_batch_that_does_not_fit_is_refused(changes, sentence):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solve, "solve", lambda _: outcome(**changes))
+        patch.setattr(solve, "why", lambda _: "why")
         with pytest.raises(InputError) as refused:
             fastmode(TODAY, 100.0, None)
     assert as_flags(refused.value.sentence) == sentence

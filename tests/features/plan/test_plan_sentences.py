@@ -228,7 +228,9 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     found = decision(best, second)
     said = phrases.times_the_cost(found, second)
     assert said == "1.50 times the cost" + " (may turn out cheaper)" * is_tied
-    in_headline = "; second-chip may turn out cheaper (80% ranges overlap)" * is_tied
+    in_headline = (
+        "; second-chip ($5,256 per month) may turn out cheaper (80% ranges overlap)" * is_tied
+    )
     assert phrases.level_runner_up(found) == in_headline
     assert phrases.level_runner_up(decision(best)) == ""
     # The same words on a screen of a fleet, whose runner-up is told by its chips.

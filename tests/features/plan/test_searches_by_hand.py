@@ -254,11 +254,14 @@ def served(pool=1, ttft=0.5, *, share=0.99, ran=None, limits=(1.0, 0.1)):
 
 
 def test_cells_of_a_mean_are_in_milliseconds_or_unknown():
-    mean, _, limit = _time_columns("ttft")
+    mean, p99, limit = _time_columns("ttft", has_means=True)
     assert mean.value(served(ran=percentiles(0.4, 0.02, 3.0))) == pytest.approx(200.0)
     assert mean.value(served()) is None
     assert mean.value(served(share=None)) == 500.0
     assert limit.value(served()) == 1000.0
+    assert [column.heading for column in (mean, p99)] == [("TTFT ms", "mean"), ("", "p99")]
+    without = _time_columns("ttft", has_means=False)
+    assert [column.heading for column in without] == [("TTFT ms", "p99"), ("", "limit")]
 
 
 def test_a_record_of_a_class_is_in_its_units():

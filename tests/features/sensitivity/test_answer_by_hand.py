@@ -173,7 +173,8 @@ def test_a_batch_that_fits_nowhere_has_no_effects():
     """20,000 sequences of 2 bytes are twice what a chip holds; two hold the weights once each."""
     answer = ask(on=SMALL, batch=20_000)
     assert len(answer) == 0
-    assert str(answer).splitlines()[0] == "Batch 20,000 needs chips=2."
+    said = "made-up-chip: 1.04 MB does not fit (1.02 MB usable per chip); "
+    assert str(answer).splitlines()[0] == f"{said}batch 20,000 needs chips=2."
     both = ask(on=SMALL, batch="8000,20000")
     assert {row["batch"] for row in both.records} == {8000}
 

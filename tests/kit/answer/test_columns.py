@@ -168,6 +168,21 @@ def test_json_keeps_to_the_schema_and_csv_to_its_order(command, fastcalc):
         ({"fits": False, "limiter": "capacity", "min_chips": 4, "chips": 2}, "needs 4"),
         ({"fits": False, "limiter": "capacity", "min_chips": 2, "chips": 2}, "fits on 2"),
         ({"fits": False, "limiter": "capacity", "min_chips": None, "chips": 2}, "too large"),
+        (  # memory holds it, and the engine starts with two chips alone
+            {"fits": False, "limiter": "capacity", "min_chips": 2, "chips": 1}
+            | {"memory_used_fraction": 1.0, "max_batch": 0},
+            "does not start",
+        ),
+        (  # more sequences than the engine decodes at a time
+            {"fits": False, "limiter": "capacity", "min_chips": 2, "chips": 1}
+            | {"memory_used_fraction": 1.0, "max_batch": 8},
+            "needs 2",
+        ),
+        (
+            {"fits": False, "limiter": "capacity", "min_chips": 2, "chips": 1}
+            | {"memory_used_fraction": 1.01, "max_batch": 0},
+            "needs 2",
+        ),
         (
             {
                 "fits": False,
