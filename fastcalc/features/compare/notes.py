@@ -117,7 +117,9 @@ def _published(speeds: "Sequence[PublicSpeed]", outcome: Outcome) -> str:
     if unstated:
         groups.append(f"{', '.join(unstated)}, speculative decoding not stated")
     if above:
-        groups.append(f"above the range {listed([*above])}, {_explained(above.values(), outcome)}")
+        verb = "are" if len(above) > 1 else "is"
+        why = _explained(above.values(), outcome)
+        groups.append(f"{listed([*above])} {verb} above the range{why}")
     return "; ".join(filter(None, groups))
 
 
@@ -125,12 +127,13 @@ def _explained(speeds: "Collection[PublicSpeed]", outcome: Outcome) -> str:
     """Describe what would explain published speeds above the range, as the end of a sentence."""
     is_spatial = outcome.placement.machine.is_spatial
     if not is_spatial and any(speed.chips is None for speed in speeds):
-        return "with chips and speculative decoding not stated"
+        return " (chips and speculative decoding not stated)"
     estimate, rates = outcome.estimate, [speed.tokens_per_s for speed in speeds]
     assert estimate.high is not None
     least = number(min(rates) / float(estimate.high[0]), 2)
     most = number(max(rates) / float(estimate.speed[0]), 2)
-    return f"which speculative decoding with {least} to {most} tokens per step would explain"
+    pronoun = "them" if len(speeds) > 1 else "it"
+    return f"; speculative decoding with {least} to {most} tokens per step would explain {pronoun}"
 
 
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
