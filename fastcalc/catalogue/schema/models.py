@@ -148,6 +148,12 @@ class LinearAttention(Entry):
         return self
 
 
+def _rotary_width(attention: object) -> int:
+    if isinstance(attention, LatentAttention):
+        return attention.rope_dim
+    return attention.head_dim if isinstance(attention, Attention) else 0
+
+
 class DenseFFN(Entry):
     """A dense feed-forward network."""
 
@@ -296,6 +302,8 @@ class Model(NamedEntry):
     scale, by format; such blocks are not split between ranks. ``also_published`` lists other
     releases by the same maker, by weight format, as quoted from a source. ``repositories`` gives
     the repository of the weights in their published formats, for each of the model's names.
+    ``rotary_columns`` counts the sines and cosines that vLLM stores for each position, at 16 bits,
+    if they are not as wide as a head: 0 without rotary embeddings.
     """
 
     id: Identifier
@@ -316,6 +324,7 @@ class Model(NamedEntry):
     also_published: dict[FormatName, Quotation] = {}
     repositories: dict[Identifier, RepositoryName] = {}
     max_context: Whole | None = None
+    rotary_columns: WholeOrZero | None = None
     hidden_size: Whole | None = None
     vocabulary: Whole | None = None
     tied_embeddings: bool = False
@@ -381,6 +390,16 @@ class Model(NamedEntry):
         formats = self.own_formats
         only_experts = [name for name, _ in formats.groups] == ["experts"]
         return formats.of("experts").id if only_experts else formats.text
+
+    @property
+    @once
+    def rotary_values(self) -> float:
+        """The number of sines and cosines of rotary embeddings, for all positions."""
+        columns = self.rotary_columns
+        if columns is None:
+            attentions = (block.attention for block in self.blocks)
+            columns = sum({_rotary_width(each) for each in attentions})
+        return float((self.max_context or 0) * columns)
 
     @property
     def is_minimal(self) -> bool:

@@ -153,9 +153,10 @@ def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> Array
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
     """Compute the weights on the fullest chip by category, including the embedding table, in bytes.
 
-    Image and audio encoders, and draft layers or a draft model, count as embeddings. If layers are
-    placed whole, each needs as much memory as the largest. If there are several layer types, each
-    category is taken from the stage that has most of it. Kernels pad the columns of packed experts.
+    Image and audio encoders, draft layers or a draft model, and the sines and cosines of rotary
+    embeddings count as embeddings. If layers are placed whole, each needs as much memory as the
+    largest. If there are several layer types, each category is taken from the stage that has most
+    of it. Kernels pad the columns of packed experts.
     """
     head, embedding = work.weights.head.bytes, work.weights.embedding.bytes
     of_draft, draft = 0.0, floats(0.0)  # in total, and on this chip
@@ -186,6 +187,7 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
         whole = copied * (1.0 - 1.0 / np.asarray(layout.tp))
         copies = whole + work.absorbed_bytes / np.asarray(layout.tp)
         copies = copies * stage_share(topology, work, layout)
+    copies = copies + machine.software.rotary_memory * work.model.rotary_values
     unread = has_embedding * embedding + machine.unread_bytes - of_draft + draft
     return {
         "dense": floats(dense / layout.tp * ranks),
