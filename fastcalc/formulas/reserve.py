@@ -37,12 +37,13 @@ def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> 
     tokens : the tokens in the step, :math:`n` [1]
     width : the columns of the activations, :math:`w` [1]
 
-    For a feed-forward network, the activations are the hidden state, both halves of a gated
-    projection and their product. Source: github.com/vllm-project/vllm/issues/10517, where vLLM with
-    Llama 3.1 8B and steps of 20,000 tokens needs 1.72 GiB in addition to weights and cache.
+    For a feed-forward network, the activations are the residual stream, the outputs of attention,
+    the network's input, both halves of a gated projection and their product. Source:
+    github.com/vllm-project/vllm/issues/10517, where vLLM with Llama 3.1 8B and steps of 20,000
+    tokens has a peak of 17.06 GiB with 14.99 GiB of weights.
 
-    >>> round(float(stream_memory(copies=1, tokens=20_000, width=3 * 14336 + 4096)) / 2**30, 2)
-    1.75
+    >>> round(float(stream_memory(copies=1, tokens=20_000, width=3 * 14336 + 3 * 4096)) / 2**30, 2)
+    2.06
     """
     return _ACTIVATION_BYTES * floats(copies) * tokens * width
 

@@ -383,25 +383,42 @@ def _streams(
 def _widths(model: Model) -> tuple[tuple[float, float], ...]:
     """List the distinct activation widths per token in a layer: divided among ranks, and the rest.
 
-    Hyper-connections add the residual streams that a layer reads and writes, and a copy of them at
-    32 bits (hc_pre in inference/model.py of deepseek-ai/DeepSeek-V4-Pro). Compressed-attention
-    kernels have queries and outputs for at least 64 heads on each rank (padded_heads in
-    vllm/models/deepseek_v4/attention.py, version 0.33).
+    While a feed-forward network runs, its input, the residual stream and the outputs of attention
+    are held. Hyper-connections add the residual streams that a layer reads and writes, and a copy
+    of them at 32 bits (hc_pre in inference/model.py of deepseek-ai/DeepSeek-V4-Pro).
+    Compressed-attention kernels have queries and outputs for at least 64 heads on each rank
+    (padded_heads in vllm/models/deepseek_v4/attention.py, version 0.33).
     """
     hidden, widths = float(model.hidden_size or 0), dict[tuple[float, float], None]()
     streams = model.residual_streams
-    mixed = 4 * streams * hidden if streams > 1 else 0.0
-    for attention in (block.attention for block in model.blocks):
+    held = (4 * streams + 1 if streams > 1 else 2) * hidden
+    for block in model.blocks:
+        attention, ffn = block.attention, block.ffn
         if isinstance(attention, CompressedAttention):
             size = 2.0 * attention.head_dim
-            widths[attention.heads * size, hidden + mixed] = None
-            widths[0.0, _PADDED_HEADS * size + hidden + mixed] = None
-    for ffn in (block.ffn for block in model.blocks):
-        if isinstance(ffn, DenseFFN):
-            widths[float(ffn.matrices * ffn.width), hidden + mixed] = None
-        elif ffn is not None:
-            widths[0.0, hidden + mixed] = None
+            widths[attention.heads * size, held] = None
+            widths[0.0, _PADDED_HEADS * size + held] = None
+        if ffn is not None:
+            inner = ffn.matrices * ffn.width if isinstance(ffn, DenseFFN) else 0
+            widths[float(inner + _output_width(attention)), held] = None
     return tuple(widths)
+
+
+def _output_width(attention: object) -> int:
+    """Count the columns that attention leaves to the rest of a layer.
+
+    Gates of Gated DeltaNet are a part of its projections, which are held with its output
+    (forward_cuda in vllm/model_executor/layers/mamba/gdn/qwen_gdn_linear_attn.py, version 0.27).
+    """
+    if isinstance(attention, Attention):
+        return attention.heads * (attention.value_dim or attention.head_dim)
+    if isinstance(attention, LatentAttention):
+        return attention.heads * attention.value_dim
+    if isinstance(attention, LinearAttention):
+        values = attention.value_heads * attention.value_dim
+        is_delta = attention.kind == "gated-deltanet"
+        return values + is_delta * 2 * (attention.key_heads * attention.key_dim + values)
+    return 0
 
 
 @once
