@@ -117,7 +117,8 @@ class StartCheck:
                 f"({self._longest}), ({needed / GIB:.2f} GiB KV cache is needed, which is "
                 f"larger than the available KV cache memory ({self.room / GIB:.2f} GiB)."
             )
-        if self._pool is not None and self.is_failed:
+        checks_states = bool(np.any(software.checks_states))
+        if self._pool is not None and self._pool.has_states and checks_states and self.is_failed:
             return (
                 f"max_num_seqs ({self._sequences:.0f}) exceeds available Mamba cache blocks "
                 f"({self.blocks})."

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import fastcalc
@@ -15,6 +16,7 @@ from fastcalc.core.chosen_layouts import layouts_on_offer, open_layouts
 from fastcalc.core.entry_notes import plugin_notes
 from fastcalc.core.outcome import locate
 from fastcalc.core.placement.placement import Placement
+from fastcalc.core.placement.start_room import needed_for_one
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.sharding import Sharding
 from fastcalc.core.start import StartRemedy, limited, start_location, without_graphs
@@ -54,6 +56,23 @@ def test_a_hybrid_with_fewer_blocks_than_sequences_does_not_start():
     assert int(blocks) == pytest.approx(856, rel=0.01)
     started = placed("qwen3.6-27b", "h100-sxm", share=0.95, sequences=512, weights="fp8")
     assert (started.verdict, started.stop_line, started.remedies) == ("fits", None, [])
+
+
+@every("engine", ["vllm-0.19", "vllm-0.16", "vllm-0.25+eager"])
+def test_only_releases_that_check_states_need_a_block_for_each_sequence(engine):
+    """vllm/config/compilation.py: up to 0.19, graphs of fewer sequences are captured instead."""
+    hybrid = placed("qwen3.6-27b", "h100-sxm", engine, share=0.95, weights="fp8")
+    assert hybrid.expected_blocks < 1024
+    assert (hybrid.verdict, hybrid.stop_line) == ("fits", None)
+
+
+def test_each_length_of_several_has_its_own_step_up_to_version_0_7():
+    """vllm/core/scheduler.py of 0.6: prompts of up to 32,768 tokens are processed at once."""
+    placement = placed("gemma-2-9b", "h100-sxm", "vllm-0.7").placement
+    machine, work = placement.machine, placement.work
+    lengths = np.array([1000.0, 6000.0, 7000.0])
+    each = [float(needed_for_one(machine, work, (1, 1), length)) for length in lengths.tolist()]
+    assert needed_for_one(machine, work, (1, 1), lengths).tolist() == each
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,7 @@ class DeclaredParameters(Generic[Value]):
     prompt_chunk: Value = _NEUTRAL["prompt_chunk"]
     block_size: Value = _NEUTRAL["block_size"]
     overlaps_steps: Value = _NEUTRAL["overlaps_steps"]
+    checks_states: Value = _NEUTRAL["checks_states"]
     counts_by_table: Value = _NEUTRAL["counts_by_table"]
     state_blocks: Value = _NEUTRAL["state_blocks"]
     state_fraction: Value = _NEUTRAL["state_fraction"]

@@ -70,7 +70,7 @@ class BlockPool:
         """
         return max(int(available // self.block_bytes), 0)
 
-    def reserved(self, tokens: ArrayLike, *, step: float = 1.0) -> Array:
+    def reserved(self, tokens: ArrayLike, *, step: ArrayLike = 1.0) -> Array:
         """Count the blocks that a sequence occupies in the pool.
 
         tokens : the tokens of the sequence
@@ -85,6 +85,6 @@ class BlockPool:
             elif isfinite(window):
                 resident = window_blocks(tokens=tokens, window=window, step=step, block=size)
                 resident = resident - group.layer.is_chunked
-                blocks = resident if step > 1.0 else np.minimum(resident, blocks)
+                blocks = np.where(np.asarray(step) > 1.0, resident, np.minimum(resident, blocks))
             total = total + group.tables * blocks
         return total

@@ -31,9 +31,9 @@ def least_room(
 ) -> Array | None:
     """Compute the cache memory of the fullest chip below which the engine does not start. [byte]
 
-    vLLM must be able to serve its longest sequence and, if it captures CUDA graphs, needs a block
-    for the recurrent states of each sequence in its limit, unless that limit may be lowered. None
-    for engines whose checks are unknown.
+    vLLM must be able to serve its longest sequence and, since 0.20 and if it captures CUDA graphs,
+    needs a block for the recurrent states of each sequence in its limit, unless that limit may be
+    lowered. None for engines whose checks are unknown.
 
     tokens : the tokens of the requests, the longest sequence unless the engine has a limit
     """
@@ -50,13 +50,9 @@ def _least(machine: Machine, work: Workload, lengths: ArrayLike, ranks: tuple[in
     pool = block_pool(machine, work, *ranks)
     of_one = np.where(needed > 0.0, needed, -inf)
     is_lowered = machine.memory.lowers_sequence_limit
-    if (
-        pool is None
-        or not pool.has_states
-        or is_lowered
-        or not np.any(machine.software.launches_ahead)
-    ):
-        return of_one  # vLLM checks states only if it captures graphs
+    is_checked = np.any(machine.software.checks_states) and not is_lowered
+    if pool is None or not pool.has_states or not is_checked:
+        return of_one
     of_states = float(np.max(machine.max_sequences)) * pool.block_bytes * machine.ranks
     return np.maximum(of_one, of_states)
 
@@ -88,20 +84,16 @@ def sequence_blocks(machine: Machine, pool: BlockPool, lengths: ArrayLike, pp: i
     lengths : the tokens of the sequence
     pp : the pipeline stages, whose steps may overlap
     """
-    longest = float(lengths) if np.ndim(lengths) == 0 else 0.0
-    tokens_per_step, overlapping = _tokens_in_flight(machine, (longest,))
-    return pool.reserved(lengths, step=tokens_per_step * (1.0 + overlapping * pp))
+    software = machine.software
+    whole = np.where(lengths <= software.whole_prompts, lengths, 0.0)  # in one step
+    in_flight = 1.0 + float(np.max(software.overlaps_steps)) * pp
+    return pool.reserved(lengths, step=np.maximum(_tokens_per_step(machine), whole) * in_flight)
 
 
 @once
-def _tokens_in_flight(machine: Machine, longest: tuple[float]) -> tuple[float, float]:
-    """Return the prompt tokens of a step, and the steps of a stage that overlap.
-
-    longest : the longest sequence, which some engines process at once; 0 for sequences of several
-        lengths, as if each were divided into chunks
-    """
-    rows = start_rows(machine.software, largest_memory(machine.hardware), longest[0])
-    return rows.tokens, float(np.max(machine.software.overlaps_steps))
+def _tokens_per_step(machine: Machine) -> float:
+    """Return the prompt tokens of a step with chunked prefill. [1]"""
+    return start_rows(machine.software, largest_memory(machine.hardware)).tokens
 
 
 @once
