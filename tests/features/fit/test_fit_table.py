@@ -122,7 +122,7 @@ def solved(unknown, certain, limited_by, edge=None, **changes):
 @every(
     "unknown,certain,limited_by,note",
     [
-        ("context", 8000, "engine", "made-up-engine takes 8,000 tokens, by --max-model-len"),
+        ("context", 8000, "engine", "--max-model-len limits made-up-engine to 8,000 tokens"),
         ("users", 256, "engine", "made-up-engine runs at most 256 sequences per replica and queues "
          "the rest; --max-num-seqs changes that"),
         ("context", 0, "engine", "made-up-engine runs at most 256 sequences per replica and queues "

@@ -27,7 +27,7 @@ NEEDS = re.compile(
 OF_MANY = re.compile(rf"{SIZE}{DETAILS} needs (at least )?{COUNT} \({SIZE} usable each\)")
 TOO_LARGE = re.compile(rf"{SIZE}{DETAILS} does not fit \({SIZE} usable per chip\)")
 EACH_TOO_LARGE = re.compile(rf"needs {SIZE}{DETAILS}, more than the {SIZE} usable")
-HELD = re.compile(rf"{SIZE}{DETAILS} fits (?:on (?:a chip|{COUNT}) with|in) {SIZE} usable")
+HELD = re.compile(rf"{SIZE}{DETAILS} fits (?:on (?:a chip|{COUNT}) with|in) {SIZE} (?:of )?usable")
 START = re.compile(r"\(([\d.]+) GiB KV cache is needed.*cache memory \(([\d.]+) GiB\)")
 
 MODELS = ("gpt-oss-120b", "llama-3.1-8b", "llama-3.1-70b", "deepseek-r1")
