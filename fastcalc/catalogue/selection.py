@@ -63,11 +63,6 @@ def _is_pattern(word: str) -> bool:
     return "*" in word or "?" in word
 
 
-def _is_group(word: str) -> bool:
-    """Check whether a word names several chips whatever the catalogue contains."""
-    return _is_pattern(word) or word.lower() in (ALL, RENTABLE)
-
-
 def _leaves_out(name: ChipName) -> bool:
     return isinstance(name, str) and name.startswith("-") and len(name) > 1
 
@@ -76,7 +71,10 @@ def _is_single(entries: Catalogue, name: ChipName) -> bool:
     if not isinstance(name, str):
         return True
     is_file = name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name
-    return is_file or (not _is_group(name) and entries.knows(name, "hardware"))
+    return is_file or (
+        not (_is_pattern(name) or name.lower() in (ALL, RENTABLE))
+        and entries.knows(name, "hardware")
+    )
 
 
 def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:

@@ -206,7 +206,12 @@ def read_start(path: Path) -> StartLog:
             f"{name} has no line that vLLM, SGLang, llama.cpp or TensorRT-LLM logs at start-up, "
             "such as 'GPU KV cache size: ... tokens' or 'server_args=ServerArgs(...)'"
         )
-    reader.check_settings(start)
+    for setting, limit in _LIMITS.items():
+        text, value = start.settings.get(setting, ""), start.number(setting)
+        if text[:1].isdigit() and (value is None or value not in limit):
+            written = SETTINGS[start.program][setting]
+            fault = f"{written} '{shown(text)}' is not a number {limit}"
+            raise InputError(f"{reader.places[setting]}: {fault}")
     return start
 
 
@@ -300,12 +305,3 @@ class _StartReader:
         name = _BUFFERS[match[2]]
         buffer_bytes = start.weights if name == "weights" else start.available
         setattr(start, name, (buffer_bytes or 0.0) + float(match[3]) * 2.0**20)
-
-    def check_settings(self, start: StartLog) -> None:
-        """Reject a number that no server accepts. A word or a sign counts as missing."""
-        for setting, limit in _LIMITS.items():
-            text, value = start.settings.get(setting, ""), start.number(setting)
-            if text[:1].isdigit() and (value is None or value not in limit):
-                written = SETTINGS[start.program][setting]
-                fault = f"{written} '{shown(text)}' is not a number {limit}"
-                raise InputError(f"{self.places[setting]}: {fault}")

@@ -51,7 +51,12 @@ def _remarks(planned: "PlanAnswer") -> str:
         remarks += "".join(
             level_runner_up(decision, is_sure=planned.is_sure) for decision in decisions
         )
-    remarks += _idle_for_power(fleet)
+    idle = [
+        f"{left:,.0f} {kind.hardware.id}"
+        for kind in fleet.owned
+        if (left := kind.chips - kind.runnable(fleet.service))
+    ]
+    remarks += f"; the power limit leaves {listed(idle)} idle" if idle else ""
     remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
     if fleet.service.rate is not None or planned.is_of_fleet:
         remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
@@ -91,16 +96,6 @@ def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
     if bill is None or usd is None or bill >= usd:
         return ""
     return f"; the API charges less, ${dollars(bill)} per month"
-
-
-def _idle_for_power(fleet: Fleet) -> str:
-    """Name the owned chips that the power limit keeps idle, if any."""
-    idle = [
-        f"{left:,.0f} {kind.hardware.id}"
-        for kind in fleet.owned
-        if (left := kind.chips - kind.runnable(fleet.service))
-    ]
-    return f"; the power limit leaves {listed(idle)} idle" if idle else ""
 
 
 def _chips_rented(planned: "PlanAnswer") -> list[Scenario]:

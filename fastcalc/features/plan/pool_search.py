@@ -241,7 +241,14 @@ def _cheapest(
     """
     least_cost = inf
     while True:
-        chosen = _least(groupings, rate, service)
+        chosen: _Chosen | None = None
+        for grouping in groupings:
+            options = [
+                [_Chosen([(group, option)], rate) for option in group.least_on_chips(rate)]
+                for group in grouping
+            ]
+            if all(options):
+                chosen = _of_grouping(_Chosen((), rate), options, service, chosen)
         if chosen is None or all(option.is_checked for _, option in chosen.pools):
             return chosen
         checked = [
@@ -254,19 +261,6 @@ def _cheapest(
             pools = replace(chosen, pools=holding)
             if service is None or pools.is_within(service):
                 least_cost = min(least_cost, pools.order[0])
-
-
-def _least(groupings: Sequence[Grouping], rate: float, service: Service | None) -> _Chosen | None:
-    """Find the cheapest pools, using the assumed throughput of the replica options."""
-    least: _Chosen | None = None
-    for grouping in groupings:
-        options = [
-            [_Chosen([(group, option)], rate) for option in group.least_on_chips(rate)]
-            for group in grouping
-        ]
-        if all(options):
-            least = _of_grouping(_Chosen((), rate), options, service, least)
-    return least
 
 
 def _of_grouping(

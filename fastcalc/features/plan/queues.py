@@ -10,7 +10,7 @@ import numpy as np
 
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.sequences import grouped
-from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
+from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
 
 _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
@@ -132,20 +132,16 @@ class Queues:
         is_longer = self._at(np.full(slack.shape, level)) > slack
         most = np.full(slack.shape, utilization)
         if is_longer.any():
-            longer = self._only(is_longer)._most(slack[is_longer], level)
+
+            def those(columns: Iterable[ArrayLike]) -> ArrayLike:
+                (values,) = columns
+                if isinstance(values, (float, int)):
+                    return values
+                return np.broadcast_to(floats(values), is_longer.shape)[is_longer]
+
+            longer = self.joined([self], those)._most(slack[is_longer], level)
             most[is_longer] = np.minimum(longer, utilization)
         return most
-
-    def _only(self, among: Bools) -> "Queues":
-        """Return the queues of a subset of the deployments."""
-
-        def those(columns: Iterable[ArrayLike]) -> ArrayLike:
-            (values,) = columns
-            if isinstance(values, (float, int)):
-                return values
-            return np.broadcast_to(floats(values), among.shape)[among]
-
-        return self.joined([self], those)
 
     def _most(self, slack: Floats, last: int) -> Floats:
         low = np.zeros(np.shape(slack), dtype=int)  # where the wait is within the time

@@ -185,7 +185,7 @@ def _servers(
     if pool is not None:
         server = replace(server, ending=f"-{pool.index}")
         looped = pool.servers if role != "prefill" else 0
-    variable = _count_of(pool, role)
+    variable = f"{_SERVERS}{f'_{pool.index}' if pool else ''}{'_PREFILL' * (role == 'prefill')}"
     if pool is not None:
         yield comment(f"{variable}: how many of them start on this host (default {looped})")
     elif looped:
@@ -245,11 +245,6 @@ def _on_one_host(
 def _first_port(program: Program) -> str:
     """Return the shell variables for the next free chip and port of this host."""
     return f"chip=0 port={program.port}"
-
-
-def _count_of(pool: PoolOnHost | None, role: Role) -> str:
-    """Return the shell variable for the number of servers on this host."""
-    return f"{_SERVERS}{f'_{pool.index}' if pool else ''}{'_PREFILL' * (role == 'prefill')}"
 
 
 _SERVERS = "SERVERS"

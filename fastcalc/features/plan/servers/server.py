@@ -29,7 +29,8 @@ def checkpoint_of(
     """
     repository = model.repositories.get(name.lower())
     model_format = model.format_name
-    folder = f"./{_folder_name(name)}"
+    path = PurePath(name)
+    folder = f"./{(path.stem if path.suffix in ('.yaml', '.yml') else path.name)}"
     if weights in (None, model_format):
         return repository or (name if _is_repository(name) else folder), None
     published = model.also_published.get(weights)
@@ -49,16 +50,6 @@ def _is_repository(name: str) -> bool:
     """
     is_file = name.endswith((".gguf", ".json", ".yaml", ".yml")) or os.path.exists(name)
     return bool(REPOSITORY.fullmatch(name.partition(":")[0])) and not is_file
-
-
-def _folder_name(name: str) -> str:
-    """Return the stem of a model file, or the unchanged name of a model.
-
-    >>> [_folder_name(name) for name in ("../models/my-model.yaml", "llama-3.3-70b")]
-    ['my-model', 'llama-3.3-70b']
-    """
-    path = PurePath(name)
-    return path.stem if path.suffix in (".yaml", ".yml") else path.name
 
 
 RANK, HEAD = "NODE_RANK", "HEAD"
