@@ -19,7 +19,6 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _NO_LETTER = 0xFFFE
 """Code points that end in FFFE or FFFF are not characters and are invalid in XML and YAML."""
 
-
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """A value in a YAML or JSON file, parsed but not yet validated."""
 

@@ -70,7 +70,6 @@ MEDIANS = {
     ),
 }
 
-
 OF_A_CORE = {
     "gpu": ("2.511 TFLOP/s", "11.41 GB/s"),
     "apple": ("0.3579 TFLOP/s", "12 GB/s"),

@@ -123,7 +123,6 @@ NAMES = {
 }
 """Alternative names of formats, as used by engines, repositories and users."""
 
-
 _SHARES = "/"  # between formats mixed within a group: ``59%nvfp4/41%bf16``
 
 

@@ -102,5 +102,4 @@ def _meant(key: str) -> str:
 _KNOWN = sorted({name for schema in SCHEMAS.values() for name in schema.model_fields})
 """The top-level keys of all entry types."""
 
-
 _LEAST_LETTERS = 5

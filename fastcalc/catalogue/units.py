@@ -15,7 +15,6 @@ from fastcalc.written import did_you_mean
 DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 
-
 _SIZES = {f"{prefix}B": factor for prefix, factor in (DECIMAL | BINARY).items()}
 UNITS: dict[str, dict[str, float]] = {
     "size": _SIZES,
@@ -48,7 +47,6 @@ EXAMPLES = {
 }
 
 _QUANTITY = re.compile(rf"\s*({NUMERAL})\s*(.*?)\s*")
-
 
 _LONGEST = 60
 

@@ -114,7 +114,6 @@ def _key_meant(document: Document, path: Path_, schema: type[BaseModel]) -> str 
 
 _RULES = {"missing": "ST016", "extra_forbidden": "ST015", "literal_error": "ST018"}
 
-
 # Contradictions found by the model schema, recognized by the wording of its messages.
 _OF_SENTENCES = (
     (r"kv_heads.* heads|does not divide", "MD001"),

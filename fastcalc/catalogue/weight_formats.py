@@ -19,10 +19,8 @@ IN_FILES = {row["name"]: (row["head"], row["embedding"]) for row in OF_GGUF if r
 A tied embedding table has the head's format.
 """
 
-
 K_BLOCK = 256
 """The number of columns per k-quant block."""
-
 
 _ODD_DOWN_BITS = {
     "q6_k": 8.5 - 6.5625,
@@ -35,7 +33,6 @@ _ODD_DOWN_BITS = {
 """The additional bits of a mixture's down projections if their columns do not fill whole blocks.
 
 Q6_K becomes Q8_0, Q5_K Q5_1, Q4_K Q5_0 and Q3_K IQ4_NL (llama.cpp, src/llama-quant.cpp)."""
-
 
 _8B_LAYERS, _8B_TABLE = 6_979_588_096, 525_336_576  # parameters of Llama 3.1 8B; two such tables
 
@@ -103,10 +100,8 @@ class WeightFormats:
 QUANTIZED = ("attention", "ffn", "experts", "shared_experts", "mtp")
 """The groups that a quantized checkpoint quantizes, unless it says otherwise."""
 
-
 GROUPS = (*QUANTIZED, "head", "embedding", "vision")
 """The groups of matrices that can have their own number format."""
-
 
 GROUP_NAMES = {
     **{group: group for group in GROUPS},
@@ -119,9 +114,7 @@ GROUP_NAMES = {
 }
 """The names that users give to groups."""
 
-
 JOINED = "+"  # between a format and groups in other formats
-
 
 _EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
 

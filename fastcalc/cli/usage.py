@@ -23,7 +23,6 @@ _INSTEAD = {
 _OF_ONE_CARD = ("--n-gpu-layers", "--n-cpu-moe")
 """Options of llama.cpp that commands which choose the chips do not accept."""
 
-
 _NO_VALUE = re.compile(r"Option '(-[a-z-]+)' requires an argument")
 _MISSING = re.compile("Missing argument '(.*)'")
 _EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)")

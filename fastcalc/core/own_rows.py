@@ -46,7 +46,6 @@ LEFT = 0.12
 than a normal distribution. All values were chosen on held-out sources
 (`benchmarks/own_rows.py`)."""
 
-
 _VARIANCES = np.repeat(np.square(DEPLOYMENTS), len(ROWS))
 _NOISES = np.tile(np.square(ROWS), len(DEPLOYMENTS))
 _PRIOR = np.tile(0.5 ** np.arange(len(ROWS)), len(DEPLOYMENTS))

@@ -10,10 +10,8 @@ from fastcalc.formulas.money import ownership_per_hour
 
 PriceBasis = Literal["cloud", "tco"]
 
-
 YEARS = 4.0
 """The default depreciation period of an owned chip. [years]"""
-
 
 USD_PER_KWH = 0.08
 """The default electricity price for ownership costs."""

@@ -26,7 +26,6 @@ from fastcalc.mentions import option
 _MOST_SHARE = 0.98
 """The memory fraction above which too little is left for the driver and CUDA context."""
 
-
 _OF_CHIPS = ("chips", "tp", "pp")
 _SHORTENED = {"gpu_memory_utilization", "max_model_len"}
 _FEW_SEQUENCES = 8

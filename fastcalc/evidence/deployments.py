@@ -29,7 +29,6 @@ _MONTH = len("2025-01")
 _RANKS = ("tp", "pp", "dp")
 Answer = TypeVar("Answer")
 
-
 MOST_SUGGESTIONS = 20  # unknown names per file for which a suggestion is made
 
 

@@ -130,7 +130,6 @@ _TOO_FAST = (
     "weights quantized further, or was speculative decoding used?"
 )
 
-
 _Key = tuple[object, ...]
 """The key of a deployment: chip, model, formats and given layout."""
 

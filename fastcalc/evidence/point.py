@@ -24,7 +24,6 @@ _NOTED = {
     "requests": re.compile(r"\brequests (\d+)\b"),
 }
 
-
 INFERRED = "speculation inferred"
 """The remark in the notes of a measurement whose source does not give the tokens per step."""
 

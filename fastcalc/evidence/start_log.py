@@ -58,7 +58,6 @@ SETTINGS: dict[str, dict[str, str]] = {
 RANKS = ("tp", "pp", "dp")
 """The settings that determine the layout of a model over chips."""
 
-
 _ENGINES = (
     ([0, 8], "vllm-0.7"),
     ([0, 9], "vllm-0.8"),

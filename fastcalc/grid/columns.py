@@ -60,7 +60,6 @@ _VALUES: dict[str, Callable[[EvaluatedPoints], Any]] = {
 }
 """Values that are not an attribute of the points, by key."""
 
-
 _STANDARD: dict[str, Column[EvaluatedPoints]] = {}
 
 

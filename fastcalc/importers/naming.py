@@ -146,7 +146,6 @@ _GGUF_TYPE = re.compile(
     r"|[-_.]((?:ud-)?(?:iq|tq|q)\d_\w+)$"
 )
 
-
 _TAGGED = re.compile(r"[\w.-]+/[\w.-]+:([\w.-]+)")
 _CACHED = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
 

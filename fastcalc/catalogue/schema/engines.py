@@ -257,7 +257,6 @@ class WideningKernel(FormatRow):
 Program = Literal["exllama", "llama-cpp", "mlx", "sglang", "tensorrt-llm", "vllm"]
 """The server programs whose startup rules are known."""
 
-
 _BESIDE_SHARE = {
     **dict.fromkeys(("chunk_memory", "replica_memory", "joined_memory"), "0 GiB"),
     "runtime_memory": "0.3 GiB",

@@ -46,7 +46,6 @@ class Memory(Entry):
 BRIDGED = "bridged"
 """The name in engine files for groups of chips with a fast link, connected by a host's bus."""
 
-
 BRIDGED_CHIPS = 2
 """The number of cards that a bridge connects; larger domains have a switch or mesh and end there.
 [1]"""

@@ -30,7 +30,6 @@ _STREAMS = (
     f"link; add compute=FLOP/s to {option('host')} to compute on the host"
 )
 
-
 _USUAL_CORES = "3 TFLOP/s"
 """The compute rate of the slowest host in the catalogue, measured with llama.cpp
 (hardware/ddr4-2ch.yaml)."""

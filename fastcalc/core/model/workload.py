@@ -33,7 +33,6 @@ inputs have the 16 bits of activations."""
 
 _16_BIT = 2.0
 
-
 WIDTH_RATIO = 0.272
 """The ratio of hidden width to the square root of the active parameters per layer: the median over
 models in the catalogue that publish their shape, four fifths of which lie between 0.23 and 0.32.

@@ -22,7 +22,6 @@ _LATENT_ALIGNMENT = 128.0
 """With recurrent states, block sizes for latent attention are multiples of this (vLLM 0.27,
 vllm/platforms/interface.py)."""
 
-
 CONVOLUTION_BYTES = 2.0
 """The width of convolution inputs. [byte]"""
 

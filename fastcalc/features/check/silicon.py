@@ -166,7 +166,6 @@ _FAMILIES = {
     "disk": r"nvme|ssd|disk",
 }
 
-
 _FAMILIES_BY_PLACE = {"host": "ddr", "disk": "disk"}
 
 

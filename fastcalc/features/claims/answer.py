@@ -78,7 +78,6 @@ COLUMNS = (
 )
 """Columns of the Markdown table, which has a row per claim."""
 
-
 _OF_MAY = "claims with 'may': one plausible case is enough"
 
 

@@ -41,7 +41,6 @@ _ANY = Engine.model_validate({"id": "any", "name": "Any software", "fitted_on": 
 
 _FLOORS = 128  # per round, in two rounds: the floor is found to 1/16384 of its range
 
-
 Multiples: TypeAlias = tuple[Batches, Batches, Floats]
 """The largest batches at a slow and a fast speed, and the ratio of their costs per token."""
 

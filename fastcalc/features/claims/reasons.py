@@ -18,7 +18,6 @@ FIELD = re.compile(r"\{(then\.)?([a-z]+)((?:\[[^\[\]{}]*\])*)(?::([1-9]?)(%?))?\
 _DIGITS = 3
 Listed: TypeAlias = Sequence[float | str]
 
-
 _UNREACHED = "out of reach"
 """The text in place of a number that no batch reaches."""
 

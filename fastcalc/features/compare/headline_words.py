@@ -20,7 +20,6 @@ _MOST_TIMES = 8
 
 _LEVEL = {"speed": "Too close to call in speed", "cost": "Too close to call in price"}
 
-
 _LINE = 100
 """Maximum width of a headline in characters. Clauses that do not fit are dropped."""
 

@@ -118,7 +118,6 @@ def _largest(labelled: Sequence[tuple[str, Outcome, Mapping[str, Floats]]]) -> s
 _MOST_PLOTS = 12
 """Maximum number of chips with a plot."""
 
-
 _OTHERS = "all others"
 _ALIKE = 8.0
 """Ratio of step times up to which chips share one scale."""

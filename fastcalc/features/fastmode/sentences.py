@@ -22,7 +22,6 @@ _NAMED_BY_CHANGE = ("newer-hardware", "other-hardware", "sram-machine", "smaller
 
 _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
 
-
 _TODAYS = "x today's cost (80% range "
 """Words before a cost that are not repeated for a second cost."""
 

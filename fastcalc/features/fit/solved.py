@@ -27,7 +27,6 @@ from fastcalc.written import listed
 _SHORT = 2
 """Maximum number of rows for which the engine's start-up lines appear by default."""
 
-
 _DEPLOYED = pick(
     "chips layout weight_format kv_format",
     [

@@ -62,7 +62,6 @@ _WORST = (
     ),
 )
 
-
 _KEY = (
     "key: error: expected / measured or its inverse, whichever is above 1; bias: median of "
     "expected / measured speed (above 1: predicted too fast)"

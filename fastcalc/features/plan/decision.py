@@ -38,7 +38,6 @@ REASONS = {
 FEWER_BITS = 2
 """Number of more strongly quantized plans that are reported without being requested."""
 
-
 Variant = tuple[object, ...]
 
 

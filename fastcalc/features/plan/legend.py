@@ -25,32 +25,24 @@ _TERMS = {
 }
 """Explanations for ranked plans and fleets, by the column heading that must be shown."""
 
-
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
-
 
 _OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arrivals"
 
-
 _OF_SLOWEST = ", in the slowest pool"
 
-
 _WITH_PREFILL = f"chips include those of separate prefill replicas ({option('wide')})"
-
 
 _IN_NODES = (
     f"chips: rented in whole nodes if sold that way ({option('by', 'chip')} rents single chips)"
 )
-
 
 _QUANTIZED = (
     f"*: quantized further than published, which may reduce quality; ranked first only if "
     f"{option('weights')} or {option('kv')} names the format"
 )
 
-
 _QUANTIZED_FIRST = "*: quantized, because these chips have no plan in the published precision"
-
 
 _MARKS = {
     OVER: "over its limit",

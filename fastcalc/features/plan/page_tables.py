@@ -88,7 +88,6 @@ _COLUMNS = pick(
 _RATELESS = {"usd": ("$/Mtok", "in+out"), "watts": ("joules", "per token")}
 """Heading of the cost column, which replaces the replicas column without a rate, by objective."""
 
-
 _KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
 """Drop priorities of format columns in a narrow table with more strongly quantized rows."""
 

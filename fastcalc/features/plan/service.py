@@ -42,7 +42,6 @@ class Tariff:
 NO_TARIFF = Tariff()
 """The tariff of plans without an API or a grid to compare with."""
 
-
 Objective = Literal["usd", "watts", "chips"]
 
 NEAR = 2.0  # a miss by less than this factor is near

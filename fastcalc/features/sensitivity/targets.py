@@ -208,7 +208,6 @@ _FALLS = 3
 """Number of consecutive doublings that are worse or impossible after which the search stops."""
 _FEW = 64
 
-
 Group = Sequence[Lever]
 
 

@@ -34,7 +34,6 @@ _BEYOND = {
     "recurrent layers": ("rwkv_version",),
 }
 
-
 REFUSED = {
     "doge": "experts that are single rows of a table",
     "jetmoe": "experts of attention",

@@ -10,7 +10,6 @@ from fastcalc.mentions import option
 _MOST_NOTES = 4
 """Maximum number of notes on a first screen."""
 
-
 _SCREEN_LINES = 24
 """Lines on a first screen: the default height of a terminal."""
 
