@@ -192,7 +192,10 @@ class Names:
     def _by_alias(self, entry_type: Kind) -> dict[str, Path]:
         """Map all ids and aliases in lower case to files. The user's files take precedence."""
         folders = reversed(self.folders(entry_type))
-        indices = (_index(folder, _listed(folder), _lower_names).items() for folder in folders)
+        indices = (
+            _index(folder, _listed(folder), lambda path: _names(path)[0]).items()
+            for folder in folders
+        )
         return {name: files[-1] for index in indices for name, files in index}
 
     def _files(self, kind: Kind) -> dict[str, Path]:
@@ -228,10 +231,6 @@ def _index(folder: Path, listed: _Listing, names_of: _NamesOf) -> dict[str, list
 def is_too_long(name: str) -> bool:
     """Check whether a name is too long for any file system."""
     return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
-
-
-def _lower_names(path: Path) -> list[str]:
-    return _names(path)[0]
 
 
 def _names(path: Path) -> tuple[list[str], str, bytes]:

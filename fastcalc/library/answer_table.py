@@ -110,10 +110,7 @@ class Table(Sequence[Record]):
         is bool, integer for counts (float if one is missing), float for other numbers, or object
         for text. Raises KeyError, with the closest keys, if there is no such key.
         """
-        if key not in self.keys:
-            near = nearest(key, self.keys)
-            hint = instead_of(near, "table.keys lists all")
-            raise KeyError(f"there is no column '{shown(key)}'; {hint}")
+        self._demand(key)
         values = None if "records" in vars(self) else self._answer.column(key)
         if values is None:
             values = [record[key] for record in self.records]
@@ -127,6 +124,12 @@ class Table(Sequence[Record]):
         objects = np.empty(len(values), dtype=object)  # keeps a list as one element per row
         objects[:] = values
         return objects
+
+    def _demand(self, key: str) -> None:
+        if key not in self.keys:
+            near = nearest(key, self.keys)
+            hint = instead_of(near, "table.keys lists all")
+            raise KeyError(f"there is no column '{shown(key)}'; {hint}")
 
     @overload
     def __getitem__(self, index: int) -> Record: ...

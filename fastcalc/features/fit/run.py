@@ -6,7 +6,6 @@ from typing import cast, get_args
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.outcome import locate_each
-from fastcalc.core.scenario import Scenario
 from fastcalc.core.start import start_location
 from fastcalc.errors import InputError
 from fastcalc.features.fit.answer import FitAnswer
@@ -33,7 +32,11 @@ def run(request: FitMemory) -> FitAnswer:
         scenarios(Evaluated.sharing(asked, weights=weight, kv=cache), reading)
         for weight, cache in format_pairs(asked)
     ]
-    by_model = grouped(map(_as_started, chain(*evaluated)), lambda scenario: scenario.model.id)
+    started = (  # with the engine's limits as they are, since `fit` is about a start
+        replace(scenario, memory=replace(scenario.memory, lowers_sequence_limit=False))
+        for scenario in chain(*evaluated)
+    )
+    by_model = grouped(started, lambda scenario: scenario.model.id)
     requested, reading = [*chain(*by_model.values())], list(dict.fromkeys(reading))
     locations = [start_location(location) for location in locate_each(requested)]
     if unknown is None:
@@ -57,11 +60,6 @@ def run(request: FitMemory) -> FitAnswer:
         solutions=solutions,
         quantized=[*filter(None, map(fitting_quantization, unfit))],
     )
-
-
-def _as_started(scenario: Scenario) -> Scenario:
-    """Return the scenario with the engine's limits as they are, since `fit` is about a start."""
-    return replace(scenario, memory=replace(scenario.memory, lowers_sequence_limit=False))
 
 
 def _unknown(request: FitMemory) -> Unknown | None:

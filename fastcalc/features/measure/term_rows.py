@@ -49,15 +49,12 @@ class TermRow:
 
 
 _VALUES: dict[str, Callable[[Any], Any]] = {
-    "term": lambda row: row.term.name,
     "part": lambda row: row.finding and PARTS[row.finding.part][1].name,
-    "named": lambda row: row.is_named,
     "tested": lambda row: bool(row.tested),
     "probability": lambda row: row.tested and row.tested.probability,
     "slower": lambda row: row.tested and row.tested.slower,
     "slower_low": lambda row: row.tested and row.tested.low,
     "slower_high": lambda row: row.tested and row.tested.high,
-    "shows": lambda row: row.term.shows,
     "settings": lambda row: list(row.term.settings),
     "logged": lambda row: [cause.sentence for cause in row.causes],
 }

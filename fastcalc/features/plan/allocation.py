@@ -160,16 +160,12 @@ class OwnedChips:
             sharing = self.search.pools_for(replace(within, in_nodes=in_nodes))
             yield self._allocated(sharing, left.rate, self.chips, left)
         else:
-            yield from self._divided_between(filled, chips, left)
-
-    def _divided_between(self, filled: Service, chips: int, left: Service) -> Iterator[Allocation]:
-        """Yield the deployments among which chips can be divided."""
-        rate, idle = inf if left.rate is None else left.rate, self.chips - chips
-        for size in self.divided(filled, chips):
-            requests = min(self.requests(filled, size, chips), rate)
-            sharing = self.search.sharing(self.filled(filled, size))
-            yield self._allocated(sharing, requests, size + idle, left)
-            rate, idle = rate - requests, 0
+            rate, idle = inf if left.rate is None else left.rate, self.chips - chips
+            for size in self.divided(filled, chips):
+                requests = min(self.requests(filled, size, chips), rate)
+                sharing = self.search.sharing(self.filled(filled, size))
+                yield self._allocated(sharing, requests, size + idle, left)
+                rate, idle = rate - requests, 0
 
     def _allocated(
         self, sharing: Sharing, requests: float, chips: int, left: Service

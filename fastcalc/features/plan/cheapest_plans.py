@@ -1,6 +1,6 @@
 """Rank the deployments on all chips, refining the batch sizes between those tried first."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
@@ -159,10 +159,18 @@ class _Search:
         taking: Sequence[Grid] = (),
     ) -> "_Search":
         """Set up a search before its first round."""
-        search = cls(Decision(service), shown, variants, [])
+        decision = Decision(service)
+        search = cls(decision, shown, variants, [])
         unlike = list(filter(None, (unlike_pools(grid, service) for grid in taking)))
         offered = None if prompt_pools is None else [None, *prompt_pools]
-        for grid in map(with_own_batches, _of_known_cost(grids, search.decision)):
+        for grid in grids:
+            if not (grid.layouts and has_cost(grid.scenario, service)):
+                decision.candidates += grid.size
+                decision.reasons["unknown"] += grid.size
+                decision.unknown[grid.scenario.hardware.id] += grid.size
+                decision.terms = grid.scenario.pricing.offer or ""
+                continue
+            grid = with_own_batches(grid)
             search.waiting.append((grid, service, offered))
             search.waiting += [
                 (grid, service, taken_in)
@@ -197,18 +205,6 @@ class _Search:
         met = {plan.scenario.hardware.id for plan in decision.best_by_variant.values()}
         closest = decision.closest.items()
         decision.closest = {chip: plan for chip, plan in closest if chip not in met}
-
-
-def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
-    """Yield the grids of chips with known price and power, if these are needed."""
-    for grid in grids:
-        if grid.layouts and has_cost(grid.scenario, decision.service):
-            yield grid
-            continue
-        decision.candidates += grid.size
-        decision.reasons["unknown"] += grid.size
-        decision.unknown[grid.scenario.hardware.id] += grid.size
-        decision.terms = grid.scenario.pricing.offer or ""
 
 
 def _limit_of_costs(

@@ -130,10 +130,13 @@ class Deployments:
     @cached_property
     def search(self) -> PoolSearch:
         """The search for pools among the deployments."""
-        search = PoolSearch(
-            self.traffic.classes, self._grids_for, self._may_share, shown=self.request.top
+        return PoolSearch(
+            self.traffic.classes,
+            self._grids_for,
+            may_share=lambda classes: len({*map(self._model_name, classes)}) == 1,
+            prefill_grids=self._prefill_grids(),
+            shown=self.request.top,
         )
-        return replace(search, prefill_grids=self._prefill_grids())
 
     def owned(self, chip: str, count: int, usd: float | None) -> OwnedChips:
         """Build owned chips, priced at their ownership cost or per hour."""
@@ -177,10 +180,6 @@ class Deployments:
                 check_context(model, longest, f"prompt + output{of_class} = {longest:,.0f} tokens")
                 check_longest(self.request, longest)
 
-    def _may_share(self, classes: Classes) -> bool:
-        """Check whether all classes use the same model."""
-        return len({self._model_name(request_class) for request_class in classes}) == 1
-
     def _grids_for(
         self, classes: Classes, service: Service, chips: frozenset[str] | None
     ) -> list[Grid]:
@@ -197,9 +196,9 @@ class Deployments:
             raise next(iter(refused.values()))
         held = [grid for grid in grids if grid is not None]
         in_other_formats = {grid.scenario.hardware.id for grid in held}
-        self.notes.extend(
-            _skipped({chip: refused[chip] for chip in refused if chip not in in_other_formats})
-        )
+        skipped = [chip for chip in refused if chip not in in_other_formats]
+        for rule, chips_skipped in grouped(skipped, lambda chip: refused[chip].rule).items():
+            self.notes.append(f"skipped {listed(first_few(chips_skipped, _NAMED))}: {rule}")
         if not held and ranks_of(self.request).names_ranks:
             ranks = ", ".join(option(name) for name in ("tp", "pp", "ep", "dp"))
             self.notes.append(f"only one layout was asked for: leave out {ranks} to try others")
@@ -248,14 +247,6 @@ class Deployments:
                 "alone"
             )
         return grids
-
-
-def _skipped(refused: dict[str, LayoutError]) -> list[str]:
-    """Return a note for each rule that excludes chips from the requested ranks or weights."""
-    by_rule = grouped(refused, lambda chip: refused[chip].rule)
-    return [
-        f"skipped {listed(first_few(chips, _NAMED))}: {rule}" for rule, chips in by_rule.items()
-    ]
 
 
 def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Scenario]:

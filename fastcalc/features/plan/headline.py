@@ -38,7 +38,12 @@ def headline(planned: "PlanAnswer") -> Title:
         load = number(fleet.requests - more) + (f" of {number(rate)}" if rate else "")
         load += f" requests/s; rent {chips} for {rest}: {bill}{in_all(fleet)}"
     answer = f"{sustain_verb(fleet)} {load}"
-    return Title(_owned_chips(planned), f"{answer}{remarks}", answer)
+    counts = Counter[str]()
+    for allocation in fleet.allocations:
+        if allocation.owned is not None:
+            counts[allocation.owned.hardware.id] += allocation.chips
+    owned = listed([f"{count:,} {chip}" for chip, count in counts.items()])
+    return Title(owned, f"{answer}{remarks}", answer)
 
 
 def _remarks(planned: "PlanAnswer") -> str:
@@ -57,7 +62,13 @@ def _remarks(planned: "PlanAnswer") -> str:
         if (left := kind.chips - kind.runnable(fleet.service))
     ]
     remarks += f"; the power limit leaves {listed(idle)} idle" if idle else ""
-    remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
+    rented = {
+        scenario.hardware.id: scenario
+        for allocation, pool in planned.pools
+        for scenario in pool.plan.scenarios
+        if not allocation.is_owned
+    }
+    remarks += "".join(map(_kind_of_market, rented.values()))
     if fleet.service.rate is not None or planned.is_of_fleet:
         remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
     return remarks + (_expected(planned) if planned.is_of_one_class else "")
@@ -98,17 +109,6 @@ def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
     return f"; the API charges less, ${dollars(bill)} per month"
 
 
-def _chips_rented(planned: "PlanAnswer") -> list[Scenario]:
-    """Return the scenario of each rented chip type."""
-    scenarios = [
-        scenario
-        for allocation, pool in planned.pools
-        for scenario in pool.plan.scenarios
-        if not allocation.is_owned
-    ]
-    return list({scenario.hardware.id: scenario for scenario in scenarios}.values())
-
-
 def _expected(planned: "PlanAnswer") -> str:
     """Describe the plan at expected speeds, if slower speeds lead to a different choice."""
     expected, service = planned.decision.expected, planned.decision.service
@@ -126,24 +126,13 @@ def _load(planned: "PlanAnswer") -> str:
     """Describe the offered load."""
     requests, rate = planned.fleet.requests, planned.fleet.service.rate
     if not planned.is_of_one_class:
-        of_file = f"requests/s of {planned.request.traffic}"
+        load = f"{number(requests)} requests/s"
         if rate is not None and not planned.fleet.serves_all:
             percent = number(requests / rate * 100.0)
-            return f"{number(requests)} of {number(rate)} requests/s ({percent}%) of " + (
-                f"{planned.request.traffic}"
-            )
-        return f"{number(requests)} {of_file}"
+            load = f"{number(requests)} of {number(rate)} requests/s ({percent}%)"
+        return f"{load} of {planned.request.traffic}"
     tokens = number(requests * planned.service.output)
     return f"{number(requests)} requests/s, {tokens} output tokens/s"
-
-
-def _owned_chips(planned: "PlanAnswer") -> str:
-    """Describe the allocated owned chips, grouped by chip type."""
-    counts = Counter[str]()
-    for allocation in planned.fleet.allocations:
-        if allocation.owned is not None:
-            counts[allocation.owned.hardware.id] += allocation.chips
-    return listed([f"{count:,} {chip}" for chip, count in counts.items()])
 
 
 def _kind_of_market(scenario: Scenario) -> str:

@@ -74,6 +74,8 @@ _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
 
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT", "chips": "max-chips"}
 
+_PER_TOKEN = {"usd": "cost per token", "watts": "energy per token"}
+
 _FULL = 0.9
 """Utilization above which a replica without a queueing model is noted."""
 
@@ -140,7 +142,11 @@ def notes_of_allocation(
         assert unlike.prefill_scenario is not None
         command = compare_command(unlike.prefill_scenario, planned.typed)
         yield Note(crossing_note(unlike, command), Weight.KV_TRANSFER)
-    yield from weighted(0, _own_formats_notes(planned))
+    if (own := planned.in_own_formats) is not None:
+        weights, cache = own_formats(own.scenario.model)
+        cost = times_the_cost(decision, own, is_sure=planned.is_sure)
+        bill = chips_and_price(own, planned.service)
+        yield Note(f"in the model's own formats ({weights}, cache {cache}), {cost}: {bill}", 0)
     of_rented = [row for row in rows if not row.is_owned]
     listed_plans, shown = (
         [row.plan for row in of_rented if row.is_shown or also] for also in (1, 0)
@@ -310,7 +316,9 @@ def _others(decision: Decision) -> Iterator[str]:
             f"use {option('weights', weights)} {option('kv', cache)} to request one"
         )
     if near is not None and near.cost < chosen.cost:
-        gain = f"at {whole_percent(near.cost / chosen.cost)} of the {_unit(service)}"
+        per_token = {} if service.rate is not None else _PER_TOKEN
+        unit = per_token.get(service.objective, AMOUNTS[service.objective])
+        gain = f"at {whole_percent(near.cost / chosen.cost)} of the {unit}"
         if service.is_fleet:
             gain = f"sustaining {number(near.requests)} requests/s"
         yield f"near miss (less than {NEAR:g} times each limit) {gain}: {_miss(near)}"
@@ -370,12 +378,6 @@ def _times(value: float) -> str:
     return "just over 1" if text == number(1.0) else text
 
 
-def _unit(service: Service) -> str:
-    a_token = {"usd": "cost per token", "watts": "energy per token"}
-    word = AMOUNTS[service.objective]
-    return word if service.rate is not None else a_token.get(service.objective, word)
-
-
 def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
     """Return a plan with the same chip rented singly, if one node was chosen and half suffices."""
     chosen, service = decision.plans[0], decision.service
@@ -403,14 +405,6 @@ def unlimited_ttft(planned: "PlanAnswer") -> Iterator[str]:
         seconds = max(pool.plan.values["ttft"] for _, pool in planned.pools)
         time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
         yield f"no TTFT limit is set ({option('ttft')}): p{share * 100:g} TTFT is {time}"
-
-
-def _own_formats_notes(planned: "PlanAnswer") -> Iterator[str]:
-    if (plan := planned.in_own_formats) is not None:
-        weights, cache = own_formats(plan.scenario.model)
-        cost = times_the_cost(planned.decision, plan, is_sure=planned.is_sure)
-        bill = chips_and_price(plan, planned.service)
-        yield f"in the model's own formats ({weights}, cache {cache}), {cost}: {bill}"
 
 
 def against_api(planned: "PlanAnswer") -> Iterator[str]:
@@ -446,20 +440,16 @@ def api_notes(
     )
     if usd > 0.0:
         rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
+        tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
+        of_capacity = f"more than their throughput of {number(capacity)}"
+        if rate <= capacity:
+            of_capacity = f"{number(rate / capacity * 100.0)}% of their throughput"
         note += (
-            f". They break even at {_crossing(service, rate, capacity)}, or if the chips were "
-            f"{number(bill / usd)} times as expensive or as slow"
+            f". They break even at {number(rate)} requests/s ({number(tokens / 1e6)} Mtok per "
+            f"month, {of_capacity}), or if the chips were {number(bill / usd)} times as expensive "
+            "or as slow"
         )
     yield note
-
-
-def _crossing(service: Service, rate: float, capacity: float) -> str:
-    """Describe the break-even load: requests, tokens and utilization of the chips."""
-    tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
-    crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok per month"
-    if rate > capacity:
-        return f"{crossing}, more than their throughput of {number(capacity)})"
-    return f"{crossing}, {number(rate / capacity * 100.0)}% of their throughput)"
 
 
 def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
@@ -472,10 +462,9 @@ def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
     if decision.service.rate is None and requests > allocation.plan.requests * _MORE:
         plan = max(narrowed, key=lambda plan: plan.requests)
         weights, cache = plan.scenario.work.short_format, plan.scenario.work.kv_format
-        formats = f"{weights}, cache {cache}"
         yield (
             f"these chips would serve {number(requests)} requests/s if quantized further "
-            f"({formats}; {option('weights', weights)} {option('kv', cache)})"
+            f"({weights}, cache {cache}; {option('weights', weights)} {option('kv', cache)})"
         )
 
 

@@ -13,7 +13,7 @@ from fastcalc.features.plan.random_load import percentiles_of, random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, undetermined
 from fastcalc.features.plan.refusal import relaxed
 from fastcalc.features.plan.service import Service
-from fastcalc.features.plan.sharing import Pools, Sharing
+from fastcalc.features.plan.sharing import Sharing
 from fastcalc.features.plan.tipping_points import runner_up_prices
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.formulas.sequences import sum_if_known
@@ -144,13 +144,13 @@ def sharings(sharing: Sharing) -> Record:
         "apart": sharing.one_each,
         "on_one_chip": sharing.on_one_chip,
     }
-    return {name: _bill(pools) for name, pools in ways.items() if pools}
-
-
-def _bill(pools: Pools) -> Record:
     return {
-        "pools": [", ".join(kind.name for kind in pool.classes) for pool in pools],
-        "chips": plain(sum(pool.chips for pool in pools)),
-        "usd_per_month": plain(sum_if_known(pool.plan.usd_per_month for pool in pools)),
-        "cost": plain(sum(pool.cost for pool in pools)),
+        name: {
+            "pools": [", ".join(kind.name for kind in pool.classes) for pool in pools],
+            "chips": plain(sum(pool.chips for pool in pools)),
+            "usd_per_month": plain(sum_if_known(pool.plan.usd_per_month for pool in pools)),
+            "cost": plain(sum(pool.cost for pool in pools)),
+        }
+        for name, pools in ways.items()
+        if pools
     }

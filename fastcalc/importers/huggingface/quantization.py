@@ -119,7 +119,8 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
     inside = fields.inside(config, "quantization_config")
     if of_mlx := _of_mlx(inside):
         return Formats(of_mlx)
-    has_experts = any(_is_routed(layer) for layer in layers)
+    networks = (layer.get("ffn") for layer in layers)
+    has_experts = any(isinstance(ffn, dict) and ffn["kind"] == "moe" for ffn in networks)
     scheme = _scheme(inside, fields, plain, has_experts=has_experts)
     for pattern in (name for rule in scheme.rules for name in rule.modules.unread):
         fields.remark(f"'{shown(pattern)}' of quantization_config is too complex: not read.")
@@ -144,11 +145,6 @@ def _of_mlx(config: Fields) -> str | None:
     if mode != "affine":
         return mode if mode in FORMATS else None
     return f"mlx-{bits}bit" if group == 64 else f"mlx-{bits}bit-g{group}"
-
-
-def _is_routed(layer: Layer) -> bool:
-    network = layer.get("ffn")
-    return isinstance(network, dict) and network["kind"] == "moe"
 
 
 def _counted(
@@ -339,10 +335,6 @@ def _of_bitsandbytes(config: Fields) -> str | None:
     return "int8" if flagged(config, "load_in_8bit") else None
 
 
-def _of_quark(config: Fields) -> str | None:
-    return _quark_weight((config.mapping("global_quant_config") or {}).get("weight"))
-
-
 def _quark_weight(weight: Json) -> str | None:
     first = weight[0] if isinstance(weight, list) and weight else weight
     word = str(first.get("dtype")).lower() if isinstance(first, dict) else ""
@@ -380,7 +372,9 @@ def _of_exllama(config: Fields) -> str | None:
 
 _READERS: dict[str, Callable[[Fields], str | None]] = {
     "bitsandbytes": _of_bitsandbytes,
-    "quark": _of_quark,
+    "quark": lambda config: _quark_weight(
+        (config.mapping("global_quant_config") or {}).get("weight")
+    ),
     "torchao": _of_torchao,
     "hqq": _of_hqq,
     "exl2": _of_exllama,
