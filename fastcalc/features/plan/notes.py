@@ -193,14 +193,7 @@ def decision_notes(
     for chip in chips if service.objective == "watts" or service.power < inf else ():
         yield from weighted(Weight.POWER if chip.id in ids else 0, power_notes(chip))
     yield from weighted(0, _others(decision))
-    if not decision.unknown:
-        return
-    text = ": ".join(unknown_chips(decision))
-    if len(decision.unknown) <= MOST_NAMED:
-        yield Note(text, Weight.UNPRICED)
-        return
-    yield Note(text, Weight.MANY_UNPRICED, is_hint=True)
-    yield Note(f"{text}; {option('format', 'json')} names all", weight=0)
+    yield from _unpriced(decision)
 
 
 def idle(chosen: Plan) -> Iterator[str]:
@@ -329,6 +322,18 @@ def _others(decision: Decision) -> Iterator[str]:
         )
         yield f"chips that miss a limit, and by which factor: {', '.join(names)}"
     yield f"best of {decision.candidates:,} deployments: {', '.join(why_lost(decision))}"
+
+
+def _unpriced(decision: Decision) -> Iterator[Note]:
+    """Yield chips without a known price or power. If there are many, the note comes last."""
+    if not decision.unknown:
+        return
+    text = ": ".join(unknown_chips(decision))
+    if len(decision.unknown) <= MOST_NAMED:
+        yield Note(text, Weight.UNPRICED)
+        return
+    yield Note(text, Weight.MANY_UNPRICED, is_hint=True)
+    yield Note(f"{text}; {option('format', 'json')} names all", weight=0)
 
 
 def slow_end(chosen: Plan, service: Service) -> Iterator[str]:

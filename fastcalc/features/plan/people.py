@@ -101,9 +101,7 @@ def people_of(request: Askers) -> People | None:
     return People(
         count=readers.number(request.users, option("users"), LIMITS["sequences"], 500),
         active=readers.share(_or_one(request.active_fraction), option("active_fraction")),
-        think=None
-        if think is None
-        else readers.quantity(think, option("think"), "time", LIMITS["duration"], "30s or 5min"),
+        think=None if think is None else _seconds(think),
         per_minute=readers.number(
             _or_one(often), option("requests_per_active_user_per_min"), speed, 2
         ),
@@ -115,6 +113,10 @@ def people_of(request: Askers) -> People | None:
 
 def _or_one(number: float | None) -> float:
     return 1.0 if number is None else number
+
+
+def _seconds(think: str) -> float:
+    return readers.quantity(think, option("think"), "time", LIMITS["duration"], "30s or 5min")
 
 
 def solve_closed_loop(
@@ -247,9 +249,7 @@ def mean_request_s(fleet: Fleet, rate: float) -> float:
     for allocation, scale in _scaled(fleet, rate):
         for pool in allocation.pools:
             own_rate = _pool_rate(allocation, pool) * scale
-            seconds += own_rate * request_seconds(
-                pool.plan, replace(pool.decision.service, rate=own_rate, is_fleet=False)
-            )
+            seconds += own_rate * _pool_request_s(pool, own_rate)
     return seconds / rate
 
 
@@ -276,6 +276,10 @@ def _is_filled(allocation: Allocation) -> bool:
 def _pool_rate(allocation: Allocation, pool: ReplicaPool) -> float:
     """Return the rate of the requests that a pool serves, per second."""
     return allocation.requests * sum(each.share for each in pool.classes)
+
+
+def _pool_request_s(pool: ReplicaPool, rate: float) -> float:
+    return request_seconds(pool.plan, replace(pool.decision.service, rate=rate, is_fleet=False))
 
 
 def at_rate(fleet: Fleet, rate: float) -> Fleet:

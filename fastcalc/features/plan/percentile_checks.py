@@ -83,7 +83,7 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
     )
     for order, number, index in options:
         scored = checks.options[number]
-        layout = (scored.grid.layouts[int(scored.layout[index])], id(scored.pool(index)))
+        layout = _row_of(scored, index)
         if layout in layouts:  # all of its batches were tried
             continue
         if len(layouts) == _CHECKED or (
@@ -110,6 +110,11 @@ def _rank(plan: Plan) -> tuple[float, bool, tuple[float, ...]]:
 def _is_exact(plan: Plan) -> bool:
     """Check whether the percentiles of a plan are exact, or can only be upper bounds."""
     return plan.has_percentiles or plan.prefill_layout is not None
+
+
+def _row_of(scored: Scored, index: int) -> tuple[object, ...]:
+    """Return the key of a deployment's layout and prefill pool, which grids may share."""
+    return scored.grid.layouts[int(scored.layout[index])], id(scored.pool(index))
 
 
 def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:

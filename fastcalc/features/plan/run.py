@@ -64,13 +64,7 @@ def run(request: FindPlans) -> Answer:
     )
     if not fleet.is_enough:
         return refused(answer, planned.deployments.search)
-    for allocation in fleet.allocations:
-        for plan in allocation.plans:
-            if fleet.service.deviations and plan.replica.estimate.low is None:
-                raise InputError(
-                    f"{option('confidence')} uses ranges, and {plan.scenario.engine.id} has "
-                    "none; leave it out"
-                )
+    _refuse_without_range(fleet)
     return (
         answer if request.emit is None else replace(answer, servers=scripts(answer, request.emit))
     )
@@ -110,12 +104,7 @@ def _planned_for(
             fleet = with_alternatives(people, fleet, fleet_at)
         return Planned(traffic, deployments, fleet)
     rate = service.rate or traffic.rate
-    has_means = is_of_fleet(request) or request.max_chips is not None
-    if rate is None and request.traffic is not None and not has_means:
-        raise InputError(
-            f"{request.traffic}: says no rate; write aggregate_rate: 20, or give "
-            f"{option('rate', '20/s')} or {option('users', '500')}"
-        )
+    _refuse_without_rate(request, rate)
     return Planned(traffic, deployments, fleet_at(rate))
 
 
@@ -142,6 +131,26 @@ def _refuse_together(request: FindPlans, is_mix: bool) -> None:
             f"{option('prompts_on')} needs a rate, which says how many chips prefill its prompts; "
             f"add {option('rate', '20/s')}"
         )
+
+
+def _refuse_without_rate(request: FindPlans, rate: float | None) -> None:
+    """Raise InputError for a workload file without a rate, unless resource limits are given."""
+    has_means = is_of_fleet(request) or request.max_chips is not None
+    if rate is None and request.traffic is not None and not has_means:
+        raise InputError(
+            f"{request.traffic}: says no rate; write aggregate_rate: 20, or give "
+            f"{option('rate', '20/s')} or {option('users', '500')}"
+        )
+
+
+def _refuse_without_range(fleet: Fleet) -> None:
+    for allocation in fleet.allocations:
+        for plan in allocation.plans:
+            if fleet.service.deviations and plan.replica.estimate.low is None:
+                raise InputError(
+                    f"{option('confidence')} uses ranges, and {plan.scenario.engine.id} has "
+                    "none; leave it out"
+                )
 
 
 def _with_caches(

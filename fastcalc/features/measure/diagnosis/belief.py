@@ -93,9 +93,7 @@ def believe(slowdowns: Slowdowns) -> Belief:
     for pair in combinations(indices, 2):
         grids = logs[pair[0]][:, np.newaxis], logs[pair[1]][np.newaxis]
         trials.append((pair, together(pair, *grids), np.outer(*(prior[index] for index in pair))))
-    slopes = [slowdowns.logs[index, 1] / PRICED[1] * PART_SPREAD for index in indices]
-    alike = np.full(len(slowdowns.residuals), SHARED_SPREAD)
-    shared = np.stack([alike, *slopes], axis=-1)
+    shared = _shared_errors(slowdowns, indices)
     noises = [np.hypot(noise, slowdowns.spreads) for noise in NOISES]
     hypotheses = []
     for components, slower, weights in trials:
@@ -144,3 +142,10 @@ def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Float
     if any(PARTS[index][1] is ROOM for index in pair):
         return np.asarray(logs + further_logs)
     return np.log(combined_slowdown(first=np.exp(logs), second=np.exp(further_logs)))
+
+
+def _shared_errors(slowdowns: Slowdowns, indices: Sequence[int]) -> Floats:
+    """Simulate measurements with the prediction errors that are usual for a healthy deployment."""
+    slopes = [slowdowns.logs[index, 1] / PRICED[1] * PART_SPREAD for index in indices]
+    alike = np.full(len(slowdowns.residuals), SHARED_SPREAD)
+    return np.stack([alike, *slopes], axis=-1)
