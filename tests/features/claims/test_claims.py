@@ -21,7 +21,7 @@ from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.features.claims import premium, tests_on_machines
+from fastcalc.features.claims import deployments, premium, tests_on_machines
 from fastcalc.features.claims.answer import (
     COLUMNS,
     ClaimsAnswer,
@@ -379,8 +379,8 @@ def test_a_gain_pairs_no_ends():
     speeds = [
         [float(end[0]) for end in (found.estimate.speed, found.estimate.low, found.estimate.high)]
         for on, chips in (("wse-3", None), ("h100-sxm", 8))
-        for place in [tests_on_machines.Place("glm-4.7", on, chips, "int8")]
-        for found in [tests_on_machines.outcome(asked["catalogue"], place, np.array([1.0]))]
+        for place in [deployments.Place("glm-4.7", on, chips, "int8")]
+        for found in [deployments.outcome(asked["catalogue"], place, np.array([1.0]))]
     ]
     (fast, fast_low, fast_high), (slow, slow_low, slow_high) = speeds
     down = math.hypot(math.log(fast / fast_low), math.log(slow_high / slow))
@@ -1185,10 +1185,10 @@ def test_a_change_that_no_claim_reads_is_refused(fastcalc):
 def test_a_number_of_chips_that_holds_less_than_a_smaller_one_is_exceeded(stated):
     """Eight key-value heads are not split over five chips: two hold the users, five do not."""
     catalogue, users = Catalogue(), np.array([32.0])
-    asked = tests_on_machines.Place("spark-120b", "a100-sxm-80gb", stated, context=65536.0)
+    asked = deployments.Place("spark-120b", "a100-sxm-80gb", stated, context=65536.0)
     place = asked.holding(catalogue, 32.0)
     assert place.chips == {3: 4, 5: 6, 7: 8}[stated]
-    assert tests_on_machines.outcome(catalogue, place, users).estimate.fits.all()
+    assert deployments.outcome(catalogue, place, users).estimate.fits.all()
 
 
 def test_what_a_conditional_claim_prints_lies_on_both_sides_of_its_criterion(judged):
