@@ -14,10 +14,11 @@ from fastcalc.features.plan.class_table import ServedClass, class_record, served
 from fastcalc.features.plan.columns import KEYS
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.demand import typed_of
-from fastcalc.features.plan.notes import break_even, notes_of
+from fastcalc.features.plan.notes import notes_of
 from fastcalc.features.plan.odds import CONFIDENT
 from fastcalc.features.plan.page_tables import columns, rows_of, tables_of
 from fastcalc.features.plan.pool_search import PoolSearch
+from fastcalc.features.plan.price_notes import break_even
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service

@@ -1,16 +1,13 @@
 """The notes on a plan's page: its risks and costs, and why the others lose."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
-from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
-from fastcalc.core.load import MOST_BUSY
 from fastcalc.core.outcome import each_warning
 from fastcalc.core.own_formats import own_formats
-from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.allocation import Allocation
 from fastcalc.features.plan.answer_regret import (
     chance_of_limits,
@@ -28,6 +25,14 @@ from fastcalc.features.plan.fleet_notes import (
     over_limits,
     owning_each,
 )
+from fastcalc.features.plan.latency_notes import (
+    bursts,
+    busy,
+    queue_notes,
+    service_notes,
+    slow_end,
+    unlimited_ttft,
+)
 from fastcalc.features.plan.phrases import (
     AMOUNTS,
     Weight,
@@ -37,8 +42,12 @@ from fastcalc.features.plan.phrases import (
     times_the_cost,
     weighted,
 )
-from fastcalc.features.plan.random_load import in_words, most_requests, random_load
-from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH, api_usd_per_month, tpot_range
+from fastcalc.features.plan.price_notes import (
+    against_api,
+    other_prices_of_plans,
+    uncertain_prices,
+    ways_to_pay,
+)
 from fastcalc.features.plan.refusal import (
     MOST_NAMED,
     chips_of,
@@ -46,38 +55,25 @@ from fastcalc.features.plan.refusal import (
     unknown_chips,
     why_lost,
 )
-from fastcalc.features.plan.service import NEAR, Service
-from fastcalc.features.plan.tipping_points import runner_up_prices
-from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
+from fastcalc.features.plan.service import NEAR
 from fastcalc.grid.grid import Grid
 from fastcalc.kit.answer.commands import compare_command
 from fastcalc.kit.answer.numbers_as_text import (
-    dollars,
     number,
-    rounded_down,
-    rounded_up,
     size,
-    stated_percent,
     whole_percent,
 )
 from fastcalc.kit.answer.parts import Note
-from fastcalc.kit.answer.prices import priced, prices_of
 from fastcalc.mentions import option
-from fastcalc.written import listed, many
+from fastcalc.written import many
 
 if TYPE_CHECKING:
     from fastcalc.features.plan.answer import PlanAnswer
     from fastcalc.features.plan.page_tables import PlanRow
 
-_RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
-"""Rental terms for chips. All other terms describe the rental itself."""
-
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT", "chips": "max-chips"}
 
 _PER_TOKEN = {"usd": "cost per token", "watts": "energy per token"}
-
-_FULL = 0.9
-"""Utilization above which a replica without a queueing model is noted."""
 
 _HALF = 0.5
 """Fraction of a node's cost up to which single chips appear on the first screen."""
@@ -114,14 +110,6 @@ def notes_of(planned: "PlanAnswer", rows: Sequence["PlanRow"]) -> Iterator[Note]
     yield from weighted(0, uncertain_prices(row.plan for row in rows))
 
 
-def uncertain_prices(plans: Iterable[Plan]) -> Iterator[str]:
-    """Yield what each price that is marked as uncertain is based on."""
-    scenarios = (scenario for plan in plans for scenario in plan.scenarios)
-    uncertain = (scenario for scenario in scenarios if scenario.quote.is_uncertain)
-    texts = (priced(scenario.pricing, scenario.hardware, in_short=False) for scenario in uncertain)
-    yield from (f"uncertain price per chip-hour: {text}" for text in dict.fromkeys(texts))
-
-
 def notes_of_allocation(
     planned: "PlanAnswer", allocation: Allocation, rows: Sequence["PlanRow"]
 ) -> Iterator[Note]:
@@ -134,7 +122,7 @@ def notes_of_allocation(
         return
     service = decision.service
     yield from weighted(Weight.SLOW_END, slow_end(chosen, service))
-    yield from weighted(Weight.BUSY, _busy(chosen, service))
+    yield from weighted(Weight.BUSY, busy(chosen, service))
     if allocation.is_owned:
         yield from weighted(Weight.OWNED, _more_in_fewer_bits(allocation))
         return
@@ -214,91 +202,6 @@ def _next_chip(decision: Decision, *, is_sure: bool = False) -> Iterator[str]:
         yield f"Second-best chip: {chip}, {times}: {bill}{bits}"
 
 
-def break_even(decision: Decision) -> str:
-    """Give the prices of the best chip or the runner-up at which the runner-up is cheaper."""
-    above, below = runner_up_prices(decision)
-    if decision.runner_up is None or (above is None and below is None):
-        return ""
-    chip, runner_up = (
-        plan.scenario.hardware.id for plan in (decision.plans[0], decision.runner_up)
-    )
-    prices = [f"below ${number(rounded_down(below))}"] if below else []
-    prices += [f"if {chip} rose above ${number(rounded_up(above))}"] if above else []
-    usd = decision.runner_up.scenario.quote.usd_per_hour
-    now = f" (now ${usd:,.2f})" if usd else ""
-    return f"{runner_up}{now} would be cheaper {', or '.join(prices)}"
-
-
-def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:
-    """Yield the price per hour of each chip that the first plan does not use, and its date."""
-    above = {scenario.hardware.id for plan in shown[:1] for scenario in plan.scenarios}
-    scenarios = (
-        scenario
-        for plan in shown
-        if plan.scenario.hardware.id not in above
-        for scenario in plan.scenarios
-        if scenario.quote.usd_per_hour is not None
-    )
-    by_chip = {scenario.hardware.id: scenario for scenario in scenarios}.values()
-    if by_chip:
-        chips = [scenario.hardware for scenario in by_chip]
-        yield prices_of(shown[0].scenario.pricing, chips, in_short=True)
-
-
-def ways_to_pay(chosen: Plan) -> Iterator[str]:
-    """Yield the cost of a plan's chips with each payment option, and when reserving pays off."""
-    pricing, chip = chosen.scenario.pricing, chosen.scenario.hardware
-    rented = {terms: replace(pricing, basis="cloud", offer=terms) for terms in _RENTED}
-    is_whole = chip.node is not None and chip.node.price.purchase is not None
-    owned = "owned" if is_whole else "owned (no server)"
-    ways = rented | {owned: replace(pricing, basis="tco", offer=None)}
-    hours = {name: replace(way, user_prices={}).per_chip_hour(chip) for name, way in ways.items()}
-    chips = chosen.values["chips"] * HOURS_PER_MONTH
-    bills = [f"{name} ${dollars(usd * chips)}" for name, usd in hours.items() if usd is not None]
-    if len(bills) < 2:
-        return
-    note = f"{chip.id} per month: {', '.join(bills)}"
-    on_demand, reserved = hours["on-demand"], hours["reserved"]
-    if on_demand and reserved:
-        busy = whole_percent(reserved / on_demand)
-        note += f". Reserved chips are cheaper if you use them more than {busy} of the time"
-    yield note
-
-
-def queue_notes(chosen: Plan, service: Service, name: str, is_only: bool) -> Iterator[Note]:
-    """Yield the p99 latencies, or why they have no closed form.
-
-    is_only : whether no table lists the latencies of each class
-    """
-    load = random_load(chosen, service) if service.is_random else None
-    if load is not None and (is_only or not load.is_known):
-        is_bound_of_plan = is_only and not load.is_known
-        yield Note(in_words(load, name), 0 if is_bound_of_plan else Weight.QUEUE)
-
-
-def bursts(classes: Iterable[RequestClass]) -> Iterator[str]:
-    """Yield the classes whose arrivals are not random, although queues assume Poisson arrivals."""
-    for request_class in classes:
-        if request_class.is_random:
-            continue
-        way, wait = "more evenly than assumed", "shorter, and fewer replicas may be enough"
-        if request_class.variation > 1.0:
-            way, wait = "in bursts", "longer, and these replicas may not be enough"
-        yield (
-            f"{request_class.name}: requests arrive {way} (coefficient of variation "
-            f"{number(request_class.variation)}; 1 with Poisson arrivals). Actual waits are {wait}"
-        )
-
-
-def _busy(chosen: Plan, service: Service) -> Iterator[str]:
-    busiest, is_queued = max(chosen.busy, chosen.prefill_busy), service.share is not None
-    if service.rate is not None and not is_queued and busiest > _FULL:
-        yield (
-            f"{chosen.scenario.hardware.id}: at {busiest:.1%} utilization, Poisson arrivals would "
-            f"queue; use {option('percentile', '99')} to plan for them"
-        )
-
-
 def _others(decision: Decision) -> Iterator[str]:
     """Yield notes on missing plans, near misses, and why the other deployments lost."""
     chosen, service, near = decision.plans[0], decision.service, decision.near
@@ -334,19 +237,6 @@ def _unpriced(decision: Decision) -> Iterator[Note]:
         return
     yield Note(text, Weight.MANY_UNPRICED, is_hint=True)
     yield Note(f"{text}; {option('format', 'json')} names all", weight=0)
-
-
-def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
-    """Yield a TPOT limit that is met at the expected speed but not over the whole range."""
-    _, slow = tpot_range(chosen) or (0.0, 0.0)
-    if slow <= service.tpot:
-        return
-    if service.is_speed:
-        speed, wanted_speed = rounded_down(1.0 / slow), 1.0 / service.tpot
-        met = f"a user gets {speed:g} tokens/s, below {wanted_speed:g}"
-    else:
-        met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
-    yield f"{chosen.scenario.hardware.id}: at the slow end of the 80% range, {met}"
 
 
 def crossing_note(plan: Plan, command: str | None) -> str:
@@ -403,60 +293,6 @@ def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Not
         yield Note(text, Weight.SINGLE_CHIPS)
 
 
-def unlimited_ttft(planned: "PlanAnswer") -> Iterator[str]:
-    """Yield the TTFT for random arrivals, if there is no TTFT limit."""
-    service, share = planned.fleet.service, planned.fleet.service.claimed_share
-    if service.ttft == inf and share is not None:
-        seconds = max(pool.plan.values["ttft"] for _, pool in planned.pools)
-        time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
-        yield f"no TTFT limit is set ({option('ttft')}): p{share * 100:g} TTFT is {time}"
-
-
-def against_api(planned: "PlanAnswer") -> Iterator[str]:
-    """Yield what the API charges for this load. The cost includes owned chips, used or idle."""
-    fleet = planned.fleet
-    if fleet.service.tariff.api is None:
-        return
-    capacity = planned.owned_capacity
-    for allocation in fleet.allocations:
-        plan = allocation.plan if planned.is_of_one_class else None
-        if not allocation.is_owned:
-            most = plan and most_requests(plan, allocation.decision.service)
-            capacity += most or allocation.most_requests
-    yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
-
-
-def api_notes(
-    service: Service, requests: float, capacity: float, usd: float | None
-) -> Iterator[str]:
-    """Yield what the API charges for the load, and the load above which chips are cheaper.
-
-    requests, capacity : load, and highest throughput of the chips [1/s]
-    usd : monthly cost of the chips, or None if unknown
-    """
-    charged, bill = service.api_request_usd, api_usd_per_month(service, requests)
-    if charged is None or bill is None or usd is None or service.tariff.api is None:
-        return
-    names = ("input", "cached input", "output")
-    prices = [f"${price:g} ({name})" for name, price in zip(names, service.tariff.api, strict=True)]
-    note = (
-        f"at API prices of {listed(prices)} per million tokens, {number(requests)} requests/s cost "
-        f"${dollars(bill)} per month; these chips cost ${dollars(usd)}"
-    )
-    if usd > 0.0:
-        rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
-        tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
-        of_capacity = f"more than their throughput of {number(capacity)}"
-        if rate <= capacity:
-            of_capacity = f"{number(rate / capacity * 100.0)}% of their throughput"
-        note += (
-            f". They break even at {number(rate)} requests/s ({number(tokens / 1e6)} Mtok per "
-            f"month, {of_capacity}), or if the chips were {number(bill / usd)} times as expensive "
-            "or as slow"
-        )
-    yield note
-
-
 def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
     """Yield the throughput of owned chips with quantized weights, if published formats lead."""
     decision = allocation.decision
@@ -471,54 +307,3 @@ def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
             f"these chips would serve {number(requests)} requests/s if quantized further "
             f"({weights}, cache {cache}; {option('weights', weights)} {option('kv', cache)})"
         )
-
-
-def service_notes(service: Service) -> Iterable[str]:
-    """Return the notes that define the latencies of a plan."""
-    between = "TPOT includes prefill of other requests between two tokens"
-    if service.output <= 1.0:
-        between = (
-            "with a single output token, TPOT and its limit refer to one decode step at that "
-            "batch, as in compare"
-        )
-    yield f"{between}; {_arrivals(service)}"
-    if service.tpot < inf and service.share is not None:
-        yield (
-            "the TPOT limit must also be met at full batch, so a plan may use more chips than its "
-            "percentiles require"
-        )
-    if service.utilization < 1.0 and (service.share or service.rate or service.is_fleet):
-        cap = f"{stated_percent(service.utilization)} ({option('load')})"
-        reason = ", as headroom for Poisson arrivals"
-        if service.share is not None:
-            reason = f"; percentile estimates are valid up to {whole_percent(MOST_BUSY)}"
-        yield f"utilization of each replica is capped at {cap}{reason}"
-    waits = ""
-    if service.share is not None:
-        level = f"p{service.share * 100:g}"
-        waits = (
-            f". Their TTFT adds the {level} waits of the prefill and decode queues, and their TPOT "
-            "assumes a full batch"
-        )
-    yield (
-        "disaggregated prefill: separate replicas prefill one prompt at a time and send its KV "
-        f"cache over the scale-out network{waits}"
-    )
-    yield f"quantization may reduce quality; {option('weights')} and {option('kv')} set the formats"
-
-
-def _arrivals(service: Service) -> str:
-    """Describe the assumed arrival process, and the percentile of the latencies."""
-    if service.share is None:
-        return (
-            "TTFT assumes evenly spaced requests and no queue; for Poisson arrivals, set "
-            f"{option('percentile')}, or leave headroom with {option('load')}"
-        )
-    level = f"p{service.share * 100:g}"
-    arriving = f"are {level} with Poisson arrivals"
-    if not service.is_random:
-        arriving = f"are {level} for Poisson arrivals, although these requests arrive differently"
-    return (
-        f"TTFT and TPOT {arriving}. Requests are assigned to replicas at random, and each replica "
-        "has its own queue; load-aware routing would lower both"
-    )

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from fastcalc.features.plan.answer_regret import regret_record, tipping_point_records
 from fastcalc.features.plan.columns import KEYS, PLAN_COLUMNS
 from fastcalc.features.plan.decision import FEWER_BITS, REASONS, Decision, Plan
-from fastcalc.features.plan.notes import service_notes
+from fastcalc.features.plan.latency_notes import service_notes
 from fastcalc.features.plan.odds import CONFIDENT_DEVIATIONS
 from fastcalc.features.plan.random_load import percentiles_of, random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, undetermined

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastcalc.features.plan import fleet_notes, notes, page_tables, records
+from fastcalc.features.plan import fleet_notes, latency_notes, page_tables, records
 from fastcalc.features.plan import headline as plan_headline
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from tests import made_up
@@ -156,7 +156,7 @@ def test_without_a_limit_the_ttft_is_told(ttft, share, seconds, said):
     pools = [(None, SimpleNamespace(plan=SimpleNamespace(values={"ttft": one}))) for one in seconds]
     service = SimpleNamespace(ttft=ttft, claimed_share=share)
     planned = SimpleNamespace(fleet=SimpleNamespace(service=service), pools=pools)
-    found = [*notes.unlimited_ttft(planned)]
+    found = [*latency_notes.unlimited_ttft(planned)]
     assert len(found) == (said is not None)
     assert all(text.endswith(f": {said}") for text in found)
 

@@ -11,12 +11,18 @@ import pytest
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import Layout
-from fastcalc.features.plan import answer_regret, notes, page_tables, refusal
+from fastcalc.features.plan import (
+    answer_regret,
+    latency_notes,
+    notes,
+    page_tables,
+    price_notes,
+    refusal,
+)
 from fastcalc.features.plan import headline as plan_headline
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer import PlanAnswer
-from fastcalc.features.plan.legend import legend
-from fastcalc.features.plan.notes import (
+from fastcalc.features.plan.fleet_notes import (
     idle_chips,
     next_nodes,
     one_chip_type,
@@ -24,6 +30,7 @@ from fastcalc.features.plan.notes import (
     over_limits,
     owning_each,
 )
+from fastcalc.features.plan.legend import legend
 from fastcalc.features.plan.page_tables import columns, hidden_columns, rows_of
 from fastcalc.features.plan.phrases import Weight
 from fastcalc.features.plan.request import FindPlans
@@ -137,7 +144,7 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, secon
     service = replace(SERVICE, ttft=ttft, share=share)
     slowest = pool(plan(values={"ttft": seconds})), pool(plan(values={"ttft": seconds / 2}))
     made = answer(part(*slowest), service=service, classes=ONE)
-    assert said(notes.unlimited_ttft(made)) == texts
+    assert said(latency_notes.unlimited_ttft(made)) == texts
 
 
 @every(
@@ -453,8 +460,8 @@ def test_an_api_is_compared_with_all_that_chips_sustain(monkeypatch, is_one, tex
     monkeypatch.setattr(Sharing, "requests", 2.0)
     service = replace(SERVICE, tariff=API)
     made = answer(part(pool()), service=service, classes=ONE if is_one else TWO)
-    assert text in " ".join(notes.against_api(made))
-    assert not [*notes.against_api(answer(part(pool())))]
+    assert text in " ".join(price_notes.against_api(made))
+    assert not [*price_notes.against_api(answer(part(pool())))]
 
 
 @every("share,is_known,cell", [(0.99, True, "500"), (0.99, False, "<500"), (None, False, "500")])
@@ -811,7 +818,7 @@ def test_single_chips_are_worth_a_line_where_half_of_a_node_is_enough(
     ],
 )  # fmt: skip
 def test_what_the_latencies_of_a_plan_are(changes, words):
-    told = [as_flags(text) for text in notes.service_notes(replace(SERVICE, **changes))]
+    told = [as_flags(text) for text in latency_notes.service_notes(replace(SERVICE, **changes))]
     for text, word in zip(told, words, strict=True):
         assert word.lower() in text.lower()
     (queues,) = (text for text in told if text.startswith("disaggregated"))

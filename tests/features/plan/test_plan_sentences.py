@@ -17,14 +17,23 @@ from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.features.plan import answer, answer_regret, fleet_notes, notes, phrases, refusal
+from fastcalc.features.plan import (
+    answer,
+    answer_regret,
+    fleet_notes,
+    latency_notes,
+    notes,
+    phrases,
+    price_notes,
+    refusal,
+)
 from fastcalc.features.plan import headline as plan_headline
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer_regret import tipping_point_notes
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.headline import cheaper_api
-from fastcalc.features.plan.notes import api_notes
 from fastcalc.features.plan.phrases import Weight
+from fastcalc.features.plan.price_notes import api_notes
 from fastcalc.features.plan.random_load import in_words
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.regret import Measurement, Regret
@@ -244,14 +253,14 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
 
 
 def test_prices_of_other_chips_leave_out_those_of_the_first_plan():
-    assert not told(notes.other_prices_of_plans([plan(), plan(weights="int4")]))
-    said = told(notes.other_prices_of_plans([plan(), plan(SECOND)]))
+    assert not told(price_notes.other_prices_of_plans([plan(), plan(weights="int4")]))
+    said = told(price_notes.other_prices_of_plans([plan(), plan(SECOND)]))
     assert said.startswith("price per chip-hour: ")
     assert "second-chip $3.60" in said
     assert "made-up-chip" not in said
     # A plan that prefills on the second chip has its price above.
     both = plan(prefill_scenario=deployed(SECOND), prefill_chips=1.0)
-    assert not told(notes.other_prices_of_plans([both, plan(SECOND)]))
+    assert not told(price_notes.other_prices_of_plans([both, plan(SECOND)]))
 
 
 # Terms of prices.
@@ -265,17 +274,17 @@ def test_reserving_pays_above_the_ratio_of_both_prices():
         ]
     }
     of_two = plan(made_up.clocked(price=price), values={"chips": 2.0})
-    said = told(notes.ways_to_pay(of_two))
+    said = told(price_notes.ways_to_pay(of_two))
     assert said == (
         "made-up-chip per month: on-demand $5,840, spot $1,460, reserved $4,380. Reserved chips "
         "are cheaper if you use them more than 75% of the time"
     )
     given = plan(made_up.clocked(price=price), pricing=Pricing(user_prices={"made-up-chip": 9.0}))
-    assert told(notes.ways_to_pay(given)) == said
+    assert told(price_notes.ways_to_pay(given)) == said
     one = {"offers": price["offers"][:1]}
-    assert not told(notes.ways_to_pay(plan(made_up.clocked(price=one))))
+    assert not told(price_notes.ways_to_pay(plan(made_up.clocked(price=one))))
     without = {"offers": [price["offers"][0], price["offers"][2]]}
-    both = told(notes.ways_to_pay(plan(made_up.clocked(price=without))))
+    both = told(price_notes.ways_to_pay(plan(made_up.clocked(price=without))))
     assert both.endswith("on-demand $5,840, spot $1,460")
 
 
@@ -296,7 +305,7 @@ def test_replicas_without_a_queue_that_are_above_90_percent(
     busy, prefill_busy, rate, share, is_told
 ):
     service = replace(SERVICE, rate=rate, share=share)
-    said = told(notes._busy(plan(busy=busy, prefill_busy=prefill_busy), service))
+    said = told(latency_notes.busy(plan(busy=busy, prefill_busy=prefill_busy), service))
     assert bool(said) is is_told
     if is_told:
         percent = f"{max(busy, prefill_busy):.1%}"
@@ -316,9 +325,9 @@ def test_replicas_without_a_queue_that_are_above_90_percent(
     ],
 )
 def test_a_limit_that_the_slow_end_of_the_range_misses(monkeypatch, slow, is_speed, met):
-    monkeypatch.setattr(notes, "tpot_range", lambda _: slow and (0.01, slow))
+    monkeypatch.setattr(latency_notes, "tpot_range", lambda _: slow and (0.01, slow))
     service = replace(SERVICE, tpot=0.025, is_speed=is_speed)
-    said = told(notes.slow_end(plan(), service))
+    said = told(latency_notes.slow_end(plan(), service))
     assert said == (met and f"made-up-chip: at the slow end of the 80% range, {met}")
 
 
@@ -338,7 +347,7 @@ def arriving(variation):
     ],
 )  # fmt: skip
 def test_arrivals_that_are_not_poisson(variation, way):
-    found = [*notes.bursts([arriving(1.0), arriving(variation)])]
+    found = [*latency_notes.bursts([arriving(1.0), arriving(variation)])]
     assert told(found) == (way and f"chat: requests arrive {way}")
 
 
@@ -374,16 +383,18 @@ def test_a_lower_load_is_advised_than_there_is():
 
 @every("is_known,weight", [(True, Weight.QUEUE), (False, 0)])
 def test_percentiles_of_a_plan_are_a_note(monkeypatch, is_known, weight):
-    monkeypatch.setattr(notes, "random_load", lambda *_: loaded(is_known))
-    (note,) = notes.queue_notes(plan(), SERVICE, "chip", is_only=True)
+    monkeypatch.setattr(latency_notes, "random_load", lambda *_: loaded(is_known))
+    (note,) = latency_notes.queue_notes(plan(), SERVICE, "chip", is_only=True)
     assert note.weight == weight
     assert note.text.lower().startswith("chip")
     # Of several pools a table has the percentiles, and a note why there are none.
-    assert len([*notes.queue_notes(plan(), SERVICE, "pool 1", is_only=False)]) == (not is_known)
+    assert len([*latency_notes.queue_notes(plan(), SERVICE, "pool 1", is_only=False)]) == (
+        not is_known
+    )
     bursty = replace(SERVICE, variation=2.0)
-    assert not [*notes.queue_notes(plan(), bursty, "chip", is_only=True)]
-    monkeypatch.setattr(notes, "random_load", lambda *_: None)
-    assert not [*notes.queue_notes(plan(), SERVICE, "chip", is_only=True)]
+    assert not [*latency_notes.queue_notes(plan(), bursty, "chip", is_only=True)]
+    monkeypatch.setattr(latency_notes, "random_load", lambda *_: None)
+    assert not [*latency_notes.queue_notes(plan(), SERVICE, "chip", is_only=True)]
 
 
 # Plans that lost.

@@ -18,7 +18,7 @@ from fastcalc.core.own_formats import own_formats
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
-from fastcalc.features.plan import chart, notes
+from fastcalc.features.plan import chart, latency_notes
 from fastcalc.features.plan import records as report
 from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.answer import PlanAnswer
@@ -26,8 +26,10 @@ from fastcalc.features.plan.candidates import candidates, deployments
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.class_table import ServedClass, class_record
 from fastcalc.features.plan.decision import Plan
+from fastcalc.features.plan.fleet_notes import one_chip_type
+from fastcalc.features.plan.latency_notes import unlimited_ttft
 from fastcalc.features.plan.legend import legend
-from fastcalc.features.plan.notes import decision_notes, one_chip_type, unlimited_ttft
+from fastcalc.features.plan.notes import decision_notes
 from fastcalc.features.plan.page_tables import with_formats
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.request import FindPlans
@@ -131,7 +133,7 @@ def test_assumptions_are_an_object_with_what_compare_says(planned, fastcalc):
     assert assumed["utilization"] == 0.9
     kinds = ("prompt_tokens", "output_tokens", "context_tokens", "requests_per_s")
     assert [assumed[key] for key in kinds] == [4000, 1000, 4500, 20]
-    loaded = map(as_flags, notes.service_notes(replace(SERVICE, utilization=0.9)))
+    loaded = map(as_flags, latency_notes.service_notes(replace(SERVICE, utilization=0.9)))
     assert all(note in words(" ".join(assumed["notes"])) for note in loaded)
 
 
@@ -332,7 +334,7 @@ def test_a_slow_end_within_the_limit_is_not_reported(found):
     best = found.plans[0]
     _, slow = tpot_range(best)
     for limit, count in ((slow * 1.01, 0), (slow * 0.99, 1)):
-        texts = [*notes.slow_end(best, replace(SERVICE, tpot=limit))]
+        texts = [*latency_notes.slow_end(best, replace(SERVICE, tpot=limit))]
         assert len(texts) == count
 
 
@@ -353,12 +355,12 @@ def test_busy_replicas_without_a_percentile_are_reported(busy, is_told, found):
     changed = replace(best, busy=busy, prefill_busy=busy / 2)
     name = f"{best.scenario.hardware.id}: at {busy * 100:.1f}% utilization, "
     for service in (SERVICE, replace(SERVICE, ttft=float("inf"))):
-        said = [as_flags(text) for text in notes._busy(changed, service)]
+        said = [as_flags(text) for text in latency_notes.busy(changed, service)]
         assert bool(said) == is_told
         assert not is_told or said[0].startswith(name)
         assert not is_told or "would queue; use --percentile 99 to plan for them" in said[0]
-    assert not [*notes._busy(changed, replace(SERVICE, share=0.99))]
-    assert not [*notes._busy(changed, replace(SERVICE, rate=None))]
+    assert not [*latency_notes.busy(changed, replace(SERVICE, share=0.99))]
+    assert not [*latency_notes.busy(changed, replace(SERVICE, rate=None))]
 
 
 # What just misses.
@@ -826,7 +828,7 @@ def test_the_page_holds_every_note_and_warning(found):
     shown = [*found.plans[:2], found.runner_up, found.in_own_formats]
     warnings = {line for plan in shown for line in plan.replica.warnings}
     decided = {note.text for note in decision_notes(found, shown, shown) if not note.is_hint}
-    others = {sentence(text) for text in (*notes.service_notes(SERVICE), *warnings)}
+    others = {sentence(text) for text in (*latency_notes.service_notes(SERVICE), *warnings)}
     assert decided | others <= set(lines)
     assert len(lines) == len(set(lines))
     record = report.plan_records(found.plans, SERVICE, Typed())[0]
