@@ -10,7 +10,6 @@ from fastcalc.catalogue.schema.engines import Phase, RangeWidths
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.parameters import ParameterFamily, family_of
-from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import Prediction, predictions_of
@@ -22,7 +21,7 @@ from fastcalc.evidence.speed_ranges import (
     ranged,
     unseen_kinds,
 )
-from fastcalc.evidence.stacked import StackedPoints, rows_of
+from fastcalc.evidence.stacked import rows_of
 from fastcalc.formulas.types import Floats
 
 FittedKinds = Collection[tuple[str, Phase, str]]
@@ -104,13 +103,8 @@ def calibrate(
 def fit_of(evidence: Evidence, catalogue: Catalogue) -> Fit:
     """Prepare the fit of a catalogue's engines to evidence."""
     points = [point for point in evidence.points if evidence.is_fitted(point)]
-    return Fit(family_of(catalogue.engine_files()), rows_of_points(points, catalogue))
-
-
-def rows_of_points(points: Sequence[Point], catalogue: Catalogue) -> StackedPoints:
-    """Stack the predictable measurements so that fits can evaluate them quickly."""
     batches, _ = gather(points, PointDeployments(catalogue))
-    return rows_of(batches)
+    return Fit(family_of(catalogue.engine_files()), rows_of(batches))
 
 
 _DEPENDS = 0.05

@@ -63,17 +63,13 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
             "engine": engine_named(record.text("framework")),
             "weights": _WEIGHTS.get(record.text("precision").lower()),
         },
-        remarks=(shown_image(record),),
+        # The release can be told from the container image.
+        remarks=(f"image {image}" if (image := record.text("image")) else "",),
     )
     if is_split:
         yield "disaggregated prefill: TTFT and throughput include the prefill chips"
         run = replace(run, ttft=Times(), request=Times(), rate=None, is_decode_only=True)
     yield run
-
-
-def shown_image(record: Record) -> str:
-    """Return the container image, from which the release can be told."""
-    return f"image {image}" if (image := record.text("image")) else ""
 
 
 def _layout(record: Record) -> tuple[int | None, dict[str, int | None]]:

@@ -59,26 +59,19 @@ def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
                     "give one"
                 )
         traffic = read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
-        _refuse_limits_of_all(request, service, traffic)
+        for name in ("ttft", "tpot", "min_speed"):
+            latency = "ttft" if name == "ttft" else "tpot"
+            stated = [getattr(request_class, latency) for request_class in traffic.classes]
+            if request.values[name] is not None and getattr(service, latency) not in stated:
+                raise InputError(
+                    f"{option(name)} is for classes without a limit, and all classes of "
+                    f"{request.traffic} have one; leave it out"
+                )
         return traffic
     lengths = Lengths.fixed(service.prompt, service.output)
     limits = {"ttft": service.ttft, "tpot": service.tpot}
     only = RequestClass("", 1.0, lengths, prefix_hit=service.prefix_hit, **limits)
     return AskedTraffic((only,), None, {})
-
-
-def _refuse_limits_of_all(request: FindPlans, service: Service, traffic: AskedTraffic) -> None:
-    """Raise InputError if a limit applies to all classes while each class has its own."""
-    first = [request_class.ttft for request_class in traffic.classes]
-    between = [request_class.tpot for request_class in traffic.classes]
-    stated = {"ttft": first, "tpot": between, "min_speed": between}
-    for name, limits in stated.items():
-        limit = service.ttft if name == "ttft" else service.tpot
-        if request.values[name] is not None and limit not in limits:
-            raise InputError(
-                f"{option(name)} is for classes without a limit, and all classes of "
-                f"{request.traffic} have one; leave it out"
-            )
 
 
 def owned_counts(request: FindPlans) -> dict[str, int]:

@@ -273,24 +273,18 @@ def _times(value: float) -> str:
     return "just over 1" if text == number(1.0) else text
 
 
-def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
-    """Return a plan with the same chip rented singly, if one node was chosen and half suffices."""
+def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Note]:
+    """Yield the cost of single chips, if one node was chosen and half of it suffices."""
     chosen, service = decision.plans[0], decision.service
     is_a_node = chosen.node_chips > 1 and chosen.values["chips"] == chosen.node_chips
     if not (grids and service.in_nodes and service.rate and is_a_node):
-        return None
-    of_chip = decision.grids_to_lead(grids, chosen.scenario.hardware.id)
-    plans = decide(of_chip, replace(service, in_nodes=False), shown=0).plans
-    return plans[0] if plans and plans[0].cost <= _HALF * chosen.cost else None
-
-
-def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Note]:
-    """Yield the cost of fewer chips than a node, if they suffice."""
-    if (plan := in_single_chips(decision, grids)) is not None:
-        bill = chips_and_price(plan, replace(decision.service, in_nodes=False))
-        chip, flag = plan.scenario.hardware.id, option("by", "chip")
-        text = f"if you rent single chips of {chip} ({flag}), {bill} would be enough"
-        yield Note(text, Weight.SINGLE_CHIPS)
+        return
+    chip, singly = chosen.scenario.hardware.id, replace(service, in_nodes=False)
+    for plan in decide(decision.grids_to_lead(grids, chip), singly, shown=0).plans[:1]:
+        if plan.cost <= _HALF * chosen.cost:
+            flag, bill = option("by", "chip"), chips_and_price(plan, singly)
+            text = f"if you rent single chips of {chip} ({flag}), {bill} would be enough"
+            yield Note(text, Weight.SINGLE_CHIPS)
 
 
 def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:

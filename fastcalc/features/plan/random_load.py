@@ -59,11 +59,6 @@ def request_seconds(plan: Plan, service: Service) -> float:
     return load.times().request_mean if load else plan.request_seconds(service.output)
 
 
-def percentiles_of(load: RandomLoad | None) -> Record | None:
-    """Return the latency percentiles of a load, or None without a closed form."""
-    return percentile_record(load.percentiles()) if load and load.is_known else None
-
-
 def in_words(load: RandomLoad, name: str) -> str:
     """Describe the 99th percentiles, or why there is no closed form.
 

@@ -9,7 +9,7 @@ from fastcalc.features.plan.columns import KEYS, PLAN_COLUMNS
 from fastcalc.features.plan.decision import FEWER_BITS, REASONS, Decision, Plan
 from fastcalc.features.plan.latency_notes import service_notes
 from fastcalc.features.plan.odds import CONFIDENT_DEVIATIONS
-from fastcalc.features.plan.random_load import percentiles_of, random_load
+from fastcalc.features.plan.random_load import percentile_record, random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, undetermined
 from fastcalc.features.plan.refusal import relaxed
 from fastcalc.features.plan.service import Service
@@ -72,6 +72,9 @@ def details(verdict: Verdict, typed: Typed) -> Record:
     unknown = sorted(decision.unknown)
     above, below = runner_up_prices(decision)
     loads = (random_load(plan, service) for plan in decision.plans[:1] if service.is_random)
+    percentiles = (
+        percentile_record(load.percentiles()) for load in loads if load and load.is_known
+    )
     return {
         "candidates": decision.candidates,
         "lost": {REASONS[name]: count for name, count in decision.reasons.items() if count},
@@ -87,7 +90,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
         "unpowered": unknown if service.objective == "watts" else [],
         "relax": [] if decision.plans else relaxed(decision),
         "best_in_fewer_bits": plan_records(decision.in_fewer_bits[:FEWER_BITS], service, typed),
-        "percentiles": next(map(percentiles_of, loads), None),
+        "percentiles": next(percentiles, None),
         "regret": regret_record(verdict),
         "turns": tipping_point_records(verdict),
         "runner_up_wins_below_usd_per_chip_hour": plain(below),

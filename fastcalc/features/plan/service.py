@@ -23,21 +23,6 @@ class Tariff:
     api: tuple[float, float, float] | None = None
     grid: float | None = None
 
-    def request_usd(self, prompt: float, output: float, prefix_hit: float) -> float | None:
-        """Return what the API charges per request, or None without an API, in USD."""
-        if self.api is None:
-            return None
-        input_price, cached_price, output_price = self.api
-        charged = api_request_usd(
-            prompt=prompt,
-            output=output,
-            prefix_hit=prefix_hit,
-            input_price=input_price,
-            cached_price=cached_price,
-            output_price=output_price,
-        )
-        return float(charged)
-
 
 NO_TARIFF = Tariff()
 """The tariff of plans without an API or a grid to compare with."""
@@ -167,10 +152,21 @@ class Service:
     @property
     def api_request_usd(self) -> float | None:
         """What the API charges per request, or None if no API is compared, in USD."""
+        if self.tariff.api is None:
+            return None
         hit = self.prefix_hit
         if self.classes:
             hit = float(Mix.of(self.classes, Traffic.speculation).prefix_hit)
-        return self.tariff.request_usd(self.prompt, self.output, hit)
+        input_price, cached_price, output_price = self.tariff.api
+        charged = api_request_usd(
+            prompt=self.prompt,
+            output=self.output,
+            prefix_hit=hit,
+            input_price=input_price,
+            cached_price=cached_price,
+            output_price=output_price,
+        )
+        return float(charged)
 
     def limited(self, limits: Mapping[str, float]) -> "Service":
         """Return this service with other values for some limits, by name."""

@@ -83,23 +83,18 @@ def _searched(
         without = {name: cost for name, cost in costs.items() if name != first}
         return _leader(without | _costs(slow, {first: grids[first]}))
 
-    def by_rate(times: float) -> str:
-        return _leader_of(replace(service, rate=rate * times), grids)
-
-    def by_prompt(times: float) -> str:
-        return _leader_of(_of_lengths(service, times, 1.0), grids)
-
-    def by_output(times: float) -> str:
-        return _leader_of(_of_lengths(service, 1.0, times), grids)
-
     if first != API and (turn := _nearest(by_slowness, first, _FACTORS)):
         yield TippingPoint("slowness", turn[0], True, turn[1], first)
-    searched = {
-        "rate": (by_rate, rate),
-        "prompt": (by_prompt, service.prompt),
-        "output": (by_output, service.output),
+    searched: dict[str, tuple[Callable[[float], Service], float]] = {
+        "rate": (lambda times: replace(service, rate=rate * times), rate),
+        "prompt": (lambda times: _of_lengths(service, times, 1.0), service.prompt),
+        "output": (lambda times: _of_lengths(service, 1.0, times), service.output),
     }
-    for name, (leader, now) in searched.items():
+    for name, (service_at, now) in searched.items():
+
+        def leader(times: float, at: Callable[[float], Service] = service_at) -> str:
+            return _leader_of(at(times), grids)
+
         for is_above in (True, False):
             factors = [factor if is_above else 1.0 / factor for factor in _FACTORS]
             if turn := _nearest(leader, first, factors):
