@@ -138,9 +138,9 @@ class _Best(dict[Any, ReplicaOption]):
 
         An option on another chip must cost less by one node, since its nodes may be partly idle.
         """
-        chips, (requests, each, node_cost) = self._columns
-        at_most = np.where(chips == chip, each, each + node_cost)
-        return float(np.max(requests[at_most <= cost * (1.0 + _SLACK)], initial=0.0))
+        numbers = self._numbers
+        at_most = np.where(self._chips == chip, numbers[1], numbers[1] + numbers[2])
+        return float(np.max(numbers[0][at_most <= cost * (1.0 + _SLACK)], initial=0.0))
 
     def limits_of(self, gaps: Gaps) -> Floats:
         """Return minus the throughput each gap must exceed: that of options of no higher cost."""
@@ -150,9 +150,17 @@ class _Best(dict[Any, ReplicaOption]):
         return np.array([-self.max_throughput_at_cost(chip, option.each) for option in options])
 
     @cached_property
-    def _columns(self) -> tuple[NDArray[np.str_], Floats]:
-        numbers = [(option.requests, option.each, option.node_cost) for option in self.values()]
-        return np.array([option.chip for option in self.values()]), np.array(numbers).T
+    def _numbers(self) -> Floats:
+        return np.array(
+            [
+                (option.requests, option.each, option.node_chips * option.cost_per_chip)
+                for option in self.values()
+            ]
+        ).T
+
+    @cached_property
+    def _chips(self) -> NDArray[np.str_]:
+        return np.array([option.grid.scenario.hardware.id for option in self.values()])
 
 
 def find_replica_options(
