@@ -4,54 +4,12 @@ import re
 from dataclasses import dataclass, field
 
 from fastcalc.catalogue.numerals import parse_number
+from fastcalc.catalogue.tables import table_of
 
 VLLM, SGLANG, LLAMA_CPP, TENSORRT_LLM = "vllm", "sglang", "llama.cpp", "tensorrt-llm"
 SETTINGS: dict[str, dict[str, str]] = {
-    VLLM: {
-        "model": "model",
-        "gpu_memory_utilization": "gpu_memory_utilization",
-        "max_model_len": "max_model_len",
-        "max_num_seqs": "max_num_seqs",
-        "max_num_batched_tokens": "max_num_batched_tokens",
-        "tp": "tensor_parallel_size",
-        "pp": "pipeline_parallel_size",
-        "dp": "data_parallel_size",
-        "eager": "enforce_eager",
-        "kv": "kv_cache_dtype",
-        "quantization": "quantization",
-        "block_size": "block_size",
-        "language_model_only": "language_model_only",
-        "prefix_caching": "enable_prefix_caching",
-        "drafted": "num_speculative_tokens",
-    },
-    SGLANG: {
-        "model": "model_path",
-        "gpu_memory_utilization": "mem_fraction_static",
-        "max_model_len": "context_length",
-        "max_num_seqs": "max_running_requests",
-        "max_num_batched_tokens": "chunked_prefill_size",
-        "tp": "tp_size",
-        "pp": "pp_size",
-        "dp": "dp_size",
-        "dp_attention": "enable_dp_attention",
-        "eager": "disable_cuda_graph",
-        "kv": "kv_cache_dtype",
-        "quantization": "quantization",
-        "block_size": "page_size",
-    },
-    LLAMA_CPP: {
-        "max_model_len": "n_ctx",
-        "max_num_seqs": "n_seq_max",
-        "max_num_batched_tokens": "n_batch",
-        "kv": "type_k",
-    },
-    TENSORRT_LLM: {
-        "max_model_len": "max_seq_len",
-        "max_num_seqs": "max_num_requests",
-        "max_num_batched_tokens": "max_num_tokens",
-        "gpu_memory_utilization": "kv_cache_free_gpu_mem_fraction",
-        "kv": "kv_cache_dtype",
-    },
+    program: {row["setting"]: row[program] for row in table_of(__file__) if row[program]}
+    for program in (VLLM, SGLANG, LLAMA_CPP, TENSORRT_LLM)
 }
 """The name of each setting in server programs, by its name in fastcalc."""
 
