@@ -142,12 +142,12 @@ class ValidationAnswer(Answer):
         if weak := _weak(self.validation, FEW_SOURCES if self.aside else 0):
             yield Note(weak, 4)
         if self.aside is None:
-            worst = max(self.validation.predictions, key=_factor)
-            point = worst.point
+            outlier = max(self.validation.predictions, key=_factor)
+            point = outlier.point
             yield Note(
                 f"largest error: {point.id}, {point.model} on {point.hardware}: {point.metric} "
-                f"measured {number(point.value)}, expected {number(worst.expected)}, an error of "
-                f"{worst.factor:.2f}x",
+                f"measured {number(point.value)}, expected {number(outlier.expected)}, an error of "
+                f"{outlier.factor:.2f}x",
                 3,
                 is_hint=True,
             )

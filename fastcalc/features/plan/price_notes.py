@@ -96,8 +96,8 @@ def against_api(planned: "PlanAnswer") -> Iterator[str]:
     for allocation in fleet.allocations:
         plan = allocation.plan if planned.is_of_one_class else None
         if not allocation.is_owned:
-            most = plan and most_requests(plan, allocation.decision.service)
-            capacity += most or allocation.most_requests
+            sustained = plan and most_requests(plan, allocation.decision.service)
+            capacity += sustained or allocation.most_requests
     yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
 
 

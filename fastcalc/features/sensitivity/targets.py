@@ -221,8 +221,8 @@ def _least_pair(
 
     furthest : factor required by a single parameter
     """
-    each = figures.of_all.answered.each
-    good_ends = each([partial(_good_end, figures, lever, target) for lever in listed])
+    solve_all = figures.of_all.answered.each
+    good_ends = solve_all([partial(_good_end, figures, lever, target) for lever in listed])
     ends = {lever: end for lever, end in zip(listed, good_ends, strict=True) if end is not None}
 
     def surplus(moved: Sequence[Lever], factor: float) -> float:
@@ -230,7 +230,7 @@ def _least_pair(
         return target.surplus(figures.at(values))
 
     at_start = furthest * (1.0 - _NEARER)
-    strengths = each([partial(surplus, [lever], at_start) for lever in ends])
+    strengths = solve_all([partial(surplus, [lever], at_start) for lever in ends])
     by_lever = dict(zip(ends, strengths, strict=True))
     strongest = sorted(ends, key=by_lever.__getitem__, reverse=True)
     nearest_pair: Pair | None = None
@@ -276,8 +276,8 @@ _LEAST = 1e-15
 def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | None:
     """Return the bound of a parameter with the better metric, or None if both are equal."""
     low, high = ends_of(lever)
-    each = figures.of_all.answered.each
-    at_low, at_high = each([partial(figures.at, {lever: end}) for end in (low, high)])
+    solve_all = figures.of_all.answered.each
+    at_low, at_high = solve_all([partial(figures.at, {lever: end}) for end in (low, high)])
     if target.better(at_high, at_low):
         return high
     return low if target.better(at_low, at_high) else None

@@ -201,13 +201,13 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
                 )
                 for (chip, engine, _), model in product(axes.chips, axes.models)
             ]
-            repeated = {ids for ids, made in of_axes if made in computed[ids]}
+            repeated = {ids for ids, applied_set in of_axes if applied_set in computed[ids]}
             added, skipped = grids(replace(axes, computed=frozenset(repeated)))
             new_grids += added
             left_out += skipped
             applied += of_axes
-        for ids, made in applied:
-            computed[ids].add(made)
+        for ids, applied_set in applied:
+            computed[ids].add(applied_set)
         if like_rows is not None and not swept:
             notes += like_rows.notes(grid.scenario for grid in new_grids)
         swept += new_grids
