@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 class Measure(Evaluated, groups.Written):
     """Recommend which benchmarks of your server to run first, or run them.
 
-    Finds the runs that would narrow the predictions most for your batch sizes and sequence lengths.
-    Prints their duration, the 80% range expected afterwards, and their commands for vLLM, SGLang,
-    GuideLLM, AIPerf or llama-bench. With the URL of an OpenAI-compatible server, performs the
-    runs itself and stores only numbers. Exits with 1 if nothing fits.
+    measure finds the runs that would narrow the predictions most for your batch sizes and sequence
+    lengths. It prints how long they take, the 80% range expected afterwards, and their commands for
+    vLLM, SGLang, GuideLLM, AIPerf or llama-bench. With the URL of an OpenAI-compatible server, it
+    performs the runs itself and stores only numbers. The exit code is 1 if nothing fits.
     """
 
     examples = (

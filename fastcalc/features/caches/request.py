@@ -39,8 +39,9 @@ class SizeCaches(
 ):
     """Size prefix caches for a trace: hit rates, and when a memory tier pays off.
 
-    Computes hit rate, throughput and price with the chips' own memory, host DRAM and larger tiers,
-    and the break-even memory price of each tier. Exits with 1 if the batch fits on no chip.
+    The output shows hit rate, throughput and price if prefixes are stored in chip memory, in host
+    DRAM or in larger tiers, and the break-even memory price of each tier. The exit code is 1 if the
+    batch does not fit on any chip.
     """
 
     examples = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class JudgeClaims(groups.Written):
     """Check what articles claim about fast LLM inference.
 
-    Reports a verdict on each claim, with its number, formula and source.
+    The output shows a verdict on each claim, with its number, formula and source.
     """
 
     examples = ("fastcalc claims --only claude,refuted,conditional", "fastcalc claims --explain 30")

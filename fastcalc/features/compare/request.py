@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Compare(Evaluated, groups.Written):
     """Compare the speed, latency and price of models on chips.
 
-    Prints one row per batch: decode speed with its 80% range and hardware bound, throughput, TTFT,
-    price and the limiting resource.
+    For each batch size, the output shows the decode speed with its 80% range and hardware bound,
+    the throughput, the TTFT, the price and the limiting resource.
     """
 
     examples = (

@@ -169,12 +169,13 @@ class Decide(
 ):
     """Compare options by speed, price and accuracy: which wins, and what would change that.
 
-    Write an option as NAME=KEY=VALUE,..., such as opus=speed=65,price=25 (tokens/s per user, $ per
-    million output tokens). Without values it is a known service (opus, opus-fast, spark) or a
-    model. A subscription is sub=speed=65,plan=200,quota=2e9,price=25: $200 per month for 2 billion
-    tokens, then $25 per million. A model on chips: glm=model=glm-4.7,on=wse-3. A
-    router, here named both: both=to=spark,else=opus,share=0.7 sends 70% of the steps to spark, the
-    others to opus. Values missing in an option, such as accuracy, come from the Task flags.
+    An option is a known service (opus, opus-fast, spark), a model, or NAME=KEY=VALUE,... For
+    example, opus=speed=65,price=25 has 65 tokens/s per user and costs $25 per million output
+    tokens. sub=speed=65,plan=200,quota=2e9,price=25 is a subscription for $200 per month with 2
+    billion tokens, and $25 per million after that. glm=model=glm-4.7,on=wse-3 is a model on chips.
+    both=to=spark,else=opus,share=0.7 is a router that sends 70% of the steps to spark and the
+    others to opus. Values that an option omits, such as the accuracy, are taken from the Task
+    flags.
     """
 
     examples = (

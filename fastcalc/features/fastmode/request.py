@@ -36,9 +36,9 @@ class Fastmode(
 ):
     """Find the cheapest ways to make decoding faster.
 
-    Tries a smaller batch, other and more chips, quantization, speculative decoding, a smaller
-    model, SRAM accelerators, and combinations of up to four. Splits the cheapest option into one
-    factor per change. Exits with 1 if nothing reaches the speed.
+    fastmode evaluates smaller batches, more or different chips, quantization, speculative decoding,
+    smaller models, SRAM accelerators, and combinations of up to four of these. For the cheapest
+    option, it shows the factor of each change. The exit code is 1 if nothing reaches the speed.
     """
 
     examples = (

@@ -41,9 +41,10 @@ class FitMemory(
 ):
     """Check whether a model fits, on how many chips, and up to which batch.
 
-    Shows the contents of each memory. Also finds the longest context for a number of users, or the
-    most users for a context. --server 'vllm serve MODEL -tp 2' reads the
-    flags of a server's command. Exits with 1 if no model fits on any of the chips.
+    The output also shows what each memory contains. You can also find the longest context for a
+    number of users, or the most users for a context. If you pass a server command, as in --server
+    'vllm serve MODEL -tp 2', its flags are used. The exit code is 1 if no model fits on any of the
+    chips.
     """
 
     examples = (

@@ -25,8 +25,8 @@ class Frontier(
 ):
     """Show the best price at each speed: $/Mtok against tokens/s per user.
 
-    Tries common layouts up to a maximum number of chips, with batches in powers of two and the
-    largest. Exits with 1 if no chip that fits the model has a price.
+    frontier evaluates practical layouts up to a maximum number of chips, with batch sizes in powers
+    of two and the largest one. The exit code is 1 if no chip that fits the model has a price.
     """
 
     examples = (

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 class Infer(groups.Prices, groups.Written):
     """Infer how a provider's fast tier may work, from the speeds and prices of two tiers.
 
-    Finds which combinations of a smaller batch, speculative decoding, other hardware and a higher
-    markup explain them, and what the provider would have to publish to distinguish these.
+    infer finds out which combinations of a smaller batch, speculative decoding, other hardware and
+    a higher markup explain these numbers, and what the provider would have to publish to
+    distinguish them.
     """
 
     examples = (

@@ -68,9 +68,9 @@ class Validate(Measurements, Drafting, groups.EarlierRun, groups.Written):
 class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
     """Create an engine file from measurements of your server.
 
-    The engine file contains the measurements, which correct predictions. With ten or more
-    measurements, engine parameters are also fitted, which needs scipy. Without FILE, the shipped
-    engines are fitted again, and -o names the folder of engines and evidence.
+    The engine file contains your measurements, which correct predictions. With ten or more
+    measurements, engine parameters are also fitted, which requires scipy. Without FILE, the shipped
+    engines are fitted again, and -o is the folder that contains engines and evidence.
     """
 
     examples = (
@@ -89,8 +89,9 @@ class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
 class Diagnose(Measurements, Drafting, groups.StartUpLog, groups.Written):
     """Explain why a server is slower than predicted, from measurements or its start-up log.
 
-    Names at most two causes, each with its probability, its effect and the settings known to change
-    it. Otherwise reports that the server is as fast as predicted, or suggests the next measurement.
+    diagnose names at most two causes, each with its probability, its effect and the settings that
+    may be responsible. It also suggests the next measurement, or reports that the server is as fast
+    as predicted.
     """
 
     examples = (

@@ -250,11 +250,12 @@ class FindPlans(
 ):
     """Find the cheapest deployment that meets latency targets.
 
-    Searches chips, formats, layouts, batches, and colocated and disaggregated prefill, and says why
-    other deployments lose. For chips that you own, finds the load they sustain, and what to rent in
-    addition. Without a request rate, finds the highest load that owned chips, budget or power
-    allow. Skips chips that are rented only on marketplaces, unless you name them. Exits with 1 if
-    no plan meets the limits, and says which limit to relax, to what value.
+    plan searches chips, formats, layouts and batches, with colocated and disaggregated prefill, and
+    explains why other deployments lose. For chips that you own, it finds the load that they
+    sustain, and which chips to rent in addition. Without a request rate, it finds the highest load
+    that your chips, budget or power allow. Chips that are only rented on marketplaces are skipped
+    unless you name them. If no plan meets the limits, the exit code is 1, and the output shows how
+    far each limit would have to be relaxed.
     """
 
     examples = (

@@ -37,11 +37,11 @@ class Plot(
 ):
     """Draw a chart in the terminal or into a file (svg, pdf, png, ...).
 
-    Plots for models on chips: speed or price against batch, the roofline, the frontier of speed and
-    price, or decode step time by component. Other plots show the contents of each memory, the
-    longest context against users, or the effect of changing each parameter by 10%. For a file
-    of measurements: predicted against measured, before and after `diagnose` and `calibrate`.
-    Image files require matplotlib.
+    For models on chips, you can plot speed or price against batch, the roofline, the frontier of
+    speed and price, or the decode step time by component. Other plots show the contents of each
+    memory, the longest context against users, or the effect of changing each parameter by 10%. For
+    a file of measurements, you can plot predicted against measured values, before and after
+    `diagnose` and `calibrate`. Image files require matplotlib.
     """
 
     examples = (

@@ -23,10 +23,10 @@ class Sensitivity(
 ):
     """Rank chip, engine and model parameters by their effect on speed and price.
 
-    Shows how speed, throughput, TTFT, price and the largest batch change if a parameter is 10%
-    higher in the same layout, and where the gain saturates. With a target, finds the value at which
-    each parameter alone would reach it, and the smallest two-parameter change. Exits with 1 if
-    nothing reaches it.
+    The output shows how speed, throughput, TTFT, price and the largest batch change if a parameter
+    is 10% higher in the same layout, and where the gain saturates. With a target, it also shows the
+    value with which each parameter alone would reach the target, and the smallest change of two
+    parameters. The exit code is 1 if nothing reaches the target.
     """
 
     examples = (

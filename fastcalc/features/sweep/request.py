@@ -77,10 +77,10 @@ class Sweep(
 ):
     """Evaluate every combination of chips, formats, layouts, traffic and batches.
 
-    Numbers are lists or ranges: 1,8,32; 1..1024x2 (doubling); 8..64+8 (steps of 8). 1k is 1,000.
-    What-ifs vary any parameter of a chip, model or engine in the same way. Rows have the columns
-    of compare. Impossible combinations are skipped and counted on standard error. Points that do
-    not fit their chips are kept, with fits false.
+    Numbers can be lists or ranges: 1,8,32; 1..1024x2 (doubling); 8..64+8 (steps of 8). 1k is 1,000.
+    What-ifs can vary any parameter of a chip, model or engine in the same way. Rows have the
+    columns of compare. Impossible combinations are skipped and counted on standard error. Points
+    that do not fit on their chips are kept, with fits set to false.
     """
 
     examples = (
