@@ -114,8 +114,8 @@ publication, such as an article or a benchmark site.
 last of four](docs/evidence.md#scores-of-unseen-sources) (122 measurements from 9 sources), the
 median error was 1.39x and only 65% were in range, mostly because predictions were too fast.
 - {faster} faster than the hardware bound.
-- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). The engines
-of these machines are fitted to the same measurements, so errors on other SRAM machines are probably
+- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). The parameters of
+their engines are fitted to these {seen} measurements, so errors on other SRAM machines are probably
 larger.
 - {host} further measurements with weights offloaded to host memory have a median error of
 {host_median:.2f}x.

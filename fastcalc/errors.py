@@ -37,7 +37,7 @@ class InputError(Exception):
 def placed(place: Callable[..., str], *steps: str | int) -> Iterator[None]:
     """Prefix errors raised inside with their location, which is computed only if an error occurs.
 
-    place : function that returns ``file:line:column`` for the steps
+    place : The function that returns ``file:line:column`` for the steps.
     *steps : keys and indices that lead to a value in the file
     """
     try:

@@ -151,7 +151,7 @@ def did_you_mean(
 ) -> str:
     """Return a hint for an unknown word: the most similar known word, or other advice.
 
-    known : the words, or a mapping from each word to what should be written
+    known : The words, or a mapping from each word to what should be written.
     """
     from difflib import get_close_matches  # imported late, since only errors need it
 
@@ -189,7 +189,7 @@ def csv_line(values: Iterable[Any]) -> str:
 def to_csv(records: Iterable[dict[str, Any]], keys: Iterable[str] = ()) -> Iterator[str]:
     """Yield a header, then a line for each record with the same keys. Missing values are empty.
 
-    keys : keys in the header if there are no records
+    keys : The keys in the header if there are no records.
     """
     header: list[str] | None = None
     for record in records:

@@ -22,10 +22,10 @@ from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader, Sourc
 class Medians(NamedTuple):
     """The default values of a chip property, for files that omit it.
 
-    name : the name of the property
-    dimension : as in `QuantityReader`
-    by_kind : the defaults by type of chip, or by location for memories; ``all`` applies to chips of
-        any type. For cores, the number on the largest chip of the type
+    name : The name of the property.
+    dimension : As in `QuantityReader`.
+    by_kind : The defaults by type of chip, or by location for memories; ``all`` applies to chips of
+        any type. For cores, the number on the largest chip of the type.
     """
 
     name: str
@@ -84,11 +84,11 @@ give the number of cores. The core counts of the largest chips are in `MEDIANS`.
 class Default(NamedTuple):
     """A default that is used if a file omits a number.
 
-    path : the path of the number in the file
-    row : the key in `MEDIANS`
-    kind : the type of chip over which the median is taken
-    times : the quantity multiplied by a median ratio
-    cores : the assumed number of cores
+    path : The path of the number in the file.
+    row : The key in `MEDIANS`.
+    kind : The type of chip over which the median is taken.
+    times : The quantity multiplied by a median ratio.
+    cores : The assumed number of cores.
     """
 
     path: str

@@ -83,7 +83,7 @@ _POSITION = re.compile(r"\[([0-9]+)\]")
 class Change:
     """A what-if change of one entry, or of all entries that have the key.
 
-    path : the dot-separated words typed by the user; names in a file may also contain dots
+    path : The dot-separated words typed by the user; names in a file may also contain dots.
     """
 
     written: str

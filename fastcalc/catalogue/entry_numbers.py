@@ -19,11 +19,11 @@ Place = tuple[str | int, ...]
 class EntryNumber:
     """A number in the file of a chip, engine or model.
 
-    place : the location in the entry
-    path : the path used in a what-if
-    value : the value in SI units, or as given for a plain number
-    kind : the type of number in `LIMITS`; for a quantity, its dimension
-    is_default : whether the number is missing from the file and replaced by a default
+    place : The location in the entry.
+    path : The path used in a what-if.
+    value : The value in SI units, or as given for a plain number.
+    kind : The type of number in `LIMITS`; for a quantity, its dimension.
+    is_default : Whether the number is missing from the file and replaced by a default.
     """
 
     place: Place

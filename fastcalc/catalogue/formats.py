@@ -20,11 +20,11 @@ from fastcalc.written import did_you_mean, shown
 class NumberFormat:
     """A number format of weights or KV caches.
 
-    bits, cache_bits : the bits per stored element, including scales, and per cached element
-    computes_in : the tensor rates for products with these weights, best first
-    whole_file : whether embedding, head and router are also stored in this format (GGUF, EXL2)
-    mix : for matrices stored in several formats, each format and its fraction of the weights,
-        largest first
+    bits, cache_bits : The bits per stored element, including scales, and per cached element.
+    computes_in : The tensor rates for products with these weights, best first.
+    whole_file : Whether embedding, head and router are also stored in this format (GGUF, EXL2).
+    mix : For matrices stored in several formats, each format and its fraction of the weights,
+        largest first.
     """
 
     id: str

@@ -38,7 +38,7 @@ def files_below(folder: Path, advice: str) -> Iterator[Path]:
 
     Raises InputError if there are more than `MOST_WALKED` files, as on an entire disk.
 
-    advice : the advice to give in the error message
+    advice : The advice to give in the error message.
     """
     walked = 0
     for location, below, names in os.walk(folder):
@@ -54,7 +54,7 @@ def files_below(folder: Path, advice: str) -> Iterator[Path]:
 def opened_again(path: Path, limit: int) -> BufferedReader:
     """Open a file at its start, even if it is a pipe that has been read before.
 
-    limit : the maximum number of bytes read from a pipe
+    limit : The maximum number of bytes read from a pipe.
     """
     state = os.stat(path)
     if not stat.S_ISFIFO(state.st_mode):

@@ -14,7 +14,7 @@ _LONGEST = 300  # letters, so that plain digits are finite
 def parse_number(text: str, separators: str = "") -> float | None:
     """Parse a finite number from text. Return None for NaN, infinity, other digits or other text.
 
-    separators : the allowed thousands separators, "," or "_"
+    separators : The allowed thousands separators, "," or "_".
 
     >>> parse_number("3.35"), parse_number("922,496", ","), parse_number("1_000", "_")
     (3.35, 922496.0, 1000.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 def skeleton(entry_type: str, name: str, today: date, speeds: Sequence[str] = ()) -> str:
     """Return a commented template for a type of file (hardware, model, engine) with placeholders.
 
-    speeds : lines about the speed that each type of chip would have with the same numbers
+    speeds : The lines about the speed that each type of chip would have with the same numbers.
     """
     text = (
         Path(__file__)

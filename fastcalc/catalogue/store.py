@@ -46,8 +46,8 @@ def refuse_unrelated(name: str, variant: Sequence[Document], release: Sequence[D
 
     A variant extends an engine of the same program; the release must be that engine or extend it.
 
-    name : both engines, as typed
-    variant, release : each engine's file, followed by the files that it extends
+    name : Both engines, as typed.
+    variant, release : Each engine's file, followed by the files that it extends.
     """
     own, before = str(variant[0].at("id")), name.rpartition("+")[0]
     files = [document.file for document in release]
@@ -72,8 +72,8 @@ AnyFile = TypeVar("AnyFile", bound=Entry)
 class Catalogue(Names):
     """Access to all chips, models and engines, including those in the folders of the user.
 
-    changes : values that replace those in files
-    limits : the parameters with which every engine is started, or None for its own
+    changes : Values that replace those in files.
+    limits : The parameters with which every engine is started, or None for its own.
     """
 
     changes: tuple[Change, ...] = ()
@@ -130,8 +130,8 @@ class Catalogue(Names):
     def refuse_unreachable(self, name: str, extends: str, file: Path) -> None:
         """Raise an error if the engine of a new file cannot be found from the file's folder by id.
 
-        name : the engine as typed in the request: id, alias or path
-        extends : the engine's id, as the file will contain it
+        name : The engine as typed in the request: id, alias or path.
+        extends : The engine's id, as the file will contain it.
         """
         document = Document(str(file), {"extends": extends})
         for part, written in zip(parts_of(extends), parts_of(name), strict=True):
@@ -244,7 +244,7 @@ class Catalogue(Names):
     ) -> list[Document]:
         """List a document and those that it extends in turn, each as in its file.
 
-        within : the files whose chains contain this file
+        within : The files whose chains contain this file.
         """
         files = (*within, os.path.realpath(document.file))
         with placed(document.place, "extends"):

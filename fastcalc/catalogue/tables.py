@@ -9,7 +9,7 @@ from pathlib import Path
 def table_of(module: str) -> list[dict[str, str]]:
     """Read the CSV file named like a module: the text of each cell by column, for each row.
 
-    module : path of the module, ``__file__``
+    module : The path of the module, ``__file__``.
     """
     with Path(module).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

@@ -52,8 +52,8 @@ def _layers_format(mixture: NumberFormat) -> NumberFormat:
 class WeightFormats:
     """The number format of each group of matrices in a model.
 
-    base : the format of every group without its own format
-    groups : the formats of groups that differ, in the order of `GROUPS`
+    base : The format of every group without its own format.
+    groups : The formats of groups that differ, in the order of `GROUPS`.
     """
 
     base: NumberFormat
@@ -124,7 +124,7 @@ def weight_formats(name: str, model_formats: WeightFormats | None = None) -> Wei
 
     Without a leading format, groups that are not named keep the model's published format.
 
-    model_formats : the published formats, or None if a leading format is required
+    model_formats : The published formats, or None if a leading format is required.
 
     >>> weight_formats("mxfp4-experts-q8_0").text
     'q8_0+experts=mxfp4'
@@ -150,7 +150,7 @@ _NO_GGUF = ("mlx-", "fp8", "mxfp8", "int8-w8a8", "gptq-", "awq-", "exl2-", "exl3
 def is_read_by_llama_cpp(name: str, *, as_published: bool = False) -> bool:
     """Check whether llama.cpp can read weights in these formats, for all groups.
 
-    as_published : whether the weights come unconverted from a repository or configuration
+    as_published : Whether the weights come unconverted from a repository or configuration.
 
     >>> is_read_by_llama_cpp("q4_k_m"), is_read_by_llama_cpp("nvfp4+attention=fp8")
     (True, False)

@@ -32,7 +32,7 @@ _EXPLAIN = "No such command 'explain'"
 def sentence(error: Exception, name: Sequence[str] = ()) -> str:
     """Return the message for an error of typer or click: what is wrong, and how to fix it.
 
-    name : the command, if there is one
+    name : The command, if there is one.
     """
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split()).rstrip(".")
     unknown = _UNKNOWN.match(message)

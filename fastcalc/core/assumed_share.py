@@ -20,8 +20,8 @@ _EITHER_WAY = 0.1
 class OtherCount(NamedTuple):
     """A different chip count and the usable-memory fraction that leads to it.
 
-    chips : the number of chips in the deployment, or 0 if no number fits the batch
-    share : the largest fraction that needs more chips, or the smallest that needs fewer
+    chips : The number of chips in the deployment, or 0 if no number fits the batch.
+    share : The largest fraction that needs more chips, or the smallest that needs fewer.
     """
 
     chips: int

@@ -43,9 +43,9 @@ def _once_a_site(
 class Chosen(NamedTuple):
     """The layout that was chosen for each batch.
 
-    layouts : the candidate layouts
-    positions : the index of the layout of each batch
-    max_batch : the largest batch that fits safely on the same chips in their best layout
+    layouts : The candidate layouts.
+    positions : The index of the layout of each batch.
+    max_batch : The largest batch that fits safely on the same chips in their best layout.
     """
 
     layouts: list[Layout]
@@ -64,7 +64,7 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
     Only usual layouts are listed, or the smallest legal layout that fits a sequence if no usual one
     does.
 
-    chips : the allowed numbers of chips, or None for any
+    chips : The allowed numbers of chips, or None for any.
 
     Raises LayoutError if the engine has no kernel for the weights.
     """
@@ -149,7 +149,7 @@ def holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
 def _holding(layouts: Sequence[Layout], count: Callable[[], Array | int]) -> list[Layout]:
     """Filter layouts by how many sequences each fits.
 
-    count : counts them, one row for each layout
+    count : Counts them, one row for each layout.
     """
     if not layouts:
         return []
@@ -161,9 +161,9 @@ def _holding(layouts: Sequence[Layout], count: Callable[[], Array | int]) -> lis
 class LayoutQuestion(NamedTuple):
     """A request to choose a layout for each of several batches.
 
-    site : a workload on a chip type. For several request types, the reserved tokens are an array
-        with the types along the first of three axes and length one along the others
-    chips : the number of chips, or None for the fewest that fit each batch
+    site : A workload on a chip type. For several request types, the reserved tokens are an array
+        with the types along the first of three axes and length one along the others.
+    chips : The number of chips, or None for the fewest that fit each batch.
     """
 
     site: Site
@@ -243,7 +243,7 @@ def _chosen(
 
     A single chip is used for batches that no number of chips fits.
 
-    estimates : the estimates of the candidate layouts, in order
+    estimates : The estimates of the candidate layouts, in order.
     """
     candidates = [choice.best(next(estimates) if choice.tried else None) for choice in choices]
     is_here = choices[0].is_here if len(choices) == 1 else np.zeros(1, dtype=bool)
@@ -299,11 +299,11 @@ def open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
 class _Choice:
     """The candidate layouts on a number of chips, from which each batch gets one.
 
-    limits : the largest batch that fits safely in each layout
-    rate : the score of layouts whose throughput is not evaluated
-    is_tried, holds : the layouts whose throughput is evaluated, and whether they fit each batch
-    tried : the layouts to evaluate, or None if there is no choice
-    is_here : the batches on this number of chips, or None for all of them
+    limits : The largest batch that fits safely in each layout.
+    rate : The score of layouts whose throughput is not evaluated.
+    is_tried, holds : The layouts whose throughput is evaluated, and whether they fit each batch.
+    tried : The layouts to evaluate, or None if there is no choice.
+    is_here : The batches on this number of chips, or None for all of them.
     """
 
     layouts: list[Layout]
@@ -349,8 +349,8 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
     Each copy of the weights adds the same batch. If the model fits in no usual layout, the default
     legal layouts are used.
 
-    site : the site, whose reserved tokens have the shape required by `LayoutQuestion`
-    batches : the batches of the whole deployment, along a single axis
+    site : The site, whose reserved tokens have the shape required by `LayoutQuestion`.
+    batches : The batches of the whole deployment, along a single axis.
     """
     sequences = floats(np.atleast_1d(batches))
     counts, largest = _held(site, True)
@@ -370,7 +370,7 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
 def _held(site: Site, is_usual: bool) -> tuple[Floats, Floats]:
     """List chip counts, and the capacity of one copy of the weights on each.
 
-    is_usual : whether usual or default layouts are listed
+    is_usual : Whether usual or default layouts are listed.
     """
     layouts = usual_layouts(site) if is_usual else site.default_layouts
     largest = site.place_all(layouts, axes=1).max_batch

@@ -32,8 +32,8 @@ def default_notes(
         notes += power_notes(hardware)
     if placement.machine.hardware.cores is None and _limits_cores(placement):
         notes.append(
-            f"{hardware.id}: per-core limits of bandwidth and compute are not modeled, because "
-            f"engine {placement.machine.engine.id} only has them for GPUs"
+            f"{hardware.id}: per-core limits of bandwidth and compute are not modeled; the engine "
+            f"file {placement.machine.engine.id} has such limits only for GPUs"
         )
     return notes
 

@@ -127,7 +127,7 @@ def no_price_note(hardware: Hardware, pricing: Pricing) -> str:
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
     """Yield a note if the batch exceeds the engine's default limit on sequences.
 
-    batch : the largest batch
+    batch : The largest batch.
     """
     limit = float(np.min(placement.engine_batch)) / placement.layout.dp
     if batch / placement.layout.dp > limit:

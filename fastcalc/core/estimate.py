@@ -74,8 +74,8 @@ class Estimate:
     Each property is an array with one element per batch size, and is computed when it is first
     accessed. Check `fits` first: where it is False, the other values are meaningless.
 
-    passes : the engine steps of the placement under its traffic
-    slowness : the ratio of assumed to expected latency
+    passes : The engine steps of the placement under its traffic.
+    slowness : The ratio of assumed to expected latency.
     """
 
     passes: Schedule
@@ -84,8 +84,8 @@ class Estimate:
     def slowed(self, deviations: float) -> "Estimate":
         """Return the estimate for a server that is slower than expected, to plan with a margin.
 
-        deviations : the number of standard deviations, derived from the lower half of the range, or
-            from the upper half if negative
+        deviations : The number of standard deviations, derived from the lower half of the range, or
+            from the upper half if negative.
         """
         if not deviations:
             return self
@@ -297,7 +297,7 @@ class Estimate:
     def usd_of_output(self, usd_per_hour: ArrayLike) -> Floats:
         """Compute the price per million output tokens, without prefill, in USD.
 
-        usd_per_hour : the price of the whole deployment per hour of use, in USD per hour
+        usd_per_hour : The price of the whole deployment per hour of use, in USD per hour.
         """
         seconds = self.output_seconds
         return money.usd_per_million(
@@ -307,7 +307,7 @@ class Estimate:
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Compute the price per million input, output and total tokens, in USD.
 
-        usd_per_hour : the price of the whole deployment per hour of use, in USD per hour
+        usd_per_hour : The price of the whole deployment per hour of use, in USD per hour.
         """
         traffic, prompt, output = self.traffic, self.prompt_seconds, self.output_seconds
         return (
@@ -324,7 +324,7 @@ class Estimate:
 def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
     """Predict the speed, latency and price of a placed model for each batch size.
 
-    batch : the number of sequences decoded concurrently by the whole deployment, in any shape
+    batch : The number of sequences decoded concurrently by the whole deployment, in any shape.
 
     Returns
     -------

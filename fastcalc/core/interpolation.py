@@ -13,11 +13,11 @@ class Interpolation(NamedTuple):
     The prediction is k times the weights. Its variance is k(0) times the prior variance, minus k^T
     D k, plus the noise.
 
-    weights : the weight of each measurement
-    decrease : the matrix D
-    variance, noise : the prior variance shared between points, and the noise that is independent at
-        each point
-    chances : the posterior probability of each candidate variance
+    weights : The weight of each measurement.
+    decrease : The matrix D.
+    variance, noise : The prior variance shared between points, and the noise that is independent at
+        each point.
+    chances : The posterior probability of each candidate variance.
     """
 
     weights: Array
@@ -37,10 +37,10 @@ def interpolation(
 
     .. math:: D = \sum_s p_s \left(v_s^2 (v_s K + n_s I)^{-1} - w_s w_s^T\right) + w w^T
 
-    covariance : the covariance between measurements for a prior variance of 1, :math:`K`
-    values : the measured values, :math:`y`
-    variances, noises : the candidate shared variances and noise variances, :math:`v, n`
-    prior : the prior probability of each candidate, :math:`p^0`
+    covariance : The covariance between measurements for a prior variance of 1, :math:`K`.
+    values : The measured values, :math:`y`.
+    variances, noises : The candidate shared variances and noise variances, :math:`v, n`.
+    prior : The prior probability of each candidate, :math:`p^0`.
 
     Source: Rasmussen and Williams 2006, eq. 2.23 and 2.24, averaged over hyperparameters (5.2).
 
@@ -84,11 +84,11 @@ def expected_variance(
     No measured values are needed: for a given candidate, the remaining variance depends only on the
     operating points measured.
 
-    covariance : the covariance between measurements, :math:`K`
-    across : the covariance of the prediction with each measurement, on the last axis, :math:`k`
-    variance : the prior variance of the prediction, :math:`k_0`
-    variances, noises, chances : the variance, noise and probability of each candidate, :math:`v, n,
-        p`
+    covariance : The covariance between measurements, :math:`K`.
+    across : The covariance of the prediction with each measurement, on the last axis, :math:`k`.
+    variance : The prior variance of the prediction, :math:`k_0`.
+    variances, noises, chances : The variance, noise and probability of each candidate, :math:`v, n,
+        p`.
 
     Source: Rasmussen and Williams 2006, eq. 2.24, averaged over hyperparameters.
 

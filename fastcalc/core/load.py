@@ -96,9 +96,9 @@ class _EachPrompt(Mix):
 class _AnyRate(NamedTuple):
     """Values per number of requests in flight that do not depend on the arrival rate.
 
-    holds, tokens : the time that a request occupies its slot, and its TPOT, in seconds
-    rates, prompt_shares : the service rate of requests [1/s], and the fraction of time spent on
-        prefill [1]
+    holds, tokens : The time that a request occupies its slot, and its TPOT, in seconds.
+    rates, prompt_shares : The service rate of requests [1/s], and the fraction of time spent on
+        prefill. [1]
     """
 
     holds: Floats
@@ -110,10 +110,10 @@ class _AnyRate(NamedTuple):
 class _FirstSteps(NamedTuple):
     """The first steps of a request of each type, at the mean number in flight.
 
-    seconds, overhead : the prefill time; the request overhead and the time to load cached prefixes,
-        in seconds
-    chunks, step, streams : the number of prefill chunks [1], the decode step time [s], and the
-        sequences per step [1]
+    seconds, overhead : The prefill time; the request overhead and the time to load cached prefixes,
+        in seconds.
+    chunks, step, streams : The number of prefill chunks [1], the decode step time [s], and the
+        sequences per step. [1]
     """
 
     seconds: Floats
@@ -127,11 +127,11 @@ class _FirstSteps(NamedTuple):
 class RandomLoad:
     """A server replica whose requests arrive at random (Poisson arrivals).
 
-    passes : the steps at 1, 2, ... requests in flight, up to the number of slots
-    rate : the arrival rate of requests [1/s]
-    slowness : the ratio of actual to expected step times
-    cycle : the mean time between a closed-loop user's requests, or infinity for open-loop arrivals,
-        in seconds
+    passes : The steps at 1, 2, ... requests in flight, up to the number of slots.
+    rate : The arrival rate of requests. [1/s]
+    slowness : The ratio of actual to expected step times.
+    cycle : The mean time between a closed-loop user's requests, or infinity for open-loop arrivals,
+        in seconds.
     """
 
     passes: Schedule
@@ -493,8 +493,8 @@ class RandomLoad:
     def share_within_tpot(self, limit: float, index: int | None = None) -> float:
         """Compute the fraction of requests, overall or in one class, within a TPOT limit.
 
-        limit : the TPOT limit, or infinity for none; single-token requests have no TPOT and are not
-            counted, in seconds
+        limit : The TPOT limit, or infinity for none; single-token requests have no TPOT and are not
+            counted, in seconds.
         """
         return mixture_share(limit / self.slowness, *self._tpots(index))
 

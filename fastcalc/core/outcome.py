@@ -57,9 +57,9 @@ Solved = TypeVar("Solved")
 class Location:
     """A scenario with the number of chips and the layout that were chosen for it.
 
-    scenario : the scenario as requested
-    site, placement : the possible layouts, and the placement on the chosen layout
-    is_default_layout : whether the number of chips was chosen automatically
+    scenario : The scenario as requested.
+    site, placement : The possible layouts, and the placement on the chosen layout.
+    is_default_layout : Whether the number of chips was chosen automatically.
     """
 
     scenario: Scenario
@@ -182,7 +182,7 @@ class Outcome(Location):
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     """Build the site of a scenario: a model on a chip type with all memory available to it.
 
-    reserved_tokens : the number of tokens for which a sequence's cache is reserved
+    reserved_tokens : The number of tokens for which a sequence's cache is reserved.
     """
     work = scenario.work
     site_machine = machine(scenario.hardware, scenario.engine, work, scenario.memory)

@@ -39,7 +39,7 @@ def overflows(estimate: Estimate) -> Bools:
 def overflow_note(host: str, near: float) -> str:
     """Return a note on a batch that loses throughput by overflowing into host memory.
 
-    near : the largest batch that fits without host memory
+    near : The largest batch that fits without host memory.
     """
     return (
         f"batches above {near:,.0f} need {host} and have a lower throughput than a batch of "

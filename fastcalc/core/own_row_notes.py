@@ -44,7 +44,7 @@ def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[s
 def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
     """Describe the measurements that changed a prediction, their dates and the size of the change.
 
-    elsewhere : the layouts of the other measurements, in words
+    elsewhere : The layouts of the other measurements, in words.
     """
     rows = sum(len(subset.rows) for subset in measured)
     noun = "rows" if rows > 1 else "row"

@@ -55,7 +55,7 @@ _PRIOR = _PRIOR / _PRIOR.sum()
 class Places(NamedTuple):
     """The operating points of measured or predicted steps, as broadcastable logarithms.
 
-    decode_share : the fraction of time spent on decode steps
+    decode_share : The fraction of time spent on decode steps.
     """
 
     batch: Array
@@ -98,7 +98,7 @@ class Places(NamedTuple):
     def _alike(self, rows: "Places", own_length: ArrayLike, row_length: ArrayLike) -> Array:
         """Compute the covariance of one type of step, given its batch and one length.
 
-        own_length, row_length : this length and the length of each measurement, as logarithms
+        own_length, row_length : The this length and the length of each measurement, as logarithms.
         """
         pairs = ((self.batch, rows.batch), (own_length, row_length))
         squares = ((own_value - row_value) ** 2 for own_value, row_value in pairs)
@@ -115,7 +115,7 @@ class Places(NamedTuple):
 class _Rows:
     """The measurements of a deployment as arrays.
 
-    drafted : the measurements with draft tokens, or None if there are none
+    drafted : The measurements with draft tokens, or None if there are none.
     """
 
     places: Places
@@ -169,10 +169,10 @@ def _of(rows: Sequence[OwnRow]) -> _Rows:
 class OwnEffect:
     """Computes the correction by a deployment's measurements at given batches and lengths.
 
-    rows : the measurements of the deployment
-    applies : whether the layout is the measured layout
-    places : the operating points, as if all steps were decode steps
-    has_drafts : whether draft tokens are used
+    rows : The measurements of the deployment.
+    applies : Whether the layout is the measured layout.
+    places : The operating points, as if all steps were decode steps.
+    has_drafts : Whether draft tokens are used.
     """
 
     rows: _Rows
@@ -203,7 +203,7 @@ class OwnEffect:
         With draft tokens, half of the variance comes from speculation, and only measurements with
         speculation reduce it.
 
-        decode_share : the fraction of time spent on decode steps
+        decode_share : The fraction of time spent on decode steps.
         """
         rows, conditions = self.rows, self._at(decode_share)
         left = rows.unexplained(conditions)
@@ -215,7 +215,7 @@ class OwnEffect:
     def narrowed(self, decode_share: ArrayLike) -> Floats:
         """Compute the half-width of a range, relative to that without measurements.
 
-        decode_share : the fraction of time spent on decode steps
+        decode_share : The fraction of time spent on decode steps.
         """
         return floats(LEFT + (1.0 - LEFT) * self.unexplained(decode_share))
 
@@ -264,7 +264,7 @@ def believed_at_rows(deployment: OwnDeployment) -> tuple[Floats, Floats]:
 def after_one_row(off: float) -> float:
     """Compute the relative half-width of the TPOT range at a single measurement, at most 1.
 
-    off : the logarithm of measured over expected time
+    off : The logarithm of measured over expected time.
     """
     row = OwnRow(batch=1, context=1, prompt=1, decode_share=1.0, slower=float(np.exp(off)))
     unexplained = float(_of([row]).unexplained(Places.of(1.0, 1.0, 1.0, 1.0)))
@@ -276,9 +276,9 @@ def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()
 
     The half-width is relative to that without any measurements.
 
-    new : the operating points to measure
-    targets : the operating points to predict
-    measured : the existing measurements of the deployment
+    new : The operating points to measure.
+    targets : The operating points to predict.
+    measured : The existing measurements of the deployment.
     """
     chances = _PRIOR
     if measured:
@@ -327,10 +327,10 @@ def effect_of(
 ) -> OwnEffect:
     """Compute the correction by a deployment's measurements at other batches and lengths.
 
-    batch, context, prompt : the number of sequences, and the mean lengths of a sequence and of its
-        prompt
-    drafted : the number of draft tokens
-    applies : whether the layout is the measured layout
+    batch, context, prompt : The number of sequences, and the mean lengths of a sequence and of its
+        prompt.
+    drafted : The number of draft tokens.
+    applies : Whether the layout is the measured layout.
     """
     conditions = Places.of(batch, context, prompt, decode_share=1.0)
     return OwnEffect(_rows_of(deployment), applies, conditions, floats(drafted) > 0.0)

@@ -21,13 +21,13 @@ USD_PER_KWH = 0.08
 class Quote:
     """A price per chip-hour, together with the offer that it comes from.
 
-    usd_per_hour : the price, or None if unknown, in USD per hour
-    terms : the terms of the offer, or ``given`` (by the user), ``ownership``, or ``unstated`` (in
-        the file); None if there is no price
-    origin : the catalogue quantity, or None for a user's price
-    offer : the catalogue offer, or None if there is none
-    price_of : the entry that contains the price if the chip's file inherits it, otherwise None
-    is_asked : whether the user requested these terms
+    usd_per_hour : The price, or None if unknown, in USD per hour.
+    terms : The terms of the offer, or ``given`` (by the user), ``ownership``, or ``unstated`` (in
+        the file); None if there is no price.
+    origin : The catalogue quantity, or None for a user's price.
+    offer : The catalogue offer, or None if there is none.
+    price_of : The entry that contains the price if the chip's file inherits it, otherwise None.
+    is_asked : Whether the user requested these terms.
     """
 
     usd_per_hour: float | None
@@ -84,12 +84,12 @@ class Quote:
 class Pricing:
     """Settings that determine which price of a chip is used, and how much of it is idle time.
 
-    basis : ``cloud`` for the dated rental price, ``tco`` for depreciation and electricity
-    utilization : the fraction of paid hours during which the machine serves requests
-    user_prices : the user's own prices by hardware id, in USD per hour
-    offer : the required rental terms. None means on-demand or, if there is no such offer, the next
-        of ``DEFAULT_TERMS``
-    years, usd_per_kwh : the depreciation period of owned chips [1], and the price of electricity
+    basis : ``cloud`` for the dated rental price, ``tco`` for depreciation and electricity.
+    utilization : The fraction of paid hours during which the machine serves requests.
+    user_prices : The user's own prices by hardware id, in USD per hour.
+    offer : The required rental terms. None means on-demand or, if there is no such offer, the next
+        of ``DEFAULT_TERMS``.
+    years, usd_per_kwh : The depreciation period of owned chips [1], and the price of electricity.
         [USD]
     """
 

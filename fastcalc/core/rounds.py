@@ -22,8 +22,8 @@ class Answered(Generic[Question, Answer]):
     runs until it asks a question without a known answer. All these questions are then answered
     together, and each search runs again.
 
-    answer_all : answers many questions at once, faster than one at a time
-    known : the answers so far
+    answer_all : The answers many questions at once, faster than one at a time.
+    known : The answers so far.
 
     >>> def is_below(numbers):
     ...     return [number * number < 2.0 for number in numbers]

@@ -68,8 +68,8 @@ def cache_format(
 ) -> str:
     """Choose the cache format of a deployment: as requested, or the engine's, or the model's own.
 
-    weights : the weight format, on which the engine's cache format may depend, or None for the
-        model's own
+    weights : The weight format, on which the engine's cache format may depend, or None for the
+        model's own.
     """
     for default in engine.cache_formats:
         is_open = default.is_default if requested is None else requested in default.replaces
@@ -92,8 +92,8 @@ def check_traffic(scenario: Scenario) -> None:
 def check_context(model: Model, tokens: float, description: str) -> None:
     """Raise an error if a sequence does not fit in the model's context window.
 
-    tokens : the final length of a sequence
-    description : how to name these tokens in the error message
+    tokens : The final length of a sequence.
+    description : How to name these tokens in the error message.
     """
     if model.max_context is not None and tokens > model.max_context:
         raise InputError(f"{description} exceeds the {model.max_context:,} tokens of {model.id}")

@@ -39,7 +39,8 @@ class Sharding:
         Chips that pipeline whole layers ignore a single rank per layer. Several ranks are kept,
         which leads to an error, or dropped if other requested chips support them.
 
-        is_alone : whether this is the only requested chip, or no other requested chip shards layers
+        is_alone : Whether this is the only requested chip, or no other requested chip shards
+            layers.
         """
         if hardware.execution != "spatial":
             return self

@@ -71,7 +71,7 @@ def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
     """Find the largest batch that reaches each target speed, or 0 if none does.
 
-    speed : the target tokens per second per user, with at most one dimension [1/s]
+    speed : The target tokens per second per user, with at most one dimension. [1/s]
     """
     goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - ROUNDING)
     speeds_at = partial(speeds, placement, traffic)

@@ -54,10 +54,10 @@ def reach(
 ) -> tuple[Floats, Floats]:
     """Compute the factors from the expected speed to the limits of calibrated ranges.
 
-    machine : the class of the chip
-    is_unseen : whether the engine was not fitted on any chip of this class
-    is_measured : whether at least three publishers measured prefill with the engine on this chip
-    fitted_share : as for `speed_range`
+    machine : The class of the chip.
+    is_unseen : Whether the engine was not fitted on any chip of this class.
+    is_measured : Whether at least three publishers measured prefill with the engine on this chip.
+    fitted_share : As for `speed_range`.
     """
     width = widths.of(phase, has_experts=has_experts, machine=machine, is_measured=is_measured)
     times = widths.unseen if is_unseen else 1.0
@@ -83,10 +83,10 @@ def speed_range(
     upper limit of the range assumes that sequences are pipelined with one in each region; the lower
     limit assumes that they alternate.
 
-    phase : the phase whose speed is predicted
-    fitted_share : the fitted fraction of the time, per element
-    is_offloaded : whether any part of the model is on a host
-    streams : the number of tokens that are decoded together
+    phase : The phase whose speed is predicted.
+    fitted_share : The fitted fraction of the time, per element.
+    is_offloaded : Whether any part of the model is on a host.
+    streams : The number of tokens that are decoded together.
     """
     engine = placement.machine.engine
     stated, widths = engine.stated_range("offload" if is_offloaded else phase), engine.range_widths

@@ -52,8 +52,8 @@ def evaluate_all(
     Some cases are evaluated separately: hardware bounds, deployments with measurements or
     explicitly placed bytes, and wafers whose bytes may be placed in several memories.
 
-    together : numbers to compute together as soon as one of them is read; the components of the
-        steps, which take most of the memory, are then dropped. If empty, they are kept
+    together : Numbers to compute together as soon as one of them is read; the components of the
+        steps, which take most of the memory, are then dropped. If empty, they are kept.
     """
     estimates = [
         evaluate(placement, batch=batch, traffic=traffic)
@@ -72,7 +72,7 @@ def evaluate_all(
 class StackedEstimate(Estimate):
     """An estimate whose numbers come from a stack shared with other deployments.
 
-    rows : the rows of this deployment in the stack
+    rows : The rows of this deployment in the stack.
     """
 
     rows: "_StackRows" = field(kw_only=True)
@@ -87,10 +87,10 @@ def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) 
 
     Numbers that are equal in all records stay scalars.
 
-    records : numbers, or dataclasses, tuples and lists of numbers, each of which is a scalar or has
-        one element per row of its record
-    counts : the number of rows of each record
-    axes : the number of length-one axes after the row axis
+    records : Numbers, or dataclasses, tuples and lists of numbers, each of which is a scalar or has
+        one element per row of its record.
+    counts : The number of rows of each record.
+    axes : The number of length-one axes after the row axis.
     """
     numbers: Sequence[Any] = records
     first, column = numbers[0], numbers[0]
@@ -113,7 +113,7 @@ def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) 
 def column_of(numbers: Sequence[ArrayLike], counts: Sequence[int]) -> Floats:
     """Build a column with the rows of all records, repeating scalars for each row.
 
-    counts : the number of rows of each record
+    counts : The number of rows of each record.
     """
     column, first = np.empty(sum(counts)), 0
     for number, count in zip(numbers, counts, strict=True):
@@ -412,9 +412,9 @@ class _Stack:
 class _StackRows:
     """The rows of a stack that belong to one deployment.
 
-    passes : the steps of the deployment
-    rows, columns : the row indices and the number of batches of the deployment
-    shape : the shape of the deployment's numbers
+    passes : The steps of the deployment.
+    rows, columns : The row indices and the number of batches of the deployment.
+    shape : The shape of the deployment's numbers.
     """
 
     stack: _Stack

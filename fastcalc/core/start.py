@@ -37,8 +37,8 @@ _FIRST_OF_TWO = (("kv", "fp8"), ("gpu_memory_utilization", "0.95"), ("max_num_se
 class StartRemedy(NamedTuple):
     """The smallest change to one setting with which the server would start.
 
-    setting : the field name of the setting in fastcalc
-    value : the new value
+    setting : The field name of the setting in fastcalc.
+    value : The new value.
     """
 
     setting: str
@@ -59,9 +59,9 @@ class StartRemedy(NamedTuple):
 class GraphsGivenUp(NamedTuple):
     """The effect of starting vLLM without CUDA graphs and compilation (``--enforce-eager``).
 
-    engine : the name of the engine without graphs
-    freed : the memory that is no longer reserved on each chip, in bytes
-    slower : the ratio of the TPOT at the smallest batch to that with graphs
+    engine : The name of the engine without graphs.
+    freed : The memory that is no longer reserved on each chip, in bytes.
+    slower : The ratio of the TPOT at the smallest batch to that with graphs.
     """
 
     engine: str

@@ -21,7 +21,7 @@ GIB = 2.0**30
 class StartCheck:
     """An engine's cache check for a placement.
 
-    times : the ratio of the engine's reserve to its expected value
+    times : The ratio of the engine's reserve to its expected value.
     """
 
     placement: Placement

@@ -20,11 +20,11 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats, where
 class Timeline:
     """A latency that is computed as a sum of engine steps.
 
-    passes : the available steps, for every batch
-    counts : the steps in the sum, in order, and how often each occurs
-    requests : the number of requests whose overhead is included
-    per : the number of tokens by which the total is divided
-    loading : the time to load cached prefixes, independent of other work, in seconds
+    passes : The available steps, for every batch.
+    counts : The steps in the sum, in order, and how often each occurs.
+    requests : The number of requests whose overhead is included.
+    per : The number of tokens by which the total is divided.
+    loading : The time to load cached prefixes, independent of other work, in seconds.
     """
 
     passes: Schedule
@@ -83,8 +83,8 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
     The request waits for the current step to end, which takes half a step on average, and for its
     cached prompt tokens to be loaded from another memory.
 
-    passes : the steps with the batch that the request joins
-    runs : the number of earlier runs to wait for if memory cannot fit the request yet
+    passes : The steps with the batch that the request joins.
+    runs : The number of earlier runs to wait for if memory cannot fit the request yet.
     """
     wait = where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
     own_passes = ((DECODE, wait), (FIRST, passes.chunks))

@@ -14,8 +14,8 @@ def is_assumed(engine: Engine) -> bool:
 def undetermined(machine: Machine, *, is_alone: bool = True) -> str | None:
     """Return what is undetermined: the ``engine``, only its ``prefill``, or nothing (None).
 
-    is_alone : whether the machine serves a single user, since no publication covers several users
-        on chips with a region per layer
+    is_alone : Whether the machine serves a single user, since no publication covers several users
+        on chips with a region per layer.
     """
     if is_assumed(machine.engine) or (_is_known_for_one_user(machine) and not is_alone):
         return "engine"

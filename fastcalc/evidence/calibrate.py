@@ -32,10 +32,11 @@ FittedKinds = Collection[tuple[str, Phase, str]]
 class Calibration:
     """A fit of all engines, with values by node, log-scale uncertainties, and ranges.
 
-    publishers : the number of publishers whose measurements depend on each value
-    kinds, architectures : the chip classes (by phase) and architectures that were fitted, by engine
-    prefill_chips : the chips with prefill measurements from enough publishers, by engine
-    left_out : all fitted measurements, each predicted by a fit without its publisher
+    publishers : The number of publishers whose measurements depend on each value.
+    kinds, architectures : The chip classes (by phase) and architectures that were fitted, by
+        engine.
+    prefill_chips : The chips with prefill measurements from enough publishers, by engine.
+    left_out : All fitted measurements, each predicted by a fit without its publisher.
     """
 
     family: ParameterFamily
@@ -56,7 +57,7 @@ def calibrate(
 ) -> Calibration:
     """Fit all engines in a catalogue to evidence, and their ranges to held-out publishers.
 
-    so_far : a progress callback that receives the number of fits done and the total
+    so_far : A progress callback that receives the number of fits done and the total.
 
     Raises InputError if scipy is not installed or if an engine file is invalid.
     """

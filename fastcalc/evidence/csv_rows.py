@@ -19,7 +19,7 @@ _WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')
 class CsvRows:
     """Iterates once over the rows of a CSV file.
 
-    report : called with the problem if a row cannot be read; may raise an error
+    report : Called with the problem if a row cannot be read; may raise an error.
     """
 
     file: str

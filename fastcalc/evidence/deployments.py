@@ -99,7 +99,7 @@ class Deployment:
     def assumed(self, layout: Layout, reason: str, choices: int) -> str | None:
         """Describe the ranks assumed for a layout, or return None if the source gives all of them.
 
-        reason, choices : the reason for the choice, and the number of layouts to choose from
+        reason, choices : The reason for the choice, and the number of layouts to choose from.
         """
         if self.open_ranks:
             fewest = self.stated.chips is None
@@ -144,7 +144,7 @@ class Deployment:
 class PointDeployments:
     """Caches the deployments of measurements.
 
-    engine, draft : the engine and separate draft model used for all measurements, if given
+    engine, draft : The engine and separate draft model used for all measurements, if given.
     """
 
     catalogue: Catalogue

@@ -17,8 +17,8 @@ from fastcalc.written import shown
 class ChipChange:
     """Compares the median prediction error for a chip before and after a change.
 
-    count : the number of measurements predicted by both versions
-    before, after : the median error factors
+    count : The number of measurements predicted by both versions.
+    before, after : The median error factors.
     """
 
     hardware: str
@@ -61,7 +61,7 @@ def chip_changes(
 
     Only measurements predicted by both versions are compared.
 
-    earlier : the error factors of the earlier version, by measurement id
+    earlier : The error factors of the earlier version, by measurement id.
     """
     pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for prediction in predictions:

@@ -121,8 +121,8 @@ def in_unit(written: Quantity, value: float) -> str:
 def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measured) -> str:
     """Return the text of a user's engine file.
 
-    engine : the engine that it extends, including the measured deployments
-    fit : the fit of its values, if there are enough measurements
+    engine : The engine that it extends, including the measured deployments.
+    fit : The fit of its values, if there are enough measurements.
     """
     rows = sum(len(deployment.rows) for deployment in engine.own_deployments)
     scores = f"{many(rows, 'row')} of its own deployments"

@@ -25,9 +25,9 @@ https://github.com/mlcommons/inference_results_v4.1)."""
 class Columns:
     """The inputs of several measurements of one deployment, with one element each.
 
-    concurrency : the concurrent sequences or requests on all chips, or infinity for unlimited
-    accepted, drafted : the tokens per step, and the draft tokens per step
-    requests : the requests in the whole run, or infinity if unknown
+    concurrency : The concurrent sequences or requests on all chips, or infinity for unlimited.
+    accepted, drafted : The tokens per step, and the draft tokens per step.
+    requests : The requests in the whole run, or infinity if unknown.
     """
 
     concurrency: Floats
@@ -47,11 +47,11 @@ class Columns:
 class Recipe:
     """Computes the time of a measurement as a sum of steps, with a lower bound, in seconds.
 
-    tokens, batch : the tokens of all chips in that time, and the sequences decoded together
-    bound_of, bound_passes : the function that computes the bound from steps, and these steps
-    scaled : converts that bound into the bound of the measurement
-    at_once : the sequences of a static batch that fit in memory at once; the others wait for the
-        next wave
+    tokens, batch : The tokens of all chips in that time, and the sequences decoded together.
+    bound_of, bound_passes : The function that computes the bound from steps, and these steps.
+    scaled : Converts that bound into the bound of the measurement.
+    at_once : The sequences of a static batch that fit in memory at once; the others wait for the
+        next wave.
     """
 
     timeline: Timeline

@@ -40,9 +40,9 @@ _ROW = ("batch", "context", "prompt", "decode_share", "slower", "drafted")
 class OwnRows:
     """Converts the measurements in a file for an engine.
 
-    engine : the engine including the measured deployments
-    left_aside : the number of skipped rows for each reason
-    inherited : the number of rows used that were measured with another engine, by engine id
+    engine : The engine including the measured deployments.
+    left_aside : The number of skipped rows for each reason.
+    inherited : The number of rows used that were measured with another engine, by engine id.
     """
 
     engine: Engine
@@ -55,7 +55,7 @@ def own_rows(
 ) -> OwnRows:
     """Add the deployments measured in the rows of a file to an engine.
 
-    any_engine : whether to use rows of other engines as well
+    any_engine : Whether to use rows of other engines as well.
 
     Raises InputError with the first reasons if none of the rows can be predicted.
     """

@@ -16,11 +16,11 @@ BAND = 6.0  # the number of standard deviations in a plausible range
 class FittedValue:
     """A fitted engine parameter, for all chips or for a group of chips.
 
-    group : an architecture or a chip class, or empty for all chips
-    value, center : the value in the file, and the middle of its plausible range; None to use the
-        parent's value [SI]
-    spread : the standard deviation of the prior around the center, in logarithms
-    parent : the position of the node that this one overrides
+    group : An architecture or a chip class, or empty for all chips.
+    value, center : The value in the file, and the middle of its plausible range; None to use the
+        parent's value. [SI]
+    spread : The standard deviation of the prior around the center, in logarithms.
+    parent : The position of the node that this one overrides.
     """
 
     engine: str

@@ -45,14 +45,15 @@ def noted(notes: str) -> dict[str, float]:
 class Point:
     """One published or own measurement, with the columns of the CSV and its line.
 
-    hardware, model, engine : the catalogue ids; the engine is empty if not given
+    hardware, model, engine : The catalogue ids; the engine is empty if not given.
     chips, tp, ep, pp, dp : ``chips = tp x pp x dp / ranks of a chip``; ``ep`` overlays them. None
-        if not given
-    concurrency : the concurrent sequences or requests on all chips
-    prompt, output : the mean lengths, in tokens
-    value : the measured value, in the unit named by its metric, which is one of `METRICS`
-    tokens_per_pass : the tokens per step: 1 without speculation, None if unknown (then not tested)
-    notes : start with ``kind=`` and the type of measurement; the remaining words give properties
+        if not given.
+    concurrency : The concurrent sequences or requests on all chips.
+    prompt, output : The mean lengths, in tokens.
+    value : The measured value, in the unit named by its metric, which is one of `METRICS`.
+    tokens_per_pass : The tokens per step: 1 without speculation, None if unknown (then not tested).
+    notes : The start with ``kind=`` and the type of measurement; the remaining words give
+        properties.
     """
 
     id: str

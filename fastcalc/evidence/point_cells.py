@@ -112,7 +112,7 @@ def wrong_layout(
 ) -> dict[str, str]:
     """Return problems with a layout, by column: the product of the ranks must match the chips.
 
-    ranks_a_chip : function that returns the ranks per chip, or None for an unknown file
+    ranks_a_chip : The function that returns the ranks per chip, or None for an unknown file.
     """
     chips, tp, pp, dp = numbers["chips"], numbers["tp"], numbers["pp"], numbers["dp"]
     if chips is None or tp is None or pp is None or dp is None or tp * pp * dp == chips:

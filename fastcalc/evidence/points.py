@@ -25,8 +25,8 @@ def no_file(_: str) -> None:
 class PointTable:
     """Iterates once over the lines of a CSV file.
 
-    ranks_of : function that gives the ranks per chip by chip name, or None for an unknown file
-    uncounted : the number of problems beyond those listed
+    ranks_of : The function that gives the ranks per chip by chip name, or None for an unknown file.
+    uncounted : The number of problems beyond those listed.
     """
 
     file: str
@@ -121,7 +121,7 @@ class Skipped:
 class Points:
     """The measurements of a file, and up to `MOST_FAULTS` of its problems.
 
-    skipped : the measurements that are not used, although they have no problems
+    skipped : The measurements that are not used, although they have no problems.
     """
 
     file: str
@@ -152,7 +152,7 @@ def gathered(
 ) -> Points:
     """Assemble the content of a file, with problems sorted by location and limited in number.
 
-    uncounted : the number of additional problems
+    uncounted : The number of additional problems.
     """
     ordered = sorted(faults, key=lambda fault: (fault.line, fault.column))
     listed = tuple(ordered[:MOST_FAULTS])
@@ -170,7 +170,7 @@ def points_in(
 ) -> Points:
     """Read measurements from the lines of a CSV.
 
-    ranks_of : function that gives the ranks per chip by chip name, or None for an unknown file
+    ranks_of : The function that gives the ranks per chip by chip name, or None for an unknown file.
     """
     table = PointTable(file, lines, ranks_of)
     try:

@@ -54,7 +54,7 @@ SHORT_CHAT = 256.0  # assumed mean context of a single stream if no lengths are 
 class Batch:
     """Groups measurements of one layout and type, predicted by a rule in `RATES`.
 
-    typical : the median speed over possible layouts, relative to that of the chosen layout
+    typical : The median speed over possible layouts, relative to that of the chosen layout.
     """
 
     index: Sequence[int]
@@ -147,8 +147,8 @@ def speculation_of(point: Point) -> Speculation:
 class Alike:
     """Groups measurements that are predicted together, with the same rule, type and deployment.
 
-    index : the positions of the measurements
-    longest : the prompt plus output of the longest request, in tokens
+    index : The positions of the measurements.
+    longest : The prompt plus output of the longest request, in tokens.
     """
 
     rule: str

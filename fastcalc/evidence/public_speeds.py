@@ -10,10 +10,10 @@ from fastcalc.catalogue.folders import shipped_folder
 class PublicSpeed(NamedTuple):
     """A published single-user speed.
 
-    tokens_per_s : the speed of a single user, in tokens per second
-    date : the date given by the source, YYYY-MM or longer
-    tokens_per_pass : the accepted tokens per step: 1 without speculation, None if unknown
-    chips : the number of chips, or None if unknown
+    tokens_per_s : The speed of a single user, in tokens per second.
+    date : The date given by the source, YYYY-MM or longer.
+    tokens_per_pass : The accepted tokens per step: 1 without speculation, None if unknown.
+    chips : The number of chips, or None if unknown.
     """
 
     tokens_per_s: float
@@ -27,7 +27,7 @@ def public_speeds(hardware: str, models: Collection[str]) -> list[PublicSpeed]:
 
     Only lines that name both are parsed, because the file has thousands of lines.
 
-    models : all names of the model
+    models : All names of the model.
     """
     path = shipped_folder("evidence") / "measured.csv"
     with path.open(encoding="utf-8", newline="") as stream:

@@ -212,7 +212,7 @@ class Fit:
     ) -> Floats:
         """Predict every measurement in use by a fit without those that have the same label.
 
-        so_far : a progress callback that receives the number of fits done and the total
+        so_far : A progress callback that receives the number of fits done and the total.
         """
         residuals, near = np.zeros(len(self.rows.points)), self.solve(is_used)
         used_labels = np.unique(labels[is_used])

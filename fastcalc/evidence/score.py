@@ -40,11 +40,11 @@ PHASES: dict[str, Phase] = {
 class Prediction:
     """A measurement with its expected value, range and bound in the unit of its metric.
 
-    machine, phase : the machine class; ``decode``, ``prefill`` or ``served``
-    low, high : the limits of the range, or None if there is only a hardware bound
-    assumed : the assumptions about the layout, and about the waves of a static batch
-    typical : the median speed over possible layouts, relative to the expected speed
-    fitted_share : the fitted fraction of the expected time
+    machine, phase : The machine class; ``decode``, ``prefill`` or ``served``.
+    low, high : The limits of the range, or None if there is only a hardware bound.
+    assumed : The assumptions about the layout, and about the waves of a static batch.
+    typical : The median speed over possible layouts, relative to the expected speed.
+    fitted_share : The fitted fraction of the expected time.
     """
 
     point: Point
@@ -121,9 +121,9 @@ class Prediction:
 class Group:
     """Summarizes the prediction errors of a group of measurements, such as ``class:datacenter``.
 
-    bias, coverage : the median ratio of expected to measured rates, and the fraction of
-        measurements within their range
-    bound_beaten : the number of measurements that beat the bound
+    bias, coverage : The median ratio of expected to measured rates, and the fraction of
+        measurements within their range.
+    bound_beaten : The number of measurements that beat the bound.
     """
 
     name: str

@@ -31,8 +31,8 @@ def publishers_behind(
 ) -> list[int]:
     """Count the other publishers that measured the same chip, engine and phase.
 
-    publisher : function that returns the publisher of a measurement
-    among : the predictions of the measurements to count, or None for the same ones
+    publisher : The function that returns the publisher of a measurement.
+    among : The predictions of the measurements to count, or None for the same ones.
     """
     cell = attrgetter("point.hardware", "engine_used", "phase")
     return _others(predictions, publisher, cell, among)
@@ -43,7 +43,7 @@ def unseen_kinds(
 ) -> list[bool]:
     """Check whether no other publisher measured the engine on the chip class in that phase.
 
-    publisher : function that returns the publisher of a measurement
+    publisher : The function that returns the publisher of a measurement.
     """
     kind = attrgetter("machine", "engine_used", "phase")
     return [count == 0 for count in _others(predictions, publisher, kind)]
@@ -69,7 +69,7 @@ def by_novelty(
 ) -> dict[str, list[Prediction]]:
     """Group predictions by the number of other publishers: none, few, or enough.
 
-    behind : the result of `publishers_behind`
+    behind : The result of `publishers_behind`.
     """
     ends = (("none", 0, 0), ("one or two", 1, ENOUGH - 1), ("three or more", ENOUGH, inf))
     counted = list(zip(predictions, behind, strict=True))
@@ -85,8 +85,8 @@ def ranged(
 ) -> Prediction:
     """Add a range with the given widths to a prediction.
 
-    unseen : whether the engine was not fitted on the chip class
-    behind : the number of publishers that measured the same chip, engine and phase
+    unseen : Whether the engine was not fitted on the chip class.
+    behind : The number of publishers that measured the same chip, engine and phase.
     """
     below, above = reach(
         widths,
@@ -113,11 +113,11 @@ def learned(
     those of future ones. Measurements that were not used in model selection therefore count several
     times.
 
-    predictions : the predictions by fits without the publisher
-    blind : the ids of measurements that were not used in model selection
-    unseen : whether no other publisher measured the engine on the chip class, for each prediction
-    behind : the number of other publishers that measured the same chip, engine and phase, for each
-        prediction
+    predictions : The predictions by fits without the publisher.
+    blind : The ids of measurements that were not used in model selection.
+    unseen : Whether no other publisher measured the engine on the chip class, for each prediction.
+    behind : The number of other publishers that measured the same chip, engine and phase, for each
+        prediction.
     """
     # The engines of all other measurements have explicit ranges.
     rows = zip(predictions, behind, unseen, strict=True)
@@ -169,7 +169,7 @@ _NAMES = (
 def _name(prediction: Prediction, behind: int) -> str:
     """Return the name of the `RangeWidths` width that applies to a prediction.
 
-    behind : the number of publishers that measured the same chip, engine and phase
+    behind : The number of publishers that measured the same chip, engine and phase.
     """
     return width_name(
         prediction.phase,
@@ -199,7 +199,7 @@ def _needed(prediction: Prediction) -> tuple[float, float]:
 def _quantile(numbers: Floats, sources: Array, counts: Floats, fraction: float) -> float:
     """Compute a quantile in which each source has the square root of its row count as weight.
 
-    counts : how many times each measurement counts
+    counts : How many times each measurement counts.
     """
     _, inverse, points = np.unique(sources, return_inverse=True, return_counts=True)
     weights = counts / np.sqrt(points[inverse])

@@ -28,7 +28,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints
 class Pile:
     """The steps on chips with the same execution model, one element each.
 
-    point, times : the index of the measurement to which a step belongs, and its repetitions
+    point, times : The index of the measurement to which a step belongs, and its repetitions.
     """
 
     work: PassWork
@@ -52,11 +52,11 @@ class Pile:
 class StackedPoints:
     """Measurements as numbers, with the batch of each.
 
-    piles : the steps of chips that run layers in sequence, and of chips with a region per layer
-    measured, bound, overhead : the measured time, its lower bound, and the time for request
-        overhead, in seconds
-    tokens : the number of tokens that, divided by the time, gives the rate; 1 for a time
-    typical : the median speed over possible layouts, relative to that of the chosen layout
+    piles : The steps of chips that run layers in sequence, and of chips with a region per layer.
+    measured, bound, overhead : The measured time, its lower bound, and the time for request
+        overhead, in seconds.
+    tokens : The number of tokens that, divided by the time, gives the rate; 1 for a time.
+    typical : The median speed over possible layouts, relative to that of the chosen layout.
     """
 
     points: Sequence[Point]

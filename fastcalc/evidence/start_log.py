@@ -33,18 +33,18 @@ applies."""
 class StartLog:
     """A server start, as far as this is possible from its log.
 
-    program, version : ``vllm``, ``sglang``, ``llama.cpp`` or ``tensorrt-llm``, and the release
-    settings : the text of each setting, by fastcalc's name of the option or field
-    weights, available, total, free : the memory of a chip; the last two before startup, in bytes
-    tokens : the cache capacity of a replica in tokens
-    length, at_once : the longest sequence in tokens, and how many such sequences fit in the cache
-    graphs : the memory of CUDA graphs, in bytes
-    equivalent : the memory fraction that leaves as much for caches without a reserve for graphs
-    backend : the name of the attention backend
-    draft_model : the model in the configuration of drafts, if stated
-    stopped : the error that ended the start, or empty if it was successful
-    limits : the largest values with which the server would start, from that error, by setting
-    needed : the chip memory needed for one sequence, according to that error, in bytes
+    program, version : ``vllm``, ``sglang``, ``llama.cpp`` or ``tensorrt-llm``, and the release.
+    settings : The text of each setting, by fastcalc's name of the option or field.
+    weights, available, total, free : The memory of a chip; the last two before startup, in bytes.
+    tokens : The cache capacity of a replica in tokens.
+    length, at_once : The longest sequence in tokens, and how many such sequences fit in the cache.
+    graphs : The memory of CUDA graphs, in bytes.
+    equivalent : The memory fraction that leaves as much for caches without a reserve for graphs.
+    backend : The name of the attention backend.
+    draft_model : The model in the configuration of drafts, if stated.
+    stopped : The error that ended the start, or empty if it was successful.
+    limits : The largest values with which the server would start, from that error, by setting.
+    needed : The chip memory needed for one sequence, according to that error, in bytes.
     """
 
     program: str

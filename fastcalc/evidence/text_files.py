@@ -53,7 +53,7 @@ class Text:
 def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
     """Open a file for reading and decompress gzip. Raises InputError if it is unreadable.
 
-    is_kept : whether a pipe must be readable again later
+    is_kept : Whether a pipe must be readable again later.
     """
     try:
         with inputs.opened_again(path, MAX_BYTES) if is_kept else inputs.opened(path) as stream:
@@ -82,7 +82,7 @@ def text_in(file: str, stream: BufferedReader) -> Text:
 def decoded(file: str, raw: bytes, first: int = 1) -> str:
     """Decode lines of a file, or raise NoTextError if they are not UTF-8.
 
-    first : the number of the first of these lines
+    first : The number of the first of these lines.
     """
     try:
         return raw.decode()

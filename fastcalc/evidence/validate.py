@@ -35,7 +35,7 @@ class Validation:
 class Shipped:
     """Validates the shipped evidence, with fitted measurements held out in turn.
 
-    held_out : the measurements of publishers that are not used in any fit
+    held_out : The measurements of publishers that are not used in any fit.
     """
 
     fitted: Validation
@@ -55,9 +55,9 @@ def validate(
 ) -> Validation:
     """Predict measurements and score the predictions, with one engine for all if it is given.
 
-    deployments : the deployments of other measurements, to be reused
-    is_own : whether these are a user's measurements; if so, questionable units are skipped
-    so_far : a progress callback that receives the number of predictions so far
+    deployments : The deployments of other measurements, to be reused.
+    is_own : Whether these are a user's measurements; if so, questionable units are skipped.
+    so_far : A progress callback that receives the number of predictions so far.
     """
     deployments = deployments or PointDeployments(catalogue, engine)
     predictions, left = _predicted(points, deployments, is_own=is_own, so_far=so_far)

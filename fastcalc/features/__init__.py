@@ -58,7 +58,7 @@ def request_of(command: str) -> type[Request]:
 def answer_to(command: str, request: Request, notes: Sequence[str] = ()) -> Any:
     """Answer a request. The command's module is imported only now.
 
-    notes : notes on how the request was interpreted, which are printed first
+    notes : The notes on how the request was interpreted, which are printed first.
     """
     module, _, run = COMMANDS[command][1].rpartition(".")
     answer = getattr(import_module(f"fastcalc.features.{module}"), run)(request)

@@ -46,8 +46,8 @@ _TYPES = {"count": int, "yes or no": bool, "list": list, "text": str}
 def type_of(key: str, values: Iterable[Any]) -> type:
     """Return the type of a key's values: int, float, bool, list or str.
 
-    values : values in all records; they decide if the dictionary lacks the key, or if a command
-        stores lists under a key that holds numbers elsewhere
+    values : Values in all records; they decide if the dictionary lacks the key, or if a command
+        stores lists under a key that holds numbers elsewhere.
     """
     types = {type(cell) for cell in values if cell is not None}
     if (column := meanings().get(key)) and (list not in types or column.unit in _TYPES):

@@ -17,18 +17,18 @@ def nothing(_: object) -> None:
 class Column(Generic[Source]):
     """A column of records, of tables, or of both.
 
-    key, unit, meaning : the name in records; the unit, or ``count``, ``text``, ``list`` or ``yes or
-        no``; and a description
-    value : a function of the described object, or the name of one of its attributes
-    heading : the table heading, in two lines
-    drop_priority : narrow tables drop the columns with the largest values first, but never those at
-        0
-    format : the cell format if it does not follow from the unit: the name of a format, or a
-        function that formats a record
-    is_key_figure : whether this is the number to read first, which terminals show in bold
-    needs_fit : whether there is no value if the batch does not fit
-    rests_on : the inputs on which the value depends: ``engine``, ``prefill`` or ``price``. If one
-        of them is undetermined or uncertain, tables mark the value as well
+    key, unit, meaning : The name in records; the unit, or ``count``, ``text``, ``list`` or ``yes or
+        no``; and a description.
+    value : A function of the described object, or the name of one of its attributes.
+    heading : The table heading, in two lines.
+    drop_priority : The narrow tables drop the columns with the largest values first, but never
+        those at 0.
+    format : The cell format if it does not follow from the unit: the name of a format, or a
+        function that formats a record.
+    is_key_figure : Whether this is the number to read first, which terminals show in bold.
+    needs_fit : Whether there is no value if the batch does not fit.
+    rests_on : The inputs on which the value depends: ``engine``, ``prefill`` or ``price``. If one
+        of them is undetermined or uncertain, tables mark the value as well.
     """
 
     key: str

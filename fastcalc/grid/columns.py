@@ -74,10 +74,10 @@ def columns_from(
 
     A line with a key alone stands for the column of operating points with this key.
 
-    module : path of the module, ``__file__``
-    values, formats : functions for the values that are not an attribute, and for the cells with a
-        format of their own, by key
-    group : group of the lines, if the file has several
+    module : The path of the module, ``__file__``.
+    values, formats : The functions for the values that are not an attribute, and for the cells with
+        a format of their own, by key.
+    group : The group of the lines, if the file has several.
     """
     columns = []
     for row in table_of(module):
@@ -123,7 +123,7 @@ WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 def undetermined_keys(machine: Machine, *, is_alone: bool = True) -> list[str]:
     """List the keys of columns that depend on undetermined engine parameters.
 
-    is_alone : whether the machine serves a single user
+    is_alone : Whether the machine serves a single user.
     """
     unknown = undetermined(machine, is_alone=is_alone)
     return _resting_on(unknown) if unknown else []
@@ -142,9 +142,9 @@ def _resting_on(what: str) -> list[str]:
 def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> list[TableColumn]:
     """Select columns by key.
 
-    keys : the keys, separated by spaces
-    columns : additional columns, which replace standard columns with the same key
-    keep : the keys of columns that narrow tables never drop
+    keys : The keys, separated by spaces.
+    columns : Additional columns, which replace standard columns with the same key.
+    keep : The keys of columns that narrow tables never drop.
     """
     by_key = {column.key: column for column in (*COLUMNS, *columns)}
     picked = [by_key[key] for key in keys.split()]
@@ -157,8 +157,8 @@ def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> l
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     """Yield a record for each point. Columns without a value are None.
 
-    columns : arrays that broadcast to the shape
-    shape : the shape of the grid
+    columns : The arrays that broadcast to the shape.
+    shape : The shape of the grid.
     """
     fits_by_point = np.broadcast_to(columns["fits"], shape).ravel().tolist()
     cells = [flat(column, shape).tolist() for column in columns.values()]

@@ -24,8 +24,8 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 class CodedColumn:
     """A text column with few distinct values.
 
-    codes : the index into ``words`` for each point
-    words : the distinct texts, or lists of texts
+    codes : The index into ``words`` for each point.
+    words : The distinct texts, or lists of texts.
     """
 
     codes: Ints | np.integer[Any]
@@ -36,13 +36,16 @@ class CodedColumn:
 class EvaluatedPoints:
     """An estimate with the additional values that its records contain.
 
-    scenario : the inputs shared by all points; batches, traffic and sharding come from the estimate
-        instead
-    estimate : the estimate, whose arrays broadcast with each other
-    usd_per_hour : the hourly price of each deployment, including idle chips, in USD per hour
-    min_chips : function that gives the fewest chips that fit each batch safely, or NaN if none do
-    largest_batch : function that gives the largest batch that fits safely on each point's chips
-    locations, warnings : functions that return the memories in use and the notes, as `CodedColumn`
+    scenario : The inputs shared by all points; batches, traffic and sharding come from the estimate
+        instead.
+    estimate : The estimate, whose arrays broadcast with each other.
+    usd_per_hour : The hourly price of each deployment, including idle chips, in USD per hour.
+    min_chips : The function that gives the fewest chips that fit each batch safely, or NaN if none
+        do.
+    largest_batch : The function that gives the largest batch that fits safely on each point's
+        chips.
+    locations, warnings : The functions that return the memories in use and the notes, as
+        `CodedColumn`.
     """
 
     scenario: Scenario
@@ -153,7 +156,7 @@ def places(
 ) -> CodedColumn:
     """Describe the memories in use at each point.
 
-    layout_positions : the layout index of each point
+    layout_positions : The layout index of each point.
     """
     codes, names = memories_used(estimate.passes.split, site.machine.tiers)
     words = (site.place(layout).where(name) for layout in layouts for name in names)

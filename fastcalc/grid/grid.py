@@ -38,10 +38,10 @@ _OPEN = 16  # usual number of candidate layouts
 class Grid:
     """All combinations of layouts, request types and batches for a deployment.
 
-    scenario : the deployment; its own batches and sharding are ignored
-    layouts : the layouts; if empty, the best layout is chosen for each batch
-    batches : the numbers of sequences decoded together, optionally with a row per layout
-    chips : the number of chips if no layouts are given, or None for the fewest that fit each batch
+    scenario : The deployment; its own batches and sharding are ignored.
+    layouts : The layouts; if empty, the best layout is chosen for each batch.
+    batches : The numbers of sequences decoded together, optionally with a row per layout.
+    chips : The number of chips if no layouts are given, or None for the fewest that fit each batch.
     """
 
     scenario: Scenario
@@ -96,7 +96,7 @@ def solved(grid: Grid) -> EvaluatedPoints:
 def solved_all(grids: Iterable[Grid], together: Sequence[Count] = ()) -> list[EvaluatedPoints]:
     """Evaluate the grids of several deployments at once, bit-identical to separate evaluation.
 
-    together : as in `evaluate_all`
+    together : As in `evaluate_all`.
     """
     placed = _placed(list(grids))
     evaluations = (
@@ -114,8 +114,9 @@ def solved_all(grids: Iterable[Grid], together: Sequence[Count] = ()) -> list[Ev
 class _PlacedGrid:
     """A grid after a layout has been chosen for each point.
 
-    listed, positions : the distinct layouts, and the index of the layout of each point
-    max_batch : the largest batch that fits on the chips of each point, or None if layouts are given
+    listed, positions : The distinct layouts, and the index of the layout of each point.
+    max_batch : The largest batch that fits on the chips of each point, or None if layouts are
+        given.
     """
 
     grid: Grid

@@ -39,7 +39,7 @@ def by_octaves(space: Space, layouts: Sequence[Layout]) -> tuple[Floats, Floats]
 def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> Evaluation:
     """Return an evaluation of layouts at several batches per octave, up to each layout's capacity.
 
-    steps : the number of batches per octave
+    steps : The number of batches per octave.
     """
     placement = space.site.place_all(layouts, axes=1)
     max_batch = np.broadcast_to(placement.max_batch, (len(layouts), 1))
@@ -52,9 +52,9 @@ def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> 
 class Reach:
     """The cheapest point of a search or, if there is none, the fastest speed and its bound.
 
-    alone : each layout with a single user, or None if no layout fits a sequence or if a point was
-        found
-    speed : the target speed per user [1/s]
+    alone : Each layout with a single user, or None if no layout fits a sequence or if a point was
+        found.
+    speed : The target speed per user. [1/s]
     """
 
     outcome: Outcome | None
@@ -121,8 +121,8 @@ def _cheapest(
 ) -> Reach:
     """Find the cheapest point among layouts that fit a sequence.
 
-    usd_at_least : a lower bound on each layout's cost per million tokens, at one dollar per
-        chip-hour, in USD
+    usd_at_least : A lower bound on each layout's cost per million tokens, at one dollar per
+        chip-hour, in USD.
     """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization

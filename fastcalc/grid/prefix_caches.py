@@ -29,14 +29,14 @@ _APART = 1.4
 class CachedTier:
     """Computes the performance of a deployment that keeps prefix caches in a memory tier.
 
-    name : the name of the memory, or None if nothing is cached
-    size : the cache size over all chips, in bytes
-    tokens : the capacity in tokens
-    hit, loaded : the fractions of prompt tokens that are hits, and that are loaded over a link
-    estimate : the estimate with this hit rate for every prompt
-    loading : the time to load a request's tokens over the link, or NaN if no host is named, in
-        seconds
-    requests : the request rate that can be sustained [1/s]
+    name : The name of the memory, or None if nothing is cached.
+    size : The cache size over all chips, in bytes.
+    tokens : The capacity in tokens.
+    hit, loaded : The fractions of prompt tokens that are hits, and that are loaded over a link.
+    estimate : The estimate with this hit rate for every prompt.
+    loading : The time to load a request's tokens over the link, or NaN if no host is named, in
+        seconds.
+    requests : The request rate that can be sustained. [1/s]
     """
 
     name: str | None
@@ -63,9 +63,9 @@ class CachedTier:
 class CachedDeployment:
     """A deployment that serves a trace and caches prefixes in the free memory.
 
-    location : the model on its chips, for a single batch and without a host
-    scenario : the same with its host, if any, whose memory is used only for caches
-    lengths, reuse : the request lengths in the trace, and the prefix reuse of its prompts
+    location : The model on its chips, for a single batch and without a host.
+    scenario : The same with its host, if any, whose memory is used only for caches.
+    lengths, reuse : The request lengths in the trace, and the prefix reuse of its prompts.
     """
 
     location: Location
@@ -109,7 +109,7 @@ class CachedDeployment:
     def tiers(self, sizes: Sequence[float]) -> list[CachedTier]:
         """Evaluate each tier: no cache, chip memory, host memories, and one of the given sizes.
 
-        sizes : cache sizes, over all chips, in bytes
+        sizes : The cache sizes, over all chips, in bytes.
         """
         host, chips = self.scenario.memory.host, self.location.placement.layout.chips
         memories = own_tiers(completed(host)) if host else ()
@@ -170,8 +170,8 @@ def gain(tier: CachedTier, in_chips: CachedTier) -> float:
 def break_even(tier: CachedTier, in_chips: CachedTier, usd_per_hour: float | None) -> float | None:
     """Compute the price below which a tier pays off, or None without a price or a saving.
 
-    in_chips : the tier for the chips' own memory
-    usd_per_hour : the price of the chips, in USD per hour
+    in_chips : The tier for the chips' own memory.
+    usd_per_hour : The price of the chips, in USD per hour.
     """
     if usd_per_hour is None or not tier.loaded or gain(tier, in_chips) <= 1.0:
         return None

@@ -71,12 +71,12 @@ def foreign_in(
 class Results:
     """Collects results of other programs file by file.
 
-    options : settings given by the user for all files
-    odd : values that are not numbers; each invalidates only its own record
-    measured : file, line, and the measurement or the reason why there is none
-    unsaid : settings that the user still has to give, with the records that need them
-    contradicting : the first record that contradicts each option
-    fills_gaps : whether to accept options that are contradicted but not needed
+    options : The settings given by the user for all files.
+    odd : Values that are not numbers; each invalidates only its own record.
+    measured : The file, line, and the measurement or the reason why there is none.
+    unsaid : The settings that the user still has to give, with the records that need them.
+    contradicting : The first record that contradicts each option.
+    fills_gaps : Whether to accept options that are contradicted but not needed.
     """
 
     options: Options
@@ -90,7 +90,7 @@ class Results:
     def take(self, content: Text, *, is_alone: bool = True) -> None:
         """Add the results in a file.
 
-        is_alone : whether the file was named; files without results are skipped in a folder
+        is_alone : Whether the file was named; files without results are skipped in a folder.
         """
         mappings, faults = ([], [content.fault]) if content.fault else records(content)
         is_known = any(
@@ -118,8 +118,8 @@ class Results:
     def points(self, file: str, folder: PurePath, *, leaves_out: bool = False) -> Points:
         """Build measurements, problems and skipped results, with ids based on file names.
 
-        folder : folder to which file names are relative
-        leaves_out : whether incomplete files are skipped if other files are complete
+        folder : The folder to which file names are relative.
+        leaves_out : Whether incomplete files are skipped if other files are complete.
         """
         points, skipped, numbers = [], [], dict[str, int]()
         for source, line, point in self.measured:

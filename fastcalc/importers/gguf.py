@@ -47,12 +47,12 @@ _PART = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.gguf$")
 class GgufHeader:
     """The model properties in a GGUF file.
 
-    pairs : short values by key
-    stored : format of each group of matrices, excluding small tensors
-    sizes : parameters in each group
-    parameters : parameters in all tensors
-    names : names of all tensors
-    vocabulary : rows of the embedding, or None if there is none
+    pairs : The short values by key.
+    stored : The format of each group of matrices, excluding small tensors.
+    sizes : The parameters in each group.
+    parameters : The parameters in all tensors.
+    names : Names of all tensors.
+    vocabulary : Rows of the embedding, or None if there is none.
     """
 
     pairs: dict[str, Json]

@@ -23,8 +23,8 @@ _MOST_TEXT = 10_000
 class Record:
     """A JSON mapping, the line on which it begins, and its source text.
 
-    file : name of the source file
-    steps : keys and indices that lead from the outermost mapping to this one
+    file : The name of the source file.
+    steps : The keys and indices that lead from the outermost mapping to this one.
     """
 
     line: int

@@ -35,8 +35,8 @@ class NameLookup:
 class Options:
     """Settings given by the user, which complete those found in records.
 
-    used : options that a record needed
-    contradicted : values in a record that contradict options
+    used : The options that a record needed.
+    contradicted : Values in a record that contradict options.
     """
 
     texts: Mapping[str, str]

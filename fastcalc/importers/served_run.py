@@ -32,7 +32,7 @@ _DISAGREES = sqrt(2.0)  # ratio that is closer to two tokens per chunk than to o
 class Times:
     """Statistics of a time over the requests in a run, in seconds.
 
-    upper : the available percentiles among `UPPER`
+    upper : The available percentiles among `UPPER`.
     """
 
     mean: float | None = None
@@ -64,10 +64,10 @@ def times_in(
 ) -> Times:
     """Read times whose percentiles have the keys ``p90``, ``p95`` and ``p99``.
 
-    unit : unit of all numbers in the file, in seconds
-    mean : mean in that unit; by default, the value of the key ``mean``
-    median : key of the median
-    prefix : prefix of all these keys
+    unit : The unit of all numbers in the file, in seconds.
+    mean : The mean in that unit; by default, the value of the key ``mean``.
+    median : The key of the median.
+    prefix : The prefix of all these keys.
     """
 
     def seconds(value: float | None) -> float | None:
@@ -85,9 +85,9 @@ def times_in(
 class Arrivals:
     """Describes how requests arrive.
 
-    rate : request rate, or infinity if requests were sent without delay [1/s]
-    limit : maximum number of concurrent requests, or None without a limit
-    in_flight : measured mean number of concurrent requests, or None if unknown
+    rate : The request rate, or infinity if requests were sent without delay. [1/s]
+    limit : The maximum number of concurrent requests, or None without a limit.
+    in_flight : The measured mean number of concurrent requests, or None if unknown.
     """
 
     rate: float = inf
@@ -99,20 +99,21 @@ class Arrivals:
 class ServedRun:
     """The results of one server benchmark run, as reported by its program.
 
-    program : benchmark program
-    completed, failed : number of requests, or None if unknown
-    seconds : time from the first request to the last answer, or None if unknown
-    prompt, output : mean lengths, in tokens
-    ttft, tpot, request : TTFT, time per output token after the first, and end-to-end latency
-    between_chunks : time between streamed chunks of an answer, with any number of tokens
-    rate : output throughput, in tokens per second
-    tokens_per_pass : tokens per step: 1 without speculation, None if unknown
-    is_speculated : whether the server uses speculative decoding, or None if unknown
-    is_decode_only : whether other chips computed the prompts
-    weight_bits : bits per weight, if this is all that the file says about their format, in bits
-    names : possible names of the model, most likely first
-    stated : settings of the machine given in the file, by the names in `setup.OPTIONS`
-    remarks : additional remarks for readers of the measurement
+    program : The benchmark program.
+    completed, failed : The number of requests, or None if unknown.
+    seconds : The time from the first request to the last answer, or None if unknown.
+    prompt, output : The mean lengths, in tokens.
+    ttft, tpot, request : TTFT, time per output token after the first, and end-to-end latency.
+    between_chunks : The time between streamed chunks of an answer, with any number of tokens.
+    rate : The output throughput, in tokens per second.
+    tokens_per_pass : Tokens per step: 1 without speculation, None if unknown.
+    is_speculated : Whether the server uses speculative decoding, or None if unknown.
+    is_decode_only : Whether other chips computed the prompts.
+    weight_bits : The bits per weight, if this is all that the file says about their format, in
+        bits.
+    names : The possible names of the model, most likely first.
+    stated : The settings of the machine given in the file, by the names in `setup.OPTIONS`.
+    remarks : Additional remarks for readers of the measurement.
     """
 
     program: str

@@ -69,8 +69,8 @@ def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
 
     A number of chips that is not a multiple of the given ranks is rejected.
 
-    options : settings given by the user, by name
-    ranks : ranks per chip: one, or one for each core
+    options : The settings given by the user, by name.
+    ranks : The ranks per chip: one, or one for each core.
 
     >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"})["pp"]
     ({'tp': 4, 'pp': 1, 'dp': 1, 'chips': 4, 'ep': None}, None)

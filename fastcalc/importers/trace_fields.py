@@ -32,9 +32,11 @@ published trace in milliseconds has 7 requests/s. [1/s]"""
 class TraceFields:
     """The field names of a trace format.
 
-    seconds : unit of a numeric arrival time, or None if the format does not define it, in seconds
-    marks : additional fields, any of which distinguishes the format from others with the same names
-    zero_output_failed : whether a request without output tokens counts as failed
+    seconds : The unit of a numeric arrival time, or None if the format does not define it, in
+        seconds.
+    marks : Additional fields, any of which distinguishes the format from others with the same
+        names.
+    zero_output_failed : Whether a request without output tokens counts as failed.
     """
 
     format: str
@@ -117,7 +119,7 @@ def unit_of(stamps: Floats) -> float | None:
 def ask_for_unit(field: str, rate: float) -> str:
     """Return the message for an ambiguous unit of arrival times.
 
-    rate : request rate if the times are in seconds [1/s]
+    rate : The request rate if the times are in seconds. [1/s]
     """
     in_seconds, in_milliseconds = (float(f"{value:.3g}") for value in (rate, rate * 1e3))
     return (

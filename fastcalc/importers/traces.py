@@ -59,11 +59,11 @@ def _none() -> Ints:
 class Trace:
     """The requests in order of arrival.
 
-    prompt, output : tokens of each request
-    arrival : arrival of each request after the first, empty if unknown, in seconds
-    blocks : hashes of prompt blocks, request by request, if the file has them
-    ends : number of blocks up to the end of each request, empty if there are none
-    reading : notes on request count, time span, rate, unit and skipped rows
+    prompt, output : Tokens of each request.
+    arrival : The arrival of each request after the first, empty if unknown, in seconds.
+    blocks : The hashes of prompt blocks, request by request, if the file has them.
+    ends : The number of blocks up to the end of each request, empty if there are none.
+    reading : The notes on request count, time span, rate, unit and skipped rows.
     """
 
     prompt: Floats
@@ -111,12 +111,12 @@ def read_trace(path: Path) -> Trace:
 class _Requests:
     """The requests read so far, in the units of the file.
 
-    stamps : arrival times; fewer than requests if some have none
-    unit : unit of the arrival times, if the file defines it, in seconds
-    is_dated : whether the file has dates, which are stored as seconds
-    odd_rows : number of rows that are not requests
-    first_odd : reason for the first such row, with its location
-    failed : number of requests without an answer
+    stamps : The arrival times; fewer than requests if some have none.
+    unit : The unit of the arrival times, if the file defines it, in seconds.
+    is_dated : Whether the file has dates, which are stored as seconds.
+    odd_rows : The number of rows that are not requests.
+    first_odd : The reason for the first such row, with its location.
+    failed : The number of requests without an answer.
     """
 
     file: str
@@ -252,7 +252,7 @@ def _record(location: "_Place") -> dict[str, Json] | None:
 class _Arrivals:
     """Computes arrivals from a timestamp, or from the delay after the previous turn in a session.
 
-    is_timed : whether the first request has a time, so that all others must have one
+    is_timed : Whether the first request has a time, so that all others must have one.
     """
 
     def __init__(self) -> None:
@@ -351,7 +351,7 @@ def _cell(row: list[str], column: int) -> float:
 class _Clock:
     """Arrival times in a column: numbers, or dates as seconds since the first date.
 
-    first : first date, or None before it is read
+    first : The first date, or None before it is read.
     """
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ def typical_lengths(quantile: Callable[[Floats], Floats]) -> tuple[Floats, Float
 
     The overall mean equals the mean of the distribution, however long its tail.
 
-    quantile : function that gives the lengths not exceeded by the given shares of requests
+    quantile : The function that gives the lengths not exceeded by the given shares of requests.
 
     >>> shares, lengths = typical_lengths(lambda share: 100.0 * share)
     >>> round(float(shares @ lengths), 9)
@@ -56,9 +56,9 @@ _EXAMPLE = (
 class AskedTraffic:
     """The request classes, and the request rate if the file specifies it.
 
-    models : model of each class that uses a different model than requested, by class name
-    reuse : prefix reuse, if a trace has block hashes or classes have shared prefixes
-    reading : notes on how traces were read
+    models : The model of each class that uses a different model than requested, by class name.
+    reuse : The prefix reuse, if a trace has block hashes or classes have shared prefixes.
+    reading : The notes on how traces were read.
     """
 
     classes: tuple[RequestClass, ...]
@@ -78,7 +78,7 @@ class AskedTraffic:
 def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedTraffic:
     """Read a workload, or a trace as a single class.
 
-    ttft, tpot : limits for classes without their own, in seconds
+    ttft, tpot : The limits for classes without their own, in seconds.
     """
     if path.suffix.lower() not in (".yaml", ".yml"):
         trace = read_trace(path)

@@ -196,10 +196,10 @@ class Table(Sequence[Record]):
         """Draw a chart of the result, and return it as a matplotlib figure.
 
         kind : ``speed``, ``price``, ``roofline``, ``step`` or ``memory`` for a comparison; default:
-            the command's first chart
-        file : path such as ``speed.svg``; its extension selects the format
+            the command's first chart.
+        file : The path such as ``speed.svg``; its extension selects the format.
         look : `style` (light, dark, print), `width` and `height` in inches, `dpi`, `title`,
-            `highlight` (names of lines)
+            `highlight` (names of lines).
 
         Raises InputError if matplotlib is not installed or the chart does not exist.
         """
@@ -272,9 +272,9 @@ class Table(Sequence[Record]):
 class SlicedAnswer(Answer):
     """Selected rows of an answer, shown as a table without a headline.
 
-    all_keys : keys of the whole answer
-    taken : records of the selected rows
-    columns, chosen : columns and rows of the table
+    all_keys : The keys of the whole answer.
+    taken : The records of the selected rows.
+    columns, chosen : Columns and rows of the table.
     """
 
     whole: Answer

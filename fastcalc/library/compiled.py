@@ -24,17 +24,17 @@ _LENGTHS = LIMITS["length"]
 class CompiledPoint(NamedTuple):
     """The prediction for one batch size, as plain floats.
 
-    speed, low, high, bound : decode speed per user: expected, bounds of its 80% range, hardware
-        bound; the range is nan if the engine states none [token/s]
-        tpot, tpot_in_traffic : time per output token in decode only, and with prefill of other
-        requests in between [s]
-    ttft : time to first token of a request that joins a running batch, without queueing, in seconds
-    total, served : output throughput of the deployment, in decode only and with prefill, in tokens
-        per second
-    usd_input, usd_output, usd_total : price per million tokens, or NaN without a price, in USD
-    joules : energy per output token, or NaN if the power is unknown, in joules
-    limiter_index, bound_limiter_index : indices in `LIMITERS`
-    fits : whether memory and engine limits allow the batch
+    speed, low, high, bound : The decode speed per user: expected, bounds of its 80% range, hardware
+        bound; the range is nan if the engine states none [token/s] tpot, tpot_in_traffic : time per
+        output token in decode only, and with prefill of other requests in between. [s]
+    ttft : The time to first token of a request that joins a running batch, without queueing, in
+        seconds.
+    total, served : The output throughput of the deployment, in decode only and with prefill, in
+        tokens per second.
+    usd_input, usd_output, usd_total : The price per million tokens, or NaN without a price, in USD.
+    joules : The energy per output token, or NaN if the power is unknown, in joules.
+    limiter_index, bound_limiter_index : The indices in `LIMITERS`.
+    fits : Whether memory and engine limits allow the batch.
     """
 
     speed: float
@@ -79,7 +79,7 @@ def numbers_of(estimate: Estimate, usd_per_hour: float | None) -> list[Any]:
 def record(outcome: Outcome, usd_per_hour: float | None, *, has_lengths: bool) -> Plain:
     """Record how a placement is evaluated, as a function of batch, prompt, output and context.
 
-    has_lengths : whether the three lengths are arguments; if not, they are fixed
+    has_lengths : Whether the three lengths are arguments; if not, they are fixed.
 
     Raises UnrecordableError if a formula branches on an argument.
     """
@@ -102,7 +102,7 @@ class CompiledDeployment:
     ``compiled(8, prompt=1000, output=300).ttft`` equals the value from ``deployment.at(...)`` to
     1e-12. Omitted lengths default to those of the deployment.
 
-    refusal : why calls fall back to the slower ``at``, or None if the deployment is compiled
+    refusal : Why calls fall back to the slower ``at``, or None if the deployment is compiled.
     """
 
     by_arrays: Callable[..., CompiledPoint]
@@ -148,7 +148,7 @@ def compile_deployment(
 ) -> CompiledDeployment:
     """Compile a deployment to a function of plain floats, or record why it cannot be compiled.
 
-    by_arrays : evaluates a point with arrays, to check the compiled function against
+    by_arrays : The evaluates a point with arrays, to check the compiled function against.
     """
     traffic = outcome.scenario.traffic
     defaults = (float(traffic.prompt), float(traffic.output))

@@ -34,7 +34,7 @@ class PlacedModel:
     `Estimate` with one array element per batch: ``speed`` with ``low``, ``high`` and ``bound``
     [token/s per user], ``tpot`` and ``ttft`` [s], ``limiter`` and more, each computed when read.
 
-    outcome : result of `compare` at the first batch
+    outcome : The result of `compare` at the first batch.
     """
 
     def __init__(self, outcome: Outcome) -> None:
@@ -64,9 +64,9 @@ class PlacedModel:
         Omitted lengths default to those of the deployment. Beyond `max_batch`, ``fits`` is False
         and the other values are meaningless.
 
-        batch : number of sequences that the whole deployment decodes together
-        prompt, output : tokens per request
-        context : mean context in decode; default: prompt + output / 2
+        batch : The number of sequences that the whole deployment decodes together.
+        prompt, output : Tokens per request.
+        context : The mean context in decode; default: prompt + output / 2.
 
         Raises InputError if a batch or a length is out of range or not a number.
         """

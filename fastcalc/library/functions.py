@@ -39,7 +39,7 @@ _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total li
 class _Swept(Answer):
     """The points of a sweep as one array per key.
 
-    rests_on : assumptions behind the points, and what was skipped
+    rests_on : The assumptions behind the points, and what was skipped.
     """
 
     arrays: Mapping[str, Array]

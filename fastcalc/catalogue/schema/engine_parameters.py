@@ -13,11 +13,11 @@ Value = TypeVar("Value")  # core uses broadcastable numbers
 class Parameter:
     """Declares a parameter of an engine.
 
-    neutral : the value if a file omits the parameter, which adds no time, in SI units
-    raised : the effect of a larger value on step time, or None if it depends on the request
-    plausible : the range over existing engines, with some margin (EN004); None to use the type's
-        limits [SI]
-    label : the name used in tables, as in benchmark reports
+    neutral : The value if a file omits the parameter, which adds no time, in SI units.
+    raised : The effect of a larger value on step time, or None if it depends on the request.
+    plausible : The range over existing engines, with some margin (EN004); None to use the type's
+        limits. [SI]
+    label : The name used in tables, as in benchmark reports.
     """
 
     reader: QuantityReader

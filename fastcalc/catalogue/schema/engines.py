@@ -32,8 +32,8 @@ Phase = Literal["decode", "prefill", "served"]
 def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> str:
     """Return the name of the `RangeWidths` field that applies to a speed.
 
-    machine : the class of the chip
-    is_measured : whether at least three publishers measured prefill with the engine on this chip
+    machine : The class of the chip.
+    is_measured : Whether at least three publishers measured prefill with the engine on this chip.
     """
     if phase == "prefill" and is_measured:
         return "prefill_measured"
@@ -55,15 +55,15 @@ class HalfWidths(Entry):
 class RangeWidths(Entry):
     """The calibrated 80% ranges, that is, the scatter of speeds as logarithms.
 
-    decode, prefill, served, served_experts : the half-widths below and above an expected speed, by
-        measured phase
-    decode_datacenter : the half-widths for decode of dense models on datacenter GPUs, which run few
-        programs at fixed clocks; None to use ``decode``
-    decode_unified : the half-widths for decode with unified memory, whose kernels mostly wait for
-        that memory; None to use ``decode``
-    prefill_measured : the half-widths for prefill on chips where at least three publishers measured
-        it with the engine, so that its kernels are well known; None to use ``prefill``
-    unseen : the factor on the width for chip classes on which nobody has measured the engine
+    decode, prefill, served, served_experts : The half-widths below and above an expected speed, by
+        measured phase.
+    decode_datacenter : The half-widths for decode of dense models on datacenter GPUs, which run few
+        programs at fixed clocks; None to use ``decode``.
+    decode_unified : The half-widths for decode with unified memory, whose kernels mostly wait for
+        that memory; None to use ``decode``.
+    prefill_measured : The half-widths for prefill on chips where at least three publishers measured
+        it with the engine, so that its kernels are well known; None to use ``prefill``.
+    unseen : The factor on the width for chip classes on which nobody has measured the engine.
     """
 
     decode: HalfWidths
@@ -79,7 +79,7 @@ class RangeWidths(Entry):
     def of(self, phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> HalfWidths:
         """Return the half-widths for a phase, for mixture-of-experts or dense models.
 
-        machine, is_measured : as for `width_name`
+        machine, is_measured : As for `width_name`.
         """
         widths = {
             "decode": self.decode,
@@ -137,9 +137,9 @@ _KINDS_OF_ATTENTION = {"latent": "mla", "compressed": "compressed"}
 class Instead(Entry):
     """An engine that replaces another one for old measurements, or some chips or models.
 
-    kinds, architectures : the chip types and architectures to which it applies; all if omitted
-    attention : the type of attention of the models to which it applies: over latents (``mla``) or
-        over ``compressed`` entries; all models if omitted
+    kinds, architectures : The chip types and architectures to which it applies; all if omitted.
+    attention : The type of attention of the models to which it applies: over latents (``mla``) or
+        over ``compressed`` entries; all models if omitted.
     """
 
     engine: Identifier
@@ -174,12 +174,12 @@ class FormatRow(Entry):
 class DefaultCache(FormatRow):
     """The default cache format of some models on some chips.
 
-    cache : the cache format
-    weights : the weight formats to which it applies, if they are not the model's published format;
-        if omitted, it applies to all formats, including the published one
-    models : the models to which it applies, including models that extend them; all if omitted
-    replaces : the formats that may be requested but are replaced by this one
-    is_default : whether it is also used if no format is requested
+    cache : The cache format.
+    weights : The weight formats to which it applies, if they are not the model's published format;
+        if omitted, it applies to all formats, including the published one.
+    models : The models to which it applies, including models that extend them; all if omitted.
+    replaces : The formats that may be requested but are replaced by this one.
+    is_default : Whether it is also used if no format is requested.
     """
 
     cache: CacheFormatName
@@ -203,7 +203,7 @@ class DefaultCache(FormatRow):
 class FormatsRun(FormatRow):
     """Lists the formats that an engine can run.
 
-    weights, caches : the formats that may be requested
+    weights, caches : The formats that may be requested.
     """
 
     weights: list[FormatName]
@@ -213,8 +213,8 @@ class FormatsRun(FormatRow):
 class FormatsRefused(FormatRow):
     """Lists the formats with which an engine does not start.
 
-    weights, caches : the formats without a kernel, published or not; an empty list ends the
-        refusals, so that inherited rows do not apply
+    weights, caches : The formats without a kernel, published or not; an empty list ends the
+        refusals, so that inherited rows do not apply.
     """
 
     weights: list[FormatName] | None = None
@@ -230,8 +230,8 @@ RANKS: tuple[Rank, ...] = ("tp", "pp", "ep", "dp")
 class SplitMode(Entry):
     """Describes how an engine divides a model among chips, if it only supports some ways.
 
-    ranks : the types of parallelism allowed to have more than one rank
-    flag : the flag that selects this mode on the engine's command line
+    ranks : The types of parallelism allowed to have more than one rank.
+    flag : The flag that selects this mode on the engine's command line.
     """
 
     ranks: Annotated[list[Rank], Field(min_length=1)]
@@ -243,9 +243,9 @@ class SplitMode(Entry):
 class WideningKernel(FormatRow):
     """A kernel that multiplies at the 16-bit rate on any chip, usually by upcasting.
 
-    kernel : the name used in the engine's code and logs
-    weights, experts, caches : the formats that it supports for all weights, for routed experts
-        only, and for caches
+    kernel : The name used in the engine's code and logs.
+    weights, experts, caches : The formats that it supports for all weights, for routed experts
+        only, and for caches.
     """
 
     kernel: Name
@@ -280,8 +280,8 @@ class LoweredShare(NamedTuple):
 class Engine(NamedEntry):
     """Describes how efficiently a serving engine uses the hardware.
 
-    program : the server program whose startup rules apply; releases inherit it
-    split_modes : the layouts supported over several chips, default first; empty if all are
+    program : The server program whose startup rules apply; releases inherit it.
+    split_modes : The layouts supported over several chips, default first; empty if all are.
     """
 
     id: Identifier

@@ -102,8 +102,8 @@ DEFAULT_TERMS: tuple[Terms, ...] = ("on-demand", "survey", "estimate", "marketpl
 class Offer(Entry):
     """An offered price per chip-hour with its provider and terms.
 
-    instance_chips : the chips in the largest instance offered at this price per chip, which limits
-        the link domain
+    instance_chips : The chips in the largest instance offered at this price per chip, which limits
+        the link domain.
     """
 
     provider: Name | None = None

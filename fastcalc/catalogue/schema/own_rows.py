@@ -13,11 +13,11 @@ _Ranks = Annotated[int, Field(ge=1)] | None
 class OwnRow(Entry):
     """A measurement together with the prediction of the engine.
 
-    batch, context, prompt : the number of sequences decoded together, and the mean token counts
-    decode_share : the fraction of the expected time spent on decode
-    slower : the ratio of measured to expected time
-    drafted : the number of draft tokens
-    point, metric : the name of the measurement, and the metric that was measured
+    batch, context, prompt : The number of sequences decoded together, and the mean token counts.
+    decode_share : The fraction of the expected time spent on decode.
+    slower : The ratio of measured to expected time.
+    drafted : The number of draft tokens.
+    point, metric : The name of the measurement, and the metric that was measured.
     """
 
     batch: _Count
@@ -33,7 +33,7 @@ class OwnRow(Entry):
 class OwnDeployment(Entry):
     """A model on chips as measured by its owner. Ranks that were not given are None.
 
-    date : the date of the latest measurement, as YYYY-MM or YYYY-MM-DD, or empty if unknown
+    date : The date of the latest measurement, as YYYY-MM or YYYY-MM-DD, or empty if unknown.
     """
 
     hardware: Identifier

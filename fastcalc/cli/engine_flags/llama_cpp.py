@@ -50,7 +50,7 @@ _OTHER_TENSORS = (
 def read(line: Words, *, is_server: bool) -> None:
     """Replace the flags of llama.cpp with fastcalc's.
 
-    is_server : whether this is a server command, which has slots by default
+    is_server : Whether this is a server command, which has slots by default.
     """
     _read_slots(line, is_server=is_server)
     _read_cache_types(line)

@@ -54,7 +54,7 @@ _FACTORS = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
 class Command:
     """The command of a server, with its engine, its model, and used and ignored flags.
 
-    release : engine for the release in the name of an image, else the engine
+    release : The engine for the release in the name of an image, else the engine.
     """
 
     def __init__(self, text: str, line: Words) -> None:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 class EngineFlag(NamedTuple):
     """A flag of one or several engines.
 
-    field : request field that it sets, or "" if it has no effect here
-    engine : the engine with this flag, or "" if several have it
-    has_value : whether a value follows it
-    is_copied : whether the field gets its value unchanged
-    sets : path in a catalogue file that it sets, as with ``--set``
+    field : The request field that it sets, or "" if it has no effect here.
+    engine : The engine with this flag, or "" if several have it.
+    has_value : Whether a value follows it.
+    is_copied : Whether the field gets its value unchanged.
+    sets : The path in a catalogue file that it sets, as with ``--set``.
     """
 
     field: str

@@ -14,8 +14,8 @@ from fastcalc.written import listed
 class RunnableFormats(NamedTuple):
     """Lists the weight and cache formats that run in addition to a model's published format.
 
-    is_listed : whether the engine lists formats for the chip's architecture; if not, the formats
-        that the chip supports in hardware are used
+    is_listed : Whether the engine lists formats for the chip's architecture; if not, the formats
+        that the chip supports in hardware are used.
     """
 
     weights: tuple[str, ...]
@@ -78,7 +78,7 @@ def four_bits(hardware: Hardware) -> str | None:
 def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]:
     """Return notes on formats that are offered although the engine does not list them.
 
-    formats : formats of weights and caches that differ from the published ones
+    formats : Formats of weights and caches that differ from the published ones.
     """
     if not formats or engine.is_bound or formats_run(engine, hardware).is_listed:
         return []

@@ -90,12 +90,12 @@ def memory_choice(
 ) -> MemoryChoice:
     """Build the memory options from the user's flags.
 
-    catalogue : the catalogue in which hosts are looked up
-    host : a host name, or host specifications: ``dram=256GiB@300GB/s,link=64GB/s``; its cores are
-        used only if ``compute=`` is given
-    use : ``stream`` or ``compute``; by default whichever is faster
-    place : the memory for each category of bytes: ``experts=host,kv=HBM3``
-    prefix_tier : the memory from which cached prompt prefixes are loaded
+    catalogue : The catalogue in which hosts are looked up.
+    host : A host name, or host specifications: ``dram=256GiB@300GB/s,link=64GB/s``; its cores are
+        used only if ``compute=`` is given.
+    use : ``stream`` or ``compute``; by default whichever is faster.
+    place : The memory for each category of bytes: ``experts=host,kv=HBM3``.
+    prefix_tier : The memory from which cached prompt prefixes are loaded.
     """
     if not (host or use or place or prefix_tier):
         return OWN_MEMORY

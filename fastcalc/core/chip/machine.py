@@ -36,15 +36,16 @@ FED_BITS = 16
 class Chip:
     """The datasheet rates of a chip for the number formats of a model.
 
-    bandwidth : the bandwidth of the fastest memory tier, in bytes per second
-    cores : the number of cores that read and multiply, or infinity if unknown for this type of chip
-    products : the rate of matrix products for each category of weights
-    blocks : the fraction of dense weights in mixed-width blocks: 1 for GGUF, otherwise 0
-    vector : the FLOP rate of the vector units, which unpack weights, in FLOP/s
-    link, link_out : the one-way link rates within and beyond the link domain, or infinity without
-        links, in bytes per second
-    hop, hop_inside : the latency of one hop beyond and within the domain; 0 within if the engine's
-        collective latency includes it, in seconds
+    bandwidth : The bandwidth of the fastest memory tier, in bytes per second.
+    cores : The number of cores that read and multiply, or infinity if unknown for this type of
+        chip.
+    products : The rate of matrix products for each category of weights.
+    blocks : The fraction of dense weights in mixed-width blocks: 1 for GGUF, otherwise 0.
+    vector : The FLOP rate of the vector units, which unpack weights, in FLOP/s.
+    link, link_out : The one-way link rates within and beyond the link domain, or infinity without
+        links, in bytes per second.
+    hop, hop_inside : The latency of one hop beyond and within the domain; 0 within if the engine's
+        collective latency includes it, in seconds.
     """
 
     bandwidth: ArrayLike
@@ -94,10 +95,10 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
 class Reached(NamedTuple):
     """Computes the rates that an engine achieves on a chip, independent of the step.
 
-    bandwidth : the bandwidth of long reads, in bytes per second
-    decode, prompt : the rates of products with decoded tokens and with prompt tokens, whose weights
-        may be stored in blocks, in FLOP/s
-    least_rows : the minimum number of rows in a tile of dense products
+    bandwidth : The bandwidth of long reads, in bytes per second.
+    decode, prompt : The rates of products with decoded tokens and with prompt tokens, whose weights
+        may be stored in blocks, in FLOP/s.
+    least_rows : The minimum number of rows in a tile of dense products.
     """
 
     bandwidth: Array
@@ -125,17 +126,18 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
 class Machine:
     """A chip that runs an engine, prepared for one model.
 
-    hardware, engine : the catalogue entries, with defaults for numbers missing from the chip's file
-    tiers : the memories that hold weights and caches, fastest first
-    fastest : the chip's fastest memory, even if nothing is placed there
-    memory : the user's memory options
-    place : for each category of bytes placed by the user, its fraction in each tier
-    prefix : the index of the memory from which cached prefixes are loaded
-    chip, software, peaks : the rates of chip and engine for this workload
-    reserve : the memory that the engine reserves on the chip for this workload
-    draft : the separate draft model, in the cache format of the workload
-    unread_bytes : the weights that the engine loads but does not read in a plain decode step: image
-        and audio encoders, and draft layers or the draft model, in bytes
+    hardware, engine : The catalogue entries, with defaults for numbers missing from the chip's
+        file.
+    tiers : The memories that hold weights and caches, fastest first.
+    fastest : The chip's fastest memory, even if nothing is placed there.
+    memory : The user's memory options.
+    place : For each category of bytes placed by the user, its fraction in each tier.
+    prefix : The index of the memory from which cached prefixes are loaded.
+    chip, software, peaks : The rates of chip and engine for this workload.
+    reserve : The memory that the engine reserves on the chip for this workload.
+    draft : The separate draft model, in the cache format of the workload.
+    unread_bytes : The weights that the engine loads but does not read in a plain decode step: image
+        and audio encoders, and draft layers or the draft model, in bytes.
     """
 
     hardware: Hardware
@@ -212,8 +214,8 @@ class Machine:
 
         The engine's reserve is taken from the chip's slowest memory first, then from the next.
 
-        chips : the number of chips in the deployment, since some memories are shared
-        reserved : the memory that the engine reserves on the chip, in bytes
+        chips : The number of chips in the deployment, since some memories are shared.
+        reserved : The memory that the engine reserves on the chip, in bytes.
         """
         fraction = self.software.memory_fraction
         rooms: list[ArrayLike] = [
@@ -241,7 +243,7 @@ class Machine:
 def chips_filled(ranks: ArrayLike, of_chip: int) -> ArrayLike:
     """Count the chips needed for a number of ranks.
 
-    of_chip : the number of ranks per chip
+    of_chip : The number of ranks per chip.
     """
     return ranks if of_chip == 1 else np.ceil(np.asarray(ranks) / of_chip)
 

@@ -17,10 +17,10 @@ _WIDTH = {
 class WorkingRate(NamedTuple):
     """Computes the rate of products with stored weights, as numbers or as arrays over chips.
 
-    peak : the dense peak, in FLOP/s
-    bits : the width of the operands, in bits
-    is_unpacked : the fraction of weights that are converted to 16 bits because the chip lacks a
-        rate, or the engine a kernel, for their format; 0 or 1 for a single format
+    peak : The dense peak, in FLOP/s.
+    bits : The width of the operands, in bits.
+    is_unpacked : The fraction of weights that are converted to 16 bits because the chip lacks a
+        rate, or the engine a kernel, for their format; 0 or 1 for a single format.
     """
 
     peak: ArrayLike
@@ -37,9 +37,9 @@ def working_rate(
 ) -> WorkingRate:
     """Compute the rate of products with stored weights.
 
-    short_sums : whether the engine accumulates fp16 products in 16 bits, at the rate advertised for
-        GeForce cards; with 32-bit accumulation, fp16 is no faster than bf16
-    unpacked : formats that the engine's kernels convert to 16 bits
+    short_sums : Whether the engine accumulates fp16 products in 16 bits, at the rate advertised for
+        GeForce cards; with 32-bit accumulation, fp16 is no faster than bf16.
+    unpacked : Formats that the engine's kernels convert to 16 bits.
     """
     if not stored.mix:
         return _rate_of_one(hardware, stored, short_sums=short_sums, unpacked=unpacked)

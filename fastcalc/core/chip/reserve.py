@@ -49,10 +49,10 @@ class StartRows(NamedTuple):
 class KeptMemory:
     """The memory that an engine reserves on each chip, by purpose, in bytes.
 
-    sampling, layer, encoder : the memory needed while sampling, in a layer, and while encoding an
-        image or a clip; these never coincide
-    runtime, joined : the memory for runtime and libraries, and the addition for multiple chips
-    graphs : the memory of all CUDA graphs
+    sampling, layer, encoder : The memory needed while sampling, in a layer, and while encoding an
+        image or a clip; these never coincide.
+    runtime, joined : The memory for runtime and libraries, and the addition for multiple chips.
+    graphs : The memory of all CUDA graphs.
     """
 
     sampling: ArrayLike
@@ -73,22 +73,22 @@ class KeptMemory:
 class Reserve:
     """The chip memory that is used for neither weights nor caches, by component.
 
-    sampling : the memory for sampling: copies of logits and their hidden states, in bytes
-    layers : the memory for a layer, for each type of attention and feed-forward network: bytes
-        divided among tensor-parallel ranks, and bytes that are not, in bytes
-    compiled : the memory for compiling the model, if one chip holds the embedding table, in bytes
-    workspaces : the buffers that layers share and that stay allocated, for each type of layer,
-        divided likewise, in bytes
-    held : the memory that compiling on one chip freed, and that these buffers hold, in bytes
-    alone, joined : the memory for runtime and libraries, and the addition for multiple chips, in
-        bytes
-    rank, replica : the memory per cooperating rank, and per attention replica if replicas share
-        experts, in bytes
-    encoder : the memory for encoding the largest image or clip: bytes divided among tensor-parallel
-        ranks, and bytes that are not, in bytes
-    graphs : the memory of CUDA graphs: bytes divided among tensor-parallel ranks, and bytes that
-        are not, in bytes
-    below, above : the factors by which the actual reserve may be smaller or larger
+    sampling : The memory for sampling: copies of logits and their hidden states, in bytes.
+    layers : The memory for a layer, for each type of attention and feed-forward network: bytes
+        divided among tensor-parallel ranks, and bytes that are not, in bytes.
+    compiled : The memory for compiling the model, if one chip holds the embedding table, in bytes.
+    workspaces : The buffers that layers share and that stay allocated, for each type of layer,
+        divided likewise, in bytes.
+    held : The memory that compiling on one chip freed, and that these buffers hold, in bytes.
+    alone, joined : The memory for runtime and libraries, and the addition for multiple chips, in
+        bytes.
+    rank, replica : The memory per cooperating rank, and per attention replica if replicas share
+        experts, in bytes.
+    encoder : The memory for encoding the largest image or clip: bytes divided among tensor-parallel
+        ranks, and bytes that are not, in bytes.
+    graphs : The memory of CUDA graphs: bytes divided among tensor-parallel ranks, and bytes that
+        are not, in bytes.
+    below, above : The factors by which the actual reserve may be smaller or larger.
     """
 
     sampling: float = 0.0
@@ -108,8 +108,8 @@ class Reserve:
     def on(self, ranks: ArrayLike, tp: ArrayLike, replicas: ArrayLike) -> KeptMemory:
         """Compute the expected reserve by component.
 
-        ranks, tp, replicas : the numbers of cooperating ranks, of tensor-parallel ranks among them,
-            and of attention replicas that share experts (0 if none do)
+        ranks, tp, replicas : The numbers of cooperating ranks, of tensor-parallel ranks among them,
+            and of attention replicas that share experts (0 if none do).
         """
         workspace = _largest(self.workspaces, tp)
         is_alone = np.asarray(tp) == 1
@@ -142,8 +142,8 @@ def start_rows(
 ) -> StartRows:
     """Compute the batch for which the engine allocates memory at startup, within its limits.
 
-    tier : the chip memory from which the engine takes its reserve
-    longest : the tokens of the longest sequence, which may be a single prompt, or 0 if unknown
+    tier : The chip memory from which the engine takes its reserve.
+    longest : The tokens of the longest sequence, which may be a single prompt, or 0 if unknown.
     """
     sequences, tokens = float(software.max_sequences), float(software.prompt_chunk)
     if tier.capacity < software.small_memory:
@@ -168,10 +168,10 @@ def reserve_of(
 ) -> Reserve:
     """Compute the memory that an engine reserves for a model, by component.
 
-    tier : the chip memory from which the engine takes its reserve
-    has_encoder : whether the engine loads an image or audio encoder
-    drafted : the number of draft tokens per sequence and step
-    longest : the tokens of the longest sequence, or 0 for the model's maximum
+    tier : The chip memory from which the engine takes its reserve.
+    has_encoder : Whether the engine loads an image or audio encoder.
+    drafted : The number of draft tokens per sequence and step.
+    longest : The tokens of the longest sequence, or 0 for the model's maximum.
     """
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     longest = longest or float(model.max_context or 0)
@@ -218,8 +218,8 @@ def _encoder_buffers(
 ) -> tuple[float, float]:
     """Compute the divided and the undivided memory for encoding images or clips, in bytes.
 
-    tokens : the largest number of tokens in a step
-    free : the memory besides that for runtime and libraries, in bytes
+    tokens : The largest number of tokens in a step.
+    free : The memory besides that for runtime and libraries, in bytes.
     """
     items = max(tokens // float(software.encoder_tokens), 1.0)
     divided = items * float(software.encoder_divided_memory)
@@ -242,7 +242,7 @@ def graph_row_bytes(
     for recurrent states grow with its rows. Ranks divide half of this memory, which belongs to
     heads rather than hidden states.
 
-    rows : the maximum number of tokens in a decode-only step
+    rows : The maximum number of tokens in a decode-only step.
     """
     if not software.graph_row_memory or not has_states(model):
         return 0.0
@@ -256,8 +256,8 @@ def cut_graphs(model: Model, rows: float, largest: float) -> float:
 
     These are the prefill graphs, or all graphs if layers have recurrent states.
 
-    rows : the maximum number of tokens in a decode-only step
-    largest : the number of rows of the largest graph if configured, otherwise infinity
+    rows : The maximum number of tokens in a decode-only step.
+    largest : The number of rows of the largest graph if configured, otherwise infinity.
     """
     return graph_count(rows, largest) if has_states(model) else _graphs_with_prompts(rows, largest)
 
@@ -290,7 +290,7 @@ def has_workspace(work: Workload, drafted: float) -> bool:
     FlashInfer supports heads of up to 256 columns, and has no graphs of whole steps that check
     draft tokens (get_cudagraph_support in vllm/v1/attention/backends/flashinfer.py, version 0.24).
 
-    drafted : the number of draft tokens per sequence and step
+    drafted : The number of draft tokens per sequence and step.
     """
     attentions = [block.attention for block in work.model.blocks]
     heads = [one.head_dim for one in attentions if isinstance(one, Attention)]
@@ -312,8 +312,8 @@ def cut_layers(work: Workload) -> float:
 def graph_count(rows: float, largest: float) -> float:
     """Count the CUDA graphs captured at startup.
 
-    rows : the maximum number of tokens in a decode-only step
-    largest : the number of rows of the largest graph if configured, otherwise infinity
+    rows : The maximum number of tokens in a decode-only step.
+    largest : The number of rows of the largest graph if configured, otherwise infinity.
     """
     return float(captured_graphs(sequences=rows, largest=largest))
 
@@ -328,7 +328,7 @@ def _context_buffers(
     model_executor/layers/attention/mla_attention.py). An indexer stores scores
     (model_executor/layers/sparse_attn_indexer.py).
 
-    longest : the tokens of the longest sequence
+    longest : The tokens of the longest sequence.
     """
     if software.context_chunk <= 1.0:
         return
@@ -353,7 +353,7 @@ def _indexer_buffers(
 ) -> Iterator[tuple[float, float]]:
     """Yield the 8-bit keys, with a 4-byte scale, that an indexer gathers, in bytes.
 
-    longest : the tokens of the longest sequence
+    longest : The tokens of the longest sequence.
     """
     is_long = longest > _LONG and float(software.long_indexer_lengths) > 0.0
     lengths = software.long_indexer_lengths if is_long else software.indexer_lengths
@@ -370,7 +370,7 @@ def _streams(
 ) -> list[tuple[float, float]]:
     """List the activations of a step: bytes that ranks divide, and the rest.
 
-    widths : the columns that ranks divide, and the rest
+    widths : The columns that ranks divide, and the rest.
     """
     width_bytes = float(stream_memory(copies=buffers, tokens=tokens, width=1.0))
     return [

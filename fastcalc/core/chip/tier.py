@@ -22,24 +22,24 @@ PlaceFor = Literal["served", "decode"]
 class MemoryChoice:
     """The memory options of the user: additional memory, and where weights and caches are placed.
 
-    host : the host whose memory the chips may use, and whose cores may compute
-    use : how weights on the host are used, or None to choose the faster way in each step
-    place : the memory for each category of bytes; all other categories are placed for speed
-    prefix_tier : the memory from which cached prefixes are loaded, or None for the chip's own
-    place_for : what the placement of the other categories optimizes
-    note : a note to the user on how the options were interpreted
-    longest : the sequence length that must fit, or 0 for that of the requests
-    slots : the number of llama.cpp slots that divide ``longest`` equally, or 1 if they share it
-    lowers_sequence_limit : whether the server may start with fewer sequences per step than the
-        engine's default, so that the states of all sequences fit
-    language_model_only : whether to skip loading image and audio encoders
-    drafted : the number of draft tokens per step
-    draft : the draft model, or None to use the model's own draft layers or a one-layer head
-    gpu_layers : the number of layers in chip memory, counted from the last and including the output
+    host : The host whose memory the chips may use, and whose cores may compute.
+    use : How weights on the host are used, or None to choose the faster way in each step.
+    place : The memory for each category of bytes; all other categories are placed for speed.
+    prefix_tier : The memory from which cached prefixes are loaded, or None for the chip's own.
+    place_for : What the placement of the other categories optimizes.
+    note : A note to the user on how the options were interpreted.
+    longest : The sequence length that must fit, or 0 for that of the requests.
+    slots : The number of llama.cpp slots that divide ``longest`` equally, or 1 if they share it.
+    lowers_sequence_limit : Whether the server may start with fewer sequences per step than the
+        engine's default, so that the states of all sequences fit.
+    language_model_only : Whether to skip loading image and audio encoders.
+    drafted : The number of draft tokens per step.
+    draft : The draft model, or None to use the model's own draft layers or a one-layer head.
+    gpu_layers : The number of layers in chip memory, counted from the last and including the output
         layer; earlier layers, their caches and the embedding table are on the host. None if not
-        specified
-    cpu_moe_layers : the number of layers, counted from the first, whose routed experts are on the
-        host, or None if not specified
+        specified.
+    cpu_moe_layers : The number of layers, counted from the first, whose routed experts are on the
+        host, or None if not specified.
     """
 
     host: Hardware | None = None
@@ -60,7 +60,7 @@ class MemoryChoice:
     def drafting(self, tokens: ArrayLike) -> "MemoryChoice":
         """Drop the draft model if no tokens are drafted.
 
-        tokens : the number of draft tokens per step
+        tokens : The number of draft tokens per step.
         """
         drafted = float(np.max(tokens))
         return replace(self, drafted=drafted, draft=self.draft if drafted else None)
@@ -79,16 +79,16 @@ OWN_MEMORY = MemoryChoice()
 class Tier:
     """A memory tier as plain numbers.
 
-    entry : the memory's entry in the hardware file
-    where : ``chip``, ``package``, ``host`` or ``disk``
-    capacity, bandwidth : the values for the entire memory [byte], [byte/s]
-    link : the one-way rate at which a chip reads the memory over its link, or infinity without a
-        link, in bytes per second
-    shared_by : the number of chips that share the memory
-    flop_rates : the rates of the cores attached to the memory, for each category of bytes, or None
-        if they may not compute, in FLOP/s
-    streams : whether chips may read the memory over the link
-    reported : the fraction of the capacity that the driver reports, or None if unknown
+    entry : The memory's entry in the hardware file.
+    where : ``chip``, ``package``, ``host`` or ``disk``.
+    capacity, bandwidth : The values for the entire memory. [byte], [byte/s]
+    link : The one-way rate at which a chip reads the memory over its link, or infinity without a
+        link, in bytes per second.
+    shared_by : The number of chips that share the memory.
+    flop_rates : The rates of the cores attached to the memory, for each category of bytes, or None
+        if they may not compute, in FLOP/s.
+    streams : Whether chips may read the memory over the link.
+    reported : The fraction of the capacity that the driver reports, or None if unknown.
     """
 
     entry: Memory

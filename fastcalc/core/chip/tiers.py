@@ -25,7 +25,7 @@ def largest_memory(hardware: Hardware) -> Tier:
 def read_first(tiers: Sequence[Tier]) -> Tier:
     """Return the memory to which `Chip.bandwidth` refers: the on-chip memory, or the first one.
 
-    tiers : the memories in filling order
+    tiers : The memories in filling order.
     """
     return next((tier for tier in tiers if tier.where == "chip"), tiers[0])
 
@@ -37,7 +37,7 @@ def tiers_of(
 
     A memory is omitted if every category of bytes is explicitly placed in another one.
 
-    formats : the stored format of each category, for products on the host's cores
+    formats : The stored format of each category, for products on the host's cores.
     """
     chip_tiers = own_tiers(hardware)
     if memory.host is None and not memory.place:
@@ -76,8 +76,8 @@ def tier_position(
 ) -> int:
     """Find the index of a memory given its name or a location such as ``host``.
 
-    name : the name of the memory, case-insensitive
-    flag : the flag to mention in error messages
+    name : The name of the memory, case-insensitive.
+    flag : The flag to mention in error messages.
     """
     for index, tier in enumerate(tiers):
         if name.lower() in (tier.name.lower(), tier.where):

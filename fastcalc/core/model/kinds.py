@@ -8,10 +8,10 @@ Quantity = TypeVar("Quantity", covariant=True)
 class Kinds(NamedTuple, Generic[Quantity]):
     """A value for each category of bytes that a step reads.
 
-    dense : the matrices that every token uses
-    head : the output head, norms, biases and routers
-    experts : the routed experts
-    kv : the caches, and attention over them
+    dense : The matrices that every token uses.
+    head : The output head, norms, biases and routers.
+    experts : The routed experts.
+    kv : The caches, and attention over them.
     """
 
     dense: Quantity

@@ -26,18 +26,18 @@ _INDEX_SCALE_BYTES = 4.0
 class CacheGroup:
     """The layers that have the same type of cache and attention.
 
-    layers : the number of layers
-    elements : the cached elements per token and layer
-    window : the number of most recent tokens kept, or infinity for all
-    shards : the maximum number of ranks that can divide the cache: the number of key-value heads,
-        or 1 for a latent that every rank needs in full
-    decode_flops, prefill_flops : the attention FLOPs per layer for each pair of a new token and a
-        token it attends to, in FLOPs
-    picked : the number of tokens that an indexer selects per new token, or infinity without an
-        indexer
-    element_bytes : the width of an element, or None to use the cache format, in bytes
-    latent_heads : the number of query heads that share each cached token; 0 if heads have separate
-        keys
+    layers : The number of layers.
+    elements : The cached elements per token and layer.
+    window : The number of most recent tokens kept, or infinity for all.
+    shards : The maximum number of ranks that can divide the cache: the number of key-value heads,
+        or 1 for a latent that every rank needs in full.
+    decode_flops, prefill_flops : The attention FLOPs per layer for each pair of a new token and a
+        token it attends to, in FLOPs.
+    picked : The number of tokens that an indexer selects per new token, or infinity without an
+        indexer.
+    element_bytes : The width of an element, or None to use the cache format, in bytes.
+    latent_heads : The number of query heads that share each cached token; 0 if heads have separate
+        keys.
     """
 
     layers: float
@@ -60,16 +60,17 @@ class CacheGroup:
 class LayerCount:
     """Counts the parameters and per-sequence state of a layer, or of one of its components.
 
-    attention, ffn, shared_experts, experts : the matrix parameters of attention or a state layer,
-        of the dense network, of shared experts, and of routed experts
-    small, expert_biases : the parameters of norms, biases and routers; the biases of routed experts
-    state : the recurrent state per sequence in elements, independent of its length
-    convolution : the state elements that are convolution inputs, stored in 16 bits
-    prompt_traffic : the memory traffic between a state layer's kernels per prompt token, in bytes
-    copied : the matrix parameters of attention that every tensor-parallel rank stores in full
-    absorbed : the latent-attention parameters of which engines keep an additional transposed 16-bit
-        copy
-    caches : the cache groups of a single layer
+    attention, ffn, shared_experts, experts : The matrix parameters of attention or a state layer,
+        of the dense network, of shared experts, and of routed experts.
+    small, expert_biases : The parameters of norms, biases and routers; the biases of routed
+        experts.
+    state : The recurrent state per sequence in elements, independent of its length.
+    convolution : The state elements that are convolution inputs, stored in 16 bits.
+    prompt_traffic : The memory traffic between a state layer's kernels per prompt token, in bytes.
+    copied : The matrix parameters of attention that every tensor-parallel rank stores in full.
+    absorbed : The latent-attention parameters of which engines keep an additional transposed 16-bit
+        copy.
+    caches : The cache groups of a single layer.
     """
 
     attention: float = 0.0

@@ -22,10 +22,10 @@ class Weights:
 class WeightsByPart(NamedTuple):
     """The weights of a model by component.
 
-    dense : the matrices that every token uses
-    small : the norms, biases and routers
-    head, embedding : the output head and the input embedding; tied weights count as head only
-    experts, expert_biases : the matrices and biases of all routed experts
+    dense : The matrices that every token uses.
+    small : The norms, biases and routers.
+    head, embedding : The output head and the input embedding; tied weights count as head only.
+    experts, expert_biases : The matrices and biases of all routed experts.
     """
 
     dense: Weights

@@ -46,25 +46,25 @@ VOCABULARY = 151_936
 class Workload:
     """A model in its number formats, reduced to totals.
 
-    weights : the weights of all layers, by component
-    experts, active_experts : the number of routed experts per layer and per token, or 0 for dense
-        models
-    expert_layers, latent_layers, layers : the number of layers with routed experts, with latent
-        attention, and in total
-    depth : the number of sequential layers, where a layer without attention or without a
-        feed-forward network counts half
-    hidden : the hidden width, or None if not published
-    expert_width : the feed-forward width of a routed expert, or infinity if unknown
-    caches : the caches that grow with the context
-    state_elements : the recurrent state per sequence in elements, independent of its length
-    convolution_elements : the state elements that are convolution inputs
-    prompt_traffic : the memory traffic between kernels of recurrent layers per prompt token, in
-        bytes
-    largest_layer_bytes : the weights of the largest layer, in bytes
-    copied : the matrices that every tensor-parallel rank stores in full, if ranks keep copies
-    absorbed_bytes : the 16-bit copies of latent-attention weights, divided among ranks, in bytes
-    layer_kinds : the number of layers of each type, with the workload of one such layer; empty if
-        not published
+    weights : The weights of all layers, by component.
+    experts, active_experts : The number of routed experts per layer and per token, or 0 for dense
+        models.
+    expert_layers, latent_layers, layers : The number of layers with routed experts, with latent
+        attention, and in total.
+    depth : The number of sequential layers, where a layer without attention or without a
+        feed-forward network counts half.
+    hidden : The hidden width, or None if not published.
+    expert_width : The feed-forward width of a routed expert, or infinity if unknown.
+    caches : The caches that grow with the context.
+    state_elements : The recurrent state per sequence in elements, independent of its length.
+    convolution_elements : The state elements that are convolution inputs.
+    prompt_traffic : The memory traffic between kernels of recurrent layers per prompt token, in
+        bytes.
+    largest_layer_bytes : The weights of the largest layer, in bytes.
+    copied : The matrices that every tensor-parallel rank stores in full, if ranks keep copies.
+    absorbed_bytes : The 16-bit copies of latent-attention weights, divided among ranks, in bytes.
+    layer_kinds : The number of layers of each type, with the workload of one such layer; empty if
+        not published.
     """
 
     model: Model
@@ -192,7 +192,7 @@ class Workload:
     def cache_bytes(self, tokens: ArrayLike, *, ranks: ArrayLike = 1.0) -> Array:
         """Compute the cache size of one sequence on one of ``ranks`` tensor-parallel ranks. [byte]
 
-        ranks : the size of the tensor-parallel group, which divides heads but copies latents
+        ranks : The size of the tensor-parallel group, which divides heads but copies latents.
         """
         windows = [group.window for group in self.caches]
         return self.cache_of(_attended(windows, tokens, 0.0), ranks)
@@ -200,7 +200,7 @@ class Workload:
     def cache_read_bytes(self, tokens: ArrayLike, *, spread: ArrayLike = 0.0) -> Array:
         """Compute the cache bytes read per decode step, which sparse attention reduces, in bytes.
 
-        spread : the half-width of the range of contexts around the mean
+        spread : The half-width of the range of contexts around the mean.
         """
         return self.cache_of(self.attended(tokens, spread))
 
@@ -234,10 +234,10 @@ class Workload:
     ) -> ArrayLike:
         """Compute the attention FLOPs of one new token at a given context.
 
-        context : the mean number of tokens before it
-        spread : the half-width of the range of contexts around the mean
-        prompt : whether the token is a prompt token. For latent attention, prefill uses the cheaper
-            of two forms: expanded into heads over all tokens, or absorbed over the selected tokens
+        context : The mean number of tokens before it.
+        spread : The half-width of the range of contexts around the mean.
+        prompt : Whether the token is a prompt token. For latent attention, prefill uses the cheaper
+            of two forms: expanded into heads over all tokens, or absorbed over the selected tokens.
         """
         picked = self.attended(context, spread)
         if not prompt:
@@ -279,9 +279,9 @@ def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) ->
 def workload(model: Model, weights: str | None = None, kv: str | None = None) -> Workload:
     """Build the workload of a model in given weight and cache formats.
 
-    weights : the number formats of the matrices in the syntax of ``--weights``; by default the
-        model's own
-    kv : the number format of the cache; by default the model's own
+    weights : The number formats of the matrices in the syntax of ``--weights``; by default the
+        model's own.
+    kv : The number format of the cache; by default the model's own.
     """
     return _count(model, weights, kv)
 
@@ -308,7 +308,7 @@ def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
 def formats_asked(model: Model, weights: str | None) -> WeightFormats:
     """Choose the format of each weight group, preserving the formats of mixed checkpoints.
 
-    weights : the format in the syntax of ``--weights``, or None for the model's own
+    weights : The format in the syntax of ``--weights``, or None for the model's own.
     """
     if weights is None or weights in (model.format_name, published_base(model)):
         return model.own_formats

@@ -40,11 +40,11 @@ def best_split(
 ) -> Split:
     """Place all categories of bytes without an explicit memory so that step time is minimal.
 
-    split : the split with assigned categories in their memories and all others in the first one
-    assigned : the categories that are assigned to a memory
-    rooms : the capacity of each memory; bytes that fit nowhere are in the last one, in bytes
-    seconds : function that computes the total step time for a split, in seconds
-    passes : the costs of each step, for each way to run it, or None if other effects matter
+    split : The split with assigned categories in their memories and all others in the first one.
+    assigned : The categories that are assigned to a memory.
+    rooms : The capacity of each memory; bytes that fit nowhere are in the last one, in bytes.
+    seconds : The function that computes the total step time for a split, in seconds.
+    passes : The costs of each step, for each way to run it, or None if other effects matter.
 
     Returns ------- Split Arrays that broadcast with the batch.
     """
@@ -89,9 +89,9 @@ def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...
 def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> tuple[Split, Array]:
     """Choose the best of several splits and the previous split for each batch, in seconds.
 
-    before, seconds_before : the previous split, and the step time with it, in seconds
-    fills, spent : the candidate splits along the first axis, and the step time with each, in
-        seconds
+    before, seconds_before : The previous split, and the step time with it, in seconds.
+    fills, spent : The candidate splits along the first axis, and the step time with each, in
+        seconds.
     """
     lowest = np.min(spent, axis=0)
     is_better = lowest < seconds_before * (1.0 - _TIE)
@@ -120,10 +120,10 @@ def _fills(
 ) -> Iterator[Split]:
     """Yield new splits of the bytes in the given memories, along a first axis.
 
-    groups : the categories that may move
-    memories : the indices of the memories, in filling order
-    room : the free space in each memory; bytes that do not fit go into the last one, in bytes
-    order_options : whether to also spread categories equally, and whether to also leave room free
+    groups : The categories that may move.
+    memories : The indices of the memories, in filling order.
+    room : The free space in each memory; bytes that do not fit go into the last one, in bytes.
+    order_options : Whether to also spread categories equally, and whether to also leave room free.
     """
     totals = {group: sum(split.shares[group][at] for at in memories) for group in groups}
     kind_bytes = {group: split.sizes[group] * total for group, total in totals.items()}
@@ -151,8 +151,8 @@ def _fills(
 def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
     """Compute the fraction of bytes in each memory if memories are filled in order.
 
-    start, width : the bytes placed earlier, and the size of this category, in bytes
-    usable : the usable size of each memory, in bytes
+    start, width : The bytes placed earlier, and the size of this category, in bytes.
+    usable : The usable size of each memory, in bytes.
     """
     fractions, end, before = [], floats(0.0), floats(0.0)
     stop, divisor = start + width, np.maximum(width, 1.0)
@@ -170,9 +170,9 @@ def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
 def _orders(groups: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints:
     """List every order of the categories as ranks; equally spread categories share a rank.
 
-    groups : the categories in order of preference for ties; free memory comes last
-    has_turns : whether equal spreading reduces the switching between chip and host
-    may_be_empty : whether free memory may precede other categories
+    groups : The categories in order of preference for ties; free memory comes last.
+    has_turns : Whether equal spreading reduces the switching between chip and host.
+    may_be_empty : Whether free memory may precede other categories.
     """
     in_layers = [kind for kind in groups if kind in IN_LAYERS]
     counts = (0, 2, 3) if has_turns else (0,)

@@ -13,10 +13,10 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 class LayerCache(NamedTuple):
     """The cache of one layer type on a rank. Equal layers may share a block table.
 
-    token : the cache of one token, in bytes
-    window : the number of past tokens attended to, or infinity for all
-    state : the recurrent state, which occupies a block regardless of length, in bytes
-    is_chunked : whether windows are disjoint, each starting a new block
+    token : The cache of one token, in bytes.
+    window : The number of past tokens attended to, or infinity for all.
+    state : The recurrent state, which occupies a block regardless of length, in bytes.
+    is_chunked : Whether windows are disjoint, each starting a new block.
     """
 
     token: float
@@ -28,9 +28,9 @@ class LayerCache(NamedTuple):
 class BlockGroup(NamedTuple):
     """Layers that share a block table.
 
-    layer : the cache of each layer
-    tables : the number of groups of this type
-    tokens : the tokens per block
+    layer : The cache of each layer.
+    tables : The number of groups of this type.
+    tokens : The tokens per block.
     """
 
     layer: LayerCache
@@ -42,10 +42,10 @@ class BlockGroup(NamedTuple):
 class BlockPool:
     """Models the pool from which all layers of a rank allocate cache blocks.
 
-    block_bytes : the size of a block, summed over all layers that use its index, in bytes
-    groups : the block tables by layer type
-    state_blocks : the blocks per sequence in each table for recurrent states
-    padded_bytes : the block size in the startup check for one sequence, or None if equal, in bytes
+    block_bytes : The size of a block, summed over all layers that use its index, in bytes.
+    groups : The block tables by layer type.
+    state_blocks : The blocks per sequence in each table for recurrent states.
+    padded_bytes : The block size in the startup check for one sequence, or None if equal, in bytes.
     """
 
     block_bytes: float
@@ -66,15 +66,15 @@ class BlockPool:
     def blocks(self, available: float) -> int:
         """Count the blocks that fit in an amount of memory.
 
-        available : the memory of a rank that is available for caches, in bytes
+        available : The memory of a rank that is available for caches, in bytes.
         """
         return max(int(available // self.block_bytes), 0)
 
     def reserved(self, tokens: ArrayLike, *, step: ArrayLike = 1.0) -> Array:
         """Count the blocks that a sequence occupies in the pool.
 
-        tokens : the tokens of the sequence
-        step : the tokens added by steps in flight before a window frees any: 1 during decode
+        tokens : The tokens of the sequence.
+        step : The tokens added by steps in flight before a window frees any: 1 during decode.
         """
         total = floats(np.zeros(np.shape(tokens)))
         for group in self.groups:

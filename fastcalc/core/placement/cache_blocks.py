@@ -29,7 +29,7 @@ CONVOLUTION_BYTES = 2.0
 def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool | None:
     """Build the block pool of one rank, or return None if there is none or it is unknown.
 
-    tp, pp : the ranks that divide each layer, and the stages among which layers are divided
+    tp, pp : The ranks that divide each layer, and the stages among which layers are divided.
     """
     paging = _paging(machine, work)
     return None if paging is None else _pool(work, (tp, pp), paging)
@@ -38,10 +38,10 @@ def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool 
 class _Paging(NamedTuple):
     """The engine settings that determine a block pool.
 
-    block, drafted, state_blocks : the tokens per block, draft tokens, and blocks per recurrent
-        state
-    ranks : the ranks per chip
-    draft : the separate draft model
+    block, drafted, state_blocks : The tokens per block, draft tokens, and blocks per recurrent
+        state.
+    ranks : The ranks per chip.
+    draft : The separate draft model.
     """
 
     block: float
@@ -96,7 +96,7 @@ def _token_bytes(draft: Workload, tp: int) -> float:
 def _with_draft(pool: BlockPool, token: float) -> BlockPool:
     """Add separate tables for the caches of a draft model to a pool.
 
-    token : the cache of one token of the draft model, in bytes
+    token : The cache of one token of the draft model, in bytes.
     """
     if not token:
         return pool
@@ -109,7 +109,7 @@ def _with_draft(pool: BlockPool, token: float) -> BlockPool:
 def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, int]:
     """Count the layers of each cache type on a rank, without draft layers.
 
-    drafted : the draft tokens per step, whose convolution inputs are also stored
+    drafted : The draft tokens per step, whose convolution inputs are also stored.
     """
     counts: dict[LayerCache, int] = {}
     for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
@@ -136,7 +136,7 @@ def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, i
 def _draft_layers(work: Workload, token: float, tp: int, paging: _Paging) -> int:
     """Count the attention layers whose caches need as much memory as the draft's.
 
-    token : the cache of one token in such a layer, in bytes
+    token : The cache of one token in such a layer, in bytes.
     """
     if not token:
         return 0
@@ -204,8 +204,8 @@ def by_ranks(
 ) -> Array | None:
     """Compute a quantity of the fullest chip once for each pair of tp and pp of some layouts.
 
-    tokens : the tokens of the sequences, which `count` knows
-    count : computes it for a pair of ranks; None if it is unknown
+    tokens : The tokens of the sequences, which `count` knows.
+    count : Computes it for a pair of ranks; None if it is unknown.
     """
     if isinstance(layout, Layout):
         of_layout = count((layout.tp, layout.pp))

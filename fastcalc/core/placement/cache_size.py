@@ -14,12 +14,12 @@ from fastcalc.formulas.cache_size import cached_tokens, whole_blocks
 class CacheSize:
     """The expected KV-cache capacity of one replica.
 
-    length : the maximum tokens per sequence
-    tokens : the capacity in tokens as logged, which assumes sequences of this length; up to vLLM
-        0.19, it counts the tokens of one block table that gets an equal share of the blocks
-    concurrency : the number of sequences of this length that fit
-    blocks : the blocks in the pool, or 0 if the engine does not use a pool
-    needed : the chip memory needed for one sequence of this length, in bytes
+    length : The maximum tokens per sequence.
+    tokens : The capacity in tokens as logged, which assumes sequences of this length; up to vLLM
+        0.19, it counts the tokens of one block table that gets an equal share of the blocks.
+    concurrency : The number of sequences of this length that fit.
+    blocks : The blocks in the pool, or 0 if the engine does not use a pool.
+    needed : The chip memory needed for one sequence of this length, in bytes.
     """
 
     length: int
@@ -40,8 +40,8 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
 
     Returns None if the user places weights and caches explicitly, or if sequences have no cache.
 
-    available : the chip memory available for caches; by default the expected value, or 0 for
-        formats that the engine refuses, in bytes
+    available : The chip memory available for caches; by default the expected value, or 0 for
+        formats that the engine refuses, in bytes.
     """
     machine, layout = placement.machine, placement.layout
     length = longest_sequence(placement)

@@ -50,8 +50,8 @@ class _Pages:
 class _Table(NamedTuple):
     """Layers whose blocks span the same number of tokens.
 
-    layer, tokens : the cache of each layer, and the tokens per block
-    sizes : the number of layers by page size, in bytes
+    layer, tokens : The cache of each layer, and the tokens per block.
+    sizes : The number of layers by page size, in bytes.
     """
 
     layer: LayerCache
@@ -67,7 +67,7 @@ class _Table(NamedTuple):
 def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
     """Build the pool of one rank, or return None if the model also uses other attention.
 
-    pp : the number of stages among which layers are divided
+    pp : The number of stages among which layers are divided.
     """
     counts: dict[CompressedAttention, int] = {}
     for block in work.model.blocks:
@@ -117,7 +117,7 @@ def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
 def _tuple_layers(counts: list[int]) -> int:
     """Choose the number of layers per group with the least padding, or the largest in a tie.
 
-    counts : the number of layers in each table
+    counts : The number of layers in each table.
     """
     return min(
         range(counts[0], max(counts) + 1),

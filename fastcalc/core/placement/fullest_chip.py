@@ -66,7 +66,7 @@ def _fullest(
 ) -> Array:
     """Maximize a quantity over the layers that one stage may have.
 
-    amount : function that computes the quantity for a selection of layers
+    amount : The function that computes the quantity for a selection of layers.
     """
     if len(work.layer_kinds) < 2:
         return floats(amount(work) * stage_share(topology, work, layout))

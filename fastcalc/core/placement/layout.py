@@ -18,7 +18,7 @@ HOST_CHIPS = 8
 class LayoutError(InputError):
     """Raised for a layout that the chip or the model does not support.
 
-    rule : the violated rule, in the same words for all chips and models so that it can be counted
+    rule : The violated rule, in the same words for all chips and models so that it can be counted.
     """
 
     def __init__(self, rule: str, sentence: str) -> None:
@@ -30,7 +30,7 @@ class LayoutError(InputError):
 class Layout:
     """A parallel layout with ``tp * pp * dp`` ranks, overlaid by ``ep`` expert ranks.
 
-    per_chip : the ranks per chip: its cores if each is exposed as a device, otherwise 1
+    per_chip : The ranks per chip: its cores if each is exposed as a device, otherwise 1.
     """
 
     tp: int = 1
@@ -96,8 +96,8 @@ class Layouts:
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
         """Convert layouts into arrays with additional trailing axes of length one.
 
-        layouts : one or more layouts; equal arguments return the same object
-        axes : the number of axes along which other quantities vary
+        layouts : One or more layouts; equal arguments return the same object.
+        axes : The number of axes along which other quantities vary.
         """
         return _stacked(tuple(layouts), axes)
 

@@ -67,16 +67,16 @@ class Topology(NamedTuple):
 
     Machines that differ only in rates or sizes have the same topology and share cached results.
 
-    ranks : the ranks per chip
-    is_spatial : whether every layer has its own region
-    domain : the number of chips connected by the fast link
-    mesh : the number of chips with a link between every two of them, or None
-    link : the type of the fast link: empty if its file omits it, None if there is no link
-    has_scale_out : whether a network connects domains
-    is_bridged : whether a host's bus connects domains
-    has_copies : whether every tensor-parallel rank stores norms, routers and the down-projections
+    ranks : The ranks per chip.
+    is_spatial : Whether every layer has its own region.
+    domain : The number of chips connected by the fast link.
+    mesh : The number of chips with a link between every two of them, or None.
+    link : The type of the fast link: empty if its file omits it, None if there is no link.
+    has_scale_out : Whether a network connects domains.
+    is_bridged : Whether a host's bus connects domains.
+    has_copies : Whether every tensor-parallel rank stores norms, routers and the down-projections
         of latent attention in full (ReplicatedLinear in vllm/model_executor/models/deepseek_v2.py
-        and sglang/srt/models/deepseek_v2.py)
+        and sglang/srt/models/deepseek_v2.py).
     """
 
     ranks: int
@@ -281,7 +281,7 @@ class LegalLayouts:
         With attention replicas, experts are spread over the whole stage. Without replicas, they are
         spread if sharding an expert would split quantization blocks.
 
-        tp, dp : the number of tensor-parallel ranks and of replicas
+        tp, dp : The number of tensor-parallel ranks and of replicas.
         """
         is_spread = dp > 1 or not self.has_whole_blocks(Layout(tp))
         return tp * dp if is_spread and self.work.experts else 1

@@ -38,8 +38,8 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     With `Layouts` or an array of tokens, every result is an array.
 
-    machine, work, layout : the chip and its engine, the model, and the layout
-    reserved_tokens : the number of tokens for which a sequence's cache is reserved
+    machine, work, layout : The chip and its engine, the model, and the layout.
+    reserved_tokens : The number of tokens for which a sequence's cache is reserved.
     """
 
     machine: Machine
@@ -50,7 +50,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def of_draft(self, machine: Machine, draft: Workload) -> Self:
         """Place a draft model on the ranks of the replicas.
 
-        machine : the chip for the draft model
+        machine : The chip for the draft model.
         """
         return replace(self, machine=machine, work=draft, layout=self.layout.unstaged)
 
@@ -84,7 +84,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         The second result is the size of these weights. Categories with an explicit memory occupy
         that memory, and all others share the rest.
 
-        reserves : the ratio of the engine's reserve to its expected value
+        reserves : The ratio of the engine's reserve to its expected value.
         """
         usable, places = self.usable_beside(reserves), self.machine.place
         if not places:
@@ -166,7 +166,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def starts_beside(self, reserves: float) -> Bools | bool:
         """Check whether the engine starts, as far as its checks are known.
 
-        reserves : the ratio of the engine's reserve to its expected value
+        reserves : The ratio of the engine's reserve to its expected value.
         """
         if np.max(self.machine.software.memory_fraction) > self.free_share(reserves):
             return False
@@ -176,7 +176,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def free_share(self, reserves: float) -> float:
         """The fraction of memory free at startup: expected, least or most, like the reserve.
 
-        reserves : the ratio of the engine's reserve to its expected value
+        reserves : The ratio of the engine's reserve to its expected value.
         """
         return free_share(self.machine, int(reserves < 1.0) - int(reserves > 1.0))
 
@@ -193,7 +193,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
         The result is 0 if the engine refuses the formats or does not start.
 
-        reserves : the ratio of the engine's reserve to its expected value
+        reserves : The ratio of the engine's reserve to its expected value.
         """
         fitting, starts = self.held_beside(reserves), self.starts_beside(reserves)
         if starts is True:
@@ -206,7 +206,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
         The result is 0 for formats that the engine refuses. Startup checks are not considered.
 
-        reserves : the ratio of the engine's reserve to its expected value
+        reserves : The ratio of the engine's reserve to its expected value.
         """
         machine = self.machine
         usable, weights = self._room(reserves)
@@ -257,7 +257,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def usable_beside(self, reserves: float) -> list[ArrayLike]:
         """Compute the memory per chip in each tier that weights and caches may use, in bytes.
 
-        reserves : the ratio of the engine's reserve to its expected value
+        reserves : The ratio of the engine's reserve to its expected value.
         """
         return self.machine.usable(self.layout.chips, reserves * self.reserved)
 
@@ -281,7 +281,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def available_beside(self, reserves: float) -> Array:
         """Compute the memory left for caches on the fullest chip, in bytes.
 
-        reserves : the ratio of the engine's reserve to its expected value
+        reserves : The ratio of the engine's reserve to its expected value.
         """
         usable, weights = self._room(reserves)
         return floats(usable - weights) * self.machine.software.cache_fraction
@@ -332,7 +332,7 @@ AnyPlacement: TypeAlias = Placement | Placements
 class Site(LegalLayouts):
     """A workload on a chip type, with its possible layouts and their capacity.
 
-    reserved_tokens : the number of tokens for which a sequence's cache is reserved
+    reserved_tokens : The number of tokens for which a sequence's cache is reserved.
     """
 
     reserved_tokens: ArrayLike

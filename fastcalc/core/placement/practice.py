@@ -84,7 +84,7 @@ def _layouts_by_chips(
 ) -> _LayoutsByChips:
     """Return a cache of layouts by chip counts, which do not depend on formats or rates.
 
-    engine_ranks : the types of parallelism that the engine supports
+    engine_ranks : The types of parallelism that the engine supports.
     """
     return {}
 
@@ -107,8 +107,8 @@ def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 def _is_run(legal: LegalLayouts, layout: Layout) -> bool:
     """Check whether a layout with a single copy of the weights is legal and usual.
 
-    legal : a workload on a chip type that shards layers
-    layout : a layout of some of its doubled groups, in up to `MOST_STAGES` stages
+    legal : A workload on a chip type that shards layers.
+    layout : A layout of some of its doubled groups, in up to `MOST_STAGES` stages.
     """
     experts, width = legal.work.stored_experts, layout.width
     widths = _stage_widths(legal.machine, legal.work)

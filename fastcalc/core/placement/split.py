@@ -19,7 +19,7 @@ def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
 
     The result is negative only if the saving exceeds rounding errors.
 
-    near, far : the time in each memory, in seconds
+    near, far : The time in each memory, in seconds.
     """
     extra = floats(far - near)
     if np.all(extra >= 0.0):
@@ -38,12 +38,12 @@ def summed(fractions: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Arra
 class Split:
     """Stores how each category of bytes is distributed over the memories.
 
-    tiers : the memories, fastest first
-    chips : the number of chips in the deployment, since some memories are shared
-    sizes : the size of each category on the fullest chip, in bytes
-    shares : the fraction of each category in each memory
-    has_whole_layers : whether each layer is in a single memory except for its experts, and the
-        layers in each memory are consecutive
+    tiers : The memories, fastest first.
+    chips : The number of chips in the deployment, since some memories are shared.
+    sizes : The size of each category on the fullest chip, in bytes.
+    shares : The fraction of each category in each memory.
+    has_whole_layers : Whether each layer is in a single memory except for its experts, and the
+        layers in each memory are consecutive.
     """
 
     tiers: tuple[Tier, ...]
@@ -59,8 +59,8 @@ class Split:
     def turns(self, tier: int, layers: ArrayLike) -> Array:
         """Count a step's switches to the cores of a memory, for layers and for the head.
 
-        tier : the index of the memory
-        layers : the number of sequential layers
+        tier : The index of the memory.
+        layers : The number of sequential layers.
         """
         return floats(self.turns_in_layers(tier, layers) + self.shares["head"][tier])
 
@@ -92,10 +92,10 @@ class Split:
 class Costs:
     """The time that a step needs for each category if all its bytes are in one memory.
 
-    by_memory : the time for each category, nearest memory first, in seconds
-    turning_memory : the index of the memory whose attached cores compute while the chips wait
-    turn_seconds : the time of one switch between the chip and these cores, in seconds
-    layers : the number of layers in which the two may alternate
+    by_memory : The time for each category, nearest memory first, in seconds.
+    turning_memory : The index of the memory whose attached cores compute while the chips wait.
+    turn_seconds : The time of one switch between the chip and these cores, in seconds.
+    layers : The number of layers in which the two may alternate.
     """
 
     by_memory: Sequence[Kinds[ArrayLike]]
@@ -112,7 +112,7 @@ class Costs:
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
         """Compute the step time for a split, as a sum over memories, in seconds.
 
-        kinds : the categories to include
+        kinds : The categories to include.
         """
         spent = floats(0.0)
         for group, nearest, *longer in zip(
@@ -140,9 +140,9 @@ def least_extra(
     Dantzig, "Discrete-variable extremum problems," Operations Research 5, 1957 (the fractional
     knapsack). Switches to a host's cores are omitted.
 
-    options : the costs of the step, for each way to run it
-    sizes : the size of each category on the fullest chip, in bytes
-    rooms : the capacity of each memory, in bytes
+    options : The costs of the step, for each way to run it.
+    sizes : The size of each category on the fullest chip, in bytes.
+    rooms : The capacity of each memory, in bytes.
     """
     kind_bytes, least = [sizes[group] for group in READ], floats(np.inf)
     for costs in options:
@@ -164,9 +164,9 @@ def _lightest(
 ) -> Array:
     """Compute the least time for moving a number of bytes, in seconds.
 
-    seconds, kind_bytes : the extra time of each category if all of it is moved [s], and its size
+    seconds, kind_bytes : The extra time of each category if all of it is moved [s], and its size.
         [byte]
-    moved : the number of bytes to move, in bytes
+    moved : The number of bytes to move, in bytes.
     """
     columns = np.broadcast_arrays(moved, *seconds, *kind_bytes)
     all_seconds, all_bytes = np.split(np.stack(columns[1:]), 2)
@@ -182,8 +182,8 @@ def _lightest(
 def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
     """Compute the fraction of a category that is in the chip's fastest memory.
 
-    split : the distribution of the bytes, or None if there is only one memory
-    group : one of `KINDS`
+    split : The distribution of the bytes, or None if there is only one memory.
+    group : One of `KINDS`.
     """
     if machine.fastest not in machine.tiers:  # if nothing is placed in it
         return 0.0
@@ -196,7 +196,7 @@ def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
 def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tuple[str, ...]]:
     """Return the combination of memories used at each point, as indices and names.
 
-    split : the distribution of the bytes, or None if there is only one memory
+    split : The distribution of the bytes, or None if there is only one memory.
     """
     if split is None:
         return np.asarray(0), (tiers[0].name,)
@@ -220,7 +220,7 @@ def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
 def split_as_asked(machine: Machine, chips: ArrayLike, sizes: dict[str, Array]) -> Split:
     """Split the given sizes, placing each category in its assigned memory or in the first.
 
-    chips, sizes : as for `Split`
+    chips, sizes : As for `Split`.
     """
     fractions = {}
     for group, size in sizes.items():

@@ -35,7 +35,7 @@ def least_room(
     needs a block for the recurrent states of each sequence in its limit, unless that limit may be
     lowered. None for engines whose checks are unknown.
 
-    tokens : the tokens of the requests, the longest sequence unless the engine has a limit
+    tokens : The tokens of the requests, the longest sequence unless the engine has a limit.
     """
     if not has_checks(machine):
         return None
@@ -67,8 +67,8 @@ def needed_for_one(
 
     Returns zero if sequences have no cache.
 
-    ranks : the tensor-parallel ranks and the pipeline stages
-    lengths : the tokens of the sequence
+    ranks : The tensor-parallel ranks and the pipeline stages.
+    lengths : The tokens of the sequence.
     """
     tp, pp = ranks
     pool = block_pool(machine, work, tp, pp)
@@ -81,8 +81,8 @@ def needed_for_one(
 def sequence_blocks(machine: Machine, pool: BlockPool, lengths: ArrayLike, pp: int) -> Array:
     """Count the blocks of one sequence whose prompt tokens are all in flight.
 
-    lengths : the tokens of the sequence
-    pp : the pipeline stages, whose steps may overlap
+    lengths : The tokens of the sequence.
+    pp : The pipeline stages, whose steps may overlap.
     """
     software = machine.software
     whole = np.where(lengths <= software.whole_prompts, lengths, 0.0)  # in one step
@@ -100,7 +100,7 @@ def _tokens_per_step(machine: Machine) -> float:
 def free_share(machine: Machine, end: int) -> float:
     """Return the fraction of memory that is free at startup.
 
-    end : 0 for its expected value, -1 and 1 for the ends of its range
+    end : 0 for its expected value, -1 and 1 for the ends of its range.
     """
     stated = machine.engine.on(*machine.hardware.groups).given.get("free_fraction")
     if not end or stated is None or stated.band is None:

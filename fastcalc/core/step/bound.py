@@ -34,7 +34,7 @@ _LEAST = 1e-300
 class Bound:
     """Computes the hardware bound from memory, compute and link time at peak rates.
 
-    work : the minimum bytes, FLOPs and sent bytes of all chips combined, with their peak rates
+    work : The minimum bytes, FLOPs and sent bytes of all chips combined, with their peak rates.
     """
 
     work: Component
@@ -68,7 +68,7 @@ class Bound:
 class Memories(NamedTuple):
     """The memories of a deployment on the last axis, sorted by the time to read them.
 
-    capacities, bandwidths : the totals per tier [byte], [byte/s]
+    capacities, bandwidths : The totals per tier. [byte], [byte/s]
     """
 
     capacities: Array
@@ -82,20 +82,20 @@ class Memories(NamedTuple):
 class BoundTerms(NamedTuple):
     """The layout-dependent terms in the bound of a step, as numbers or columns over layouts.
 
-    read : the weights that a token reads, with the fewest possible experts, in bytes
-    stages : the number of sequential pipeline stages, each with its own memories
-    at_once, in_turn : all memories of a deployment, and those read by a single stage
-    pinned : the fractions of byte categories with an assigned memory [1], and the rates of these
-        memories when read by all stages at once and by a single stage [byte/s]
-    parameters : the dense weights, experts, norms and head, at two FLOPs per parameter
-    active_share : the fraction of the experts used by each token
-    rates : the rates per chip of products with these and with caches, in FLOP/s
-    chips : the number of chips that share the products
-    sent_width : the elements per token that cross links; 0 if unknown or on a single-rank chip
-    tp_chips : the chips that participate in each layer's all-reduce
-    reductions : the all-reduces per message and step, halved for the bound
-    hops, hop_replicas : 1 with pipeline stages, else 0; and the replicas that share their messages
-    link : the one-way rate of the link used by the messages, in bytes per second
+    read : The weights that a token reads, with the fewest possible experts, in bytes.
+    stages : The number of sequential pipeline stages, each with its own memories.
+    at_once, in_turn : All memories of a deployment, and those read by a single stage.
+    pinned : The fractions of byte categories with an assigned memory [1], and the rates of these
+        memories when read by all stages at once and by a single stage. [byte/s]
+    parameters : The dense weights, experts, norms and head, at two FLOPs per parameter.
+    active_share : The fraction of the experts used by each token.
+    rates : The rates per chip of products with these and with caches, in FLOP/s.
+    chips : The number of chips that share the products.
+    sent_width : The elements per token that cross links; 0 if unknown or on a single-rank chip.
+    tp_chips : The chips that participate in each layer's all-reduce.
+    reductions : The all-reduces per message and step, halved for the bound.
+    hops, hop_replicas : 1 with pipeline stages, else 0; and the replicas that share their messages.
+    link : The one-way rate of the link used by the messages, in bytes per second.
     """
 
     read: Kinds[ArrayLike]
@@ -154,7 +154,7 @@ def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTer
 def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
     """Compute the bound of a step on all chips of a layout.
 
-    rows : sequences and prompt tokens of the *whole deployment*; arrays broadcast
+    rows : The sequences and prompt tokens of the *whole deployment*; arrays broadcast.
 
     Returns
     -------

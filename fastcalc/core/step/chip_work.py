@@ -30,11 +30,11 @@ _NO_PROMPTS = Kinds(
 class ChipWork(NamedTuple):
     """The reads and products of a chip in a step.
 
-    kinds : the bytes read of each category, with its products for decoded tokens; for dense
-        weights, also for prompt tokens
-    widened : the operations for unpacking low-bit weights, in FLOPs
-    prompts : the additional arithmetic for prompt tokens
-    touched : the fraction of routed expert weights that is read
+    kinds : The bytes read of each category, with its products for decoded tokens; for dense
+        weights, also for prompt tokens.
+    widened : The operations for unpacking low-bit weights, in FLOPs.
+    prompts : The additional arithmetic for prompt tokens.
+    touched : The fraction of routed expert weights that is read.
     """
 
     kinds: Kinds[Component]
@@ -45,8 +45,8 @@ class ChipWork(NamedTuple):
     def left(self, near: Kinds[ArrayLike], multiplied: Kinds[ArrayLike]) -> "ChipWork":
         """Return the remaining work if other memories and the host's cores do part of it.
 
-        near, multiplied : the fractions of each category that the chip reads from its first memory,
-            and that it multiplies
+        near, multiplied : The fractions of each category that the chip reads from its first memory,
+            and that it multiplies.
         """
         return self._replace(
             kinds=Kinds(*map(Component.part, self.kinds, near)),
@@ -66,7 +66,7 @@ def chip_work(
 ) -> ChipWork:
     """Compute the reads and products of a chip with everything in its first memory.
 
-    same : the work of a different step with the same decoded sequences, with or without prompts
+    same : The work of a different step with the same decoded sequences, with or without prompts.
     """
     rates, touched = reached(chip, software), touched_experts(work, software)
     if same is None:

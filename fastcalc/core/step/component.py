@@ -30,14 +30,14 @@ LIMITERS = ("memory", "compute", "link", "latency")
 class Component:
     """One component of a step, with its work on one chip and the rates at which it runs.
 
-    name : the component: attention, dense weights, routed experts, a collective, or a floor
-    bytes, bandwidth : the memory traffic [byte] and its rate [byte/s]
-    flops, flop_rate : the arithmetic [FLOP] and its rate [FLOP/s]
-    sent, link : the bytes sent over links [byte] and their rate [byte/s]
-    count, seconds_each : the number of sequential launches, messages or hops [1], and the time per
-        item [s]
-    norm : how much memory and compute time overlap: 1 for not at all, infinity for completely
-    basis : the fractions of its time at data-sheet rates and at fitted rates
+    name : The component: attention, dense weights, routed experts, a collective, or a floor.
+    bytes, bandwidth : The memory traffic [byte] and its rate. [byte/s]
+    flops, flop_rate : The arithmetic [FLOP] and its rate. [FLOP/s]
+    sent, link : The bytes sent over links [byte] and their rate. [byte/s]
+    count, seconds_each : The number of sequential launches, messages or hops [1], and the time per
+        item. [s]
+    norm : How much memory and compute time overlap: 1 for not at all, infinity for completely.
+    basis : The fractions of its time at data-sheet rates and at fitted rates.
     """
 
     name: str
@@ -139,7 +139,7 @@ def largest_of(terms: Sequence[ArrayLike]) -> Ints:
 class Step:
     """A step as the sum of its components.
 
-    seconds : the time of the whole step, in seconds
+    seconds : The time of the whole step, in seconds.
     """
 
     components: tuple[Component, ...]

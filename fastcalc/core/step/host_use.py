@@ -33,8 +33,8 @@ def tier_rates(
 
     Data streamed from a host passes through the chip's own memory and cannot be faster.
 
-    tiers : the memories, with the chip's own first
-    fractions : the fraction of each memory's rate available to one chip while others also read
+    tiers : The memories, with the chip's own first.
+    fractions : The fraction of each memory's rate available to one chip while others also read.
     """
     rates: list[ArrayLike] = []
     chip_rates: list[ArrayLike] = []
@@ -60,7 +60,7 @@ def tier_rates(
 def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
     """Compute the fraction of a shared memory's rate available to a chip while others read.
 
-    work : the step; only stages that hold one of its micro-batches read at the same time
+    work : The step; only stages that hold one of its micro-batches read at the same time.
     """
     if tier.shared_by == 1.0:
         return 1.0
@@ -73,12 +73,12 @@ def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
 class OnHost:
     """Computes the time per chip if the host's cores process an entire category.
 
-    place : the index of the memory to which the cores are attached
-    bytes, flops : the bytes read [byte] and FLOPs computed [FLOP]
-    memory, compute : the time of each, in seconds
-    sent, link : the activations sent in both directions per layer [byte] and their rate [byte/s]
-    turn_overhead : the additional time for each switch between chip and host, in seconds
-    layers : the number of sequential layers
+    place : The index of the memory to which the cores are attached.
+    bytes, flops : The bytes read [byte] and FLOPs computed. [FLOP]
+    memory, compute : The time of each, in seconds.
+    sent, link : The activations sent in both directions per layer [byte] and their rate. [byte/s]
+    turn_overhead : The additional time for each switch between chip and host, in seconds.
+    layers : The number of sequential layers.
     """
 
     place: int
@@ -103,8 +103,8 @@ class OnHost:
     def component(self, shares: Sequence[Array], turns: Array) -> Component:
         """Build the component for the work done by the host's cores.
 
-        shares : the fraction of each category read by the cores
-        turns : the number of switches between chip and host per step
+        shares : The fraction of each category read by the cores.
+        turns : The number of switches between chip and host per step.
         """
         component = _lasting(
             HOST,
@@ -122,11 +122,11 @@ class OnHost:
 class OffloadOptions:
     """Configuration of how a step can use memories beyond the first.
 
-    kinds : the chip's reads and products for each category, by the memory that holds all of it
-    own_place : the index of the chip's first memory, or None if it has none
-    open : the costs of each way that may be the fastest: the chip reads everything, or the host's
-        cores do part of the work
-    host : the time of the host's cores, or None if they may not compute or are always slower
+    kinds : The chip's reads and products for each category, by the memory that holds all of it.
+    own_place : The index of the chip's first memory, or None if it has none.
+    open : The costs of each way that may be the fastest: the chip reads everything, or the host's
+        cores do part of the work.
+    host : The time of the host's cores, or None if they may not compute or are always slower.
     """
 
     kinds: Sequence[Kinds[Component]]
@@ -142,10 +142,10 @@ class OffloadOptions:
 class OffloadedPass(NamedTuple):
     """A step whose bytes are in several memories.
 
-    near : the fraction of each category that the chip reads from its first memory
-    multiplied : the fraction of each category that the chip multiplies
-    far : the reads from other memories
-    host : the work of the host's cores
+    near : The fraction of each category that the chip reads from its first memory.
+    multiplied : The fraction of each category that the chip multiplies.
+    far : The reads from other memories.
+    host : The work of the host's cores.
     """
 
     near: Kinds[ArrayLike]
@@ -164,7 +164,7 @@ def offload_options(
 ) -> OffloadOptions:
     """Determine the ways in which a step can use memories beyond the first.
 
-    components : the chip's reads and products with everything in its first memory
+    components : The chip's reads and products with everything in its first memory.
     """
     shared = [part_of(tier, chips, work) for tier in tiers]
     first, near = read_first(tiers), software.bandwidth(chip)
@@ -205,8 +205,8 @@ def _never_pays(computed: Costs, streamed: Kinds[ArrayLike]) -> bool:
     Switches between chip and host are included. The cores work in every layer that has bytes of any
     category there, so they save at most the sum over all categories.
 
-    computed : the costs of a step in which the cores compute
-    streamed : the costs of each category in the same memory if the chip computes, in seconds
+    computed : The costs of a step in which the cores compute.
+    streamed : The costs of each category in the same memory if the chip computes, in seconds.
     """
     assert computed.turning_memory is not None
     pairs = zip(streamed, computed.by_memory[computed.turning_memory], strict=True)
@@ -227,7 +227,7 @@ def on_host(
 ) -> OnHost | None:
     """Compute the time of the host's cores by category, or None if they may not compute.
 
-    touched : the fraction of routed expert weights that the step reads
+    touched : The fraction of routed expert weights that the step reads.
     """
     tier_index = next((at for at, tier in enumerate(tiers) if tier.flop_rates), None)
     if tier_index is None:
@@ -324,9 +324,9 @@ def _lasting(
 ) -> Component:
     """Build a component for several categories with a given total time.
 
-    seconds : the total time, in seconds
-    read : the bytes [byte] and the time to read them [s]
-    multiplied : the arithmetic [FLOP] and its time [s]
+    seconds : The total time, in seconds.
+    read : The bytes [byte] and the time to read them. [s]
+    multiplied : The arithmetic [FLOP] and its time. [s]
     """
     (moved, memory), (flops, compute) = read, multiplied
     is_memory = memory >= compute

@@ -30,15 +30,15 @@ _WIDEST = 4.0  # bytes of the widest weight format
 class ModelDemand(NamedTuple):
     """The work per token that a model needs on any chip, as numbers or arrays.
 
-    depth, heads : the number of layers, and the number that the tensor-parallel size must divide,
-        or infinity for any size
-    width : the hidden width
-    dense, head : the parameters that each step reads and multiplies in layers, and in the head
-    layer_weights, head_weights : the size of the dense layers, and of the head and all norms, in
-        bytes
-    cache, reserved, element : the cache read per sequence, the cache reserved per sequence, and the
-        size of a cache element, in bytes
-    layer_flops, head_flops : the FLOPs per token, in FLOPs
+    depth, heads : The number of layers, and the number that the tensor-parallel size must divide,
+        or infinity for any size.
+    width : The hidden width.
+    dense, head : The parameters that each step reads and multiplies in layers, and in the head.
+    layer_weights, head_weights : The size of the dense layers, and of the head and all norms, in
+        bytes.
+    cache, reserved, element : The cache read per sequence, the cache reserved per sequence, and the
+        size of a cache element, in bytes.
+    layer_flops, head_flops : The FLOPs per token, in FLOPs.
     """
 
     depth: ArrayLike
@@ -58,16 +58,16 @@ class ModelDemand(NamedTuple):
 class ChipSupply(NamedTuple):
     """Stores what a chip provides with an engine, as numbers or arrays of equal length.
 
-    staged : 1 if layers run in sequence at an engine's rates, otherwise 0
-    floor, crossing : the minimum time per layer, and its increase with tensor parallelism, in
-        seconds
-    floor_exponent : the exponent of the width in the floor if each layer has a region
-    ranks : the number of cores that are each exposed as a device, or 1 for the chip itself
-    overhead, domain : the host time per sequence [s], and the maximum size of a tensor-parallel
-        group [1]
-    bandwidth, peak, memory : the values for a single rank, with the memory that the engine uses
+    staged : 1 if layers run in sequence at an engine's rates, otherwise 0.
+    floor, crossing : The minimum time per layer, and its increase with tensor parallelism, in
+        seconds.
+    floor_exponent : The exponent of the width in the floor if each layer has a region.
+    ranks : The number of cores that are each exposed as a device, or 1 for the chip itself.
+    overhead, domain : The host time per sequence [s], and the maximum size of a tensor-parallel
+        group. [1]
+    bandwidth, peak, memory : The values for a single rank, with the memory that the engine uses.
         [byte/s, FLOP/s, byte]
-    weight, element : the element sizes of the narrowest weight and cache formats, in bytes
+    weight, element : The element sizes of the narrowest weight and cache formats, in bytes.
     """
 
     staged: ArrayLike
@@ -157,9 +157,9 @@ def least_chip_seconds(
     occupies a rank for at least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m`
     sequences fill a rank. The time is infinite if no group is fast enough. [s], [1/s]
 
-    model, chip : the values for each pair, as one-dimensional arrays
-    drafts, tokens : the draft tokens per step, and the tokens that each step yields
-    speed : the target tokens per second per user [1/s]
+    model, chip : The values for each pair, as one-dimensional arrays.
+    drafts, tokens : The draft tokens per step, and the tokens that each step yields.
+    speed : The target tokens per second per user. [1/s]
     """
     model = ModelDemand(*(np.asarray(column)[:, np.newaxis] for column in model))
     supply = ChipSupply(*(np.asarray(column)[:, np.newaxis] for column in chip))

@@ -27,9 +27,9 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 class OpenPass:
     """A step of a deployment whose bytes may be placed in several memories.
 
-    machine, chips : the machine, and the number of chips
-    work : the work of the step, independent of the placement of its bytes
-    same : a different step with the same decoded sequences
+    machine, chips : The machine, and the number of chips.
+    work : The work of the step, independent of the placement of its bytes.
+    same : A different step with the same decoded sequences.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class OpenPass:
     def seconds_of_layers(self, split: Split | None) -> Array:
         """Compute the time on chips that run layers in sequence, without host overhead, in seconds.
 
-        split : the distribution of bytes, or None if the chip has a single memory
+        split : The distribution of bytes, or None if the chip has a single memory.
         """
         chip, software = self.machine.chip, self.machine.software
         known_parts = self._known if split is None else self._opened
@@ -99,7 +99,7 @@ class OpenPass:
     def least_seconds(self, sizes: dict[str, Array]) -> Array:
         """Compute a lower bound on the step time for any placement of the bytes, in seconds.
 
-        sizes : the size of each category on the fullest chip, in bytes
+        sizes : The size of each category on the fullest chip, in bytes.
         """
         machine, chips = self.machine, self.chips
         rooms = machine.usable(chips)  # additional room never slows a step down
@@ -118,7 +118,7 @@ class OpenPass:
     def step(self, split: Split | None) -> Step:
         """Compute the expected step.
 
-        split : the distribution of bytes, or None if the chip has a single memory
+        split : The distribution of bytes, or None if the chip has a single memory.
         """
         work, chip, software = self.work, self.machine.chip, self.machine.software
         if split is not None:

@@ -31,13 +31,13 @@ ACTIVATION_BYTES = 2.0
 class AttentionWork:
     """Computes the attention work per step, over all chips of a replica.
 
-    cache, cache_on_rank : the cache read per sequence, in total and on one tensor-parallel rank, in
-        bytes
-    decode_flops, head_flops : the attention FLOPs per decoded token, and those of one query head of
-        latent attention, in FLOPs
-    tp, expert_shards : the number of tensor-parallel ranks, and of ranks that share one copy of the
-        experts
-    ranks : the ranks per chip
+    cache, cache_on_rank : The cache read per sequence, in total and on one tensor-parallel rank, in
+        bytes.
+    decode_flops, head_flops : The attention FLOPs per decoded token, and those of one query head of
+        latent attention, in FLOPs.
+    tp, expert_shards : The number of tensor-parallel ranks, and of ranks that share one copy of the
+        experts.
+    ranks : The ranks per chip.
     """
 
     tp: ArrayLike
@@ -111,13 +111,13 @@ def _attention_once(
 class PassInput:
     """The input of a step on one attention replica.
 
-    attention : the attention work of its tokens
-    sequences : the number of decoded sequences, :math:`b`
-    expert_sequences : the number of sequences decoded by all replicas that share a copy of the
-        experts
-    prompt : the number of prompt tokens, :math:`c`
-    prompt_replicas : the number of replicas that prefill in this step
-    verified : the tokens per sequence and step: one plus any draft tokens
+    attention : The attention work of its tokens.
+    sequences : The number of decoded sequences, :math:`b`.
+    expert_sequences : The number of sequences decoded by all replicas that share a copy of the
+        experts.
+    prompt : The number of prompt tokens, :math:`c`.
+    prompt_replicas : The number of replicas that prefill in this step.
+    verified : The tokens per sequence and step: one plus any draft tokens.
     """
 
     attention: AttentionWork
@@ -131,11 +131,11 @@ class PassInput:
 class Routing(NamedTuple):
     """The routed experts in a step.
 
-    layers : the number of layers with routed experts
-    experts, active : the number of experts per layer and per token; 1 and 1 for dense models
-    width : the columns of a rank's slice of an expert, or infinity if unknown
-    unevenness : the imbalance between ranks with different experts, relative to 128 experts over 8
-        ranks
+    layers : The number of layers with routed experts.
+    experts, active : The number of experts per layer and per token; 1 and 1 for dense models.
+    width : The columns of a rank's slice of an expert, or infinity if unknown.
+    unevenness : The imbalance between ranks with different experts, relative to 128 experts over 8
+        ranks.
     """
 
     layers: ArrayLike
@@ -148,9 +148,9 @@ class Routing(NamedTuple):
 class Latents(NamedTuple):
     """The latent attention of a step, in which query heads share each cached token.
 
-    layers, heads : the number of layers with latent attention, and of query heads on a rank
-    flops : the FLOPs per decoded token of one query head on each rank of a chip, in FLOPs
-    indexers : the number of layers whose attention selects tokens with an indexer of its own
+    layers, heads : The number of layers with latent attention, and of query heads on a rank.
+    flops : The FLOPs per decoded token of one query head on each rank of a chip, in FLOPs.
+    indexers : The number of layers whose attention selects tokens with an indexer of its own.
     """
 
     layers: ArrayLike
@@ -162,9 +162,9 @@ class Latents(NamedTuple):
 class TensorParallel(NamedTuple):
     """The ranks that all-reduce partial results in each layer.
 
-    ranks, chips : the ranks in the group, and the chips that they occupy
-    link_share : the fraction of the link rate that a chip gets in an all-reduce
-    is_inside : 1 if all ranks are in one link domain, otherwise 0
+    ranks, chips : The ranks in the group, and the chips that they occupy.
+    link_share : The fraction of the link rate that a chip gets in an all-reduce.
+    is_inside : 1 if all ranks are in one link domain, otherwise 0.
     """
 
     ranks: ArrayLike
@@ -176,14 +176,14 @@ class TensorParallel(NamedTuple):
 class Exchange(NamedTuple):
     """The ranks that exchange tokens with each other's experts.
 
-    happens : 1 if replicas exchange tokens, otherwise 0
-    ranks : the number of ranks that share one copy of the experts
-    destinations : the number of other ranks to which a token is sent
-    crossing : the messages that leave a chip, relative to those sent by one of its ranks; 1 if a
-        chip is a single rank
-    link_share : the fraction of the link rate that a chip gets
+    happens : 1 if replicas exchange tokens, otherwise 0.
+    ranks : The number of ranks that share one copy of the experts.
+    destinations : The number of other ranks to which a token is sent.
+    crossing : The messages that leave a chip, relative to those sent by one of its ranks; 1 if a
+        chip is a single rank.
+    link_share : The fraction of the link rate that a chip gets.
     is_inside, is_one_host : 1 if all ranks are in one link domain, and 1 if that domain is one
-        host; otherwise 0
+        host; otherwise 0.
     """
 
     happens: ArrayLike
@@ -198,10 +198,10 @@ class Exchange(NamedTuple):
 class Pipeline(NamedTuple):
     """The pipeline stages of a step.
 
-    stages : the number of stages
-    fullest, last : the fraction of layers in the fullest stage, and in the last stage, which has
-        the head
-    is_inside : 1 if all chips are in one link domain, otherwise 0
+    stages : The number of stages.
+    fullest, last : The fraction of layers in the fullest stage, and in the last stage, which has
+        the head.
+    is_inside : 1 if all chips are in one link domain, otherwise 0.
     """
 
     stages: ArrayLike
@@ -214,25 +214,25 @@ class Pipeline(NamedTuple):
 class PassWork:
     """Computes what a step reads, computes and sends on the chips of one replica.
 
-    bytes : the weights on a chip, summed over all pipeline stages, and the cache read per sequence,
-        in bytes
-    flops, prompt_flops : the FLOPs on a chip per decoded token and per prompt token; in the head
-        category, prompt tokens use only norms and routers, in FLOPs
-    prompt_bytes : the memory traffic of recurrent layers' kernels on a chip per prompt token, in
-        bytes
-    weights : the number of weights on a chip in formats below 16 bits
-    depth : the number of sequential layers
-    latents : the latent attention
-    hidden : the hidden width, or a default if not published
-    routing : the routed experts
-    tp, exchange, pipeline : the ranks that exchange messages
-    sequences, verified : the number of sequences decoded on the replica, and the tokens of each
-    prompt : the number of prompt tokens on the replica
-    expert_tokens, expert_prompt : the decoded and prompt tokens that share a copy of the experts
-    in_flight : the number of a replica's sequences that can be in different stages
-    split : the distribution of bytes, or None if the chip has a single memory
-    layer_passes : the same step through one layer of each type, for any placement; None if all
-        layers are equal or in one stage
+    bytes : The weights on a chip, summed over all pipeline stages, and the cache read per sequence,
+        in bytes.
+    flops, prompt_flops : The FLOPs on a chip per decoded token and per prompt token; in the head
+        category, prompt tokens use only norms and routers, in FLOPs.
+    prompt_bytes : The memory traffic of recurrent layers' kernels on a chip per prompt token, in
+        bytes.
+    weights : The number of weights on a chip in formats below 16 bits.
+    depth : The number of sequential layers.
+    latents : The latent attention.
+    hidden : The hidden width, or a default if not published.
+    routing : The routed experts.
+    tp, exchange, pipeline : The ranks that exchange messages.
+    sequences, verified : The number of sequences decoded on the replica, and the tokens of each.
+    prompt : The number of prompt tokens on the replica.
+    expert_tokens, expert_prompt : The decoded and prompt tokens that share a copy of the experts.
+    in_flight : The number of a replica's sequences that can be in different stages.
+    split : The distribution of bytes, or None if the chip has a single memory.
+    layer_passes : The same step through one layer of each type, for any placement; None if all
+        layers are equal or in one stage.
     """
 
     bytes: Kinds[ArrayLike]
@@ -267,9 +267,9 @@ def count_pass(
 ) -> PassWork:
     """Count the work of a step on a placement.
 
-    rows : the sequences and prompt tokens of one replica; arrays broadcast
-    in_flight : the number of a replica's sequences that can be in different pipeline stages
-    split : the distribution of bytes, if there are several memories
+    rows : The sequences and prompt tokens of one replica; arrays broadcast.
+    in_flight : The number of a replica's sequences that can be in different pipeline stages.
+    split : The distribution of bytes, if there are several memories.
     """
     work = count_whole_pass(rows, in_flight, split)
     is_staged = not placement.machine.is_spatial and np.any(np.asarray(placement.layout.pp) > 1)
@@ -281,7 +281,7 @@ def count_pass(
 def count_layer_passes(rows: PassInput, in_flight: ArrayLike) -> list[tuple[float, PassWork]]:
     """Count the work of a step in one layer of each type, and the number of these layers.
 
-    rows, in_flight : as for `count_pass`
+    rows, in_flight : As for `count_pass`.
     """
     return [
         (count, count_whole_pass(replace(rows, attention=attention), in_flight))

@@ -59,15 +59,15 @@ def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
 class Schedule:
     """Builds the steps of a placement for every batch.
 
-    batch : the number of sequences decoded concurrently by the whole deployment
-    attention : the attention work of these sequences, if already computed
-    place_for : what the placement of bytes optimizes, or None to use the user's setting
-    find_split : returns the distribution of bytes from a stack, or None for a separate search
+    batch : The number of sequences decoded concurrently by the whole deployment.
+    attention : The attention work of these sequences, if already computed.
+    place_for : What the placement of bytes optimizes, or None to use the user's setting.
+    find_split : Returns the distribution of bytes from a stack, or None for a separate search.
 
-    streams : the number of sequences decoded per step: one micro-batch of a replica, or all
-        sequences on chips with regions
-    expert_sequences : the number of sequences on all replicas that share a copy of the experts
-    lanes : the number of micro-batches of a replica, which are in different stages
+    streams : The number of sequences decoded per step: one micro-batch of a replica, or all
+        sequences on chips with regions.
+    expert_sequences : The number of sequences on all replicas that share a copy of the experts.
+    lanes : The number of micro-batches of a replica, which are in different stages.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Schedule:
     def joined_by(self, traffic: Traffic) -> "Schedule":
         """Build the steps seen by a request of one class that joins a batch of all classes.
 
-        traffic : the mix of all classes, but with the prompts of this class
+        traffic : The mix of all classes, but with the prompts of this class.
         """
         passes = self._of_traffic(traffic)
         passes.split, passes.decode, passes.mixed = self.split, self.decode, self.mixed
@@ -195,7 +195,7 @@ class Schedule:
     def prefill_seconds(self, tokens: Floats) -> Floats:
         """Compute the time of a mixed step in which one lane prefills while the others decode. [s]
 
-        tokens : the prompt tokens, along a separate axis, for a single batch
+        tokens : The prompt tokens, along a separate axis, for a single batch.
         """
         others = np.maximum(self.streams - 1.0, 0.0), np.maximum(self.expert_sequences - 1.0, 0.0)
         seconds = self.expected(self._count(self._rows(*others, tokens))).seconds
@@ -349,7 +349,7 @@ class Schedule:
     def narrowed(self, decode_share: ArrayLike) -> ArrayLike:
         """Compute the half-width of a range, relative to that without measurements.
 
-        decode_share : the fraction of decode steps in the time to which the range applies
+        decode_share : The fraction of decode steps in the time to which the range applies.
         """
         return prod(effect.narrowed(decode_share) for effect in self.own)
 

@@ -27,7 +27,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     selected or not. Memory outside the regions is not divided: regions take turns using all of it,
     and all sequences on a chip share its reads.
 
-    work : the work of the step, whose stages are the chips
+    work : The work of the step, whose stages are the chips.
     """
     inside: ArrayLike = sum(work.bytes)
     outside = outside_seconds = floats(0.0)

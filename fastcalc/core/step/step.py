@@ -41,10 +41,10 @@ STAGE_WAIT = "stage wait"
 class KnownParts(NamedTuple):
     """The terms of a step that do not depend on the placement of its bytes.
 
-    parts : the chip's reads and products with everything in its first memory
-    overheads : the floors, messages and per-sequence overhead
-    layers : the known terms of each of the step's `layer_passes`
-    offload : the ways to use memories beyond the first, or None if there is only one memory
+    parts : The chip's reads and products with everything in its first memory.
+    overheads : The floors, messages and per-sequence overhead.
+    layers : The known terms of each of the step's `layer_passes`.
+    offload : The ways to use memories beyond the first, or None if there is only one memory.
     """
 
     parts: ChipWork
@@ -62,8 +62,8 @@ class KnownParts(NamedTuple):
     ) -> "KnownParts":
         """Compute the placement-independent terms of a step.
 
-        same : the known terms of a different step with the same decoded sequences, with or without
-            prompts
+        same : The known terms of a different step with the same decoded sequences, with or without
+            prompts.
         """
         all_reduce, waits = _all_reduce(work, chip, software), 2.0 * work.depth
         ranks = Component(
@@ -131,9 +131,9 @@ def expected_step(
 ) -> Step:
     """Compute the expected step of an engine on chips that run layers in sequence.
 
-    chip, software : the published rates of the chip, and the parameters of the engine, which
-        broadcast with the fields of the work
-    known_parts : the terms that do not depend on the placement of bytes, if already computed
+    chip, software : The published rates of the chip, and the parameters of the engine, which
+        broadcast with the fields of the work.
+    known_parts : The terms that do not depend on the placement of bytes, if already computed.
 
     Returns
     -------
@@ -170,8 +170,8 @@ def layer_seconds(
 ) -> Array:
     """Compute the step time of the given layers alone, in seconds.
 
-    known_parts : the terms that do not depend on the placement of bytes
-    split : the distribution of bytes, or None if the chip has a single memory
+    known_parts : The terms that do not depend on the placement of bytes.
+    split : The distribution of bytes, or None if the chip has a single memory.
     """
     return _through(split, chip, known_parts).seconds - _host_work(work, software)
 
@@ -198,7 +198,7 @@ def slowest_stage(
     The layers of each type are spread evenly. The last stage has the head, and fewer layers if they
     do not divide evenly.
 
-    known_parts : the terms that do not depend on the placement of bytes
+    known_parts : The terms that do not depend on the placement of bytes.
     """
     layers, head = known_parts.layers_and_head(chip, work.split)
     per_sequence, pipeline = _host_work(work, software), work.pipeline
@@ -223,7 +223,7 @@ def seconds_by_split(
 ) -> Callable[[Split], Array]:
     """Return a function that gives the step time for a given split, in seconds.
 
-    known_parts : the terms that do not depend on the split, and the ways to use the memories
+    known_parts : The terms that do not depend on the split, and the ways to use the memories.
     """
     offload = known_parts.offload
     assert offload is not None

@@ -39,8 +39,8 @@ class TextbookStep(NamedTuple):
 def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> TextbookStep:
     """Compute a decode step from the components of `expected_step`.
 
-    chip, software : the published rates of the chip, and the efficiencies and floors of an engine
-        that unpacks no weights
+    chip, software : The published rates of the chip, and the efficiencies and floors of an engine
+        that unpacks no weights.
     """
     known_parts = KnownParts.of(work, chip, software)
     *weights, cache = known_parts.parts.kinds
@@ -56,6 +56,6 @@ def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> Tex
 def sending_seconds(work: PassWork, chip: Chip, software: EngineParameters) -> ArrayLike:
     """Compute the time that the chips of a layout spend on communication alone, in seconds.
 
-    work, chip, software : as for `textbook_step`
+    work, chip, software : As for `textbook_step`.
     """
     return total_of(message.link_time for message in messages(work, chip, software))

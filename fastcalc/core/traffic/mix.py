@@ -24,11 +24,11 @@ class Mix(Traffic):
 
     Only the context is a mean over tokens.
 
-    classes : the request classes, whose fractions are normalized
-    arriving : the index of the class in prefill while all classes are decoded; None if all classes
-        are in prefill
-    is_random : whether prompts arrive at random, so that some short prompts share a step and
-        attention replicas prefill in different steps
+    classes : The request classes, whose fractions are normalized.
+    arriving : The index of the class in prefill while all classes are decoded; None if all classes
+        are in prefill.
+    is_random : Whether prompts arrive at random, so that some short prompts share a step and
+        attention replicas prefill in different steps.
     """
 
     classes: tuple[RequestClass, ...] = ()
@@ -120,9 +120,9 @@ class Mix(Traffic):
 class RequestKinds:
     """Lists the request types of all classes, one after another.
 
-    share, held : the fraction of requests, and the fraction of decoded tokens
-    prompt, output, computed, context : the numbers of tokens; ``computed`` is the uncached prompt
-    places : the class index of each type
+    share, held : The fraction of requests, and the fraction of decoded tokens.
+    prompt, output, computed, context : The numbers of tokens; ``computed`` is the uncached prompt.
+    places : The class index of each type.
     """
 
     def __init__(self, classes: Sequence[RequestClass]) -> None:

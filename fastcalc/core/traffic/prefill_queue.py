@@ -31,12 +31,12 @@ _UNLIKELY = 0.999 * NO_CHANCE  # the probability of a time that is sure to be dr
 class PrefillQueue:
     """Models the queue of prompt tokens in one lane.
 
-    rate : the arrival rate of requests [1/s]
-    share, tokens : the fraction of each request type, and its uncached prompt tokens
-    chunk : the maximum prompt tokens per step, or infinity for an engine without a token budget
-    step : the time of a step without prompt tokens, in seconds
-    pass_seconds : function that gives step times for an array of prompt tokens [1] -> [s]
-    occupied : the probability that a step is running when a request arrives
+    rate : The arrival rate of requests. [1/s]
+    share, tokens : The fraction of each request type, and its uncached prompt tokens.
+    chunk : The maximum prompt tokens per step, or infinity for an engine without a token budget.
+    step : The time of a step without prompt tokens, in seconds.
+    pass_seconds : The function that gives step times for an array of prompt tokens [1] ->. [s]
+    occupied : The probability that a step is running when a request arrives.
     """
 
     rate: float

@@ -14,8 +14,8 @@ from fastcalc.formulas.types import Floats, floats
 class Lengths:
     """The prompt and output lengths of requests, with one element per request type.
 
-    share : the fraction of requests, which add up to 1
-    prompt, output : the numbers of tokens
+    share : The fraction of requests, which add up to 1.
+    prompt, output : The numbers of tokens.
     """
 
     share: Floats
@@ -59,13 +59,13 @@ _POISSON = (0.8, 1.25)
 class RequestClass:
     """A class of requests in the traffic.
 
-    name : the name of the class
-    share : the class's fraction of all requests
-    lengths : the lengths of its requests
-    prefix_hit : the fraction of the prompt found in the prefix cache
-    ttft, tpot : the limits on mean TTFT and mean TPOT, or infinity for no limit, in seconds
-    variation : the coefficient of variation of interarrival times: 1 for Poisson arrivals, 0 for
-        regular arrivals
+    name : The name of the class.
+    share : The class's fraction of all requests.
+    lengths : The lengths of its requests.
+    prefix_hit : The fraction of the prompt found in the prefix cache.
+    ttft, tpot : The limits on mean TTFT and mean TPOT, or infinity for no limit, in seconds.
+    variation : The coefficient of variation of interarrival times: 1 for Poisson arrivals, 0 for
+        regular arrivals.
     """
 
     name: str

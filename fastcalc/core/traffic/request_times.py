@@ -12,13 +12,13 @@ from fastcalc.formulas.types import Floats
 class RequestTimes:
     """Computes the latencies of each request type, for a single class or for all.
 
-    share : the fraction of the requests
-    first : the distribution of TTFT at the expected speed, in seconds
-    first_means, first_variances : the mean and variance of each type's TTFT at the expected speed
+    share : The fraction of the requests.
+    first : The distribution of TTFT at the expected speed, in seconds.
+    first_means, first_variances : The mean and variance of each type's TTFT at the expected speed.
         [s], [s^2]
-    further : the number of output tokens after the first
-    expected_tpot, tpot_variance : the mean TPOT, and its variance for each type [s], [s^2]
-    slowness : the ratio of actual to expected latency
+    further : The number of output tokens after the first.
+    expected_tpot, tpot_variance : The mean TPOT, and its variance for each type. [s], [s^2]
+    slowness : The ratio of actual to expected latency.
     """
 
     share: Floats

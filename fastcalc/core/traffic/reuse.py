@@ -12,9 +12,9 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 class Reuse:
     """Computes the repeated prompt tokens that a prefix cache serves, by cache size.
 
-    block : the tokens per block; a cache consists of whole blocks
-    found : the hit tokens over all prompts for a cache of 0, 1, 2, ... blocks
-    prompts : the tokens of all prompts
+    block : The tokens per block; a cache consists of whole blocks.
+    found : The hit tokens over all prompts for a cache of 0, 1, 2, ... blocks.
+    prompts : The tokens of all prompts.
     """
 
     block: int
@@ -25,9 +25,9 @@ class Reuse:
     def of(cls, prompt: Floats, blocks: Ints, ends: Ints, block: int) -> "Reuse":
         """Compute the reuse of prompt tokens in a trace.
 
-        blocks, ends : the block identifiers of the prompts, and the cumulative number of blocks per
-            prompt
-        block : the tokens per block, except for the last block of a prompt
+        blocks, ends : The block identifiers of the prompts, and the cumulative number of blocks per
+            prompt.
+        block : The tokens per block, except for the last block of a prompt.
         """
         distances = reuse_distances(blocks=blocks, ends=ends)
         sizes = np.diff(ends, prepend=0)
@@ -55,8 +55,8 @@ class Reuse:
 class SharedPrefixes:
     """Prefixes that are shared by independent requests, with their popularity.
 
-    rates, sizes : the fraction of requests with each prefix, and the tokens of the prefix
-    prompt : the mean prompt tokens of a request
+    rates, sizes : The fraction of requests with each prefix, and the tokens of the prefix.
+    prompt : The mean prompt tokens of a request.
     """
 
     rates: Floats

@@ -23,8 +23,8 @@ assumed value is close to their middle and reproduces the last two draft lengths
 class Speculation:
     """Configuration of speculative decoding: draft tokens that are verified in one step.
 
-    tokens_per_pass : the mean tokens per verification step, including its own token
-    drafted : the draft tokens before each step
+    tokens_per_pass : The mean tokens per verification step, including its own token.
+    drafted : The draft tokens before each step.
     """
 
     tokens_per_pass: ArrayLike = 1.0
@@ -73,10 +73,10 @@ class Speculation:
 class Traffic:
     """The requests of a deployment, as arrays that broadcast with the batch.
 
-    prompt, output : the input and output tokens of a request
-    context : the mean number of tokens that a decoded token attends to
-    prefix_hit : the fraction of the prompt that is already cached
-    speculation : speculative decoding; none by default
+    prompt, output : The input and output tokens of a request.
+    context : The mean number of tokens that a decoded token attends to.
+    prefix_hit : The fraction of the prompt that is already cached.
+    speculation : The speculative decoding; none by default.
     """
 
     prompt: ArrayLike
@@ -125,8 +125,8 @@ class Traffic:
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
         """Compute the prompt tokens per mixed step in steady state.
 
-        steps : the decode steps per output
-        chunk : the engine's maximum prompt tokens per step
+        steps : The decode steps per output.
+        chunk : The engine's maximum prompt tokens per step.
         """
         prompt = self.computed_prompt
         return serving.prompt_lump(batch=batch, prompt=prompt, output=steps, chunk=chunk)

@@ -20,9 +20,9 @@ NO_CHANCE = 1e-9
 class Waits:
     """The distribution of the time to first token on a time grid.
 
-    spacing : the grid spacing, in seconds
-    chances : the probability of each grid point, starting at 0 and without the wait for a slot
-    slots : the probability that a request waits for a slot [1], and the mean wait if it does [s]
+    spacing : The grid spacing, in seconds.
+    chances : The probability of each grid point, starting at 0 and without the wait for a slot.
+    slots : The probability that a request waits for a slot [1], and the mean wait if it does. [s]
     """
 
     spacing: float
@@ -87,7 +87,7 @@ def binned(
     The probability of each time is divided between its two neighbors, which keeps the mean and adds
     at most a quarter of the squared spacing to the variance. Negligible probabilities are dropped.
 
-    start : the first point; by default the smallest time, in seconds
+    start : The first point; by default the smallest time, in seconds.
 
     >>> times, chances = binned(np.array([0.0, 1.0, 4.0]), np.array([0.2, 0.4, 0.4]), 3)
     >>> times.round(6).tolist(), chances.round(6).tolist()
@@ -108,7 +108,7 @@ def binned(
 def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: Floats) -> float:
     """Compute the fraction of a gamma mixture at or below a value, or 1 if it is empty.
 
-    weights : the weight of each distribution, not necessarily normalized
+    weights : The weight of each distribution, not necessarily normalized.
     """
     positive = weights > 0.0
     if not positive.any():

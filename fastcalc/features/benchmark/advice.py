@@ -20,9 +20,9 @@ AS_WIDE = 1.02
 class Advice:
     """Lists the recommended benchmark runs, most informative first.
 
-    runs : runs in that order
-    widths : geometric mean width of the user's ranges after each run and those before it, relative
-        to having no measurements; the first is the present width
+    runs : The runs in that order.
+    widths : The geometric mean width of the user's ranges after each run and those before it,
+        relative to having no measurements; the first is the present width.
     """
 
     runs: Sequence[BenchmarkRun]
@@ -40,9 +40,9 @@ def advise(
     If two runs are equally good, the shorter one is chosen. Returns fewer runs if another run would
     not narrow the ranges.
 
-    targets : points that the user wants predicted
-    count : maximum number of runs
-    measured : existing measurements of the deployment
+    targets : Points that the user wants predicted.
+    count : The maximum number of runs.
+    measured : Existing measurements of the deployment.
     """
 
     def width(runs: Sequence[BenchmarkRun]) -> float:

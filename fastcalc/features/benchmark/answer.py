@@ -50,10 +50,10 @@ from fastcalc.written import listed, many
 class RunRow(PlacedBatch):
     """A benchmark run of a deployment.
 
-    run : the run
-    width : width of the ranges after this run and those before it, relative to now
-    command : command that performs the run
-    measured : its measurements, or None if the run is only recommended
+    run : The run.
+    width : The width of the ranges after this run and those before it, relative to now.
+    command : The command that performs the run.
+    measured : Its measurements, or None if the run is only recommended.
     """
 
     run: BenchmarkRun
@@ -127,9 +127,9 @@ _AFTER = numbers("80% range|after", lambda row: _range(row.after))
 class MeasureAnswer(Answer):
     """The result of ``fastcalc measure``: benchmarks that would narrow the predictions most.
 
-    deployment : deployment with its existing measurements
-    tool : load generator whose commands are printed
-    measured : measurements of each run, empty if the runs are only recommended
+    deployment : The deployment with its existing measurements.
+    tool : The load generator whose commands are printed.
+    measured : The measurements of each run, empty if the runs are only recommended.
     """
 
     request: Measure
@@ -263,7 +263,10 @@ class MeasureAnswer(Answer):
                 f"{_count(len(self.advice.runs))}"
             )
         if self.tool == "llama-bench":
-            yield Note("llama-bench measures one sequence at a time, so large batches gain less")
+            yield Note(
+                "llama-bench measures one sequence at a time, so the ranges of large batches "
+                "narrow less"
+            )
         yield Note(
             "runs are chosen to make the ranges at your batches as narrow as possible (geometric "
             "mean over decode, TTFT, TPOT and throughput). If several are equally good, the "

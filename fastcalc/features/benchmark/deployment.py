@@ -22,9 +22,9 @@ from fastcalc.mentions import option
 class MeasuredDeployment:
     """Predicts a deployment at the user's batches, with and without its measurements.
 
-    now : prediction with the existing measurements
-    before : prediction by the engine alone
-    rows : measurements of this deployment
+    now : The prediction with the existing measurements.
+    before : The prediction by the engine alone.
+    rows : The measurements of this deployment.
     """
 
     now: Outcome
@@ -49,7 +49,7 @@ class MeasuredDeployment:
     def ends_after(self, widths: Floats) -> tuple[Floats, Floats]:
         """Return the bounds of speed at the batches that fit, around the predicted speed. [1/s]
 
-        widths : half-widths relative to having no measurements
+        widths : The half-widths relative to having no measurements.
         """
         before, now = self.before.estimate, self.now.estimate
         assert before.low is not None
@@ -66,7 +66,7 @@ def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeploymen
 
     If the batches use different layouts, the layout of the largest batch applies to all.
 
-    notes : list that receives notes on how the deployment was chosen
+    notes : The list that receives notes on how the deployment was chosen.
     """
     if not request.on:
         raise InputError(f"name the chip of your server, for example {option('on', 'h100-sxm')}")

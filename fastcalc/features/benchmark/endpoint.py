@@ -34,10 +34,10 @@ Fields = Mapping[str, object]
 class Reply:
     """The timing of one completed request.
 
-    first, last : time from sending to the first and last chunk with text, in seconds
-    prompt : prompt length according to the server, or None if it is not reported, in tokens
-    output : length of the response, in tokens
-    chunks : number of chunks in the response
+    first, last : The time from sending to the first and last chunk with text, in seconds.
+    prompt : The prompt length according to the server, or None if it is not reported, in tokens.
+    output : The length of the response, in tokens.
+    chunks : The number of chunks in the response.
     """
 
     first: float
@@ -51,7 +51,7 @@ class Reply:
 class Endpoint:
     """A server and the model to request.
 
-    url : base URL without a path
+    url : The base URL without a path.
     """
 
     client: "httpx.AsyncClient"
@@ -191,7 +191,7 @@ class Endpoint:
 def connected(url: str, most: int) -> Endpoint:
     """Create a client for a server without sending any request.
 
-    most : maximum number of requests in flight
+    most : The maximum number of requests in flight.
 
     Raises InputError if the address is not an HTTP URL or httpx is not installed.
     """

@@ -29,12 +29,12 @@ RATES = (timeline.token_in_traffic, timeline.first_token, timeline.served_run)
 class BenchmarkRun:
     """A load-generator run with a fixed number of requests in flight.
 
-    concurrency : requests in flight
-    prompt, output : lengths of each request; without output, the run measures prefill only, in
-        tokens
-    requests : total number of requests
-    seconds : expected duration, in seconds
-    places : points of the measured passes, one per reported metric
+    concurrency : The requests in flight.
+    prompt, output : The lengths of each request; without output, the run measures prefill only, in
+        tokens.
+    requests : The total number of requests.
+    seconds : The expected duration, in seconds.
+    places : Points of the measured passes, one per reported metric.
     """
 
     concurrency: int
@@ -49,9 +49,9 @@ class BenchmarkRun:
 class MeasuredRun:
     """The throughput of a run and the median latencies of its requests.
 
-    ttft, tpot : TPOT is None if responses have a single token, in seconds
-    throughput : output tokens per second [1/s]
-    client_busy : fraction of the run in which the client itself was computing
+    ttft, tpot : TPOT is None if responses have a single token, in seconds.
+    throughput : The output tokens per second. [1/s]
+    client_busy : The fraction of the run in which the client itself was computing.
     """
 
     ttft: float

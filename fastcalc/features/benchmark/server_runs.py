@@ -37,9 +37,9 @@ _SAMPLE = 256
 class BenchmarkedServer:
     """The server to benchmark, as specified by the user.
 
-    served : settings for a load generator
-    model, engine : ids of the model and the engine
-    typed : chip and model as the user typed them, possibly files
+    served : The settings for a load generator.
+    model, engine : Ids of the model and the engine.
+    typed : The chip and model as the user typed them, possibly files.
     """
 
     served: ServedModel
@@ -177,7 +177,7 @@ def _served_run(
 ) -> ServedRun:
     """Convert a run to the form used by the importers of benchmark results.
 
-    prompt_tokens : tokens per prompt, for servers that do not report them
+    prompt_tokens : Tokens per prompt, for servers that do not report them.
     """
     tokens = sum(reply.output for reply in replies)
     later = [reply for reply in replies if reply.output > 1]

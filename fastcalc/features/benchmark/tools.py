@@ -23,10 +23,10 @@ SERVER = "http://localhost:8000"
 class ServedModel:
     """Describes what a load generator needs to know about a server.
 
-    name : name of the model, which is also that of its tokenizer
-    url : URL of the server
-    stated : chip, layout and formats, by column name of measurement files
-    split_mode : engine flag that selects the layout, if required
+    name : The name of the model, which is also that of its tokenizer.
+    url : URL of the server.
+    stated : The chip, layout and formats, by column name of measurement files.
+    split_mode : The engine flag that selects the layout, if required.
     """
 
     name: str
@@ -39,8 +39,8 @@ class ServedModel:
 class Tool:
     """A load generator.
 
-    results : file or folder that its runs write
-    template : words of the command for a run, each of which is filled in on its own
+    results : The file or folder that its runs write.
+    template : Words of the command for a run, each of which is filled in on its own.
     """
 
     results: str
@@ -109,7 +109,7 @@ def measures(tool: str, program: str | None) -> bool:
 def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
     """Describe a deployment's server for a load generator.
 
-    typed : name of the model as the user typed it
+    typed : The name of the model as the user typed it.
     """
     scenario, layout = outcome.scenario, outcome.placement.layout
     model = scenario.model
@@ -129,7 +129,7 @@ def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
 def command_of(tool: str, served: ServedModel, run: BenchmarkRun, results: str = "") -> str:
     """Build the command that performs a run, on one line.
 
-    results : file or folder to write, if different from the tool's default
+    results : The file or folder to write, if different from the tool's default.
     """
     depth = run.prompt if run.output else 0  # llama-bench decodes after a prompt of this length
     facts = {

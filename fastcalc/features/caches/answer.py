@@ -41,9 +41,9 @@ _KEY = (
 class CachesAnswer(Answer):
     """The result of ``fastcalc caches``: the prefix-cache hit rate for each cache size.
 
-    deployments : deployments whose memory fits the batch
-    refused : why other chips have no answer
-    rate : request rate of the trace, if known [1/s]
+    deployments : The deployments whose memory fits the batch.
+    refused : Why other chips have no answer.
+    rate : The request rate of the trace, if known. [1/s]
     """
 
     request: SizeCaches

@@ -17,7 +17,7 @@ from fastcalc.kit.answer.point_records import Record, named_chips, plainly
 class _TierOfDeployment(PlacedBatch):
     """A cache tier of a deployment.
 
-    tier, own : the cache tier, and the chips' own memory
+    tier, own : The cache tier, and the chips' own memory.
     """
 
     tier: CachedTier

@@ -130,9 +130,9 @@ def sheet(
 class _Form(NamedTuple):
     """How data of a schema type contain numbers.
 
-    reader : reader of a quantity
-    container, items : type of a list or mapping, and form of its items
-    schema : schema of a record
+    reader : The reader of a quantity.
+    container, items : The type of a list or mapping, and form of its items.
+    schema : The schema of a record.
     """
 
     reader: QuantityReader | None = None

@@ -32,7 +32,7 @@ assert rules  # importing the package registers every rule
 class Report:
     """The problems found by a check, including excused ones and those in the baseline.
 
-    skipped : files of other programs, starting with those whose keys resemble an entry's most
+    skipped : The files of other programs, starting with those whose keys resemble an entry's most.
     """
 
     files: int

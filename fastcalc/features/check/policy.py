@@ -21,10 +21,11 @@ from fastcalc.written import instead_of, shown
 class Policy:
     """Configuration of which problems a check reports and counts.
 
-    require_sources, fail_on_warnings : require a source for every number; treat warnings as errors
-    select, ignore : ids or id prefixes of the only rules to apply, and of rules not to apply
-    baseline : number of known problems by `signature` [1]; it never contains problems that prevent
-        loading
+    require_sources, fail_on_warnings : The require a source for every number; treat warnings as
+        errors.
+    select, ignore : Ids or id prefixes of the only rules to apply, and of rules not to apply.
+    baseline : The number of known problems by `signature` [1]; it never contains problems that
+        prevent loading.
     """
 
     require_sources: bool = False
@@ -94,7 +95,7 @@ def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
 def baseline_of(path: Path, folder: Path) -> Counter[tuple[str, str, str]]:
     """Read the problems in a file written by ``fastcalc check --format json``.
 
-    folder : folder in which that command ran, to which paths in the file are relative
+    folder : The folder in which that command ran, to which paths in the file are relative.
     """
     try:
         written = read_bytes(path, _MOST_BYTES + 1)

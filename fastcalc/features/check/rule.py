@@ -23,10 +23,10 @@ _KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 class RuleContext:
     """Context that a rule may consult in addition to the file.
 
-    today : current date
-    strict : whether every number must have a source
-    folders : folders by type of entry; a file may refer to entries in these, in its own folder, and
-        in the shipped catalogue
+    today : The current date.
+    strict : Whether every number must have a source.
+    folders : The folders by type of entry; a file may refer to entries in these, in its own folder,
+        and in the shipped catalogue.
     """
 
     today: date

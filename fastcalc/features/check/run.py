@@ -167,7 +167,7 @@ def _checked(request: CheckFiles, policy: Policy) -> Report:
 def policy_of(request: CheckFiles, folder: Path) -> Policy:
     """Read the policy from a request.
 
-    folder : folder to which paths in the baseline are relative
+    folder : The folder to which paths in the baseline are relative.
     """
     select = readers.names_if_any(request.select, option("select"))
     ignore = readers.names_if_any(request.ignore, option("ignore"))

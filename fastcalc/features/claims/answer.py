@@ -48,7 +48,7 @@ _WIDEST = 100
 def computed_lines(judged: Judged, *, is_brief: bool = False) -> list[str]:
     """Compare each computed number with the one in the claim or its conclusion.
 
-    is_brief : whether to show only the test that decides the verdict
+    is_brief : Whether to show only the test that decides the verdict.
     """
     tests = judged.tested
     if is_brief and judged.conclusion is not None:
@@ -85,8 +85,8 @@ _OF_MAY = "claims with 'may': one plausible case is enough"
 class ClaimsAnswer(Answer):
     """The result of ``fastcalc claims``: a verdict on each claim of a file.
 
-    judged : requested claims, in the order of the file
-    book : the whole file, with the articles and sources that the claims cite
+    judged : The requested claims, in the order of the file.
+    book : The whole file, with the articles and sources that the claims cite.
     """
 
     request: JudgeClaims
@@ -272,7 +272,7 @@ class ExplainedClaim(ClaimsAnswer):
         decided = [("verdict", verdict_sentence(judged)), ("reason", reason(judged))]
         decided += [("unknown", claim.unpublished or "")]
         for tested in judged.tested:
-            of = "conclusion, " * (tested is judged.conclusion)
+            of = "for the conclusion, " * (tested is judged.conclusion)
             decided += [("break-even", f"{of}{line}") for line in changes(tested)]
         lines += ["", *_words(decided, width)]
         if judged.check is not None:
@@ -294,10 +294,13 @@ class ExplainedClaim(ClaimsAnswer):
             article = self.book.articles[key]
             facts = (article.title * bool(article.author), article.date, article.url, article.note)
             facts_text = ", ".join(filter(None, facts))
-            yield "said by", location + f" ({facts_text})" * bool(facts_text)
+            title, _, section = location.rpartition(": ")
+            yield "said by", f"{title}: section {section}" + f" ({facts_text})" * bool(facts_text)
         if claim.ours:
             yield "said by", "no article; our own inference"
-        yield from (("caveat", f"{self.title(key)} {text}") for key, text in claim.hedge.items())
+        for key, text in claim.hedge.items():
+            article = self.book.articles[key]
+            yield "caveat", f"{article.author or repr(article.title)} {text}"
         yield (
             "depends on",
             DEPENDS[judged.depends] if judged.depends else "",
@@ -317,7 +320,7 @@ class ExplainedClaim(ClaimsAnswer):
         yield "formula", tested.formula
         yield "numbers", tested.worked
         for name, premise in check.inputs.items():
-            origin = self._origin(premise, tested.origins.get(name, ())) or " (the article's own)"
+            origin = self._origin(premise, tested.origins.get(name, ())) or " (from the article)"
             yield "input", f"{in_words(name)} = {tested.input_texts[name]}{_range(premise)}{origin}"
 
     def _origin(self, premise: Input, origins: Sequence[str] = ()) -> str:
@@ -367,8 +370,8 @@ def over_assumptions(tested: Tested) -> str:
 def criterion(tested: Tested, *, is_stated: bool = False, is_brief: bool = False) -> str:
     """Describe the value in a claim, its tolerance, and the values tried.
 
-    is_stated : whether to omit the values tried
-    is_brief : whether to omit the values tried and the deviation
+    is_stated : Whether to omit the values tried.
+    is_brief : Whether to omit the values tried and the deviation.
     """
     check = tested.check
     ends = [end / check.expected.factor for end in check.expected.ends]

@@ -43,14 +43,14 @@ DEPENDS: dict[Depends, str] = {
 class Tested:
     """A test of a claim with its numbers, in SI units.
 
-    input_texts : inputs as shown in the formula
-    origins : file and source of each input that comes from the catalogue
-    trial : evaluates the check for any inputs
-    outcome_over_ranges : outcome over the plausible ranges of the inputs
-    ranges : smallest and largest number over those ranges, in the unit of the expected value; one
-        pair per number if each number has its own criterion
-    files : catalogue entries read by the test
-    where : returns the position of a field of the check, for error messages
+    input_texts : The inputs as shown in the formula.
+    origins : The file and source of each input that comes from the catalogue.
+    trial : The evaluates the check for any inputs.
+    outcome_over_ranges : The outcome over the plausible ranges of the inputs.
+    ranges : The smallest and largest number over those ranges, in the unit of the expected value;
+        one pair per number if each number has its own criterion.
+    files : The catalogue entries read by the test.
+    where : Returns the position of a field of the check, for error messages.
     """
 
     check: Check
@@ -175,9 +175,9 @@ def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
 class Judged:
     """A claim with the results of its tests.
 
-    check, conclusion : None if there is no test, or if a model in it does not fit its chips
-    place : returns the position of a field of the claim in its file, for error messages
-    unfit : sentence on the model that does not fit, or empty
+    check, conclusion : None if there is no test, or if a model in it does not fit its chips.
+    place : Returns the position of a field of the claim in its file, for error messages.
+    unfit : The sentence on the model that does not fit, or empty.
     """
 
     claim: Claim
@@ -260,7 +260,7 @@ def _judged(
 ) -> Judged:
     """Run the tests of a claim.
 
-    trials : existing trials of its tests, whose numbers are reused
+    trials : Existing trials of its tests, whose numbers are reused.
     """
     ran: dict[str, Tested | None] = {"check": None, "conclusion": None}
     unfit = ""

@@ -50,7 +50,7 @@ class Flip:
 class Explored:
     """The break-even values of a check over the plausible ranges of its inputs.
 
-    jointly : inputs that change the outcome only together, at the ends of their ranges
+    jointly : The inputs that change the outcome only together, at the ends of their ranges.
     """
 
     flips: tuple[Flip, ...] = ()
@@ -77,7 +77,7 @@ def outcome_over(
 
     Values inside the ranges are evaluated if the outcome is the same at all ends.
 
-    is_thorough : whether to evaluate them in any case, for inexpensive tests
+    is_thorough : Whether to evaluate them in any case, for inexpensive tests.
     """
     outcomes = set(each([partial(answer, moved) for moved in _corners(premises)]))
     if is_thorough or len(outcomes) == 1:

@@ -49,9 +49,9 @@ Multiples: TypeAlias = tuple[Batches, Batches, Floats]
 class Case:
     """A model on several chips, treated as one larger and faster chip.
 
-    machine, work : one of the chips, and the model in its formats
-    chips : number of chips, which also communicate
-    context : tokens per sequence
+    machine, work : One of the chips, and the model in its formats.
+    chips : The number of chips, which also communicate.
+    context : Tokens per sequence.
     """
 
     machine: Machine
@@ -136,8 +136,8 @@ class Case:
 class _CostQuestion:
     """A question about the ratio of costs per token at a fast and a slow speed, by software.
 
-    software : layer floor, bandwidth fraction and compute fraction of each
-    usable : usable fraction of memory
+    software : The layer floor, bandwidth fraction and compute fraction of each.
+    usable : The usable fraction of memory.
     """
 
     case: Case

@@ -30,6 +30,7 @@ COUNTS = frozenset(
 """Inputs that are counts, and so have integer break-even values."""
 
 _WORDS = {
+    "than": "reference speed",
     "over": "numerator",
     "over_unit": "numerator per",
     "under": "denominator",
@@ -63,9 +64,9 @@ class Registered:
 
     A parameter that is a named tuple takes the inputs in its fields.
 
-    formula : formula of the number, with the names of inputs in braces
-    in_full : function for the same number, with additional numbers and tables that take longer
-    in_words : description of the number, if the formula with names would not be readable
+    formula : The formula of the number, with the names of inputs in braces.
+    in_full : The function for the same number, with additional numbers and tables that take longer.
+    in_words : The description of the number, if the formula with names would not be readable.
     """
 
     function: Callable[..., Array | Finding]

@@ -201,7 +201,7 @@ def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike)
 def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) -> Finding:
     """Compare fast answers, including the time to fix additional mistakes, with slow ones.
 
-    base : 1 if new errors are a fraction of all answers, less if they are one of the mistakes
+    base : 1 if new errors are a fraction of all answers, less if they are one of the mistakes.
     """
     wrong = more_errors * base
     return finding(

@@ -113,8 +113,8 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
 class _Roof(NamedTuple):
     """The roofline of a chip: its memory bandwidth and peak compute rate.
 
-    panel, place, name : title of its panel, palette index, name of the chip
-    bandwidth, peak : rates used in the hardware bound [byte/s, FLOP/s]
+    panel, place, name : The title of its panel, palette index, name of the chip.
+    bandwidth, peak : The rates used in the hardware bound. [byte/s, FLOP/s]
     """
 
     panel: str

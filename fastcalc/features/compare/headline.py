@@ -50,9 +50,9 @@ class Comparison:
 class Statement:
     """The best row by speed or by cost, and the other rows that the headline mentions.
 
-    leaders : the best row of the best chip, and the best rows of chips tied with it
-    others : the best rows of other chips, each at its own batch
-    comparison : comparison of two rows at the same batch, if possible
+    leaders : The best row of the best chip, and the best rows of chips tied with it.
+    others : The best rows of other chips, each at its own batch.
+    comparison : The comparison of two rows at the same batch, if possible.
     """
 
     figure: Figure
@@ -70,13 +70,13 @@ class Statement:
 class Headline:
     """The content of a model's headline.
 
-    model, smallest_batch, tried : model, batch and chips to name if nothing fits
-    fastest : fastest of all rows that fit, or None if none fits
-    cheapest : None without a price, or if a single chip has no row that is clearly cheaper
-    left_out : for each chip, batches that need more chips than its rows have, and how many
-    has_rivals : whether the model fits on several chips
-    is_sized : whether the user set the number of chips, or ranks
-    is_stopped : whether memory holds the model on each of the chips, but no engine starts
+    model, smallest_batch, tried : The model, batch and chips to name if nothing fits.
+    fastest : The fastest of all rows that fit, or None if none fits.
+    cheapest : None without a price, or if a single chip has no row that is clearly cheaper.
+    left_out : For each chip, batches that need more chips than its rows have, and how many.
+    has_rivals : Whether the model fits on several chips.
+    is_sized : Whether the user set the number of chips, or ranks.
+    is_stopped : Whether memory holds the model on each of the chips, but no engine starts.
     """
 
     model: str

@@ -59,7 +59,7 @@ _READING = (
 def document(answer: CompareAnswer, command: str) -> str:
     """Build the HTML page of a comparison. It loads nothing from the network.
 
-    command : command that recreates the page
+    command : The command that recreates the page.
 
     Raises InputError if the comparison has too many rows for a page.
     """

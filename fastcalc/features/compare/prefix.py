@@ -19,8 +19,8 @@ _TRIED = 512  # lengths tried at once
 class PrefixCache:
     """Compares the costs of loading and of recomputing the cached part of a prompt.
 
-    loading, computing : TTFT that each adds, for a request on its own, in seconds
-    breaks_even : shortest prompt with this cached fraction for which loading is faster
+    loading, computing : TTFT that each adds, for a request on its own, in seconds.
+    breaks_even : The shortest prompt with this cached fraction for which loading is faster.
     """
 
     loading: float

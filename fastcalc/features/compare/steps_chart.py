@@ -70,8 +70,8 @@ def _areas(
 ) -> Iterator[Series]:
     """Yield the stacked components of a step in the given order, with small ones as "others".
 
-    batch : number of sequences
-    components, total : times of the components and of the step, in milliseconds
+    batch : The number of sequences.
+    components, total : The times of the components and of the step, in milliseconds.
     """
     drawn = {
         component: components[component]

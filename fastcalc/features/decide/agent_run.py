@@ -21,15 +21,16 @@ HOUR = 3600.0
 class OptionTerms:
     """The speed, accuracy and prices of an option.
 
-    speed : tokens per second of one stream [1/s]
-    accuracy : probability that an answer to a step is right
-    price, input_price : per million output and input tokens, or NaN if unknown, in USD
-    cached_price : per million tokens found in a prefix cache, or None for the input price, in USD
-    plan : monthly price of a subscription, in USD
-    quota : input and output tokens included per month, or per ``quota_hours`` of use. More tokens
-        are charged at the prices, or are unavailable without a price. None if the prices apply from
-        the first token on [1, h]
-    lead, round_trip : time per call until tokens stream, and network round trip, in seconds
+    speed : Tokens per second of one stream. [1/s]
+    accuracy : The probability that an answer to a step is right.
+    price, input_price : The per million output and input tokens, or NaN if unknown, in USD.
+    cached_price : The per million tokens found in a prefix cache, or None for the input price, in
+        USD.
+    plan : The monthly price of a subscription, in USD.
+    quota : The input and output tokens included per month, or per ``quota_hours`` of use. More
+        tokens are charged at the prices, or are unavailable without a price. None if the prices
+        apply from the first token on. [1, h]
+    lead, round_trip : The time per call until tokens stream, and network round trip, in seconds.
     """
 
     speed: ArrayLike
@@ -48,12 +49,12 @@ class OptionTerms:
 class Chain:
     """The task, which is a chain of steps that an agent runs.
 
-    steps, tokens, prompt : steps per run, output tokens per call, billed input tokens per call
-    cached : fraction of the prompt in a prefix cache
-    tools : time for tool calls per step, in seconds
-    retries, samples : retries of a failed step, and answers per step, of which one is picked
-    judge : probability that the judge of the answers is right, or None for a majority vote
-    is_serial : whether the answers to a step are sampled in sequence, not in parallel
+    steps, tokens, prompt : The steps per run, output tokens per call, billed input tokens per call.
+    cached : The fraction of the prompt in a prefix cache.
+    tools : The time for tool calls per step, in seconds.
+    retries, samples : The retries of a failed step, and answers per step, of which one is picked.
+    judge : The probability that the judge of the answers is right, or None for a majority vote.
+    is_serial : Whether the answers to a step are sampled in sequence, not in parallel.
     """
 
     steps: ArrayLike = 1.0
@@ -71,13 +72,13 @@ class Chain:
 class UserTime:
     """The time and budget of the user.
 
-    check : time to check a run, in seconds
-    repair : time to repair a failed run, or None to run it again, in seconds
-    sessions : concurrent runs per user
-    look_away : waiting time after which the user does something else, or infinity for never, in
-        seconds
-    come_back : time the user needs to resume afterwards, in seconds
-    hour, hours, budget : value of a user's hour [USD]; hours and dollars per month [h, USD]
+    check : The time to check a run, in seconds.
+    repair : The time to repair a failed run, or None to run it again, in seconds.
+    sessions : The concurrent runs per user.
+    look_away : The waiting time after which the user does something else, or infinity for never, in
+        seconds.
+    come_back : The time the user needs to resume afterwards, in seconds.
+    hour, hours, budget : The value of a user's hour [USD]; hours and dollars per month. [h, USD]
     """
 
     check: ArrayLike = 0.0
@@ -99,11 +100,11 @@ class Terms(OptionTerms, Chain, UserTime):
 class Run:
     """One run of an agent on an option.
 
-    success : probability that all steps are right in the end
-    calls : number of steps, including retries
-    model_seconds, tool_seconds : time in the model and in tools, in seconds
-    usd : price of its tokens, or NaN if it is unknown, in USD
-    tokens : number of input and output tokens, including cached ones
+    success : The probability that all steps are right in the end.
+    calls : The number of steps, including retries.
+    model_seconds, tool_seconds : The time in the model and in tools, in seconds.
+    usd : The price of its tokens, or NaN if it is unknown, in USD.
+    tokens : The number of input and output tokens, including cached ones.
     """
 
     success: Array
@@ -123,16 +124,17 @@ class Run:
 class Prospect:
     """The mean time and cost per success of an option.
 
-    seconds : time from the start to a success, including the user's checks and repairs, in seconds
+    seconds : The time from the start to a success, including the user's checks and repairs, in
+        seconds.
     user_seconds : user's time per success: the time between two successes of concurrent sessions,
-        or less if the user works on something else while waiting, in seconds
-    busy_sessions : number of sessions above which more speed does not help the user; infinity if
-        there are no checks
-    usd : cost of tokens and plan per success, or infinity if no run succeeds, in USD
-    total : cost including the user's time, in USD
-    month, month_usd : successes within the monthly hours and budget, and their cost without the
-        user's time [1, USD]
-    tokens : number of input and output tokens per success
+        or less if the user works on something else while waiting, in seconds.
+    busy_sessions : The number of sessions above which more speed does not help the user; infinity
+        if there are no checks.
+    usd : The cost of tokens and plan per success, or infinity if no run succeeds, in USD.
+    total : The cost including the user's time, in USD.
+    month, month_usd : The successes within the monthly hours and budget, and their cost without the
+        user's time. [1, USD]
+    tokens : The number of input and output tokens per success.
     """
 
     run: Run

@@ -47,10 +47,10 @@ _KEY_FIGURES = {
 class DecideAnswer(Answer):
     """The result of ``fastcalc decide``: the best option and what would change the choice.
 
-    winners : winners on a map, or None if no map was requested
-    uncounted : inputs that were not given and so are not counted
-    remarks : sources for the numbers of the options
-    warned : warnings about models on chips
+    winners : The winners on a map, or None if no map was requested.
+    uncounted : The inputs that were not given and so are not counted.
+    remarks : The sources for the numbers of the options.
+    warned : The warnings about models on chips.
     """
 
     request: Decide
@@ -260,8 +260,8 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
         conditions = [*own[name], *others[name]]
         start = f"{name} ranks first if"
         if len(conditions) > 1:
-            start = f"{name} would rank first if"
-        lines.append(f"{start} {listed(conditions, 'or')}.")
+            start = f"{name} would rank first if any of these is true:"
+        lines.append(f"{start} {'; '.join(conditions)}.")
     return lines
 
 

@@ -314,7 +314,7 @@ class Choice:
     def _between(self, name: str, same: float, changed: float) -> tuple[float, float]:
         """Find the last value at which a winner still wins, and the first at which it does not.
 
-        same, changed : a parameter value with which it wins, and one with which it does not
+        same, changed : A parameter value with which it wins, and one with which it does not.
         """
         is_count = PARAMETERS[name.rpartition(".")[2]].is_count
 

@@ -13,11 +13,11 @@ from fastcalc.formulas.types import Floats
 class Variable:
     """A number that an option, flag or map axis can set.
 
-    field : field of `Terms`, or ``share`` for an option that routes steps
-    limit : allowed values
-    noun, unit : name in words, and text that follows the value
-    scale : its unit, in units of the field
-    zero : whether 0 is allowed
+    field : The field of `Terms`, or ``share`` for an option that routes steps.
+    limit : The allowed values.
+    noun, unit : The name in words, and text that follows the value.
+    scale : Its unit, in units of the field.
+    zero : Whether 0 is allowed.
     """
 
     field: str

@@ -124,7 +124,7 @@ def question_on(
 ) -> str | None:
     """Suggest a command that evaluates the entries. Returns None for hosts and engines.
 
-    names : names of the entries, as the user typed them
+    names : Names of the entries, as the user typed them.
     """
     if isinstance(entries[0], Model):
         return follow_up(request, request_of("fit"), *names)

@@ -45,7 +45,7 @@ _OF_ANSWERS = (
 class FastmodeAnswer(Answer):
     """The result of ``fastcalc fastmode``: the techniques that reach a target speed.
 
-    comparison : request for today's point, from which commands that reproduce a row start
+    comparison : The request for today's point, from which commands that reproduce a row start.
     """
 
     request: Fastmode

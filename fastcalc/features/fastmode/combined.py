@@ -114,7 +114,7 @@ class ModelOnChip:
 
         Memory for draft tokens is ignored, so these remain lower bounds.
 
-        below : cost at which a candidate can no longer win, in USD
+        below : The cost at which a candidate can no longer win, in USD.
         """
         hopes = {drafts: self.hopes(drafts, speed) for drafts in PUBLISHED}
         least = np.min(list(hopes.values()), axis=0)

@@ -33,11 +33,11 @@ _CHART = 80
 class CurveStart:
     """One starting batch of a curve, and the smaller batch that reaches the speed-up.
 
-    floor_ms : latency floor of a step with one sequence, in milliseconds
-    batch, smaller_batch : batch at the start and the end, or None if none is fast enough
-    speed, faster : speed per user at the start and the end [1/s]
-    before, after : layout at the start and the end, if it fits
-    cost_multiple : cost per output token at the end, relative to the start
+    floor_ms : The latency floor of a step with one sequence, in milliseconds.
+    batch, smaller_batch : The batch at the start and the end, or None if none is fast enough.
+    speed, faster : The speed per user at the start and the end. [1/s]
+    before, after : The layout at the start and the end, if it fits.
+    cost_multiple : The cost per output token at the end, relative to the start.
     """
 
     study: Study

@@ -10,10 +10,10 @@ from fastcalc.grid.largest_batch import Reach
 class Option:
     """One technique for higher speed, with its cheapest serving point.
 
-    trick, change : technique (a key of `TRICKS`), and the change in words
-    outcome, why_not : cheapest point that reaches the speed, or why none does
-    fastest : highest expected speed if none reaches it, or 0 if no layout fits [1/s]
-    tricks, is_ruled_out : number of techniques [1], and whether the request excludes them
+    trick, change : The technique (a key of `TRICKS`), and the change in words.
+    outcome, why_not : The cheapest point that reaches the speed, or why none does.
+    fastest : The highest expected speed if none reaches it, or 0 if no layout fits. [1/s]
+    tricks, is_ruled_out : The number of techniques [1], and whether the request excludes them.
     """
 
     trick: str

@@ -20,8 +20,8 @@ from fastcalc.kit.answer.point_records import Record, compare_records, plainly, 
 class Trial:
     """Compares an option with today's serving point.
 
-    option, point : the option and its record (empty if nothing reaches the speed)
-    today : today's record
+    option, point : The option and its record (empty if nothing reaches the speed).
+    today : today's record.
     """
 
     solution: SpeedupOptions
@@ -79,7 +79,7 @@ class Trial:
     def unsure(self, marks: str) -> list[str]:
         """Return the values, and the ratios to today's, that depend on a marked number.
 
-        marks : record key with the list of marked numbers
+        marks : The record key with the list of marked numbers.
         """
         keys = {*self.point[marks], *self.today[marks]} if self.point["model"] else set()
         return [*self.point[marks], *(ratio for ratio, key in _RATIOS.items() if key in keys)]

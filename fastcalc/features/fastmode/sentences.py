@@ -52,7 +52,8 @@ def headline(solution: SpeedupOptions) -> str:
         _, other = rows(solution, [on_others])
         speed = number(other["tokens_per_s_per_user"])
         cost = cost.replace(_TODAYS, "x (")
-        sentence += f" On other hardware, {means} reaches {speed} tokens/s {cost}."
+        where = "On other hardware" if on_others.tricks == 1 else f"With {trick_cell(other)}"
+        sentence += f" {where}, {means} reaches {speed} tokens/s {cost}."
     return sentence
 
 

@@ -26,11 +26,12 @@ from fastcalc.grid.space import Space
 class Curve:
     """The cost of a speed-up from each start, for one engine and one pair of formats.
 
-    floor : time of a single-sequence step without reading, computing and communication, in seconds
-    chips, speedup : number of chips at both ends, and the speed-up requested
-    starts, speed, before : batch, speed per user and layout at the start
-    batch, faster, after : the same at the end; 0 and nan if no batch is fast enough [1], [1/s]
-    alone : tokens/s of a single user in the best layout for one user [1/s]
+    floor : The time of a single-sequence step without reading, computing and communication, in
+        seconds.
+    chips, speedup : The number of chips at both ends, and the speed-up requested.
+    starts, speed, before : The batch, speed per user and layout at the start.
+    batch, faster, after : The same at the end; 0 and nan if no batch is fast enough. [1], [1/s]
+    alone : tokens/s of a single user in the best layout for one user. [1/s]
     """
 
     space: Space
@@ -137,8 +138,8 @@ MEASURED = ("vllm", "tensorrt-llm")  # shown if fitted on the chip, as is the lo
 class Study:
     """The cost of a speed-up by a smaller batch on one chip type.
 
-    engines, floors : curves in native and narrowest formats, and of a simplified step with each of
-        `FLOORS`
+    engines, floors : The curves in native and narrowest formats, and of a simplified step with each
+        of `FLOORS`.
     """
 
     chips: int

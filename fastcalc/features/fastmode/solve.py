@@ -32,14 +32,14 @@ MOST_CHIPS = 1024  # largest deployment in the search for today's starting point
 class SpeedupOptions:
     """The options of all techniques, from a serving point with one batch. [1/s]
 
-    options : in the order of `fastcalc.features.fastmode.option.TRICKS`, cheapest first
-    drafts, tokens, acceptance : numbers of draft tokens, with the tokens per step and acceptance
-        rate that each requires at today's batch
-    fewer_layers, thinner_layers : hypothetical smaller shapes that reach the speed at today's batch
-        and chips
-    same_answers : options that keep today's formats and model (or use a named one)
-    nearest : if nothing reaches the speed, the highest single-user speed [1/s] and its option
-    asked_start : requested speed of today's users, if any [1/s]
+    options : In the order of `fastcalc.features.fastmode.option.TRICKS`, cheapest first.
+    drafts, tokens, acceptance : Numbers of draft tokens, with the tokens per step and acceptance
+        rate that each requires at today's batch.
+    fewer_layers, thinner_layers : The hypothetical smaller shapes that reach the speed at today's
+        batch and chips.
+    same_answers : The options that keep today's formats and model (or use a named one).
+    nearest : If nothing reaches the speed, the highest single-user speed [1/s] and its option.
+    asked_start : The requested speed of today's users, if any. [1/s]
     """
 
     today: Outcome

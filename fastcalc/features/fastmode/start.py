@@ -121,7 +121,7 @@ class Base:
     def options(self, changes: Iterable[tuple[str, str, Scenario]]) -> list[Option]:
         """Build options for other machines or models, each with the reason if it is impossible.
 
-        changes : technique, description of the change, and scenario for each option
+        changes : The technique, description of the change, and scenario for each option.
         """
         options: list[Option | None] = []
         searches: list[tuple[str, str, Space, list[Layout]]] = []

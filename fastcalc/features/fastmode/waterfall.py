@@ -20,8 +20,8 @@ from fastcalc.features.fastmode.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 class Factor:
     """A step from one serving point to the next. If it combines changes, ``+`` joins their names.
 
-    evidence, source : weakest evidence (``fitted`` on measurements of similar chips, ``published``
-        or ``assumed``) and its source
+    evidence, source : The weakest evidence (``fitted`` on measurements of similar chips,
+        ``published`` or ``assumed``) and its source.
     """
 
     trick: str

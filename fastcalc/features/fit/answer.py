@@ -77,10 +77,10 @@ _IN_HEADING = "kv speculate engine"
 class FitAnswer(Answer):
     """The result of ``fastcalc fit``: on which chips a model fits, or why it does not.
 
-    scenarios : requested scenarios: each model, in its formats, on each chip
-    locations : placements of the scenarios, one per batch
-    gpu_layers : how many layers fit on a card, if layers are or must be shared with a host
-    quantized : placements with quantized weights that fit where the requested ones do not
+    scenarios : The requested scenarios: each model, in its formats, on each chip.
+    locations : The placements of the scenarios, one per batch.
+    gpu_layers : How many layers fit on a card, if layers are or must be shared with a host.
+    quantized : The placements with quantized weights that fit where the requested ones do not.
     """
 
     request: FitMemory
@@ -196,7 +196,7 @@ def follow_up_of(
 ) -> str:
     """Suggest computing the speed on chips that fit, or searching for chips that do.
 
-    unfit : placements that do not fit, perhaps because more chips are needed
+    unfit : The placements that do not fit, perhaps because more chips are needed.
     """
     models = request.models or DEFAULT_MODELS
     unsized = replace(request, chips=None, tp=None, pp=None, ep=None, dp=None)

@@ -20,7 +20,7 @@ OCTAVES = 10
 def context(scenarios: Sequence[Scenario]) -> Chart:
     """Plot the longest context against users, with a line for each chip, model and format.
 
-    scenarios : scenarios to plot; each line has the number of chips for its smallest batch
+    scenarios : The scenarios to plot; each line has the number of chips for its smallest batch.
     """
     lines: dict[tuple[str, ...], list[Scenario]] = {}
     for scenario in scenarios:

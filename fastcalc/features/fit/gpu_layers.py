@@ -13,10 +13,10 @@ from fastcalc.mentions import option
 class MostOnCard:
     """Describes how much of a model fits on a card such that the server starts.
 
-    chip, host : names of the card and the host
-    setting : ``n_gpu_layers`` (its largest value) or ``n_cpu_moe`` (its smallest value)
-    count : that value, or None if the host has too little memory
-    layers : layers of the model, without the output layer
+    chip, host : Names of the card and the host.
+    setting : ``n_gpu_layers`` (its largest value) or ``n_cpu_moe`` (its smallest value).
+    count : The that value, or None if the host has too little memory.
+    layers : The layers of the model, without the output layer.
     """
 
     chip: str

@@ -50,7 +50,7 @@ COLUMNS: tuple[TableColumn, ...] = (*_PLACED, *_SOLVED, *_STARTED)
 def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = ()) -> list[Record]:
     """Build one record for each model on each chip. Keys mean the same as in `compare`.
 
-    solutions : solution for each placement, if the request solves for a quantity
+    solutions : The solution for each placement, if the request solves for a quantity.
     """
     unsolved = dict.fromkeys(column.key for column in _SOLVED)
     records = []

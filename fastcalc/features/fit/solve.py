@@ -28,9 +28,9 @@ Limiter = Literal["memory", "model", "engine"]
 class Capacity:
     """The capacity of a number of chips, in the best common layout unless the scenario sets one.
 
-    scenario : model, chip, engine and output per request; its prompt and batch are ignored
-    site : site of the chips, which does not depend on the number of reserved tokens
-    layouts : layouts allowed
+    scenario : The model, chip, engine and output per request; its prompt and batch are ignored.
+    site : The site of the chips, which does not depend on the number of reserved tokens.
+    layouts : The layouts allowed.
     """
 
     scenario: Scenario
@@ -66,9 +66,9 @@ class Capacity:
     def users(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
         """Count the sequences of the given lengths that fit in the layout with most capacity.
 
-        tokens : final length of a sequence
-        reserves : engine's reserve relative to its expected reserve
-        is_limited : if False, only memory counts, without limits or startup checks of the engine
+        tokens : The final length of a sequence.
+        reserves : engine's reserve relative to its expected reserve.
+        is_limited : If False, only memory counts, without limits or startup checks of the engine.
         """
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
@@ -80,9 +80,9 @@ class Capacity:
     def context(self, users: Array, reserves: float, *, is_limited: bool = True) -> Floats:
         """Find the longest sequence that fits for each number of users, or 0 if none fits.
 
-        users : number of users of the whole deployment
-        reserves : engine's reserve relative to its expected reserve
-        is_limited : if False, only memory counts
+        users : The number of users of the whole deployment.
+        reserves : engine's reserve relative to its expected reserve.
+        is_limited : If False, only memory counts.
         """
         users_at = partial(self.users, reserves=reserves, is_limited=is_limited)
         return floats(largest_reaching(users_at, floats(users), 0, int(self.longest) + 1))
@@ -90,7 +90,8 @@ class Capacity:
     def solved(self, unknown: Unknown) -> tuple[int, int]:
         """Find the largest value that fits at the engine's maximum reserve, and at its minimum.
 
-        unknown : quantity to solve for, at the scenario's smallest batch or its prompt and output
+        unknown : The quantity to solve for, at the scenario's smallest batch or its prompt and
+            output.
         """
         held, longest = list[int](), int(self.scenario.traffic.longest)
         for reserve in (self.largest_reserve, 1.0 / self.site.machine.reserve.below):
@@ -117,8 +118,8 @@ class Capacity:
     def context_at_default(self, users: float, reserves: float) -> int:
         """Find the longest sequence that fits in a server with its default maximum length.
 
-        users : number of users of the whole deployment
-        reserves : engine's reserve relative to its expected reserve
+        users : The number of users of the whole deployment.
+        reserves : engine's reserve relative to its expected reserve.
         """
         return int(self.context(np.array([users]), reserves)[0])
 
@@ -140,11 +141,11 @@ class Capacity:
 class Solution:
     """The solution for the capacity of a number of chips.
 
-    unknown : quantity that was solved for
-    certain, edge : users or sequence length with the engine's maximum and minimum reserve
-    limited_by : limiting factor
-    location : placement at ``certain``, or as requested if nothing fits
-    needs_length : whether ``certain`` tokens fit only if set as the maximum length
+    unknown : The quantity that was solved for.
+    certain, edge : The users or sequence length with the engine's maximum and minimum reserve.
+    limited_by : The limiting factor.
+    location : The placement at ``certain``, or as requested if nothing fits.
+    needs_length : Whether ``certain`` tokens fit only if set as the maximum length.
     """
 
     unknown: Unknown

@@ -70,7 +70,7 @@ _KEY_OF_LAYOUT = "; layout: the one with the largest capacity"
 class SolvedAnswer(FitAnswer):
     """Answer of ``fit --solve``, with the longest contexts or the most users that fit.
 
-    solutions : solution for each placement
+    solutions : The solution for each placement.
     """
 
     solutions: Sequence[Solution]

@@ -141,6 +141,6 @@ def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         (largest, where), *others = batches
         fits = listed([f"{largest} sequences {where}", *map(" ".join, others)])
         yield (
-            f"largest batch assumes the maximum memory reserve of {listed([*engines])}; with the "
-            f"expected reserve, {fits}"
+            f"the largest batch assumes that {listed([*engines])} may reserve more memory for "
+            f"itself than expected; with the expected reserve, {fits}"
         )

@@ -114,12 +114,13 @@ def assumptions(members: Sequence[StartLocation]) -> Iterator[str]:
             yield f"{limit}."
         elif flips is not None:
             counts = [
-                f"with {whole_percent(flip.share)} or {side}, it fits on {_count(flip.chips)}"
+                f"with {whole_percent(flip.share)} or {side}, the model fits on "
+                f"{_count(flip.chips)}"
                 for flip, side in ((flips.fewer, "more"), (flips.more, "less"))
                 if flip is not None
             ]
             yield (
-                f"This assumes that {engine.id} can use {100 * flips.share:.0f}% of "
+                f"This assumes that the engine ({engine.id}) can use {100 * flips.share:.0f}% of "
                 f"{hardware.id} memory; {', '.join(counts)}."
             )
 

@@ -72,9 +72,9 @@ _MARKS = {"*": "quantizing below the published precision changes the answers"}
 class FrontierAnswer(Answer):
     """The result of ``fastcalc frontier``: the deployments with the best price at each speed.
 
-    points : frontier from the cheapest to the fastest point
-    searched : scenarios that were searched
-    refused : why other scenarios have no points
+    points : The frontier from the cheapest to the fastest point.
+    searched : The scenarios that were searched.
+    refused : Why other scenarios have no points.
     """
 
     request: Frontier

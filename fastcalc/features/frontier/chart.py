@@ -28,7 +28,7 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Ch
 
     If there are too many chips to name, it shows those with most points on the common frontier.
 
-    finding : summary of the common frontier of all chips
+    finding : The summary of the common frontier of all chips.
     """
     chips: dict[str, list[Scenario]] = defaultdict(list)
     for scenario in scenarios:

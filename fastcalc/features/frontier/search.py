@@ -108,7 +108,7 @@ def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> flo
     Searches every whole batch between those already tried, so that the speed at which one chip
     replaces another on the frontier is exact.
 
-    before, after : points of two neighboring groups on the frontier
+    before, after : Points of two neighboring groups on the frontier.
     """
     ends = before[-1].speed, after[0].speed
     curve, rival = (_between(points, *ends) for points in (before, after))

@@ -208,7 +208,7 @@ class InferAnswer(Answer):
             if combination.is_minimal:
                 first, *techniques = (NOUNS[technique] for technique in combination.region.tricks)
                 noun_phrase = first + f" with {listed(techniques)}" * bool(techniques)
-                noun_phrase += " (few samples match)" * combination.region.is_thin
+                noun_phrase += " (only few random setups match)" * combination.region.is_thin
                 (joint if techniques else alone).append(noun_phrase)
         sentence = f"{listed(alone + joint, 'or')} could explain the fast tier"
         sentence += "; no technique alone could" * (not alone)

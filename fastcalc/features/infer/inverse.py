@@ -51,8 +51,8 @@ COMBINATIONS: tuple[Combination, ...] = tuple(
 class Region:
     """The services that match the published numbers with one combination of techniques.
 
-    values : sampled parameters of each service, by their names in the box
-    weights : fraction of the box represented by each service
+    values : The sampled parameters of each service, by their names in the box.
+    weights : The fraction of the box represented by each service.
     """
 
     tricks: Combination
@@ -147,7 +147,7 @@ class Region:
 class Inverse:
     """Finds the services that match the published numbers, for each combination of techniques.
 
-    points : number of services tried
+    points : The number of services tried.
     """
 
     chip_kinds: ChipArrays

@@ -13,8 +13,8 @@ from fastcalc.written import listed, many
 def accuracy(components: Mapping[str, Sequence[Prediction]]) -> Chart:
     """Plot predicted against measured rates and times, with separate axes for each machine class.
 
-    components : predictions by method, such as from fits without their source; a single method has
-        an empty name
+    components : The predictions by method, such as from fits without their source; a single method
+        has an empty name.
     """
     classes: dict[tuple[str, bool], dict[str, list[Prediction]]] = {}
     for component, predictions in components.items():

@@ -47,8 +47,8 @@ _FURTHEST = 8.0  # largest slowdown on the axis
 class DiagnosisAnswer(Answer):
     """Answer of ``diagnose``, from measurements, a start-up log, or both.
 
-    left_aside : sentences on measurements that are not used
-    ranks : ranks of the deployment, if only the log contains them
+    left_aside : Sentences on measurements that are not used.
+    ranks : The ranks of the deployment, if only the log contains them.
     """
 
     request: Diagnose

@@ -23,9 +23,9 @@ from fastcalc.mentions import flag
 class StoppedAnswer(Answer):
     """Shows the error in the log of a failed server start, and changes that would start it.
 
-    missing : what the log does not name, without which nothing is computed
-    location : intended placement, or None if names are missing
-    as_logged : the same placement with the logged cache memory
+    missing : What the log does not name, without which nothing is computed.
+    location : The intended placement, or None if names are missing.
+    as_logged : The same placement with the logged cache memory.
     """
 
     request: Diagnose

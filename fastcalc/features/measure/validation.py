@@ -95,8 +95,8 @@ def point_record(prediction: Prediction) -> Record:
 class ValidationAnswer(Answer):
     """Answer of ``validate``, with the errors of predictions and weak classes.
 
-    aside : groups of the shipped evidence, if no file was given
-    changes : changes of chips since the baseline, or None without a baseline
+    aside : The groups of the shipped evidence, if no file was given.
+    changes : The changes of chips since the baseline, or None without a baseline.
     """
 
     request: Validate

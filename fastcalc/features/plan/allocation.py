@@ -26,10 +26,10 @@ _MOST_NODES = 8
 class Allocation:
     """The part of the load that is served by one owned chip type, or by rented chips.
 
-    sharing : pools of replicas
-    requests : request rate that the pools must serve, for the whole mix [1/s]
-    owned : the owned chips, or None if the chips are rented
-    chips, unit : number of owned chips, and how many of them work together
+    sharing : The pools of replicas.
+    requests : The request rate that the pools must serve, for the whole mix. [1/s]
+    owned : The owned chips, or None if the chips are rented.
+    chips, unit : The number of owned chips, and how many of them work together.
     """
 
     sharing: Sharing
@@ -96,8 +96,8 @@ class Allocation:
 class OwnedChips:
     """The owned chips of one type.
 
-    usd_per_hour : ownership cost per chip, or None if unknown, in USD per hour
-    search : search for replica pools on these chips
+    usd_per_hour : The ownership cost per chip, or None if unknown, in USD per hour.
+    search : The search for replica pools on these chips.
     """
 
     hardware: Hardware
@@ -140,7 +140,8 @@ class OwnedChips:
     def allocations(self, left: Service) -> Iterator[Allocation]:
         """Yield allocations for the remaining rate, on the fewest chips that serve all of it.
 
-        left : remaining service; its power limit covers all running chips, its budget rented ones
+        left : The remaining service; its power limit covers all running chips, its budget rented
+            ones.
         """
         chips = self.runnable(left)
         within = replace(left, budget=inf, max_chips=chips, objective="chips")
@@ -193,7 +194,7 @@ class OwnedChips:
         Formats are quantized below the request only if the model otherwise does not fit on all
         running chips.
 
-        total : number of running chips, by default those of this deployment
+        total : The number of running chips, by default those of this deployment.
         """
         decision_for_all = self.filled(service, total or chips)
         is_any = not any(map(decision_for_all.may_lead, decision_for_all.plans))
@@ -226,8 +227,8 @@ class OwnedChips:
 class Fleet:
     """The allocations for a service: one for each owned chip type, then the rented chips.
 
-    service : ``max_chips`` counts rented chips; ``budget`` and ``power`` cover the whole fleet
-    searched_rate : rate for which the fleet was found, if closed-loop users make another [1/s]
+    service : ``max_chips`` counts rented chips; ``budget`` and ``power`` cover the whole fleet.
+    searched_rate : The rate for which the fleet was found, if closed-loop users make another. [1/s]
     """
 
     service: Service
@@ -309,7 +310,7 @@ def allocate(owned: Sequence[OwnedChips], rented: PoolSearch | None, service: Se
     Owned chips that only fit a model quantized below the request come last. Without a rate, all
     owned chips run at full throughput, and any remaining budget or power goes to rented chips.
 
-    rented : search for pools on chips to rent, or None if renting is not allowed
+    rented : The search for pools on chips to rent, or None if renting is not allowed.
     """
     fleet = Fleet(service, owned, ())
     several = len(owned) > 1 and service.rate is not None

@@ -85,9 +85,9 @@ def _nearest_limit(pool: ReplicaPool) -> float | None:
 class PlanAnswer(Answer):
     """The result of ``fastcalc plan``: the cheapest deployment that meets the latency limits.
 
-    classes : the request classes
-    search : search that found the rented pools
-    servers : scripts that start all servers, if requested
+    classes : The request classes.
+    search : The search that found the rented pools.
+    servers : The scripts that start all servers, if requested.
     """
 
     request: FindPlans

@@ -111,15 +111,15 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     chip = "" if confident is None else confident.scenario.hardware.id
     on = "" if chip == chosen.scenario.hardware.id else f" with {chip}"
     if confident is None:
-        text = f"no plan has {chance}{_relaxed(odds, service)}"
+        text = f"no plan has {chance} ({flag}){_relaxed(odds, service)}"
     elif (times := confident.cost / chosen.cost) >= DEAR:
-        text = f"{chance} costs {times:,.0f} times as much{on}{_relaxed(odds, service)}"
+        text = f"{chance} ({flag}) costs {times:,.0f} times as much{on}{_relaxed(odds, service)}"
     elif times == 1.0 and not on:
-        text = f"{chance} needs another layout or batch"
+        text = f"{chance} ({flag}) needs another layout or batch"
     else:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
-        text = f"{chance} needs {chips_and_price(confident, slower)}{on}"
-    yield Note(f"{text} ({flag})", Weight.ODDS)
+        text = f"{chance} ({flag}) needs {chips_and_price(confident, slower)}{on}"
+    yield Note(text, Weight.ODDS)
 
 
 def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str]:

@@ -92,9 +92,9 @@ def candidates(
 ) -> Grid | None:
     """Build the grid of all layouts and batches. Returns None if no layout fits one sequence.
 
-    prompt, output : tokens per request, averaged if there are several classes
-    classes : request classes, of which the longest must fit
-    is_laid_out : whether to fill the grid; it stays empty for a chip on which no plan may lead
+    prompt, output : Tokens per request, averaged if there are several classes.
+    classes : The request classes, of which the longest must fit.
+    is_laid_out : Whether to fill the grid; it stays empty for a chip on which no plan may lead.
     """
     requests = _requests_of(prompt, output, tuple(classes))
     grid = Grid(scenario, (), requests, BATCHES)

@@ -101,13 +101,13 @@ def decide(
 
     First tries the batches of the grids, then those in between that may be better.
 
-    shown : number of leading plans for which all batches are tried, as for the best plan on each
-        chip and the best in the model's own formats; 0 for the best plan alone
-    variants : additional variants for which all batches are tried
-    prompt_pools : disaggregated prefill pools, None to search for them, or empty for none
-    taking : grids of other chip types that may be used for prefill
-    is_held : whether exact percentiles of the best plan, not estimates, must meet the limits
-    enough : cost at which the search ends with the first plan found, if not with the best
+    shown : The number of leading plans for which all batches are tried, as for the best plan on
+        each chip and the best in the model's own formats; 0 for the best plan alone.
+    variants : Additional variants for which all batches are tried.
+    prompt_pools : The disaggregated prefill pools, None to search for them, or empty for none.
+    taking : The grids of other chip types that may be used for prefill.
+    is_held : Whether exact percentiles of the best plan, not estimates, must meet the limits.
+    enough : The cost at which the search ends with the first plan found, if not with the best.
     """
     search = _Search.of(grids, service, shown, variants, prompt_pools, taking)
     search.is_held, search.enough = is_held, enough
@@ -136,8 +136,8 @@ def _decided(searches: "Sequence[_Search]") -> list[Decision]:
 class _Search:
     """A search that proceeds in rounds.
 
-    waiting, left : grids of the next round, and gaps that may be searched afterwards
-    is_held, enough : as in `decide`
+    waiting, left : The grids of the next round, and gaps that may be searched afterwards.
+    is_held, enough : As in `decide`.
     """
 
     decision: Decision

@@ -26,8 +26,8 @@ GridsFor = Callable[[Classes, Service, frozenset[str] | None], Sequence[Grid]]
 class ClassGroup:
     """Classes that share replicas, their fraction of all requests, and their replica options.
 
-    replica_options, bounds : options, and cost bounds for each layout on the chips searched
-    service : what these classes require
+    replica_options, bounds : The options, and cost bounds for each layout on the chips searched.
+    service : What these classes require.
     """
 
     classes: Classes
@@ -41,7 +41,7 @@ class ClassGroup:
 
         An option that is left with no throughput is dropped.
 
-        above : throughput below which the option is of no interest and not checked [1/s]
+        above : The throughput below which the option is of no interest and not checked. [1/s]
         """
         index = self.replica_options.index(option)
         above = above if above < option.requests else 0.0
@@ -99,8 +99,8 @@ Grouping = Sequence[ClassGroup]
 class Groups:
     """Groups of request classes, identified by a bit mask of class indices and searched on demand.
 
-    may_share : whether classes can share replicas; those of different models cannot
-    is_narrow : whether formats quantized below the request count as well
+    may_share : Whether classes can share replicas; those of different models cannot.
+    is_narrow : Whether formats quantized below the request count as well.
     """
 
     def __init__(
@@ -184,7 +184,8 @@ class Groups:
     ) -> None:
         """Search the chips on which a shared pool may cost less than separate pools.
 
-        cost_without_sharing, cost_of_all : cost without sharing, of its classes and of all classes
+        cost_without_sharing, cost_of_all : The cost without sharing, of its classes and of all
+            classes.
         """
         alone = [self._groups[single].least_costs(rate) for single in _singles(members)]
         least_costs = {

@@ -26,13 +26,13 @@ OVER = "^"
 class ServedClass:
     """The latencies of a request class in its pool.
 
-    pool : index of the pool that serves it
+    pool : The index of the pool that serves it.
     ttft, tpot : TTFT and TPOT to compare with the limits: percentiles at the actual load if random
-        arrivals have a closed form, otherwise values for full replicas, in seconds
-    share : fraction of its requests whose TTFT must be within the limit, or None for evenly spaced
-        arrivals
-    percentiles : percentiles at the actual load, for random arrivals
-    of_class : fraction of the class that this pool serves
+        arrivals have a closed form, otherwise values for full replicas, in seconds.
+    share : The fraction of its requests whose TTFT must be within the limit, or None for evenly
+        spaced arrivals.
+    percentiles : The percentiles at the actual load, for random arrivals.
+    of_class : The fraction of the class that this pool serves.
     """
 
     request_class: RequestClass
@@ -61,7 +61,7 @@ class ServedClass:
 def served_classes(pools: Pools, fractions: Sequence[float]) -> list[ServedClass]:
     """Compute the latencies of each class by pool, with percentiles if they have a closed form.
 
-    fractions : fraction of its classes that each pool serves
+    fractions : The fraction of its classes that each pool serves.
     """
     served = []
     for number_of_pool, (pool, fraction) in enumerate(zip(pools, fractions, strict=True), 1):

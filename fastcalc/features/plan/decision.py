@@ -46,7 +46,7 @@ def variant_of(
 ) -> Variant:
     """Return the key that identifies a variant: chip, formats, speculation, disaggregation.
 
-    taking : scenario of the prefill chips, if of another chip type
+    taking : The scenario of the prefill chips, if of another chip type.
     """
     drafts = scenario.traffic.speculation
     formats = (scenario.weights, scenario.kv, drafts.tokens_per_pass, drafts.drafted)
@@ -57,20 +57,20 @@ def variant_of(
 class Plan:
     """A deployment for a service.
 
-    scenario : one decode replica as passed to ``compare``, with colocated prefill
-    layout, batch, replicas, busy : for the decode replicas, where ``busy`` is their utilization
-    prefill_layout, prefill_replicas, prefill_busy : for the prefill pool, if disaggregated
-    prefill_scenario, prefill_chips : a prefill replica and all prefill chips, if of another type
-    kv_transfer_s : KV-cache transfer time of a prompt from prefill to decode chips, in seconds
-    values, misses : TTFT, TPOT, chips and maybe dollars and watts, and each divided by its limit
-    requests : throughput of all replicas at their maximum utilization [1/s]
-    cost, last_resort : the objective, and the tie-breaker between plans of equal cost and chips
-    class_ttft, class_tpot : TTFT and TPOT of each request class, if there are several, in seconds
-    slowness : latency at the requested confidence relative to the expected latency
-    expected : best plan of the variant at expected speeds, if this plan assumes slower ones
-    node_chips : chips per node
-    is_checked : whether latencies are percentiles for random arrivals, if these have a closed form
-    has_percentiles : whether these have a closed form
+    scenario : One decode replica as passed to ``compare``, with colocated prefill.
+    layout, batch, replicas, busy : For the decode replicas, where ``busy`` is their utilization.
+    prefill_layout, prefill_replicas, prefill_busy : For the prefill pool, if disaggregated.
+    prefill_scenario, prefill_chips : A prefill replica and all prefill chips, if of another type.
+    kv_transfer_s : KV-cache transfer time of a prompt from prefill to decode chips, in seconds.
+    values, misses : TTFT, TPOT, chips and maybe dollars and watts, and each divided by its limit.
+    requests : The throughput of all replicas at their maximum utilization. [1/s]
+    cost, last_resort : The objective, and the tie-breaker between plans of equal cost and chips.
+    class_ttft, class_tpot : TTFT and TPOT of each request class, if there are several, in seconds.
+    slowness : The latency at the requested confidence relative to the expected latency.
+    expected : The best plan of the variant at expected speeds, if this plan assumes slower ones.
+    node_chips : The chips per node.
+    is_checked : Whether latencies are percentiles for random arrivals, if these have a closed form.
+    has_percentiles : Whether these have a closed form.
     """
 
     scenario: Scenario
@@ -174,15 +174,15 @@ class Plan:
 class Decision:
     """The result of a search.
 
-    candidates, reasons : evaluated deployments, and how many lose for each of `REASONS`
-    best_by_variant : best plan of each variant among those that meet the limits
-    options : by variant, all deployments from which its best plan was chosen
-    near : cheapest near miss
-    closest : by chip without a plan, the deployment that misses its limits by the least
-    relaxed : by limit, the value that would allow a plan if the other limits stay the same
-    unknown : by chip without a known price or power, how many deployments lose for that reason
-    terms : rental terms, empty if not specified
-    expected : decision at expected speeds, if these plans must meet the limits at slower ones
+    candidates, reasons : The evaluated deployments, and how many lose for each of `REASONS`.
+    best_by_variant : The best plan of each variant among those that meet the limits.
+    options : By variant, all deployments from which its best plan was chosen.
+    near : The cheapest near miss.
+    closest : By chip without a plan, the deployment that misses its limits by the least.
+    relaxed : By limit, the value that would allow a plan if the other limits stay the same.
+    unknown : By chip without a known price or power, how many deployments lose for that reason.
+    terms : The rental terms, empty if not specified.
+    expected : The decision at expected speeds, if these plans must meet the limits at slower ones.
     """
 
     service: Service
@@ -203,7 +203,7 @@ class Decision:
     def add(self, scored: Scored, *, keeps_options: bool = True) -> None:
         """Add the deployments of a grid: the best, the near misses, and why the others lose.
 
-        keeps_options : whether to keep all of them, for checks of percentiles
+        keeps_options : Whether to keep all of them, for checks of percentiles.
         """
         table = np.stack([*scored.misses.values()])
         is_missed = table > 1.0
@@ -229,7 +229,7 @@ class Decision:
     def _add_misses(self, scored: Scored, largest_miss: Floats) -> None:
         """Keep the cheapest near miss, and the deployment closest to its limits.
 
-        largest_miss : the largest ratio of a value to its limit, or infinity if all are met
+        largest_miss : The largest ratio of a value to its limit, or infinity if all are met.
         """
         scenario, least = scored.grid.scenario, float(largest_miss.min(initial=inf))
         near = scored.first_of(largest_miss < NEAR)

@@ -108,9 +108,9 @@ def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
 class Deployments:
     """The deployments that a request leaves open for its request classes.
 
-    service : service level of the deployments, independent of the request class
-    notes : list that receives notes on how chips and models were loaded
-    pricing : pricing for all chips, if it differs from that of the request
+    service : The service level of the deployments, independent of the request class.
+    notes : The list that receives notes on how chips and models were loaded.
+    pricing : The pricing for all chips, if it differs from that of the request.
     """
 
     request: FindPlans

@@ -18,9 +18,9 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 class ClassFirstTokens:
     """The TTFT without queueing delay, for deployments that fit.
 
-    seconds : a row per class and an element per deployment; no rows if requests are uniform, in
-        seconds
-    limits, shares : limit of each class [s], and its fraction of the requests [1]
+    seconds : A row per class and an element per deployment; no rows if requests are uniform, in
+        seconds.
+    limits, shares : The limit of each class [s], and its fraction of the requests. [1]
     """
 
     seconds: Floats
@@ -34,7 +34,7 @@ class ClassFirstTokens:
     def latest(self, service: Service, mean: Floats) -> Floats:
         """Scale the TTFT by the ratio of the class that is closest to its own limit. [s]
 
-        mean : TTFT of the mean request, for use if there are no classes, in seconds
+        mean : TTFT of the mean request, for use if there are no classes, in seconds.
         """
         if not len(self.seconds):
             return mean
@@ -45,7 +45,7 @@ class ClassFirstTokens:
     def over_limits(self, service: Service, waits: Floats, mean: Floats) -> Floats:
         """Scale the service's limit by the largest ratio of a class's TTFT to its own limit. [s]
 
-        waits : queueing delays of all classes, for a slot and for other prompts, in seconds
+        waits : The queueing delays of all classes, for a slot and for other prompts, in seconds.
         """
         if not len(self.seconds) or np.isinf(service.ttft):
             return mean + waits
@@ -56,8 +56,8 @@ class ClassFirstTokens:
 class ClassTime:
     """Compute a latency of one class in a mix, for a stack of deployments or a single one.
 
-    index : index of the class
-    time : computes its TTFT, or the time until all attention replicas have prefilled its prompt
+    index : The index of the class.
+    time : Computes its TTFT, or the time until all attention replicas have prefilled its prompt.
     """
 
     index: int
@@ -87,9 +87,9 @@ def class_first_tokens(
 ) -> ClassFirstTokens:
     """Compute the TTFT of each class on the deployments that fit.
 
-    points : estimates for the mix of the classes
-    fits : mask of layouts x batches
-    arrivals, dp : request rate and attention replicas of each [1/s], [1]
+    points : The estimates for the mix of the classes.
+    fits : The mask of layouts x batches.
+    arrivals, dp : The request rate and attention replicas of each. [1/s], [1]
     """
     limits = np.array([request_class.ttft for request_class in classes])[:, np.newaxis]
     shares = np.array([request_class.share for request_class in classes])

@@ -29,7 +29,7 @@ def owning_each(fleet: Fleet, service: Service) -> Iterator[str]:
 def owning(chosen: Plan, chips: int, tokens: float) -> str:
     """Describe the monthly cost of all owned chips of one type, used or idle.
 
-    tokens : throughput of prompt and output tokens [1/s]
+    tokens : The throughput of prompt and output tokens. [1/s]
     """
     chip = chosen.scenario.hardware
     per_hour = chosen.scenario.pricing.per_chip_hour(chip)
@@ -45,21 +45,23 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     month = dollars(usd * HOURS_PER_MONTH)
     pricing = chosen.scenario.pricing
     basis = (
-        "at the price set"
+        "the price set"
         if chip.id in pricing.user_prices
-        else f"at {basis_of(pricing) if pricing.basis == 'tco' else 'cloud prices'}"
+        else basis_of(pricing)
+        if pricing.basis == "tco"
+        else "cloud prices"
     )
     a_million = (
-        f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok (input and output)" if tokens else ""
+        f", or ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok (input and output)" if tokens else ""
     )
     all_chips = f"all {chips:,} {chip.id}" if chips > 1 else f"the {chip.id}"
-    return f"owning {all_chips} costs ${month} per month{a_million}, {basis}"
+    return f"owning {all_chips} costs ${month} per month{a_million}. Basis: {basis}"
 
 
 def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
     """Yield the throughput that one more node, or single chip, of each owned type would add.
 
-    grown : by chip, the fleet's throughput with that addition [1/s]
+    grown : By chip, the fleet's throughput with that addition. [1/s]
     """
     owned = {kind.hardware.id: kind for kind in fleet.owned}
     for chip, sustained in grown.items():

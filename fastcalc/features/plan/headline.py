@@ -101,7 +101,7 @@ def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
 def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
     """Say that an API is cheaper than the chips. Returns nothing if it is not.
 
-    requests, usd : load [1/s], and monthly cost, or None if unknown
+    requests, usd : The load [1/s], and monthly cost, or None if unknown.
     """
     bill = api_usd_per_month(service, requests)
     if bill is None or usd is None or bill >= usd:

@@ -53,7 +53,7 @@ _MARKS = {
 def legend(planned: "PlanAnswer", rows: Sequence[PlanRow], tables: Sequence[TextTable]) -> str:
     """Return the key to the columns and marks of the tables on a page.
 
-    rows : plans in the tables
+    rows : The plans in the tables.
     """
     headings = {line for table in tables for heading in table.headings for line in heading}
     texts = [_OF_MIX + _OF_SLOWEST * ("mean" not in headings)]

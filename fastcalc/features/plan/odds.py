@@ -35,11 +35,12 @@ _MOST, _HALVINGS = 2.4, 5
 class Odds:
     """The probability that a plan meets its limits.
 
-    chance : probability that its chips meet the latency limits, at the best batch for the speed
-    confident : cheapest plan that meets them with probability `CONFIDENT`: the plan itself, or one
-        with headroom for slow speeds; None if there is none
-    relaxed : if that plan does not exist or costs more than `DEAR` times as much, the value of each
-        latency limit at which a plan on the same chip would not [s]
+    chance : The probability that its chips meet the latency limits, at the best batch for the
+        speed.
+    confident : The cheapest plan that meets them with probability `CONFIDENT`: the plan itself, or
+        one with headroom for slow speeds; None if there is none.
+    relaxed : If that plan does not exist or costs more than `DEAR` times as much, the value of each
+        latency limit at which a plan on the same chip would not. [s]
     """
 
     chance: float

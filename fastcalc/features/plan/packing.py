@@ -21,8 +21,8 @@ _ROUNDING = 1e-9  # of a chip, so that a budget for a whole number is not one sh
 class ReplicaCounts(NamedTuple):
     """Decode and prefill replicas of deployments and their combined throughput, as columns.
 
-    replicas, prompt_replicas : number of decode and of prefill replicas
-    requests : highest throughput [1/s]
+    replicas, prompt_replicas : The number of decode and of prefill replicas.
+    requests : The highest throughput. [1/s]
     """
 
     replicas: Floats
@@ -52,11 +52,11 @@ class Packing(NamedTuple):
     A stage is placed in one node if it fits, and a node can contain prefill and decode stages. Node
     capacity is counted in slots for the smaller stage.
 
-    node_chips : chips per node
-    other_chips : chips for heterogeneous prefill, in separate nodes
-    node_slots : slots per node
-    slots, prompt_slots : slots per decode replica and per prefill replica
-    nodes, prompt_nodes : average nodes per decode replica and per prefill replica on its own
+    node_chips : The chips per node.
+    other_chips : The chips for heterogeneous prefill, in separate nodes.
+    node_slots : The slots per node.
+    slots, prompt_slots : The slots per decode replica and per prefill replica.
+    nodes, prompt_nodes : The average nodes per decode replica and per prefill replica on its own.
     """
 
     node_chips: int
@@ -122,7 +122,7 @@ def bills(
 ) -> dict[str, Floats]:
     """Return the dollars per month and watts of chips, where these are limited. [USD], [W]
 
-    pools : disaggregated prefill pools among them, if any
+    pools : The disaggregated prefill pools among them, if any.
     """
     amounts = {}
     for name, per_chip in LIMITED.items():
@@ -162,8 +162,8 @@ def counts_within(
 ) -> ReplicaCounts:
     """Find the replica counts with the highest throughput on the chips, at least one replica.
 
-    throughput : throughput of a replica [1/s]
-    pools : one replica of each disaggregated prefill pool
+    throughput : The throughput of a replica. [1/s]
+    pools : One replica of each disaggregated prefill pool.
     """
     nodes = chips // packing.node_chips
     slots, prompt_slots, room = packing.slots, packing.prompt_slots, nodes * packing.node_slots

@@ -97,7 +97,7 @@ def with_formats(
 ) -> list[TableColumn]:
     """Keep a format column in a narrow table if rows differ in that format.
 
-    has_fewer_bits : whether rows are quantized below the request, which keeps formats longer
+    has_fewer_bits : Whether rows are quantized below the request, which keeps formats longer.
     """
     kept_longer = dict(_KEPT_LONGER) if has_fewer_bits else {}
     kept_longer |= {key: 0 for key in _KEPT_LONGER if len({record[key] for record in records}) > 1}
@@ -113,7 +113,7 @@ _WIDE = ("service_output_tokens_per_s", "service_usd_per_mtok_total", "watts", "
 def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> list[TableColumn]:
     """Remove hidden columns. Wide screens show all others.
 
-    hidden : keys of columns that carry no information here
+    hidden : The keys of columns that carry no information here.
     """
     return [
         replace(column, drop_priority=0) if wide else column
@@ -125,7 +125,7 @@ def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> lis
 def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
     """Return the columns for plans. Without a rate, each plan is one replica priced per token.
 
-    wide : whether to include columns that do not fit on a first screen
+    wide : Whether to include columns that do not fit on a first screen.
     """
     is_sized = service.rate is not None or service.is_fleet
     hidden = set() if wide else set(_WIDE)
@@ -178,10 +178,10 @@ _LEFT_OUT = (
 class PlanRow:
     """A plan as listed on a page.
 
-    label : label of the plan in the table
-    decision : decision that the plan belongs to
-    is_owned : whether its chips are owned
-    is_shown : whether it is in the table on the page
+    label : The label of the plan in the table.
+    decision : The decision that the plan belongs to.
+    is_owned : Whether its chips are owned.
+    is_shown : Whether it is in the table on the page.
     """
 
     label: str
@@ -207,7 +207,7 @@ class PlanRow:
 def rows_of(planned: "PlanAnswer", *, wide: bool) -> list[PlanRow]:
     """Return the plans on a page: each pool's plan, and alternatives if plans are ranked.
 
-    wide : whether the page shows all of them
+    wide : Whether the page shows all of them.
     """
     if not planned.is_of_one_class:
         return [

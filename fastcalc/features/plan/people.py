@@ -44,11 +44,11 @@ _ROUNDS = 16
 class People:
     """The users who send the requests.
 
-    count, active : number of users, and the fraction that is active
-    think : think time from an answer to the next request, or None for a fixed request rate, in
-        seconds
-    per_minute : requests per active user, if there is no think time [1/min]
-    peak : ratio of the peak load to the mean load
+    count, active : The number of users, and the fraction that is active.
+    think : The think time from an answer to the next request, or None for a fixed request rate, in
+        seconds.
+    per_minute : The requests per active user, if there is no think time. [1/min]
+    peak : The ratio of the peak load to the mean load.
     """
 
     count: float
@@ -133,7 +133,7 @@ def solve_closed_loop(
     If resource limits allow no plan, returns the refusal at the rate of the cheapest plan without
     those limits.
 
-    fleet_at, unlimited_at : return the plan for a rate, with and without resource limits [1/s]
+    fleet_at, unlimited_at : The return the plan for a rate, with and without resource limits. [1/s]
     """
     first = fleet_at(people.rate(0.0))
     if people.think is None or not (first.is_enough or _has_means(first.service)):
@@ -153,7 +153,7 @@ def solve_closed_loop(
 def with_alternatives(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -> Fleet:
     """Return a closed-loop fleet with the alternatives of a search that reports several plans.
 
-    fleet_at : returns the plan for a rate, with its alternatives [1/s]
+    fleet_at : Returns the plan for a rate, with its alternatives. [1/s]
     """
     searched = fleet_at(fleet.searched_rate or fleet.service.rate or 0.0)
     if fleet.searched_rate is None:
@@ -186,8 +186,8 @@ def _rising(
 
     Return the refusal if resource limits refuse a plan, or `settled` if no plan costs less.
 
-    rate : rate of the first plan, no higher than that of any sustainable plan [1/s]
-    settled : a sustainable plan
+    rate : The rate of the first plan, no higher than that of any sustainable plan. [1/s]
+    settled : A sustainable plan.
     """
     was_near, step = False, _STEP
     for _ in range(_ROUNDS):
@@ -311,7 +311,7 @@ def at_rate(fleet: Fleet, rate: float) -> Fleet:
 def _at(pool: ReplicaPool, rate: float, scale: float) -> ReplicaPool:
     """Return a pool at a scaled rate, without other plans that would precede its own there.
 
-    rate : present rate [1/s]
+    rate : The present rate. [1/s]
     """
     if scale == 1.0:
         return pool

@@ -29,8 +29,8 @@ def hold_limits(decision: Decision, shown: int) -> None:
     are computed only for leading plans. A plan that misses a limit gets more replicas, until every
     plan that may lead is checked.
 
-    shown : number of leading plans that are reported; 0 for the best plan alone, without plans that
-        miss the limits
+    shown : The number of leading plans that are reported; 0 for the best plan alone, without plans
+        that miss the limits.
     """
     if decision.service.share is None:
         return
@@ -58,9 +58,9 @@ _Late = tuple[Plan, HeldLimits]
 class _Checks:
     """The results of the percentile checks for a variant.
 
-    late : plans that exceed the limits
-    options : all deployments of the variant
-    most : cost above which a plan is of no interest
+    late : The plans that exceed the limits.
+    options : All deployments of the variant.
+    most : The cost above which a plan is of no interest.
     """
 
     late: list[_Late]
@@ -123,7 +123,7 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     If the search's batch costs more than estimated, never meets the limits or has no exact
     percentiles, the smallest batch among those on the fewest replicas is used.
 
-    index : index of the search's best batch
+    index : The index of the search's best batch.
     """
     service, order = scored.service, scored.order(index)
     places, max_cost = _batches(scored, index, checks), inf if service.rate is None else order[0]
@@ -154,8 +154,8 @@ def _smallest_on_fewest(
 ) -> Plan | None:
     """Find the smallest batch of a layout on the fewest replicas, if it is better than a plan.
 
-    max_replicas : maximum number of replicas to try if there is no plan
-    exactness : whether percentiles must be exact, for each attempt
+    max_replicas : The maximum number of replicas to try if there is no plan.
+    exactness : Whether percentiles must be exact, for each attempt.
     """
     batches, fewest = [_Batch(*place) for place in places], _fewest(places)
     max_replicas = plan.replicas if plan else min(max_replicas, 2.0 * fewest)
@@ -239,7 +239,7 @@ class _Batch:
     def can_sustain(self, rate: float, *, is_known: bool) -> bool:
         """Check whether a rate per replica is possible, ignoring latencies, per second.
 
-        is_known : whether percentiles must be exact
+        is_known : Whether percentiles must be exact.
         """
         is_within = rate <= self.max_rate * (1.0 + _SAME_COST)
         return is_within and not (is_known and not self.limits.at(rate).load.is_known)
@@ -301,7 +301,7 @@ def _sized_to_limits(
 
     Also returns None if it costs more than the given maximum, or is no better than a given plan.
 
-    guess : likely number of replicas, or 0 to start with the search's number
+    guess : The likely number of replicas, or 0 to start with the search's number.
     """
     plan, service = plan_of(scored, index), scored.service
     limits = held_limits(plan, service)
@@ -354,10 +354,11 @@ def held_throughput(grid: Grid, service: Service, max_rate: float, above: float)
 
     A smaller batch has shorter steps, so it may sustain more within the limits than the largest.
 
-    grid : grid of one layout, with the batches to try in ascending order
-    service : service of one replica, without limits on chips, cost and power
-    max_rate : throughput of the largest batch by the search, returned if there is no closed form
-    above : rate to return if no rate above it is within the limits [1/s]
+    grid : The grid of one layout, with the batches to try in ascending order.
+    service : The service of one replica, without limits on chips, cost and power.
+    max_rate : The throughput of the largest batch by the search, returned if there is no closed
+        form.
+    above : The rate to return if no rate above it is within the limits. [1/s]
     """
     (scored,) = score(grid, replace(service, rate=max_rate), [None])
     highest = above

@@ -95,7 +95,7 @@ def _may_win(decision: Decision) -> str:
 def _is_level_with_best(decision: Decision, plan: Plan, *, is_sure: bool) -> bool:
     """Check whether the ranges of speed leave open which of a plan and the best one costs less.
 
-    is_sure : whether the best plan meets its limits at the slow end as well, without more chips
+    is_sure : Whether the best plan meets its limits at the slow end as well, without more chips.
     """
     cheapest, compared = (
         _cost_range(candidate, decision.service) for candidate in (decision.plans[0], plan)

@@ -29,9 +29,9 @@ _ONE_KIND = 4
 class PoolSearch:
     """A search for replica pools for request classes among the candidate deployments.
 
-    may_share : whether classes can share replicas; those of different models cannot
-    prefill_grids : deployments of other chips that may prefill for a service
-    shown : number of plans to report for a single class
+    may_share : Whether classes can share replicas; those of different models cannot.
+    prefill_grids : The deployments of other chips that may prefill for a service.
+    shown : The number of plans to report for a single class.
     """
 
     classes: Classes
@@ -77,7 +77,7 @@ class PoolSearch:
         pools do not suffice, `needed` gives the resources that would. For a single class whose rate
         exceeds the limits, the result says why.
 
-        service : its rate is summed over classes, or None for the highest throughput [1/s]
+        service : Its rate is summed over classes, or None for the highest throughput. [1/s]
         """
         if self.is_of_one_class:
             return self.sharing(
@@ -275,8 +275,8 @@ def _of_grouping(
     than the cheapest chip type of each pool. Adding pools never lowers cost or resource use, so
     branches are skipped if they exceed resource limits or cost no less than the best known pools.
 
-    options : options for each remaining group, ordered by their lowest cost
-    least : best known pools
+    options : The options for each remaining group, ordered by their lowest cost.
+    least : The best known pools.
     """
     if service is not None and not chosen.is_within(service):
         return least
@@ -311,7 +311,7 @@ def _most(groups: Groups, service: Service, beyond: float) -> _Chosen | None:
     The resources for a rate grow in steps of one replica. Pools sustain more than the rate they
     were found for, up to the next step. The search ends if nothing is found just above that.
 
-    beyond : a rate that is too high [1/s]
+    beyond : A rate that is too high. [1/s]
     """
     if min(service.means.values()) == inf:
         return None

@@ -24,12 +24,12 @@ KEPT = 256
 class PrefillPool:
     """Prefill replicas of one layout, each handling one prompt at a time, and their chips.
 
-    busiest : maximum utilization of each replica
-    taking : replica time per prompt, in seconds
-    seconds, waits : time from arrival to the end of prefill, and the queueing delay in it, in
-        seconds
-    kv_transfer_s : KV-cache transfer time after prefill, in seconds
-    scenario : scenario of the replicas, if their chip type differs from the decode chips
+    busiest : The maximum utilization of each replica.
+    taking : The replica time per prompt, in seconds.
+    seconds, waits : The time from arrival to the end of prefill, and the queueing delay in it, in
+        seconds.
+    kv_transfer_s : KV-cache transfer time after prefill, in seconds.
+    scenario : The scenario of the replicas, if their chip type differs from the decode chips.
     """
 
     layout: Layout
@@ -159,8 +159,9 @@ def every_pool(
 ) -> list[PrefillPool]:
     """Build a pool for each layout of a grid that fits a prompt, or for those `worth` selects.
 
-    points : estimates of the grid, whose first batch is 1
-    worth : selects layouts by index, from their chips [1] and the times until the cache is sent [s]
+    points : The estimates of the grid, whose first batch is 1.
+    worth : Selects layouts by index, from their chips [1] and the times until the cache is sent.
+        [s]
     """
     (where,) = np.nonzero(np.broadcast_to(points.estimate.is_certain, grid.shape)[0, :, 0])
     if not where.size:
@@ -185,7 +186,7 @@ def undominated_pools(
 ) -> list[PrefillPool]:
     """Return the prefill pools on the Pareto front of several costs. Among equals, keep the first.
 
-    burdens : chips, times and other costs, each with one value per pool
+    burdens : The chips, times and other costs, each with one value per pool.
     """
     columns = np.array(burdens)
     is_no_more = np.all(columns[:, :, np.newaxis] <= columns[:, np.newaxis], axis=0)
@@ -197,7 +198,7 @@ def undominated_pools(
 def _worth_sizing(indices: Ints, chips: Floats, first: Floats, limit: float) -> Ints:
     """Select the pools to try, as described in `pools_of`.
 
-    chips, first : chips of all replicas [1], and time until the cache is sent [s]
+    chips, first : The chips of all replicas [1], and time until the cache is sent. [s]
     """
     front = indices[undominated(gain=-first[indices], cost=chips[indices])]
     front = front[np.argsort(chips[front])]  # and so from the slowest to the fastest
@@ -238,7 +239,7 @@ def added(
 ) -> ArrayLike:
     """Return the additional cost or power of pools on other chips, over as many decode chips.
 
-    per_chip : dollars or watts per decode chip
+    per_chip : The dollars or watts per decode chip.
     """
     if pools is None or pools.scenario is None:
         return 0.0

@@ -29,7 +29,7 @@ class Slots:
     deployment. Delays are computed on first use. Those for few slots, which take one step per slot,
     are computed together.
 
-    share : percentile of the queueing delay, as a fraction of requests
+    share : The percentile of the queueing delay, as a fraction of requests.
     """
 
     def __init__(self, share: float) -> None:
@@ -80,13 +80,14 @@ def slots_of(share: float) -> Slots:
 class Queues:
     """The queues of deployments: for prefill, and for a slot.
 
-    share : percentile of the queueing delay, as a fraction of requests
-    prompt, prompt_busy : time for which a prompt delays others [s], and its maximum utilization
-        [1]; 0 if prompts do not delay others
-    slots, kind : table of delays for a slot, if requests wait for one, and each deployment's row
-    holds : time that a request occupies its slot, in seconds
-    step : time of the current step, half of which counts in the TTFT, in seconds
-    alone : time that a single request occupies its slot, relative to that with all slots full
+    share : The percentile of the queueing delay, as a fraction of requests.
+    prompt, prompt_busy : The time for which a prompt delays others [s], and its maximum utilization
+        [1]; 0 if prompts do not delay others.
+    slots, kind : The table of delays for a slot, if requests wait for one, and each deployment's
+        row.
+    holds : The time that a request occupies its slot, in seconds.
+    step : The time of the current step, half of which counts in the TTFT, in seconds.
+    alone : The time that a single request occupies its slot, relative to that with all slots full.
 
     A request that waits long in one queue seldom waits long in another, so percentiles of
     independent delays add up by their squares, as standard deviations do. Deployments are ranked by
@@ -108,7 +109,7 @@ class Queues:
     ) -> "Queues":
         """Combine the queues of several deployments that share a percentile and a table of slots.
 
-        join : joins the columns of all sets into one
+        join : Joins the columns of all sets into one.
         """
         names = "prompt", "prompt_busy", "kind", "holds", "step", "alone"
         columns = zip(*(attrgetter(*names)(each) for each in queues), strict=True)
@@ -207,9 +208,9 @@ def needed(
     Returns one replica if there is no rate. A deployment that misses its limit even without
     queueing gets a tenth of its time for queueing, so that its latency can be reported.
 
-    seconds, ttft : replica time per request, and TTFT without queueing, for deployments or for
-        pools x deployments, in seconds
-    queues, part : queues if arrivals are random, and their share of the time left for queueing
+    seconds, ttft : The replica time per request, and TTFT without queueing, for deployments or for
+        pools x deployments, in seconds.
+    queues, part : The queues if arrivals are random, and their share of the time left for queueing.
     """
     busiest: Floats = np.full(ttft.shape, service.utilization)
     if queues is not None:

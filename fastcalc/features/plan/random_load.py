@@ -62,7 +62,7 @@ def request_seconds(plan: Plan, service: Service) -> float:
 def in_words(load: RandomLoad, name: str) -> str:
     """Describe the 99th percentiles, or why there is no closed form.
 
-    name : name of the replicas
+    name : The name of the replicas.
     """
     if not load.is_known:
         lower = min(floor(load.utilization * 20.0 - 1e-9) / 20.0, ROOM_FOR_CHANCE)
@@ -160,7 +160,7 @@ def _load_of(plan: Plan, service: Service, rate: float, cycle: float) -> RandomL
 class HeldLimits:
     """A service's latency limits compared with the percentiles of a load.
 
-    part : fraction of the requests in each class that must be within its limits
+    part : The fraction of the requests in each class that must be within its limits.
     """
 
     load: RandomLoad
@@ -240,14 +240,14 @@ class HeldLimits:
     def slowed(self, slowness: float) -> "HeldLimits":
         """Return the comparison on slower chips.
 
-        slowness : latency relative to the expected latency
+        slowness : The latency relative to the expected latency.
         """
         return HeldLimits(self.load.slowed(slowness), self.classes, self.part)
 
     def highest_rate(self, max_rate: float, above: float = 0.0) -> float:
         """Find the highest rate per replica within the limits, up to a maximum. 0 if none. [1/s]
 
-        above : rate to exceed, for a search among several replicas [1/s]
+        above : The rate to exceed, for a search among several replicas. [1/s]
         """
         max_rate = min(max_rate, MOST_BUSY * self.load.capacity)
         if above and (max_rate <= above or not self.at(above).are_met):
@@ -263,9 +263,9 @@ class HeldLimits:
     ) -> int:
         """Find the fewest replicas that meet the limits at a rate, or 0 if no number suffices.
 
-        guess : initial guess of the number of replicas
-        max_rate : maximum rate per replica [1/s]
-        affordable : maximum number of replicas
+        guess : The initial guess of the number of replicas.
+        max_rate : The maximum rate per replica. [1/s]
+        affordable : The maximum number of replicas.
         """
 
         @cache

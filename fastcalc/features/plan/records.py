@@ -45,8 +45,8 @@ def unrounded(
 ) -> list[Record]:
     """Build unrounded records, for a table that rounds once.
 
-    owned : number of owned chips of their type, if owned
-    classes : names of the request classes that they serve, if any
+    owned : The number of owned chips of their type, if owned.
+    classes : Names of the request classes that they serve, if any.
     """
     rows = []
     for rank, plan in enumerate(plans, 1):

@@ -22,10 +22,10 @@ _AS_MUCH = 1e-9  # of a cost, by which another is no better
 class Gaps:
     """The gaps between tried batches of a grid that may contain better deployments.
 
-    pools : prefill pools that are tried with the batches, None for colocated prefill
-    bound : lower bound on the cost, or another value, of the deployments in each gap
-    layout, low, high : index of each gap's layout in the grid, and the batches on either side
-    is_disaggregated : whether a gap is for disaggregated prefill
+    pools : The prefill pools that are tried with the batches, None for colocated prefill.
+    bound : The lower bound on the cost, or another value, of the deployments in each gap.
+    layout, low, high : The index of each gap's layout in the grid, and the batches on either side.
+    is_disaggregated : Whether a gap is for disaggregated prefill.
     """
 
     grid: Grid
@@ -143,7 +143,7 @@ def _lowest_costs(group: Scored, indices: Ints) -> Floats:
 def _lowest_costs_at_random(group: Scored, indices: Ints, share: Floats) -> Floats:
     """Return a lower bound on the cost around a batch, with headroom for random arrivals.
 
-    share : lowest possible time per request there, relative to that at the batch
+    share : The lowest possible time per request there, relative to that at the batch.
     """
     if (rate := group.service.rate) is not None:
         return _costs_of(group, indices, rate / group.throughput[indices] * share)
@@ -160,7 +160,7 @@ def _is_allowed(group: Scored, indices: Ints) -> Bools:
 def _costs_of(group: Scored, indices: Ints, needed: Floats) -> Floats:
     """Return the cost for other replica counts, slightly raised because the same cost is no gain.
 
-    needed : number of replicas, not rounded up
+    needed : The number of replicas, not rounded up.
     """
     replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
     fewer = group.packing.at(indices).chips(replicas, group.counts.prompt_replicas[indices])

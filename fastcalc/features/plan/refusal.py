@@ -40,7 +40,7 @@ _LOST = {
 def refusal(decision: Decision, owned: str | None = None) -> str:
     """Explain why there is no plan, and which limit to relax to what value.
 
-    owned : the chip, if it is owned
+    owned : The chip, if it is owned.
     """
     sentence, nearest = _NONE_MEETS, decision.nearest
     if decision.unknown and set(+decision.reasons) == {"unknown"}:
@@ -177,8 +177,8 @@ def _owned_chip(allocation: "Allocation") -> str | None:
 def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list[str]:
     """Describe the load that the owned chips serve, and what would let the fleet serve everything.
 
-    requests : throughput of the fleet within its resource limits [1/s]
-    would_do : options that would each suffice
+    requests : The throughput of the fleet within its resource limits. [1/s]
+    would_do : The options that would each suffice.
     """
     sentences = over_budget(fleet)
     if fleet.serves_all:

@@ -42,9 +42,10 @@ _MINUTES = 5
 class Measurement:
     """A benchmark of one replica of a plan at its batch.
 
-    chips, minutes, usd : number of chips to rent for the benchmark, for how long and at what price
-    error : remaining error of the speed, as a factor above 1
-    regret : expected monthly regret of the plan chosen afterwards, in USD
+    chips, minutes, usd : The number of chips to rent for the benchmark, for how long and at what
+        price.
+    error : The remaining error of the speed, as a factor above 1.
+    regret : The expected monthly regret of the plan chosen afterwards, in USD.
     """
 
     plan: Plan
@@ -59,9 +60,9 @@ class Measurement:
 class Regret:
     """The expected monthly cost of speed uncertainty.
 
-    plans : best plan on each chip compared, the chosen plan first
-    expected : expected regret of each plan, in USD
-    measurements : one for each unmeasured chip, ordered by how much it reduces the regret
+    plans : The best plan on each chip compared, the chosen plan first.
+    expected : The expected regret of each plan, in USD.
+    measurements : One for each unmeasured chip, ordered by how much it reduces the regret.
     """
 
     plans: Sequence[Plan]

@@ -112,7 +112,7 @@ def _relaxed_means(answer: "PlanAnswer", decision: Decision, search: PoolSearch)
 def _by_chip(search: PoolSearch, service: Service) -> dict[str, float]:
     """Try to rent single chips: alone, or with a higher limit on resources.
 
-    service : service on singly rented chips
+    service : The service on singly rented chips.
     """
     least = least_relaxed(search.grids, service)
     if all(least[name] <= limit for name, limit in service.means.items() if name in least):
@@ -146,7 +146,7 @@ def _owned(answer: "PlanAnswer", rented: PoolSearch) -> tuple[list[str], list[st
 def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str, float]:
     """Find the value that each limit would need with the others unchanged, if that helps.
 
-    fleet : an insufficient fleet
+    fleet : An insufficient fleet.
     """
     service = fleet.service
     if fleet.serves_all:  # and owned chips alone cost more than the budget
@@ -166,7 +166,8 @@ def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str,
 def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> float:
     """Find the lowest value of a limit at which the fleet suffices, or infinity if there is none.
 
-    loose : value to try first; no limit is tried next, as owned chips may use up the difference
+    loose : The value to try first; no limit is tried next, as owned chips may use up the
+        difference.
     """
     service, owned = fleet.service, fleet.owned
     low, high, value = getattr(service, name), inf, loose
@@ -273,7 +274,7 @@ def enough(grids: Sequence[Grid], service: Service, name: str, least_value: floa
 def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[Scored]:
     """Score a grid's deployments, without layouts that cannot lower any relaxation further.
 
-    lowest : value that each limit would need, among the deployments tried so far
+    lowest : The value that each limit would need, among the deployments tried so far.
     """
     if not has_cost(grid.scenario, service):
         return []

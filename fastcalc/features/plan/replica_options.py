@@ -31,13 +31,13 @@ _SLACK = 1e-9  # of a replica, so that a rate of exactly their throughput does n
 class ReplicaOption:
     """A replica of a layout at the batch of its highest throughput.
 
-    grid : grid of only that layout and batch
-    requests : throughput [1/s]
-    nodes, node_chips : nodes it uses, maybe shared with other replicas, and chips per node
-    cost_per_chip : objective per chip
-    searched_requests : throughput found by the search, before percentiles were checked [1/s]
-    is_checked : whether percentiles are within their limits at that throughput, if they have a
-        closed form
+    grid : The grid of only that layout and batch.
+    requests : The throughput. [1/s]
+    nodes, node_chips : The nodes it uses, maybe shared with other replicas, and chips per node.
+    cost_per_chip : The objective per chip.
+    searched_requests : The throughput found by the search, before percentiles were checked. [1/s]
+    is_checked : Whether percentiles are within their limits at that throughput, if they have a
+        closed form.
     """
 
     grid: Grid
@@ -112,8 +112,8 @@ class ReplicaOption:
 class CostBound:
     """Upper bounds on the throughput of a replica of each layout, on one chip, without SLOs.
 
-    requests : throughput at the batch with the least time per request [1/s]
-    nodes, node_chips, cost_per_chip : as in `ReplicaOption`
+    requests : The throughput at the batch with the least time per request. [1/s]
+    nodes, node_chips, cost_per_chip : As in `ReplicaOption`.
     """
 
     chip: str
@@ -170,7 +170,7 @@ def find_replica_options(
 
     The bounds cover every deployment.
 
-    service : service of the classes, whose rate and resource limits are ignored
+    service : The service of the classes, whose rate and resource limits are ignored.
     """
     service = replace(service, rate=1.0, max_chips=inf, budget=inf, power=inf)
     options, bounds = _Best(), list[CostBound]()

@@ -132,8 +132,8 @@ def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Itera
 class _Unsized:
     """The demand of a service on the replicas of a grid, before replicas are counted.
 
-    asked : the service; replica time per request, for each replica [s]; TTFT without queueing, for
-        pools x replicas [s]; queues if requests arrive at random
+    asked : The service; replica time per request, for each replica [s]; TTFT without queueing, for
+        pools x replicas [s]; queues if requests arrive at random.
     """
 
     grid: Grid
@@ -297,7 +297,7 @@ def _cost(
 ) -> Floats:
     """Return the objective: for all chips or, without a rate, per token of one replica.
 
-    seconds_busy : replica time per request, including idle time, in seconds
+    seconds_busy : The replica time per request, including idle time, in seconds.
     """
     per_chip = UNITS[service.objective](grid.scenario)
     assert per_chip is not None

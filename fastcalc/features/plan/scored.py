@@ -38,9 +38,9 @@ _OF_ESTIMATE = (
 class Replica:
     """Full replicas with colocated prefill, as columns with an element per fitting deployment.
 
-    layout : index of its layout in the grid
-    batch : decode batch
-    chips, pp, dp : chips and parallel ranks of its layout
+    layout : The index of its layout in the grid.
+    batch : The decode batch.
+    chips, pp, dp : The chips and parallel ranks of its layout.
 
     The rest are values of its `fastcalc.core.estimate.Estimate`, at the speed that the service
     assumes.
@@ -84,7 +84,7 @@ class Replica:
     def at_random(self, output: float) -> "Replica":
         """Return the replicas for random arrivals, whose attention replicas prefill in turn.
 
-        output : output tokens per request
+        output : The output tokens per request.
         """
         longer = self.in_turn_at_random - 1.0
         run = self.run + longer * self.prompt_seconds(output)
@@ -94,7 +94,7 @@ class Replica:
     def prompt_seconds(self, output: float) -> Floats:
         """Return the part of a run that is spent on prefill, in seconds.
 
-        output : output tokens per request
+        output : The output tokens per request.
         """
         # If prompts take almost no time, rounding may make the difference negative.
         return np.asarray(np.maximum(self.run - output * self.tpot, 0.0))
@@ -109,18 +109,18 @@ class Replica:
 class Scored:
     """The deployments of a grid that fit: each replica with each prefill pool, if any.
 
-    service : the service with its limits
-    replica, pools : each deployment combines a replica with a pool, if there are pools
-    mixed : TTFT of each class on each replica
-    values : limited quantities by name: TTFT and TPOT in seconds, chips, and dollars per month and
-        watts if these are limited
-    seconds : replica time per request, in seconds
-    throughput : throughput of each replica at its maximum utilization [1/s]
-    counts, packing : numbers of replicas, and how they are packed into nodes
-    busy : utilization of each decode replica
-    cost, unfit : the objective, and how many deployments do not fit
-    class_ttft : TTFT with a row per class, if there are several, in seconds
-    more : additional cost of the prefill pool over the same number of decode chips
+    service : The service with its limits.
+    replica, pools : Each deployment combines a replica with a pool, if there are pools.
+    mixed : TTFT of each class on each replica.
+    values : The limited quantities by name: TTFT and TPOT in seconds, chips, and dollars per month
+        and watts if these are limited.
+    seconds : The replica time per request, in seconds.
+    throughput : The throughput of each replica at its maximum utilization. [1/s]
+    counts, packing : Numbers of replicas, and how they are packed into nodes.
+    busy : The utilization of each decode replica.
+    cost, unfit : The objective, and how many deployments do not fit.
+    class_ttft : TTFT with a row per class, if there are several, in seconds.
+    more : Additional cost of the prefill pool over the same number of decode chips.
     """
 
     grid: Grid

@@ -16,8 +16,9 @@ from fastcalc.formulas.money import api_request_usd
 class Tariff:
     """API prices and grid emissions.
 
-    api : dollars per million tokens of input, cached input and output, or None for no API, in USD
-    grid : carbon dioxide per kilowatt hour, or None if not requested, in grams
+    api : The dollars per million tokens of input, cached input and output, or None for no API, in
+        USD.
+    grid : The carbon dioxide per kilowatt hour, or None if not requested, in grams.
     """
 
     api: tuple[float, float, float] | None = None
@@ -36,29 +37,32 @@ NEAR = 2.0  # a miss by less than this factor is near
 class Service:
     """The requirements on a deployment.
 
-    prompt, output : prompt and output tokens per request
-    ttft, tpot : limits on TTFT and TPOT, or infinity for no limit, in seconds
-    rate : request rate, or None for one deployment at any rate [1/s]
-    users : closed-loop users who make the requests, or infinity if requests do not depend on
-        answers
-    max_chips, utilization : maximum number of chips, and maximum utilization of a replica
-    budget, power : maximum dollars per month [USD], and maximum power with host and cooling [W]
-    deviations : standard deviations below the expected speed at which the limits must still hold
-    tariff : API prices and grid emissions to compare with
-    in_nodes : whether chips are rented in whole nodes, if sold that way
-    is_fleet : whether, without a rate, to use as many replicas as the limits allow and maximize
-        throughput
-    objective : quantity to minimize; without a rate, dollars per million tokens or joules per token
-    is_speed : whether the TPOT limit was given as a speed
-    share : fraction of requests that must meet ``ttft`` with random arrivals; None if arrivals are
-        evenly spaced
-    prefix_hit : fraction of a prompt found in the prefix cache, also on prefill replicas
-    classes : request classes that share replicas, each with its own limits; ``prompt`` and
+    prompt, output : The prompt and output tokens per request.
+    ttft, tpot : The limits on TTFT and TPOT, or infinity for no limit, in seconds.
+    rate : The request rate, or None for one deployment at any rate. [1/s]
+    users : The closed-loop users who make the requests, or infinity if requests do not depend on
+        answers.
+    max_chips, utilization : The maximum number of chips, and maximum utilization of a replica.
+    budget, power : The maximum dollars per month [USD], and maximum power with host and cooling.
+        [W]
+    deviations : The standard deviations below the expected speed at which the limits must still
+        hold.
+    tariff : API prices and grid emissions to compare with.
+    in_nodes : Whether chips are rented in whole nodes, if sold that way.
+    is_fleet : Whether, without a rate, to use as many replicas as the limits allow and maximize
+        throughput.
+    objective : The quantity to minimize; without a rate, dollars per million tokens or joules per
+        token.
+    is_speed : Whether the TPOT limit was given as a speed.
+    share : The fraction of requests that must meet ``ttft`` with random arrivals; None if arrivals
+        are evenly spaced.
+    prefix_hit : The fraction of a prompt found in the prefix cache, also on prefill replicas.
+    classes : The request classes that share replicas, each with its own limits; ``prompt`` and
         ``output`` are then their means, ``ttft`` the longest limit (standing for that of each
-        class) and ``tpot`` the shortest. None if requests are uniform
-    variation : coefficient of variation of the times between arrivals, for uniform requests; 1 for
-        random arrivals
-    any_weights, any_cache : whether formats quantized below the published ones may lead
+        class) and ``tpot`` the shortest. None if requests are uniform.
+    variation : The coefficient of variation of the times between arrivals, for uniform requests; 1
+        for random arrivals.
+    any_weights, any_cache : Whether formats quantized below the published ones may lead.
     """
 
     prompt: float

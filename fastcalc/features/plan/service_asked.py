@@ -199,7 +199,7 @@ def _seconds(text: str | None, flag: str) -> float:
 def phrase(request: FindPlans, service: Service, models: str | None = None) -> str:
     """Describe the requested service in a phrase.
 
-    models : models for several request classes, whose lengths are in a table
+    models : The models for several request classes, whose lengths are in a table.
     """
     tokens = many(round(service.output), "token")
     cached = f" ({stated_percent(service.prefix_hit)} cached)" if service.prefix_hit else ""

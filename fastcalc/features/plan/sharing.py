@@ -61,7 +61,7 @@ Pools = tuple[ReplicaPool, ...]
 def in_shared_nodes(pools: Sequence[ReplicaPool]) -> Pools:
     """Place pools in shared nodes of a chip type. The last pool gets the idle chips.
 
-    pools : pools whose chips include only running ones
+    pools : The pools whose chips include only running ones.
     """
     nodes, left = defaultdict[str, float](float), defaultdict[str, float](float)
     shared: list[ReplicaPool] = []
@@ -84,11 +84,11 @@ def in_shared_nodes(pools: Sequence[ReplicaPool]) -> Pools:
 class Sharing:
     """The cheapest pools, with alternatives to compare.
 
-    pools : each class is in one of them; empty if no deployment serves all classes
-    shared_by_all, one_each : one pool for all classes, and one for each class, if searched
-    unserved : classes that no deployment serves with any resources, with the reason
-    on_one_chip : cheapest pools on one chip type, if the cheapest overall use several
-    needed : resources of the cheapest pools for the full rate, for each limit they exceed
+    pools : Each class is in one of them; empty if no deployment serves all classes.
+    shared_by_all, one_each : One pool for all classes, and one for each class, if searched.
+    unserved : The classes that no deployment serves with any resources, with the reason.
+    on_one_chip : The cheapest pools on one chip type, if the cheapest overall use several.
+    needed : The resources of the cheapest pools for the full rate, for each limit they exceed.
     """
 
     pools: Pools

@@ -29,10 +29,10 @@ class TippingPoint:
     """A value at which the best choice changes if everything else stays the same.
 
     quantity : ``price`` of a chip-hour [USD/h], ``slowness`` of the chip, ``rate`` [1/s],
-        ``prompt`` or ``output`` of a request [1]
-    of : the chip whose price or slowness it is
-    at, is_above : the value, and whether the choice changes above or below it
-    leads : the chip that is then cheapest, or `API`
+        ``prompt`` or ``output`` of a request. [1]
+    of : The chip whose price or slowness it is.
+    at, is_above : The value, and whether the choice changes above or below it.
+    leads : The chip that is then cheapest, or `API`.
     """
 
     quantity: str
@@ -170,9 +170,9 @@ def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0
 
     Costs are linear in this price, and other prices stay the same. None if no price equalizes them.
 
-    chip : id of a chip of the plan
-    cost, cost_of_chip : cost of the alternative, and how much of it is for the same chip, in the
-        unit of the plan's cost
+    chip : The id of a chip of the plan.
+    cost, cost_of_chip : The cost of the alternative, and how much of it is for the same chip, in
+        the unit of the plan's cost.
     """
     quotes = {scenario.hardware.id: scenario.quote for scenario in plan.scenarios}
     price = quotes[chip].usd_per_hour if chip in quotes else None

@@ -15,9 +15,9 @@ from fastcalc.grid.grid import Grid
 class Verdict:
     """A decision, and the deployments from which it was made.
 
-    grids : all deployments, empty if another search would answer a different question
-    model : name of the model, as the user typed it
-    asks_turns : whether tipping points were requested, which takes some seconds
+    grids : All deployments, empty if another search would answer a different question.
+    model : The name of the model, as the user typed it.
+    asks_turns : Whether tipping points were requested, which takes some seconds.
     """
 
     decision: Decision

@@ -36,7 +36,7 @@ _MOST_SAID = 3
 class Varied:
     """A YAML parameter and its values in ascending order.
 
-    path, unit : as written in the file
+    path, unit : As written in the file.
     """
 
     path: str
@@ -79,7 +79,7 @@ class Varied:
 def over(chart_name: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]]) -> Chart:
     """Plot a metric against a parameter, or map it over two, by chip, model and batch.
 
-    points : outcomes for each value; with two parameters, the second varies fastest
+    points : The outcomes for each value; with two parameters, the second varies fastest.
     """
     key, subject, label = FIGURES[chart_name]
     cells: dict[tuple[str, int], list[Record]] = {}

@@ -29,8 +29,8 @@ _MOST_CELLS = 2_500
 class OverAnswer(Answer):
     """Plots a metric against one or two YAML parameters.
 
-    varied : the parameters and their values
-    points : outcomes for each combination of values
+    varied : The parameters and their values.
+    points : The outcomes for each combination of values.
     """
 
     request: Plot

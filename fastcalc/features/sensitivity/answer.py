@@ -38,7 +38,7 @@ _WIDE = pick("served_tokens_per_s_total_change path", COLUMNS)
 
 _PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
-    "key: change: of each figure if the parameter rises by 10% (an integer: at least by 1); "
+    "key: change: effect of raising the parameter by 10% (whole numbers by at least 1); "
     "largest gain: highest tok/s that this parameter alone can reach / tok/s now; reached at: "
     f"value that gives 99% of that speed; {_PATHS}"
 )

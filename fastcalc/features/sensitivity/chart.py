@@ -19,7 +19,7 @@ _LEAST = 5e-4
 def tornado(batches: Sequence[MovedBatch]) -> Chart:
     """Draw how 10% less and more of each parameter changes the speed per user.
 
-    batches : batches, of which the first one is drawn
+    batches : The batches, of which the first one is drawn.
     """
     first = batches[0]
     all_swings = [

@@ -18,7 +18,7 @@ def nearest(
     Values below the smallest positive one become 0. Times fall with a rate and rise with a latency,
     so secants use 1 / value or the value; if they make little progress, the interval is halved.
 
-    surplus : fraction of time or money to spare; at least 0 if the target is reached
+    surplus : The fraction of time or money to spare; at least 0 if the target is reached.
 
     Examples
     --------

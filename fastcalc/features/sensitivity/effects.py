@@ -37,8 +37,8 @@ _LEAST = 1e-9
 class OtherValue:
     """A changed value of a parameter.
 
-    value : value 10% higher or lower, or the next valid one; None beyond the limit
-    change : ratio of each metric to its present value, or NaN if the batch does not fit
+    value : The value 10% higher or lower, or the next valid one; None beyond the limit.
+    change : The ratio of each metric to its present value, or NaN if the batch does not fit.
     """
 
     value: float | None
@@ -49,12 +49,12 @@ class OtherValue:
 class Effect:
     """The effect of a parameter on each metric, with one element per batch.
 
-    elasticity : relative change of each metric per relative change of the parameter; for integers
-        and the largest batch, from the change at 10% more
-    raised, lowered : values 10% higher and lower
-    reach : speed at the best valid value relative to the present speed
-    enough : value above which less than a hundredth of the gain remains; nan if no other value has
-        that effect
+    elasticity : The relative change of each metric per relative change of the parameter; for
+        integers and the largest batch, from the change at 10% more.
+    raised, lowered : Values 10% higher and lower.
+    reach : The speed at the best valid value relative to the present speed.
+    enough : The value above which less than a hundredth of the gain remains; nan if no other value
+        has that effect.
     """
 
     lever: Lever
@@ -77,7 +77,7 @@ def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effec
     Parameters that have no other valid value are skipped. All parameters vary in parallel, so that
     their scenarios are evaluated together.
 
-    figures : metrics of that layout, shared with other searches
+    figures : The metrics of that layout, shared with other searches.
     """
     figures = figures or MovedFigures(outcome.on_its_layout)
     scenario, in_step = figures.scenario, figures.answered.in_step
@@ -183,7 +183,7 @@ def _enough_at(
 ) -> dict[int, Callable[[], float]]:
     """Search for the saturation value of a parameter, at the batches that it affects.
 
-    speed : speed at the present value [1/s]
+    speed : The speed at the present value. [1/s]
     """
     lever = effect.lever
     if lever.is_choice:

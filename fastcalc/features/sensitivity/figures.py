@@ -18,11 +18,11 @@ from fastcalc.formulas.types import Floats
 class Answers(NamedTuple):
     """The metrics at each batch, which are NaN if the batch does not fit or has no price.
 
-    speed : output tokens/s per user, decode only [1/s]
-    total : output tokens/s of the deployment, including time for prefill [1/s]
-    ttft : time to first token, in seconds
-    usd : price per million output tokens, in USD
-    largest_batch : largest batch that fits
+    speed : The output tokens/s per user, decode only. [1/s]
+    total : The output tokens/s of the deployment, including time for prefill. [1/s]
+    ttft : The time to first token, in seconds.
+    usd : The price per million output tokens, in USD.
+    largest_batch : The largest batch that fits.
     """
 
     speed: Floats
@@ -65,7 +65,7 @@ Moves = frozenset[tuple[Lever, float]]
 class MovedFigures:
     """Computes and caches the metrics of a scenario with changed parameters.
 
-    answered : metrics by changed parameters, or None if the values are invalid
+    answered : The metrics by changed parameters, or None if the values are invalid.
     """
 
     def __init__(self, scenario: Scenario) -> None:

@@ -15,8 +15,8 @@ _UNMOVED = ("ranks",)
 class Lever:
     """A parameter in one of a scenario's files.
 
-    file : type of file: ``hardware``, ``engine``, ``model`` or ``host``
-    entry : id of the entry
+    file : The type of file: ``hardware``, ``engine``, ``model`` or ``host``.
+    entry : The id of the entry.
     """
 
     file: str

@@ -28,8 +28,8 @@ _WORTH = 0.05
 class MovedBatch:
     """The effects of all parameters at one batch.
 
-    rows : parameters, ordered by effect on speed
-    goal : ways to reach the target at this batch, if there is a target
+    rows : The parameters, ordered by effect on speed.
+    goal : The ways to reach the target at this batch, if there is a target.
     """
 
     outcome: Outcome
@@ -95,8 +95,9 @@ class MovedBatch:
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
         above = [f"{row.name} above {row.text(row.enough)}" for row in spare]
         faster = [row.name for row in spare if row.change("ttft") < 0.0]
-        shorter = f"; raising {listed(faster, 'or')} would still shorten TTFT" if faster else ""
-        return f"speed rises by at most 1% with {listed(above, 'or')}{shorter}" if above else ""
+        shorter = f". Raising {listed(faster, 'or')} would still shorten TTFT" if faster else ""
+        unused = f"decode hardly uses {listed(above, 'or')}: more raises speed by at most 1%"
+        return f"{unused}{shorter}" if above else ""
 
     def _designed(self) -> Iterator[MovedNumber]:
         """Yield the parameters that designers of chips and engines can change."""
@@ -126,7 +127,7 @@ def batches_of(
 ) -> Iterator[MovedBatch]:
     """Yield every batch that fits, with the effects of all parameters.
 
-    goals : ways to reach the target by index of the batch, if there is a target
+    goals : The ways to reach the target by index of the batch, if there is a target.
     """
     for index, point in enumerate(compare_records([outcome])):
         if point["fits"]:

@@ -30,9 +30,9 @@ KEYS = {
 class MovedNumber:
     """The table row of a parameter at one batch.
 
-    place : index of the batch in the outcome
-    point : record of `compare` at that batch
-    alone : value with which it reaches the target alone, if there is a target
+    place : The index of the batch in the outcome.
+    point : The record of `compare` at that batch.
+    alone : The value with which it reaches the target alone, if there is a target.
     """
 
     outcome: Outcome

@@ -45,9 +45,9 @@ class Target:
 class NeededValue:
     """The value of a single parameter that reaches the target.
 
-    figure : metric of the target
-    value : value nearest to the present one that reaches the target, or None if none does
-    extreme, today : metric at the best valid value, and at the present value, in SI units
+    figure : The metric of the target.
+    value : The value nearest to the present one that reaches the target, or None if none does.
+    extreme, today : The metric at the best valid value, and at the present value, in SI units.
     """
 
     lever: Lever
@@ -72,8 +72,8 @@ class NeededValue:
 class Pair:
     """The two parameters that reach a target with the smallest change.
 
-    values : values that reach the target
-    factor : improvement of each parameter, or less if it reaches its limit first
+    values : Values that reach the target.
+    factor : The improvement of each parameter, or less if it reaches its limit first.
     """
 
     levers: tuple[Lever, Lever]
@@ -85,7 +85,7 @@ class Pair:
 class Goal:
     """The ways to reach a target at one batch.
 
-    scenario : scenario reduced to this batch, with its layout fixed
+    scenario : The scenario reduced to this batch, with its layout fixed.
     """
 
     scenario: Scenario
@@ -104,7 +104,7 @@ def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None)
 
     The searches for single parameters run in parallel, so that scenarios are evaluated together.
 
-    figures : metrics of the outcome's layout, shared with other searches
+    figures : The metrics of the outcome's layout, shared with other searches.
     """
     figures = figures or MovedFigures(outcome.on_its_layout)
     of_batches = {
@@ -129,7 +129,7 @@ def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None)
 def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) -> Goal:
     """Find the ways to reach a target at a batch: single parameters, and the best pair.
 
-    answers : the value needed for each parameter alone
+    answers : The value needed for each parameter alone.
     """
     factors = [answer.factor for answer in answers if not answer.lever.is_choice]
     furthest = min((max(f, 1.0 / f) for f in factors if f), default=_FURTHEST)
@@ -219,7 +219,7 @@ def _least_pair(
     Both improve by the same factor, which is the smallest of all pairs. None if a single parameter
     needs no larger factor.
 
-    furthest : factor required by a single parameter
+    furthest : The factor required by a single parameter.
     """
     solve_all = figures.of_all.answered.each
     good_ends = solve_all([partial(_good_end, figures, lever, target) for lever in listed])

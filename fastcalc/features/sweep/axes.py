@@ -67,8 +67,8 @@ class Axes:
     Chips come with their engines, which may be borrowed from another chip type. A format of None is
     the model's own. If there are no contexts, each request has its mean context. [1]
 
-    drafts : draft model for each model, by id
-    computed : ids of chips, models and engines whose points belong to other axes already
+    drafts : The draft model for each model, by id.
+    computed : Ids of chips, models and engines whose points belong to other axes already.
     """
 
     models: Sequence[Model]

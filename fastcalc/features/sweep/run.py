@@ -140,10 +140,10 @@ def save(request: Sweep, file: Path, wording: Wording) -> None:
 class Combinations:
     """Enumerates the combinations of a sweep.
 
-    grids : grids of the combinations to evaluate
-    left_out : number of skipped combinations for each reason
-    changes : what-ifs with several values, of which each point has one
-    settings : settings of the request
+    grids : The grids of the combinations to evaluate.
+    left_out : The number of skipped combinations for each reason.
+    changes : The what-ifs with several values, of which each point has one.
+    settings : The settings of the request.
     """
 
     grids: Sequence[Grid]

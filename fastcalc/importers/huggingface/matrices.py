@@ -46,11 +46,11 @@ EXPERT = "0"
 class Matrix:
     """A matrix of a layer, or the matrices of all experts with this name.
 
-    group : group that determines the number format
-    layer : layer of the model, counted from 0; None outside of layers
-    names : names after ``layers.N.``, which depend on the code that wrote the checkpoint
-    parameters : parameters, summed over all experts
-    experts : number of experts whose names differ only by a number, or 0 for other matrices
+    group : The group that determines the number format.
+    layer : The layer of the model, counted from 0; None outside of layers.
+    names : Names after ``layers.N.``, which depend on the code that wrote the checkpoint.
+    parameters : The parameters, summed over all experts.
+    experts : The number of experts whose names differ only by a number, or 0 for other matrices.
     """
 
     group: str
@@ -70,9 +70,9 @@ def matrices_of(
 ) -> Iterator[Matrix]:
     """Yield the matrices of consecutive layers, and of prediction layers like the last one.
 
-    is_mentioned : whether quantization settings mention a word; other names are skipped
-    predicting : layers for multi-token prediction
-    are_experts_beside : whether experts are next to ``mlp``, which is then the shared network
+    is_mentioned : Whether quantization settings mention a word; other names are skipped.
+    predicting : The layers for multi-token prediction.
+    are_experts_beside : Whether experts are next to ``mlp``, which is then the shared network.
     """
     matrices_by_block: dict[Block, list[Matrix]] = {}
     for number, block in enumerate(blocks):

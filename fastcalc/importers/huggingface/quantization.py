@@ -64,8 +64,8 @@ class FormatRule:
 class Formats:
     """The formats of a checkpoint, by group of matrices.
 
-    experts : format of routed experts, or None if it is the format of most matrices
-    block_side : side of square fp8 blocks that share a scale, or 0 without blocks
+    experts : The format of routed experts, or None if it is the format of most matrices.
+    block_side : The side of square fp8 blocks that share a scale, or 0 without blocks.
     """
 
     weights: str
@@ -79,10 +79,10 @@ class Formats:
 class Scheme:
     """The quantization of a checkpoint.
 
-    rules : rules by module, of which the first that names a module applies
-    others : format of modules that no rule names, or None if unquantized
-    experts : format of routed experts that no rule names, if it is different
-    takes_head : whether the output head is quantized like other modules
+    rules : The rules by module, of which the first that names a module applies.
+    others : The format of modules that no rule names, or None if unquantized.
+    experts : The format of routed experts that no rule names, if it is different.
+    takes_head : Whether the output head is quantized like other modules.
     """
 
     rules: list[FormatRule]
@@ -104,7 +104,7 @@ class Scheme:
 def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> Formats:
     """Read the formats in a configuration and its ``quantization_config``.
 
-    predicting : layers for multi-token prediction
+    predicting : The layers for multi-token prediction.
     """
     word = fields.word("torch_dtype") or fields.word("dtype")
     if word is None:
@@ -176,7 +176,7 @@ def _counted(
 def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Formats:
     """Express the formats of groups of matrices with as few exceptions as possible.
 
-    sizes : parameters in each group
+    sizes : The parameters in each group.
     """
     dense = {group: sizes.get(group, 0.0) for group in QUANTIZED if group not in ("experts", "mtp")}
     by_format: dict[NumberFormat, float] = defaultdict(float)

@@ -17,7 +17,7 @@ def vision_parameters(config: Json, text_hidden: int) -> int | None:
     The count is exact for Qwen3-VL and Qwen 3.5, and within a few percent for other towers, because
     the projection to the text model differs between families.
 
-    text_hidden : width of the text model's hidden states
+    text_hidden : The width of the text model's hidden states.
     """
     if not isinstance(config, dict):
         return None

@@ -19,9 +19,9 @@ def usual(
 ) -> list[Layer]:
     """Build layers from the usual fields: latent or grouped attention, and experts if any.
 
-    norms : norms per layer, if not one per component
-    qk_norm, output_gate : whether the family's grouped attention always has them
-    router_bias : whether the family's router has a bias
+    norms : The norms per layer, if not one per component.
+    qk_norm, output_gate : Whether the family's grouped attention always has them.
+    router_bias : Whether the family's router has a bias.
     """
     count = fields.layers()
     bias = parts.flagged(fields, "attention_bias")

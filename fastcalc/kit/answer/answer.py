@@ -30,9 +30,9 @@ class Answer:
 
     The default methods ignore their arguments.
 
-    request : the request being answered
-    reading : notes for standard error on how files were read and what was skipped
-    reasons : sentences for standard error on why the answer is no
+    request : The request being answered.
+    reading : The notes for standard error on how files were read and what was skipped.
+    reasons : Sentences for standard error on why the answer is no.
     """
 
     request: Request
@@ -149,10 +149,10 @@ class Answer:
 class NoAnswer(Answer):
     """Answer without records that gives the reason.
 
-    asked_keys : keys the records would have had
-    columns : columns of the Markdown table
-    beside : additional content of the JSON document
-    resting_on : inputs the records would have depended on
+    asked_keys : The keys the records would have had.
+    columns : Columns of the Markdown table.
+    beside : Additional content of the JSON document.
+    resting_on : The inputs the records would have depended on.
     """
 
     asked_keys: Iterable[str]

@@ -13,7 +13,7 @@ from fastcalc.formulas.types import Bools
 def number_array(arrow: ModuleType, type_: Any, values: Any, missing: Bools) -> Any:
     """Build a column of numbers or booleans, with null for missing values.
 
-    arrow : the pyarrow module
+    arrow : The pyarrow module.
     """
     width = type_.to_pandas_dtype()
     data = _bits(values) if width is np.bool_ else np.ascontiguousarray(values, width)

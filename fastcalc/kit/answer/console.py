@@ -79,7 +79,7 @@ def render(
 ) -> str:
     """Render headings, tables and notes. A str is a heading, and an empty str is a blank line.
 
-    wording : rewrites references to options and commands in sentences
+    wording : Rewrites references to options and commands in sentences.
     """
     lines = [line for block in blocks for line in _lines(worded(block, wording), width)]
     if not colour:

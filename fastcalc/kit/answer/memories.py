@@ -126,7 +126,7 @@ def raised_limit(location: Location) -> str | None:
 def kept_note(location: Location) -> str:
     """Describe how much memory the engine fills and reserves, its logged start-ups and its kernels.
 
-    location : a placed scenario, which may not fit
+    location : A placed scenario, which may not fit.
     """
     scenario, placement = location.scenario, location.placement
     machine, engine = placement.machine, scenario.engine

@@ -41,7 +41,7 @@ def follow_up(
 ) -> str:
     """Build another command with the settings it shares with a request.
 
-    begun : first words of the command: arguments and chips, as names or objects
+    begun : The first words of the command: arguments and chips, as names or objects.
     """
     line = ["fastcalc", target.command(), *map(as_text, begun)]
     apart = [name for name in declared(target) if flag(name) in (*line, *ending)]
@@ -58,8 +58,8 @@ def repeated(
 ) -> list[str]:
     """Return the flags with which another command repeats the settings of a request.
 
-    apart : names of fields that the command sets itself
-    has_memories : whether the chip has several memories
+    apart : Names of fields that the command sets itself.
+    has_memories : Whether the chip has several memories.
     """
     is_placed = has_memories or any(request.values.get(name) for name in ("host", "place"))
     idle = () if is_placed else ("place_for",)
@@ -87,7 +87,7 @@ def report_on(
 ) -> str:
     """Build the command that writes a report comparing chips to a file.
 
-    target : request class of the report command
+    target : The request class of the report command.
     """
     models = request.models or DEFAULT_MODELS
     ending = [flag("out"), str(file or "report.html")]

@@ -12,8 +12,8 @@ from fastcalc.mentions import option
 def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
     """Build the heading of a comparison: the model, its weights and the request's settings.
 
-    outcomes : outcomes of one model; the weight format may differ from chip to chip
-    phrases : phrases for the settings that differ from their defaults
+    outcomes : The outcomes of one model; the weight format may differ from chip to chip.
+    phrases : The phrases for the settings that differ from their defaults.
     """
     works = [outcome.placement.work for outcome in outcomes]
     weights = dict.fromkeys(f"{work.short_format} {size(work.weight_bytes)}" for work in works)

@@ -48,8 +48,8 @@ _METRICS = {
 class RowScore:
     """A measurement and its predicted speeds, relative to the measured speed.
 
-    before, now : prediction by the engine, and after correction by the deployment's other rows
-        (None if there is only one row)
+    before, now : The prediction by the engine, and after correction by the deployment's other rows
+        (None if there is only one row).
     """
 
     row: OwnRow
@@ -79,8 +79,8 @@ class RowScore:
 class RowBelief:
     """Stores the correction for all measurements of one phase in a deployment.
 
-    scores : scores of these rows
-    slower, width : for each row, corrected over uncorrected time, and the same ratio for the
+    scores : The scores of these rows.
+    slower, width : For each row, corrected over uncorrected time, and the same ratio for the.
     half-width of the range [1]
     """
 

@@ -12,7 +12,7 @@ _PLAIN_WORD = re.compile(r"([a-z]+|on-demand)('s)?,? ")
 class Title:
     """A name followed by a sentence that may span several lines.
 
-    answer : first words of the sentence, printed in bold like the name
+    answer : The first words of the sentence, printed in bold like the name.
     """
 
     name: str
@@ -36,10 +36,10 @@ class HeadlineCase(Remark):
 class TextTable:
     """A table of text.
 
-    headings : column headings, all with the same number of lines
-    left : indices of left-aligned columns
-    gap : spaces between columns
-    key_figures : indices of the columns to print in bold
+    headings : The column headings, all with the same number of lines.
+    left : The indices of left-aligned columns.
+    gap : The spaces between columns.
+    key_figures : The indices of the columns to print in bold.
     """
 
     headings: Sequence[tuple[str, ...]]
@@ -54,7 +54,7 @@ def sentence(text: str, ids: Collection[str] = ()) -> str:
 
     A first word with a digit, hyphen (except "on-demand"), dot or colon may be an id.
 
-    ids : ids that may consist of letters only
+    ids : Ids that may consist of letters only.
 
     >>> sentence("prices differ"), sentence("h100-sxm needs 4 chips"), sentence("acme: 4 chips?")
     ('Prices differ.', 'h100-sxm needs 4 chips.', 'acme: 4 chips?')
@@ -78,10 +78,10 @@ class Notes:
 class Note:
     """A sentence below a table.
 
-    weight : priority on the first screen, largest first; 0: shown only with all notes
-    is_hint : whether it only says what the first screen omits
-    is_of_rows : whether it counts rows that only a wide screen prints
-    written : the text before it was made a sentence
+    weight : The priority on the first screen, largest first; 0: shown only with all notes.
+    is_hint : Whether it only says what the first screen omits.
+    is_of_rows : Whether it counts rows that only a wide screen prints.
+    written : The text before it was made a sentence.
     """
 
     text: str

@@ -44,8 +44,8 @@ KEYS = tuple(column.key for column in columns.COLUMNS)
 class PointRecord(Mapping[str, Any]):
     """The record of one batch of an outcome. Values are computed on first access.
 
-    of_outcome, index : values of all batches, and the index of this batch
-    cells : values that override those of some keys
+    of_outcome, index : Values of all batches, and the index of this batch.
+    cells : Values that override those of some keys.
     """
 
     def __init__(

@@ -43,8 +43,8 @@ def price_line(
 ) -> list[Remark]:
     """Return the lines of prices under a headline, one per price basis, or nothing without prices.
 
-    remark : phrase on the total of these prices, or on the price at which another choice wins
-    others : additional outcomes, whose prices follow those of the scenarios
+    remark : The phrase on the total of these prices, or on the price at which another choice wins.
+    others : Additional outcomes, whose prices follow those of the scenarios.
     """
     by_pricing: dict[str, tuple[Pricing, dict[str, Hardware]]] = {}
     for scenario in (*scenarios, *(outcome.scenario for outcome in others)):

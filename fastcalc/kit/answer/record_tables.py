@@ -105,7 +105,7 @@ def key_of_mark(*tables: TextTable) -> list[str]:
 def with_mark(key: str, *tables: TextTable, marks: Mapping[str, str] | None = None) -> str:
     """Explain each mark that appears in the printed tables.
 
-    marks : meaning of additional marks at the end of cells
+    marks : The meaning of additional marks at the end of cells.
     """
     cells = [cell for table in tables for row in table.rows for cell in row]
     meanings = [
@@ -142,7 +142,7 @@ def value_of(column: TableColumn, record: Any) -> Any:
     If each layer has its own region of the chip, a single token never uses the memory and compute
     of all regions at once.
 
-    record : a record, or the object it was built from
+    record : A record, or the object it was built from.
     """
     if not isinstance(record, Mapping):
         return column.of(record)

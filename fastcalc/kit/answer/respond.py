@@ -55,7 +55,7 @@ def respond(request: Output, answer: Answer) -> int:
 def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Sequence[str]:
     """Write an answer in the requested format, and return the reading notes that its page shows.
 
-    wording : rewrites references to options and commands in sentences
+    wording : Rewrites references to options and commands in sentences.
     """
     form = request.written_as
     if form == "table":

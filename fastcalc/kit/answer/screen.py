@@ -18,9 +18,9 @@ _SCREEN_LINES = 24
 class Screen:
     """The screen a page is laid out for.
 
-    width, lines : characters per line, and lines on a first screen
-    wide, notes : whether to print all columns, and all notes
-    ids : ids of entries, which are not capitalized at the start of a note
+    width, lines : The characters per line, and lines on a first screen.
+    wide, notes : Whether to print all columns, and all notes.
+    ids : Ids of entries, which are not capitalized at the start of a note.
     """
 
     width: int
@@ -44,7 +44,7 @@ class Screen:
     ) -> list["Part"]:
         """Build a page with its key, its main notes (or all) and the suggested next command.
 
-        fills_one_screen : whether to print only the notes that fit on one screen, at least one
+        fills_one_screen : Whether to print only the notes that fit on one screen, at least one.
         """
         first = sorted((note for note in notes if note.weight), key=lambda note: -note.weight)
         short_notes = self.sentences(first)
@@ -78,7 +78,7 @@ class Screen:
 def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
     """Build a page with as many short notes as fit on one screen, or one if it is too long.
 
-    page : builds the page with the given number of short notes
+    page : Builds the page with the given number of short notes.
     """
     for count in range(_MOST_NOTES, -1, -1):
         laid_out = page(count)

@@ -18,8 +18,8 @@ from fastcalc.mentions import command, option
 class _Demand(NamedTuple):
     """The memory needed on all chips together, or on one chip.
 
-    weights, batch, longest : weights, and KV cache of the batch and longest sequence, in bytes
-    tokens : longest sequence that the engine requires to fit, 0 if it has no such minimum
+    weights, batch, longest : The weights, and KV cache of the batch and longest sequence, in bytes.
+    tokens : The longest sequence that the engine requires to fit, 0 if it has no such minimum.
     """
 
     weights: float
@@ -62,7 +62,7 @@ def _of_chip(placement: Placement, batch: float) -> _Demand:
 def _left(placement: Placement, reserves: float) -> float:
     """Compute the memory of a chip that the engine leaves for weights and caches, in bytes.
 
-    reserves : the engine's reserve relative to its expected reserve
+    reserves : The engine's reserve relative to its expected reserve.
     """
     return float(placement.weights_per_chip + placement.available_beside(reserves))
 

@@ -18,7 +18,7 @@ def against_price(
 ) -> Chart:
     """Plot a metric of each record against its price, skipping records that lack either.
 
-    across, upward : key and label of each axis; the price is on the x axis
+    across, upward : The key and label of each axis; the price is on the x axis.
     """
     (price, cost), (key, label) = across, upward
     series: list[Series] = []

@@ -35,11 +35,11 @@ Style = Literal["line", "points", "bound", "area"]
 class Series:
     """A named series of points.
 
-    x, y : coordinates; an area has the edges `low` and `high` instead of y; in other styles these
-        are the bounds of a range
-    colour : palette index; series of the same chip share it
-    style : ``line`` (with a marker for each point), ``points``, ``bound`` (dashed) or ``area``
-    tips : tooltips of the points
+    x, y : The coordinates; an area has the edges `low` and `high` instead of y; in other styles
+        these are the bounds of a range.
+    colour : The palette index; series of the same chip share it.
+    style : ``line`` (with a marker for each point), ``points``, ``bound`` (dashed) or ``area``.
+    tips : The tooltips of the points.
     """
 
     name: str
@@ -98,7 +98,8 @@ class ChartAxis:
     ) -> list[float]:
         """Choose as many round tick values as fit without overlapping labels.
 
-        length : length of the axis, in the unit of `extent`, which measures a label along the axis
+        length : The length of the axis, in the unit of `extent`, which measures a label along the
+            axis.
         """
         fewest: list[float] = []
         for row in self._rows():
@@ -150,8 +151,8 @@ def written(value: float) -> str:
 class Heights:
     """Stores the height and the owning series at each point of a grid.
 
-    x, y : grid coordinates in ascending order
-    values, owners : one row per y and one column per x; nan where there is no value
+    x, y : The grid coordinates in ascending order.
+    values, owners : One row per y and one column per x; nan where there is no value.
     """
 
     x: Floats
@@ -199,10 +200,10 @@ class Swing:
 class Chart:
     """A chart: plots side by side, stacked bars or a tornado, with notes on how to read it.
 
-    title : the metric, and what it is plotted for
-    finding : main result, as a sentence
-    grounds : prices and engines behind the chart, with their dates
-    is_one : whether a terminal draws the panels together, in one plot
+    title : The metric, and what it is plotted for.
+    finding : The main result, as a sentence.
+    grounds : The prices and engines behind the chart, with their dates.
+    is_one : Whether a terminal draws the panels together, in one plot.
     """
 
     title: str

@@ -122,9 +122,9 @@ _FEW_GREY = 2
 class FigureLayout:
     """The layout of a figure: its width, fonts, and the text above and below the plots.
 
-    wide : width, in points
-    head, foot : lines of text with their relative font size and weight
-    entries : entries of a key that several plots share: name, colour and style
+    wide : The width, in points.
+    head, foot : The lines of text with their relative font size and weight.
+    entries : The entries of a key that several plots share: name, colour and style.
     """
 
     wide: float

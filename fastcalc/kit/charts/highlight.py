@@ -18,7 +18,8 @@ DASHED = "dashed lines are the hardware bound"
 def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
     """Copy a chart with some of its lines highlighted.
 
-    patterns : patterns for a line's name or a word in it; by default, a few lines are highlighted:
+    patterns : The patterns for a line's name or a word in it; by default, a few lines are
+        highlighted:
     those that the finding names, then the first ones
 
     Raises InputError if a pattern matches no line.

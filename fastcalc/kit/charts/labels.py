@@ -24,8 +24,8 @@ _EDGE = 0.94
 class Label:
     """A name with its line and its position, from the lower left corner of the plot.
 
-    end : end of the line, where a leader begins, or None if the name is written there
-    is_marked : whether the line's marker (as wide as `MARK`) precedes the name
+    end : The end of the line, where a leader begins, or None if the name is written there.
+    is_marked : Whether the line's marker (as wide as `MARK`) precedes the name.
     """
 
     name: str
@@ -42,7 +42,7 @@ def spread(heights: Sequence[float], line: float, low: float, high: float) -> li
     Heights that are too close move as a block to the mean of their wanted positions, which is the
     ordered least-squares solution (pool-adjacent-violators).
 
-    heights : wanted heights in ascending order
+    heights : The wanted heights in ascending order.
 
     >>> spread([10, 12, 40], 12, 0, 50)
     [5.0, 17.0, 40.0]
@@ -67,7 +67,7 @@ def line_names(
 ) -> list[tuple[str, list[Series]]]:
     """Return the names to write with their lines, joining names of overlapping lines if narrow.
 
-    wide, high : size of the plot, in points
+    wide, high : The size of the plot, in points.
     """
     names: list[tuple[str, list[Series]]] = []
     for group in _together(panel, wide, high):
@@ -109,7 +109,7 @@ def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
 def is_on(panel: Panel, line: Series, other: Series, high: float) -> bool:
     """Check whether two lines cannot be distinguished where both are drawn.
 
-    high : height of the plot, in points
+    high : The height of the plot, in points.
     """
     if {line.style, other.style} != {"line"}:
         return False
@@ -134,10 +134,10 @@ def placed(
 
     Grey names are dropped if there is not enough room.
 
-    wide, high : size of the plot, in points
-    width_of : measures the width of a text, in points
-    line : height of a line of text, in points
-    whole : width of the plot and the column, in points
+    wide, high : The size of the plot, in points.
+    width_of : Measures the width of a text, in points.
+    line : The height of a line of text, in points.
+    whole : The width of the plot and the column, in points.
     """
     labels: list[Label] = []
     column: list[tuple[str, Series, tuple[float, float]]] = []

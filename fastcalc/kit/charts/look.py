@@ -26,9 +26,9 @@ _NARROW, _ROOMY = 3.6, 5.5
 class Look:
     """The appearance options a user can choose.
 
-    width, height : size, or None to fit the contents [inch]
-    title : title to use instead of the finding
-    highlight : patterns for the lines to draw in colour
+    width, height : The size, or None to fit the contents. [inch]
+    title : The title to use instead of the finding.
+    highlight : The patterns for the lines to draw in colour.
     """
 
     style: str = "light"
@@ -102,7 +102,7 @@ class Look:
 class Letters:
     """The font size for the width of a chart, smaller in narrow charts.
 
-    size : font size of names and ticks, in points
+    size : The font size of names and ticks, in points.
     """
 
     size: float
@@ -125,7 +125,7 @@ class Letters:
     def wrapped(self, text: str, room: float, size: float = 1.0, weight: str = "normal") -> str:
         """Wrap a text to a width, in points.
 
-        size : font size relative to that of names
+        size : The font size relative to that of names.
         """
         room *= _FILLED
         lines: list[str] = []

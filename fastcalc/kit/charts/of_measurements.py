@@ -21,10 +21,10 @@ def before_and_after(
 ) -> Chart:
     """Plot predicted over measured speed in one plot per phase. 1 is a perfect prediction.
 
-    phases : phase of each point: ``decode``, ``served`` or ``prefill``
-    across : concurrent sequences of each point or, for prefill, prompt tokens
-    before, after : predicted over measured speed of each point; NaN is not drawn
-    ends : lower and upper bounds of the range of `after`, if known
+    phases : The phase of each point: ``decode``, ``served`` or ``prefill``.
+    across : The concurrent sequences of each point or, for prefill, prompt tokens.
+    before, after : The predicted over measured speed of each point; NaN is not drawn.
+    ends : The lower and upper bounds of the range of `after`, if known.
     """
     names = np.array(phases)
     panels = []

@@ -33,7 +33,7 @@ _SPOTS = 40.0
 class PanelGrid:
     """The plots of a figure, arranged in rows. Identical axis labels are written once.
 
-    wide : total width, in points
+    wide : The total width, in points.
     """
 
     chart: Chart
@@ -285,7 +285,7 @@ def draw_key(
 ) -> None:
     """Draw the key of colours, markers and hatches below the title.
 
-    top : top of the key, in points
+    top : The top of the key, in points.
     """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

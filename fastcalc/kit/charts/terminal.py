@@ -87,7 +87,7 @@ def plot(
 ) -> list[str]:
     """Draw a plot with one letter per series, or ``*`` where two series coincide.
 
-    marks : x values to mark with a capital letter below the axis
+    marks : The x values to mark with a capital letter below the axis.
     """
     upward, drawn = panel.upward, _ASCII if is_ascii else _DRAWN
     ticks = {_place(upward, tick, _HEIGHT): written(tick) for tick in upward.ticks}

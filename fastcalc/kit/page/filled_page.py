@@ -51,9 +51,9 @@ _POINTING = (
 class Page:
     """The content of a page for readers without a command line. The command is at the end.
 
-    verdict : sentences that answer the request
-    about : subject of the page, in a line
-    sections : HTML by heading; empty sections are omitted
+    verdict : Sentences that answer the request.
+    about : The subject of the page, in a line.
+    sections : HTML by heading; empty sections are omitted.
     """
 
     title: str
@@ -110,7 +110,7 @@ def _text(name: str) -> str:
 def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
     """Draw charts as HTML figures without repeating notes, or nothing if there are no charts.
 
-    verdict : sentences the page already shows
+    verdict : Sentences the page already shows.
     """
     html, notes_shown = "", list[str]()
     for chart in charts:
@@ -192,7 +192,7 @@ def under(text: str) -> str:
 def _cell(text: str, css_class: str, ends: str) -> str:
     """Format a table cell, sorted by the number at its start if it has one.
 
-    ends : its range, shown below it on narrow screens
+    ends : Its range, shown below it on narrow screens.
     """
     text = text if css_class == "drawn" else text.strip()
     number = _LEADING_NUMBER.match(text)
@@ -242,9 +242,10 @@ def document(
 ) -> str:
     """Build the HTML page of an answer.
 
-    blocks : page laid out for a wide terminal; sentences before the first table are the verdict
-    notes : notes on the request, shown with the premises
-    assumptions : inputs behind the records, in the same form as in the JSON output
+    blocks : The page laid out for a wide terminal; sentences before the first table are the
+        verdict.
+    notes : The notes on the request, shown with the premises.
+    assumptions : The inputs behind the records, in the same form as in the JSON output.
     """
     verdict, body, premises = list[str](), list[Part](), list[str]()
     for block, following in zip(blocks, [*blocks[1:], ""], strict=True):

@@ -39,9 +39,9 @@ _UNITS_OF_KEYS = {
 class ListedChange:
     """Stores one value from the list of a what-if.
 
-    key : key of the column for this value, with the unit
-    written : the what-if reduced to this value
-    value : value as it appears in a record, in SI units
+    key : The key of the column for this value, with the unit.
+    written : The what-if reduced to this value.
+    value : The value as it appears in a record, in SI units.
     """
 
     key: str
@@ -53,8 +53,8 @@ class ListedChange:
 class ChangeLists:
     """The what-ifs of a request, some of which list several values.
 
-    single : what-ifs with one value, which apply to every point
-    listed : all values of each what-if that lists several
+    single : The what-ifs with one value, which apply to every point.
+    listed : All values of each what-if that lists several.
     """
 
     single: tuple[str, ...]

@@ -54,7 +54,7 @@ def chips_of(
 
     Chips without the memory named in ``--place`` are skipped with a note, if others have it.
 
-    also_changed : additional chips to which a what-if may apply
+    also_changed : Additional chips to which a what-if may apply.
 
     Raises InputError if a host is named, because a host is not a chip (chips may use its memory).
     """

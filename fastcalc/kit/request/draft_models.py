@@ -39,7 +39,7 @@ def draft_model(
     The shape of an EAGLE-3 head follows from the target model. A model that is not in the catalogue
     gets the parameter count in its name, at 16 bits.
 
-    notes : list that receives a note on its size
+    notes : The list that receives a note on its size.
     """
     if not name:
         return None
@@ -98,7 +98,7 @@ def _known(entries: Catalogue, name: str, notes: list[str]) -> Model | None:
 def _of_size(name: str, stem: str) -> Model:
     """Build a model with the parameter count in its name.
 
-    stem : the name without its file ending
+    stem : The name without its file ending.
 
     Raises InputError if the name has no parameter count or lists several models.
     """

@@ -25,7 +25,7 @@ def implied_engine(
 
     It is vLLM if limits with its names are set, or if no GGUF file exists in one of the formats.
 
-    weights : requested formats, by default those of the models' checkpoints
+    weights : The requested formats, by default those of the models' checkpoints.
     """
     limits = (*STARTED_WITH, "max_model_len", "language_model_only")
     if any(request.values[name] not in (None, False) for name in limits):
@@ -51,7 +51,7 @@ def engines_of(
 ) -> list[tuple[Engine, bool]]:
     """Return the engine of each chip, with whether it is borrowed.
 
-    implied : the engine from `implied_engine`, which GPUs or Macs run instead of llama.cpp
+    implied : The engine from `implied_engine`, which GPUs or Macs run instead of llama.cpp.
     """
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)

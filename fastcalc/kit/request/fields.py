@@ -32,21 +32,21 @@ _PREMISES = {
 class FieldSetting:
     """How a field is described and parsed.
 
-    metavar : placeholder for its value in help, or None for a flag without a value
-    names : names of the flag, if different from the field's name
-    is_argument : whether it is a positional argument
-    is_hidden : whether ``--help`` leaves it out
-    is_repeated : whether it can be given several times; the field is then a list
-    variable : environment variable to use if the flag is not given
-    parser : parses its text
-    parser_of : returns a parser whose errors name the flag
-    completion : returns completions for the text typed so far
-    says : phrase for a value in a heading, as a template or a function of the value, or None to
-        omit it from headings
-    premise : key under which records store it, by default that of its group; "" for a field that
-        does not affect results
-    record_key : its key in records, if different from the field's name
-    old_name : former name of the field, accepted with a note for one release
+    metavar : The placeholder for its value in help, or None for a flag without a value.
+    names : Names of the flag, if different from the field's name.
+    is_argument : Whether it is a positional argument.
+    is_hidden : Whether ``--help`` leaves it out.
+    is_repeated : Whether it can be given several times; the field is then a list.
+    variable : The environment variable to use if the flag is not given.
+    parser : The parses its text.
+    parser_of : Returns a parser whose errors name the flag.
+    completion : Returns completions for the text typed so far.
+    says : The phrase for a value in a heading, as a template or a function of the value, or None to
+        omit it from headings.
+    premise : The key under which records store it, by default that of its group; "" for a field
+        that does not affect results.
+    record_key : Its key in records, if different from the field's name.
+    old_name : The former name of the field, accepted with a note for one release.
     """
 
     metavar: str | None
@@ -80,9 +80,9 @@ class Request:
     A field has a default and a `FieldSetting`. A subclass that repeats a field without a setting
     changes only its default. The docstring of a group is its heading in ``--help``.
 
-    examples : commands shown by ``--help`` and run by tests
-    premise : key under which records store the fields, by default that of the group's heading; ""
-        if no results depend on them
+    examples : The commands shown by ``--help`` and run by tests.
+    premise : The key under which records store the fields, by default that of the group's heading;
+        "" if no results depend on them.
     """
 
     examples: ClassVar[tuple[str, ...]] = ()
@@ -118,9 +118,9 @@ class Request:
 class DeclaredField(NamedTuple):
     """A field as declared in a request class.
 
-    setting : how it is described and parsed
-    heading : heading of its section in ``--help``
-    default : default value, or `Parameter.empty` if there is none
+    setting : How it is described and parsed.
+    heading : The heading of its section in ``--help``.
+    default : The default value, or `Parameter.empty` if there is none.
     """
 
     annotation: Any
@@ -197,7 +197,7 @@ def renamed(request: type[Request], given: Mapping[str, Any]) -> tuple[dict[str,
 class Setting:
     """A field of a request whose value differs from its default.
 
-    premise : key under which records store it; "" if it does not affect results
+    premise : The key under which records store it; "" if it does not affect results.
     """
 
     name: str
@@ -259,7 +259,7 @@ def settings(request: Request) -> list[Setting]:
 def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
     """Return the phrases that describe settings in a heading.
 
-    without : names of fields already in the heading
+    without : Names of fields already in the heading.
     """
     return [
         wording

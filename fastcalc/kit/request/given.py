@@ -67,7 +67,7 @@ def _members(type_: Any) -> tuple[Any, ...]:
 def _taken(name: str, value: Any, types: tuple[Any, ...], all_kinds: tuple[Any, ...] = ()) -> Any:
     """Check a value, or an element of it, against the accepted types.
 
-    all_kinds : accepted types of the whole value
+    all_kinds : The accepted types of the whole value.
     """
     all_kinds = all_kinds or types
     several = {origin: get_args(type_)[-1] for type_ in types if (origin := get_origin(type_))}

@@ -31,7 +31,7 @@ _NAMED = 4
 class Like:
     """The rows of a measurements file for each requested engine, by engine id.
 
-    refusals : why an engine has no rows
+    refusals : Why an engine has no rows.
     """
 
     file: Path

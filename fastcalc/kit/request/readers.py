@@ -236,7 +236,7 @@ def share(value: float, flag: str, *, zero: bool = False) -> float:
 def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -> float:
     """Parse a number with a unit, in SI. Rejects invalid numbers and those beyond the limit.
 
-    example : valid value, for the error message
+    example : The valid value, for the error message.
     """
     from fastcalc.catalogue.units import parse_quantity  # help does not need it
 

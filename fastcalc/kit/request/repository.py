@@ -39,7 +39,7 @@ def settings_of(folder: Path, request: Callable[[], type[Request]]) -> Settings:
     They come from the nearest `.fastcalc.toml` or ``[tool.fastcalc]`` table of a pyproject.toml, in
     the folder or a parent.
 
-    request : returns the request class whose fields they set; called only if there are settings
+    request : Returns the request class whose fields they set; called only if there are settings.
 
     Raises InputError if the file cannot be read, has an unknown key or an invalid value.
     """

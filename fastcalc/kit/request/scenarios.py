@@ -42,7 +42,7 @@ MOST_POINTS = 30_000
 def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     """Build a scenario for each model on each chip, in the order typed.
 
-    notes : list that receives notes on the scenarios
+    notes : The list that receives notes on the scenarios.
     """
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     traffic, entries = _traffic(request), catalogue(request)
@@ -146,7 +146,7 @@ def _traffic(request: Evaluated) -> Traffic:
 def check_longest(request: EngineLimits, tokens: float) -> None:
     """Reject requests longer than the engine's sequence length.
 
-    tokens : final length of a sequence
+    tokens : The final length of a sequence.
     """
     if request.max_model_len is not None and tokens > request.max_model_len:
         raise InputError(
@@ -159,7 +159,7 @@ def check_longest(request: EngineLimits, tokens: float) -> None:
 def _check_slots(memory: MemoryChoice, tokens: float) -> None:
     """Reject requests longer than the context that llama.cpp gives each slot.
 
-    tokens : final length of a sequence
+    tokens : The final length of a sequence.
     """
     if memory.longest and memory.slots > 1.0 and tokens > memory.longest / memory.slots:
         raise InputError(

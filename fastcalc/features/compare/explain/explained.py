@@ -63,10 +63,12 @@ class ExplainedPart:
 class Explained:
     """Explains one forward pass.
 
-    sequences, verified, prompt : sequences decoded, tokens in each, and prompt tokens
-    rates : rates its components share: effective bandwidth, and the rate at which cores are fed
-    parts, idle : components that take time, and names of components that take none
-    total, answer : time of all components, and the time per output token or to first token it gives
+    sequences, verified, prompt : The sequences decoded, tokens in each, and prompt tokens.
+    rates : The rates its components share: effective bandwidth, and the rate at which cores are
+        fed.
+    parts, idle : The components that take time, and names of components that take none.
+    total, answer : The time of all components, and the time per output token or to first token it
+        gives.
     """
 
     name: str

@@ -32,7 +32,7 @@ from fastcalc.formulas.reserve import LOGIT_BYTES, largest_capture
 def memory_equations(placement: Placement) -> tuple[Equation, ...]:
     """Return the use of a chip's memory: contents, engine reserve term by term, and free space.
 
-    placement : workload in a layout, whose fullest chip the numbers describe
+    placement : The workload in a layout, whose fullest chip the numbers describe.
     """
     machine, numbers = placement.machine, Numbers(placement)
     filled = named(
@@ -133,7 +133,7 @@ def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
 def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
     """Return the memory of CUDA graphs: per graph, layer split and row of states, in bytes.
 
-    rows : maximum number of tokens in a decode-only step
+    rows : The maximum number of tokens in a decode-only step.
     """
     largest = float(placement.machine.software.largest_graph)
     work, graphs = placement.work, number(graph_count(rows, largest))

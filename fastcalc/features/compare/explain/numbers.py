@@ -81,7 +81,7 @@ class Numbers:
     def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
         """Return the data-sheet peak with the given value, of the chip or its host, in FLOP/s.
 
-        kernel : kernel that computes at this rate although the stored format would allow more
+        kernel : The kernel that computes at this rate although the stored format would allow more.
         """
         owner, why = self._owner(tier), f" (the rate of {kernel})" if kernel else ""
         for name, quantity in owner.peak.items():

@@ -30,7 +30,7 @@ SEEN = 0.2  # a part counts as tested if a tenfold slowdown changes a measuremen
 class Hypothesis:
     """The hypothesis that certain components are slower, with its likelihood.
 
-    weights : probability of each grid point for its parts; 1 without parts
+    weights : The probability of each grid point for its parts; 1 without parts.
     """
 
     parts: tuple[int, ...]
@@ -136,8 +136,8 @@ def _prior(hypotheses: Sequence[tuple[int, ...]]) -> Floats:
 def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Floats:
     """Combine the slowdowns of two parts. Step times are added and waiting times are multiplied.
 
-    pair : indices of the parts
-    logs, further_logs : logarithm of the slowdown that each part alone causes per measurement
+    pair : The indices of the parts.
+    logs, further_logs : The logarithm of the slowdown that each part alone causes per measurement.
     """
     if any(PARTS[index][1] is ROOM for index in pair):
         return np.asarray(logs + further_logs)

@@ -41,10 +41,10 @@ ENDS = (0.1, 0.5, 0.9)  # quantiles of a slowdown: ends of the range, and median
 class TermFinding:
     """Summarizes what the measurements say about one term.
 
-    probability : probability that it is slower
-    part : index of its most likely slow part
-    low, slower, high : slowdown factor with its 80% range
-    is_tested, is_named : whether a slowdown would be visible, and whether the term is named
+    probability : The probability that it is slower.
+    part : The index of its most likely slow part.
+    low, slower, high : The slowdown factor with its 80% range.
+    is_tested, is_named : Whether a slowdown would be visible, and whether the term is named.
     """
 
     term: SlowdownTerm
@@ -61,11 +61,11 @@ class TermFinding:
 class Diagnosis:
     """The diagnosis of a deployment from its measurements.
 
-    predictions : predictions of the measurements, before causes are named
-    before : measured / predicted time, by the engine without the settings of a start
-    set_aside : sentences on skipped measurements
-    deployments : deployments for which further measurements may be suggested
-    has_room : whether a log shows that memory for requests is as large as predicted
+    predictions : The predictions of the measurements, before causes are named.
+    before : The measured / predicted time, by the engine without the settings of a start.
+    set_aside : Sentences on skipped measurements.
+    deployments : The deployments for which further measurements may be suggested.
+    has_room : Whether a log shows that memory for requests is as large as predicted.
     """
 
     predictions: Sequence[Prediction]
@@ -169,7 +169,7 @@ _RARE = 1e-3
 class UndiagnosedError(InputError):
     """Raised if no measurement is usable for a diagnosis.
 
-    line : line of the first rejected measurement, or 0 if the cause is not a line
+    line : The line of the first rejected measurement, or 0 if the cause is not a line.
     """
 
     def __init__(self, reasons: str, line: int) -> None:
@@ -188,9 +188,9 @@ def diagnose(
 ) -> Diagnosis:
     """Diagnose a deployment from its measurements, with the given engine if there is one.
 
-    draft : separate draft model of the server
-    limits : parameters the server was started with
-    has_room : whether its log shows that memory for requests is as large as predicted
+    draft : The separate draft model of the server.
+    limits : The parameters the server was started with.
+    has_room : Whether its log shows that memory for requests is as large as predicted.
 
     Raises InputError if no measurement can be predicted.
     """

@@ -23,7 +23,7 @@ TELLING = 0.05  # smallest distinguishable difference between two causes, as a l
 class NextPoint:
     """Suggests a measurement, with the slowdown that each cause would show there.
 
-    slower : slowdown by name of the term, or ``nothing``
+    slower : The slowdown by name of the term, or ``nothing``.
     """
 
     point: Point

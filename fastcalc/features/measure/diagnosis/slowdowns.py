@@ -28,10 +28,10 @@ predicted."""
 class Slowdowns:
     """Stores measured times and the contribution of each component to them.
 
-    rows : predicted measurements
-    residuals : logarithm of measured / predicted time for each
-    spreads : additional error of each measurement
-    logs : logarithm of slowed / predicted time, by part, slowdown in `PRICED` and measurement
+    rows : The predicted measurements.
+    residuals : The logarithm of measured / predicted time for each.
+    spreads : Additional error of each measurement.
+    logs : The logarithm of slowed / predicted time, by part, slowdown in `PRICED` and measurement.
     """
 
     rows: StackedPoints
@@ -52,7 +52,7 @@ class Slowdowns:
     def at(self, component: int, slower: Floats) -> Floats:
         """Interpolate the logarithms for one part: grid points by measurements.
 
-        component, slower : index of the part, and logarithms of its slowdown
+        component, slower : The index of the part, and logarithms of its slowdown.
         """
         columns = [np.interp(slower, PRICED, column) for column in self.logs[component].T]
         return np.stack(columns, axis=-1)
@@ -61,7 +61,7 @@ class Slowdowns:
 def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdowns:
     """Compute how each part of a step slows down the measurements.
 
-    has_room : whether memory for requests is known to be as large as predicted
+    has_room : Whether memory for requests is known to be as large as predicted.
     """
     rows = rows_of(batches)
     predicted = _seconds_per_token(rows)

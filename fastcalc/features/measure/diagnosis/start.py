@@ -36,9 +36,9 @@ GIB = 2.0**30
 class Cause:
     """A reason in the start-up log why a deployment is slower.
 
-    sentence : description of the cause and how much it matters
-    setting : recommended change
-    times : factor by which capacity is smaller or time is longer
+    sentence : The description of the cause and how much it matters.
+    setting : The recommended change.
+    times : The factor by which capacity is smaller or time is longer.
     """
 
     term: SlowdownTerm
@@ -193,8 +193,8 @@ class Start:
     def _unexplained(self, cache_bytes: float, explained: float) -> Iterator[Cause]:
         """Yield missing cache memory that nothing in the log explains.
 
-        cache_bytes : actual cache memory per chip, in bytes
-        explained : missing memory already explained by weights and CUDA graphs, in bytes
+        cache_bytes : The actual cache memory per chip, in bytes.
+        explained : The missing memory already explained by weights and CUDA graphs, in bytes.
         """
         low, missing, high = (room - cache_bytes - explained for room in self.room)
         if cache_bytes * DIFFERS >= self.room[0] or missing <= 0.0:
@@ -280,7 +280,7 @@ def _tokens(placement: Placement) -> float:
 def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> Parameters | None:
     """Build the engine parameters that a logged start sets. Returns None for the engine's own.
 
-    without : settings to leave at their defaults
+    without : The settings to leave at their defaults.
     """
     limits: dict[str, float | str] = {}
     for setting, names in STARTED_WITH.items():

@@ -19,12 +19,12 @@ Powers = tuple[tuple[str, float], ...]
 class Part:
     """A part of a term that can be slower on its own.
 
-    name : name in words, appended to the name of the term
-    rates, costs : parameters divided and multiplied by powers of the slowdown; if both are empty,
-        the part is the memory for requests
-    towards : costs of an engine that has the problem; the cost that changes most is multiplied by
-        the slowdown, and the others move by the same fraction [SI]
-    most : largest slowdown known
+    name : The name in words, appended to the name of the term.
+    rates, costs : The parameters divided and multiplied by powers of the slowdown; if both are
+        empty, the part is the memory for requests.
+    towards : The costs of an engine that has the problem; the cost that changes most is multiplied
+        by the slowdown, and the others move by the same fraction. [SI]
+    most : The largest slowdown known.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Part:
     def times_shown(self, software: EngineParameters, times: float) -> float:
         """Return the slowdown of the first cost in `towards`, the one that users know.
 
-        software, times : predicted parameters, and slowdown as in `slower`
+        software, times : The predicted parameters, and slowdown as in `slower`.
         """
         for name, factor in self._on_the_way(software, times).items():
             ratio = float(np.median(factor / floats(software.value(name))))
@@ -75,9 +75,10 @@ class Part:
 class SlowdownTerm:
     """A term that may be slower than predicted.
 
-    name, worse, shows : short name, verb and adjective for a slowdown, and measurements affected
-    parts : parts that can be slower on their own
-    settings : settings known to change it, the most likely first
+    name, worse, shows : The short name, verb and adjective for a slowdown, and measurements
+        affected.
+    parts : The parts that can be slower on their own.
+    settings : The settings known to change it, the most likely first.
     """
 
     name: str

@@ -300,7 +300,7 @@ PROGRAMS: Mapping[str, Program] = {
 def bench_command(plan: Plan, name: str) -> str:
     """Build the command that measures a plan's replica at its batch with vLLM's benchmark.
 
-    name : name of the model, as the user typed it
+    name : The name of the model, as the user typed it.
     """
     scenario, batch = plan.scenario, int(plan.batch)
     traffic = scenario.traffic

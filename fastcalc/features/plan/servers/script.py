@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class PoolOnHost:
     """One of several pools, and how many of its servers a host starts.
 
-    index : number of the pool, from 1
-    servers : servers per host, unless the user sets another number
+    index : The number of the pool, from 1.
+    servers : The servers per host, unless the user sets another number.
     """
 
     index: int
@@ -102,10 +102,10 @@ def script(
 ) -> str:
     """Build the script that starts the servers of a plan.
 
-    name : name of the model, as the user typed it
-    commands : commands that print the expected performance
-    first_tokens : TTFT in words, or None for the TTFT compared with its limit
-    pool : pool of these servers, if the script starts several pools
+    name : The name of the model, as the user typed it.
+    commands : The commands that print the expected performance.
+    first_tokens : TTFT in words, or None for the TTFT compared with its limit.
+    pool : The pool of these servers, if the script starts several pools.
 
     Raises InputError if the plan offloads weights or caches to host memory, or if the program does
     not support the cache format or cannot serve the plan.
@@ -230,8 +230,8 @@ def _on_one_host(
 ) -> Iterator[str]:
     """Yield the lines that start all servers of a host, on separate chips and ports.
 
-    count : variable with the number of servers on this host, and its default
-    devices : variable with the chips of a server, if there is one
+    count : The variable with the number of servers on this host, and its default.
+    devices : The variable with the chips of a server, if there is one.
     """
     chips = server.layout.chips
     yield f"for i in $(seq ${{{count}}}); do"
@@ -274,7 +274,7 @@ def lines_of(words: Sequence[str]) -> Iterator[str]:
 def server_of(program: Program, plan: Plan, role: Role, name: str) -> Server:
     """Describe a server of a plan.
 
-    name : name of the model, as the user typed it
+    name : The name of the model, as the user typed it.
     """
     scenario = scenario_of(plan, role)
     machine = (plan.replica if scenario is plan.scenario else solve(scenario)).placement.machine

@@ -23,9 +23,9 @@ def checkpoint_of(
     It is a folder if the user named no repository, and none is known for the model or for these
     weights.
 
-    loaded_as : formats to which the engine quantizes 16-bit weights
-    weights : weight format, or None for the model's own
-    name : name of the model or its file, as the user typed it
+    loaded_as : Formats to which the engine quantizes 16-bit weights.
+    weights : The weight format, or None for the model's own.
+    name : The name of the model or its file, as the user typed it.
     """
     repository = model.repositories.get(name.lower())
     model_format = model.format_name
@@ -72,20 +72,20 @@ Role = Literal["all", "prefill", "decode"]
 class Server:
     """A server: its checkpoint, its layout, and the limits that the prediction assumes.
 
-    checkpoint : repository or folder with the weights
-    quantized_to : format to which the engine quantizes the weights on loading, if any
-    cache : format of the KV cache
-    sequences : maximum sequences per step on each attention replica, or None if unlimited
-    tokens : maximum tokens per sequence
-    chunk : maximum prompt tokens per step, or None for the engine's default
-    memory_share, cache_share : fraction of a chip's memory that the engine may use, and fraction of
-        what the weights leave that its KV cache uses
-    drafts : draft tokens from the model's own prediction layers, or from a draft model
-    draft : repository or folder of the draft model, empty if the model drafts itself
-    draft_is_head : whether the draft model is an EAGLE-3 head
-    split_mode : flag that selects the layout, for an engine with few layouts
-    captures_graphs : whether it runs decode with CUDA graphs
-    ending : suffix of its options file, which distinguishes pools
+    checkpoint : The repository or folder with the weights.
+    quantized_to : The format to which the engine quantizes the weights on loading, if any.
+    cache : The format of the KV cache.
+    sequences : The maximum sequences per step on each attention replica, or None if unlimited.
+    tokens : The maximum tokens per sequence.
+    chunk : The maximum prompt tokens per step, or None for the engine's default.
+    memory_share, cache_share : The fraction of a chip's memory that the engine may use, and
+        fraction of what the weights leave that its KV cache uses.
+    drafts : The draft tokens from the model's own prediction layers, or from a draft model.
+    draft : The repository or folder of the draft model, empty if the model drafts itself.
+    draft_is_head : Whether the draft model is an EAGLE-3 head.
+    split_mode : The flag that selects the layout, for an engine with few layouts.
+    captures_graphs : Whether it runs decode with CUDA graphs.
+    ending : The suffix of its options file, which distinguishes pools.
     """
 
     checkpoint: str
@@ -114,13 +114,13 @@ class Server:
 class Program(ABC):
     """A program that starts servers: the chips it supports, its flags, its names of formats.
 
-    engine : catalogue engine whose servers it starts
-    caches : its names for the KV-cache formats
-    loaded_as : its names for the formats to which it quantizes 16-bit weights on loading
-    chip_kinds : chip types on which it runs
-    port : port of the first server on a host
-    routers : routers between prefill and decode servers, by name
-    drafts_itself : whether it drafts with the model's own prediction layers
+    engine : The catalogue engine whose servers it starts.
+    caches : Its names for the KV-cache formats.
+    loaded_as : Its names for the formats to which it quantizes 16-bit weights on loading.
+    chip_kinds : The chip types on which it runs.
+    port : The port of the first server on a host.
+    routers : The routers between prefill and decode servers, by name.
+    drafts_itself : Whether it drafts with the model's own prediction layers.
     """
 
     engine: ClassVar[str]
@@ -162,7 +162,7 @@ class Program(ABC):
     def router(self, _: Plan, ending: str = "") -> Iterator[str]:  # noqa: ARG002
         """Yield the lines of the router between prefill and decode servers.
 
-        ending : suffix of its configuration file, which distinguishes pools
+        ending : The suffix of its configuration file, which distinguishes pools.
         """
         yield comment(
             f"a router sends prompts to the first, the rest to the others: {self.routers}"
