@@ -10,18 +10,18 @@ CASES = [
     (
         "dense-20b --on wse-3",
         "fits at batch 1 on two wse-3. The largest batch is 90. This assumes that "
-        "cerebras can use 90% of wse-3 memory; with 94% or more, it fits on one.",
+        "the engine (cerebras) can use 90% of wse-3 memory; with 94% or more, the model fits on one.",
     ),
     (
         "dense-20b --on wse-3 --chips 1",
-        "does not fit at batch 1 on one wse-3. This assumes that cerebras can use 90% of wse-3 memory",
+        "does not fit at batch 1 on one wse-3. This assumes that the engine (cerebras) can use 90% of wse-3 memory",
     ),
-    ("dense-40b --on wse-3", "wse-3 memory; with 96% or more, it fits on one"),
+    ("dense-40b --on wse-3", "wse-3 memory; with 96% or more, the model fits on one"),
     (
         "llama-3.1-70b --on wse-3",
-        "fits at batch 1 on four wse-3. The largest batch is 21. This assumes that cerebras can use 90%",
+        "fits at batch 1 on four wse-3. The largest batch is 21. This assumes that the engine (cerebras) can use 90%",
     ),
-    ("llama-3.1-70b --on wse-3", "wse-3 memory; with 82% or less, it fits on five"),
+    ("llama-3.1-70b --on wse-3", "wse-3 memory; with 82% or less, the model fits on five"),
 ]
 
 

@@ -196,7 +196,7 @@ def test_break_evens_of_one_winner_make_one_line():
     ]
     first, second = _flip_lines(flips)
     assert first.startswith(
-        "slow would rank first if tool time is above 2.00 s per step or "
+        "slow would rank first if any of these is true: tool time is above 2.00 s per step; "
         "number of steps is 4 or more"
     )
     assert second.startswith("other ranks first if ")
@@ -210,7 +210,7 @@ def test_numbers_of_the_winner_come_first_and_names_are_whole_words():
     ]
     (line,) = _flip_lines(flips)
     assert line == (
-        "fast would rank first if its speed is above 80.0 tokens/s or "
+        "fast would rank first if any of these is true: its speed is above 80.0 tokens/s; "
         "opus-fast's speed is below 20.0 tokens/s."
     )
 

@@ -199,7 +199,7 @@ def test_a_break_even_at_nothing_is_no_half_line(fastcalc):
     """Who never waits loses no time with either, which leaves the price: at 0 s, not below it."""
     asked = ("a=speed=50,price=9,accuracy=1", "b=speed=20,price=8,accuracy=0.9", "--notes")
     text = words(fastcalc(*asked).out)
-    assert "the wait before the user switches tasks is 0 s" in text
+    assert "the waiting time after which the user does something else is 0 s" in text
     assert "below 0 " not in text
     free = ("a=speed=50,price=0,accuracy=1", "b=speed=20,price=0,accuracy=1", "--objective", "cost")
     assert "a's price is above $0 per million output tokens" in words(fastcalc(*free).out)

@@ -39,7 +39,7 @@ NOTHING = "Nothing in the catalogue reaches 200 tokens/s; a single user gets at 
 @every(
     "changes,sentence",
     [
-        ({"cheapest": None}, "200 tokens/s per user (2.50x) needs quantization or another model, and both change the answers."),
+        ({"cheapest": None}, "200 tokens/s per user (2.50x) requires quantization or another model, which changes the output."),
         ({"cheapest": None, "reached": []}, f"{NOTHING} 150, with more chips."),
         ({"cheapest": None, "reached": [], "nearest": None}, f"{NOTHING} 0, with today."),
     ],

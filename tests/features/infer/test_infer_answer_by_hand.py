@@ -83,7 +83,7 @@ def test_the_page_has_combinations_of_two_techniques_and_the_smallest_that_suffi
         ),
         (
             [region(BATCH, samples=7, is_thin=True, at_edge=["batch_ratio"])],
-            "A smaller batch (few samples match) could explain the fast tier.",
+            "A smaller batch (only few random setups match) could explain the fast tier.",
         ),
     ],
 )

@@ -417,7 +417,7 @@ def test_what_owned_chips_cost_for_what_they_serve():
     made = answer(*parts, kinds=[OWN])
     (cost,) = said(owning_each(made.fleet, made.service))
     assert cost.startswith(
-        "owning all 8 made-up-chip costs $21,024 per month, $2.00/Mtok (input and output), "
+        "owning all 8 made-up-chip costs $21,024 per month, or $2.00/Mtok (input and output). "
     )
 
 
@@ -554,7 +554,7 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
         "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $11,096. They "
         "break even at 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
         "One more made-up-chip would raise the sustained rate from 2.00 to 3.50 requests/s.": Weight.OWNED,
-        "Owning all 8 made-up-chip costs $21,024 per month, $4.00/Mtok (input and output), ": Weight.OWNED,
+        "Owning all 8 made-up-chip costs $21,024 per month, or $4.00/Mtok (input and output). ": Weight.OWNED,
         "No TTFT limit is set (--ttft): p99 TTFT is 500 ms.": Weight.WARNING,
         "Idle: 6 of 8 made-up-chip.": Weight.OWNED,
         "Power including host and cooling of second-chip is not published. Assumed: 2.17 x 1000 W": Weight.POWER,
@@ -795,7 +795,7 @@ def test_single_chips_are_worth_a_line_where_half_of_a_node_is_enough(
     monkeypatch.setattr(type(found), "grids_to_lead", lambda _, grids, chip: [*grids, chip])
     told = [*notes.single_chip_notes(found, ["grid"])]
     assert [as_flags(note.text) for note in told] == [
-        "If you rent single chips of noded-chip (--by chip), 3 chips, $7,884 per month would be enough."
+        "With --by chip, single noded-chip chips would be enough: 3 chips, $7,884 per month."
     ] * is_told
     assert all(one == (["grid", "noded-chip"], False, 0) for one in asked)
     assert [*notes.single_chip_notes(found, [])] == []

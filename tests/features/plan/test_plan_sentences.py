@@ -787,24 +787,24 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
         ),
         (
             SimpleNamespace(chance=0.5, confident=plan(SECOND)),
-            "a 90% chance of meeting the limits needs 2 chips, $5,256 per month with second-chip "
-            "(--confidence 90)",
+            "a 90% chance of meeting the limits (--confidence 90) needs 2 chips, $5,256 per month with "
+            "second-chip",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(SECOND, cost=40.0), relaxed={}),
-            "a 90% chance of meeting the limits costs 4 times as much with second-chip "
-            "(--confidence 90)",
+            "a 90% chance of meeting the limits (--confidence 90) costs 4 times as much with "
+            "second-chip",
         ),
         (
             SimpleNamespace(
                 chance=0.7, confident=plan(cost=290.0), relaxed={"ttft": 1.5, "tpot": 0.02781}
             ),
-            "a 90% chance of meeting the limits costs 29 times as much. With --ttft 1.5s or --tpot "
-            "27.9ms, this confidence costs at most 3 times as much (--confidence 90)",
+            "a 90% chance of meeting the limits (--confidence 90) costs 29 times as much. With --ttft "
+            "1.5s or --tpot 27.9ms, this confidence costs at most 3 times as much",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(cost=29.9)),
-            "a 90% chance of meeting the limits needs 2 chips, $5,256 per month (--confidence 90)",
+            "a 90% chance of meeting the limits (--confidence 90) needs 2 chips, $5,256 per month",
         ),
     ],
 )

@@ -24,9 +24,9 @@ def test_a_chip_of_a_node_that_would_do(fastcalc):
     assert best["chips_total"] == 1
     assert best["usd_per_month"] == pytest.approx(2.95 * MONTH, rel=1e-3)
     said = words(fastcalc(*asked))
-    enough = "1 chip, $2,154 per month would be enough."
-    assert f"If you rent single chips of h100-sxm (--by chip), {enough}" in said
-    assert "If you rent single chips" not in words(fastcalc(*asked, "--by", "chip"))
+    enough = "1 chip, $2,154 per month."
+    assert f"With --by chip, single h100-sxm chips would be enough: {enough}" in said
+    assert "With --by chip, single" not in words(fastcalc(*asked, "--by", "chip"))
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_a_chip_of_a_node_that_would_do(fastcalc):
 )
 def test_nothing_is_said_where_a_node_is_needed(model, flags, fastcalc):
     said = fastcalc(model, *(() if "--on" in flags else ("--on", "h100-sxm")), *flags, "--notes")
-    assert "If you rent single chips" not in words(said)
+    assert "With --by chip, single" not in words(said)

@@ -58,7 +58,7 @@ def test_three_parameters_of_a_chip_that_saturate_nearest_are_named():
     ]
     rows += [row("e", enough=1.0), row("f", enough=1.0, is_spare=True, file="engine")]
     assert batch(*rows).saturated() == (
-        "speed rises by at most 1% with b above 2 u, c above 3 u or d above 4 u; raising c or d would "
+        "decode hardly uses b above 2 u, c above 3 u or d above 4 u: more raises speed by at most 1%. Raising c or d would "
         "still shorten TTFT"
     )
     assert batch(row("a")).saturated() == ""
