@@ -99,7 +99,9 @@ def test_what_else_is_told():
     assert not any("no further" in text for text in notes(asked=1))
     assert "Predictions already use 3 measurements of this deployment." in notes(existing=[1, 2, 3])
     assert not any("already" in text for text in said)
-    alone = "llama-bench measures one sequence at a time, so large batches gain less."
+    alone = (
+        "llama-bench measures one sequence at a time, so the ranges of large batches narrow less."
+    )
     assert alone in notes(tool="llama-bench")
     assert alone not in said
 

@@ -195,8 +195,8 @@ def choice(*contenders, **shared):
     "quota,texts",
     [
         (None, ["it is cheaper above that"]),
-        (2e6, ["2.00 million tokens per month (input and output), 2,000 successes", "above that"]),
-        (1e6, ["1.00 million tokens per month (input and output), 1,000 successes", "its quota includes fewer"]),
+        (2e6, ["2.00 million tokens per month (input and output), enough for 2,000 successes", "above that"]),
+        (1e6, ["1.00 million tokens per month (input and output), enough for 1,000 successes", "its quota includes fewer"]),
     ],
 )  # fmt: skip
 def test_when_a_plan_pays(quota, texts):

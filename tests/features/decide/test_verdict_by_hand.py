@@ -120,7 +120,7 @@ def test_three_equals_are_all():
         ([row("a", accuracy=0.9, steps=2.0)], "time", "Assumed: failures are noticed at the end; the run is repeated ("),
         ([row("a", accuracy=0.9, steps=2.0, repair=60.0)], "time", "Assumed: failures are noticed at the end; a user repairs the run ("),
         ([row("a", accuracy=0.9, steps=2.0, retries=3.0)], "time", "Assumed: a failed step is noticed at once and repeated, up to 3 times ("),
-        ([row("a", accuracy=0.9, steps=2.0, retries=3.0), row("b")], "time", "Assumed: options with retries notice a failed step at once, the others at the end of a run."),
+        ([row("a", accuracy=0.9, steps=2.0, retries=3.0), row("b")], "time", "Assumed: options with retries notice a failed step at once, and the others at the end of a run."),
         # Two models without an accuracy may fail, too.
         ([row("a", steps=2.0, model="m"), row("b", model="n")], "time", "Assumed: failures are noticed at the end; the run is repeated ("),
         ([row("a", steps=2.0, model="m"), row("b", model="m")], "time", None),

@@ -68,8 +68,8 @@ def test_today_is_faster_than_asked_where_no_larger_batch_fits(asked, batch, is_
     said = sentences.too_fast(solution(asked_start=asked, today=today(batch=batch)))
     assert bool(said) == is_said
     if is_said:
-        start = "today's users get 80.0 tokens/s instead of 50.0, because two h hold at most batch "
-        assert said.startswith(f"{start}{batch}; start from more chips")
+        start = "today's users get 80.0 tokens/s instead of 50.0, because the largest batch on two h is "
+        assert said.startswith(f"{start}{batch}; use ")
 
 
 def test_what_speculation_needs():

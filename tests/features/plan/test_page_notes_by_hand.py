@@ -117,7 +117,7 @@ def test_a_fleet_costs_in_all(usd, said):
     [
         # 2 x $1.80 an hour are $0.001 a second: of 100 tokens/s, $10 a million.
         (1.8, 2, 100.0, f"owning all 2 h costs ${3.6 * HOURS_PER_MONTH:,.0f} per month, or $10.0/Mtok (input and output). Basis: the price set"),
-        (1.8, 1, 0.0, f"owning the h costs ${1.8 * HOURS_PER_MONTH:,.0f} per month, at the price set"),
+        (1.8, 1, 0.0, f"owning the h costs ${1.8 * HOURS_PER_MONTH:,.0f} per month. Basis: the price set"),
         (None, 1, 0.0, "no purchase price is known for h, so its ownership cost is unknown; "),
     ],
 )  # fmt: skip

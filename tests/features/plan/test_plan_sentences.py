@@ -592,16 +592,16 @@ def test_one_chip_sustains_and_several_sustain(kinds, verb):
 @every(
     "chips,tokens,cost",
     [
-        (1, 0.0, "owning the made-up-chip costs $2,628 per month, "),
+        (1, 0.0, "owning the made-up-chip costs $2,628 per month. "),
         # $7.20 per hour are $0.002 per second, for 1,000 tokens $2 per million.
-        (2, 1000.0, "owning all 2 made-up-chip costs $5,256 per month, $2.00/Mtok (input and "
-         "output), "),
+        (2, 1000.0, "owning all 2 made-up-chip costs $5,256 per month, or $2.00/Mtok (input "
+         "and output). "),
     ],
 )  # fmt: skip
 def test_what_owning_chips_costs(chips, tokens, cost):
     said = fleet_notes.owning(plan(), chips, tokens)
     assert said.startswith(cost)
-    assert said.removeprefix(cost) == "at cloud prices"
+    assert said.removeprefix(cost) == "Basis: cloud prices"
 
 
 @every(
