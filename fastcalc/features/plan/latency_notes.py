@@ -98,7 +98,7 @@ def bursts(classes: Iterable[RequestClass]) -> Iterator[str]:
 def queue_notes(chosen: Plan, service: Service, name: str, is_only: bool) -> Iterator[Note]:
     """Yield the p99 latencies, or why they have no closed form.
 
-    is_only : whether no table lists the latencies of each class
+    is_only : Whether no table lists the latencies of each class.
     """
     load = random_load(chosen, service) if service.is_random else None
     if load is not None and (is_only or not load.is_known):

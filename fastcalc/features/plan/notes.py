@@ -164,8 +164,8 @@ def decision_notes(
 ) -> Iterator[Note]:
     """Yield notes on the runner-up or near miss, other prices, and why others lost.
 
-    listed, shown : all plans on the page, and those in its table
-    is_sure : whether the best plan meets its limits at the slow end of its speed as well
+    listed, shown : All plans on the page, and those in its table.
+    is_sure : Whether the best plan meets its limits at the slow end of its speed as well.
     """
     chosen, service = decision.plans[0], decision.service
     on_cloud = chosen.scenario.pricing.name == "cloud"
@@ -283,7 +283,7 @@ def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Not
     for plan in decide(decision.grids_to_lead(grids, chip), singly, shown=0).plans[:1]:
         if plan.cost <= _HALF * chosen.cost:
             flag, bill = option("by", "chip"), chips_and_price(plan, singly)
-            text = f"if you rent single chips of {chip} ({flag}), {bill} would be enough"
+            text = f"with {flag}, single {chip} chips would be enough: {bill}"
             yield Note(text, Weight.SINGLE_CHIPS)
 
 

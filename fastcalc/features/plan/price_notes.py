@@ -106,8 +106,8 @@ def api_notes(
 ) -> Iterator[str]:
     """Yield what the API charges for the load, and the load above which chips are cheaper.
 
-    requests, capacity : load, and highest throughput of the chips [1/s]
-    usd : monthly cost of the chips, or None if unknown
+    requests, capacity : The load, and highest throughput of the chips. [1/s]
+    usd : The monthly cost of the chips, or None if unknown.
     """
     charged, bill = service.api_request_usd, api_usd_per_month(service, requests)
     if charged is None or bill is None or usd is None or service.tariff.api is None:
