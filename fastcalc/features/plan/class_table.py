@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from fastcalc.core.load import SHARES, Percentiles, Spread
+import numpy as np
+
+from fastcalc.core.load import SHARES, Percentiles
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.columns import UPPER
 from fastcalc.features.plan.random_load import percentile_record, random_load
@@ -48,6 +50,16 @@ class ServedClass:
         if self.percentiles is None:
             return None if self.share else float(getattr(self, name))
         return float(getattr(self.percentiles, name).mean)
+
+    def longest(self, name: str) -> float | None:
+        """Return the p99 latency, or its upper bound on full replicas, or None if unknown. [s]"""
+        if self.percentiles is not None:
+            return float(getattr(self.percentiles, name).percentiles[-1])
+        if not self.share or not self.request_class.is_random:
+            return None
+        if name == "request":
+            return self.ttft + (float(np.max(self.request_class.lengths.output)) - 1.0) * self.tpot
+        return float(getattr(self, name))
 
     def over(self, name: str) -> float | None:
         """Return a latency that exceeds its limit, at the percentile that must meet it. [s]"""
@@ -95,12 +107,13 @@ def class_record(served: ServedClass) -> Record:
 
 
 def _slowest(name: str, served: ServedClass) -> str:
-    """Format the p99 latency, or an upper estimate, with a mark if it exceeds the limit."""
-    if served.percentiles is None:
-        is_known = served.share and served.request_class.is_random
-        return UPPER + number(getattr(served, name) * 1e3) if is_known else "-"
-    spread: Spread = getattr(served.percentiles, name)
-    return number(spread.percentiles[-1] * 1e3) + OVER * bool(served.over(name))
+    """Format the p99 latency, or its upper bound, with a mark if it exceeds the limit."""
+    seconds = served.longest(name)
+    if seconds is None:
+        return "-"
+    amount = number(seconds if name == "request" else seconds * 1e3)
+    is_over = name != "request" and bool(served.over(name))
+    return UPPER * (served.percentiles is None) + amount + OVER * is_over
 
 
 def _time_columns(name: str, *, has_means: bool) -> list[TableColumn]:
@@ -151,8 +164,8 @@ def _columns(*, has_means: bool) -> list[TableColumn]:
         Column(
             "request_p99_s",
             "s",
-            value=lambda served: served.percentiles and served.percentiles.request.percentiles[-1],
             heading=("request", "p99 s"),
+            format=partial(_slowest, "request"),
             drop_priority=1,
         ),
     ]
@@ -176,16 +189,10 @@ def _in_slowest_pools(pools: Sequence[ServedClass]) -> record_tables.Row:
     row = record_tables.row(CLASS_COLUMNS, whole)
     row |= {"pool": ", ".join(str(served.pool) for served in pools)}
     for name, key in _P99.items():
-        slowest = max(pools, key=partial(_p99, name))
+        of_pools = [inf if (p99 := served.longest(name)) is None else p99 for served in pools]
+        slowest = pools[of_pools.index(max(of_pools))]
         row[key] = record_tables.row(CLASS_COLUMNS, slowest)[key]
     return row
 
 
 _P99 = {"ttft": "ttft_p99_ms", "tpot": "tpot_p99_ms", "request": "request_p99_s"}
-
-
-def _p99(name: str, served: ServedClass) -> float:
-    """Return the p99 latency, or its upper estimate. Returns infinity if it is unknown. [s]"""
-    if served.percentiles is None:
-        return inf if name == "request" else float(getattr(served, name))
-    return float(getattr(served.percentiles, name).percentiles[-1])

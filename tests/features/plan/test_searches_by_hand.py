@@ -25,6 +25,8 @@ from fastcalc.features.plan.candidates import BATCHES, candidates
 from fastcalc.features.plan.class_groups import ClassGroup, _singles
 from fastcalc.features.plan.class_table import (  # fmt: skip
     ServedClass,
+    _in_slowest_pools,
+    _slowest,
     _time_columns,
     class_record,
 )
@@ -262,6 +264,31 @@ def test_cells_of_a_mean_are_in_milliseconds_or_unknown():
     assert [column.heading for column in (mean, p99)] == [("TTFT ms", "mean"), ("", "p99")]
     without = _time_columns("ttft", has_means=False)
     assert [column.heading for column in without] == [("TTFT ms", "p99"), ("", "limit")]
+
+
+@every(
+    "changes,cells",
+    [
+        # Bounds of full replicas: 0.5 s, and 99 more tokens of 20 ms.
+        ({}, ("<500", "<20.0", "<2.48")),
+        ({"share": None}, ("-", "-", "-")),
+        ({"ran": percentiles(0.4, 0.02, 3.0)}, ("400", "20.0", "3.00")),
+        ({"ran": percentiles(1.4, 0.02, 3.0)}, ("1,400^", "20.0", "3.00")),
+    ],
+)
+def test_the_longest_latencies_of_a_class(changes, cells):
+    columns = ("ttft", "tpot", "request")
+    found = [_slowest(name, served(**changes)) for name in columns]
+    assert found == [*cells]
+
+
+def test_of_several_pools_the_longest_latency_is_shown_and_unknown_is_the_longest():
+    known, bounded = served(1, ran=percentiles(0.4, 0.02, 3.0)), served(2)
+    keys = ("pool", "ttft_p99_ms", "request_p99_s")
+    row = _in_slowest_pools([known, bounded])
+    assert [row[key].replace(".00", "") for key in keys] == ["1, 2", "<500", "3"]
+    row = _in_slowest_pools([known, served(3, share=None)])
+    assert [row[key] for key in keys] == ["1, 3", "-", "-"]
 
 
 def test_a_record_of_a_class_is_in_its_units():
