@@ -52,9 +52,13 @@ def chips_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def speeds_of(outcome: Outcome, positions: Bools | int) -> list[Floats | None]:
-    """Return the speed, its bound and the ends of its range (if any) at given batches. [1/s]"""
+    """Return the speed, its bound and the ends of its range (if any) at given batches. [1/s]
+
+    The bound of chips whose layers run in turn is that of the layers, as in tables.
+    """
     estimate = outcome.estimate
-    all_values = (estimate.speed, estimate.bound, estimate.low, estimate.high)
+    bound = estimate.bound if estimate.bound_serial is None else estimate.bound_serial
+    all_values = (estimate.speed, bound, estimate.low, estimate.high)
     return [None if rates is None else rates[positions] for rates in all_values]
 
 

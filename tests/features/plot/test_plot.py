@@ -21,7 +21,7 @@ from fastcalc.features.measure import accuracy_chart as of_accuracy
 from fastcalc.features.plot import over
 from fastcalc.features.plot.request import Plot
 from fastcalc.features.plot.run import _drawn_by
-from fastcalc.kit.charts import of_memory
+from fastcalc.kit.charts import of_memory, outcome_series
 from fastcalc.kit.charts.drawing import COLOURS, DARK, GREY, MOST, Chart, ChartAxis, Panel, Series
 from fastcalc.kit.charts.figure import figure
 from fastcalc.kit.charts.highlight import DASHED, FEW, highlighted
@@ -109,7 +109,7 @@ def test_no_two_components_of_a_step_share_a_colour():
     assert colours["all others"] == {len(COLOURS) - 1}
 
 
-def test_speeds_are_those_of_the_records_and_a_bound_far_above_is_said():
+def test_speeds_and_bounds_are_those_of_the_records():
     table = fc.compare("llama-3.1-8b", on=["h100-sxm", "wse-3"], batch=[1, 8])
     solved = [outcome("llama-3.1-8b", chip, batch=(1, 8)) for chip in ("h100-sxm", "wse-3")]
     drawn = of_outcomes.speed(solved)
@@ -120,8 +120,34 @@ def test_speeds_are_those_of_the_records_and_a_bound_far_above_is_said():
             held = {"": "y", "_low": "low", "_high": "high"}[key]
             expected = [row[f"tokens_per_s_per_user{key}"] for row in rows]
             assert getattr(named(panel, chip), held) == pytest.approx(expected)
-    assert "bound of wse-3" not in [one.name for one in panel.series]
-    assert any(note.startswith("the bound of wse-3, ") for note in drawn.notes)
+        bounds = [
+            row["tokens_per_s_per_user_bound_serial"] or row["tokens_per_s_per_user_bound"]
+            for row in rows
+        ]
+        assert named(panel, f"bound of {chip}").y == pytest.approx(bounds)
+
+
+@pytest.mark.parametrize("bound", [99.0, 101.0])
+def test_a_bound_far_above_is_said(bound):
+    """Ten times the highest speed."""
+    x, speed = np.array([1.0, 2.0]), np.array([10.0, 8.0])
+    lines = [
+        line
+        for index, (name, limit) in enumerate((("a", bound), ("b", 50.0)))
+        for line in outcome_series.ranged(
+            name, index, x, (speed, np.full(2, limit), speed / 2, speed), ["", ""]
+        )
+    ]
+    drawn = outcome_series.of_speeds("t", {"": lines}, "batch", 2, [])
+    is_far = bound > 100
+    names = [one.name for one in drawn.panels[0].series]
+    assert names == ["bound of a"] * (not is_far) + ["a", "bound of b", "b"]
+    said = "the bound of a, 101 tokens/s, is far above the chart"
+    assert [note for note in drawn.notes if "far" in note] == [said] * is_far
+    key = "the band is the 80% range"
+    of_a = highlighted(drawn, ["a"]).notes[0]
+    assert of_a == (key if is_far else f"{key}; {DASHED}")
+    assert drawn.notes[0] == f"{key}; {DASHED}"
 
 
 def test_checkpoints_of_one_model_are_lines_of_their_own(fastcalc):
@@ -465,9 +491,6 @@ def test_of_many_lines_those_of_the_finding_or_those_that_are_named_are_in_colou
     assert "each deployment has 1 chip" in small.notes
     assert DASHED in chart.notes[0]
     assert highlighted(chart, ["mi3*"]).notes[0] == chart.notes[0]
-    assert (
-        highlighted(chart, ["wse-3"]).notes[0] == "the band is the 80% range"
-    )  # whose bound is far above
 
 
 def overlapping(texts, renderer):

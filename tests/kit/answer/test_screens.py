@@ -5,6 +5,7 @@ A terminal shows bold and dim text alone, which are readable on dark and on ligh
 
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from fastcalc.kit.answer import console
 from fastcalc.kit.answer.console import render
 from fastcalc.kit.answer.parts import Remark, TextTable, Title
 from fastcalc.kit.answer.record_tables import tables, words
+from fastcalc.kit.charts.outcome_series import speeds_of
 from tests import made_up
 from tests.helpers import run_once, sweep
 from tests.kit.answer.test_width import is_inside
@@ -215,6 +217,13 @@ def test_the_serial_bound_of_a_wafer_by_hand(batch, by_hand):
     estimate = evaluate(place, batch=np.array([float(batch)]), traffic=Traffic(100, 100, 100))
     assert 1e3 / float(estimate.bound_serial[0]) == pytest.approx(by_hand, rel=1e-3)
     assert 1e3 / float(estimate.bound[0]) == pytest.approx(0.01 * batch, rel=1e-3)
+
+
+@pytest.mark.parametrize(("in_turn", "bound"), [(None, 9.0), (np.array([3.0]), 3.0)])
+def test_a_chart_has_the_bound_of_the_table(in_turn, bound):
+    speeds = {"speed": np.array([1.0]), "low": None, "high": np.array([2.0])}
+    estimate = SimpleNamespace(bound=np.array([9.0]), bound_serial=in_turn, **speeds)
+    assert speeds_of(SimpleNamespace(estimate=estimate), 0) == [1.0, bound, None, 2.0]
 
 
 def test_the_bound_of_a_wafer_is_that_of_layers_in_turn(screen):
