@@ -360,7 +360,7 @@ def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
     )
     hardware, model = stated.get("hardware", ""), stated.get("model", "")
     stored = stated.get("weights", from_record["weights"])
-    unlike = _unlike(run, stored, model, names.catalogue) if model and stored is not None else None
+    unlike = _unlike(run, stored or "", model, names.catalogue)
     machine = layout(stated, names.ranks(hardware) or 1)
     near = nearest(chip, names.catalogue.names("hardware")) if chip else []
     no_chip = (

@@ -5,6 +5,7 @@ from math import inf
 import pytest
 
 from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.core.model.layers import CacheGroup
 from fastcalc.core.model.workload import workload
 from fastcalc.core.outcome import warnings_of
 from fastcalc.core.pricing import Pricing
@@ -315,6 +316,30 @@ def test_a_minimal_model_is_computed_as_far_as_it_goes():
     assert found.estimate.speed[1] < found.estimate.speed[0]
     assert any("the heads of" in warning for warning in found.warnings)
     assert any("the experts of" in warning for warning in found.warnings)
+
+
+def test_a_minimal_model_has_nothing_but_what_is_published():
+    """Of 1,000 parameters a token uses 100: without numbers of experts all may be one of ten."""
+    published = {"total_parameters": 1000, "layers": 4, "kv_bytes_per_token": 80}
+    names = {"id": "closed", "name": "Closed", "weight_format": "fp8"}
+    work = workload(Model.model_validate({**names, **published, "active_parameters": 100}))
+    assert (work.experts, work.active_experts, work.expert_layers) == (10.0, 1.0, 4.0)
+    assert (work.weights.experts.parameters, work.weights.dense.parameters) == (1000.0, 0.0)
+    for part in ("small", "head", "embedding", "expert_biases"):
+        assert getattr(work.weights, part).parameters == 0.0
+    assert (work.layers, work.depth, work.latent_layers) == (4.0, 4.0, 0.0)
+    assert (work.hidden, work.expert_width, work.copied.parameters) == (None, inf, 0.0)
+    assert work.caches == (CacheGroup(4.0, 10.0, inf, inf, 0.0, 0.0),)
+    assert (work.state_elements, work.convolution_elements, work.prompt_traffic) == (0.0, 0.0, 0.0)
+    assert work.largest_layer_bytes == 250.0 * work.weights.dense.format.bytes
+    experts = {"active_parameters": 400, "experts": 5, "active_experts": 1}
+    work = workload(Model.model_validate({**names, **published, **experts}))
+    # 1,000 = shared + routed, 400 = shared + routed / 5.
+    assert (work.weights.experts.parameters, work.weights.dense.parameters) == (750.0, 250.0)
+    assert (work.experts, work.active_experts, work.expert_layers) == (5.0, 1.0, 4.0)
+    work = workload(Model.model_validate({**names, **published}))
+    assert (work.weights.experts.parameters, work.weights.dense.parameters) == (0.0, 1000.0)
+    assert (work.experts, work.active_experts, work.expert_layers) == (0.0, 0.0, 0.0)
 
 
 def test_a_hybrid_model_keeps_a_state_and_little_cache():

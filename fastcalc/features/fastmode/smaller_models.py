@@ -69,11 +69,12 @@ def _with_fewer_layers(model: Model, fraction: float) -> Model:
     """Reduce a model to a fraction of its layers, or of its totals if only those are known."""
     update: dict[str, Any] = {"hypothetical": True}
     if model.is_minimal:  # only totals are known
+        assert model.layers
         for key in ("total_parameters", "active_parameters", "kv_bytes_per_token"):
             quantity = getattr(model, key)
             if quantity is not None:
                 update[key] = quantity.model_copy(update={"si": quantity.si * fraction})
-        update["layers"] = max(round((model.layers or 1) * fraction), 1)
+        update["layers"] = max(round(model.layers * fraction), 1)
     else:
         update["blocks"] = [
             block.model_copy(update={"count": max(round(block.count * fraction), 1)})
