@@ -58,11 +58,7 @@ from fastcalc.features.plan.refusal import (
 from fastcalc.features.plan.service import NEAR
 from fastcalc.grid.grid import Grid
 from fastcalc.kit.answer.commands import compare_command
-from fastcalc.kit.answer.numbers_as_text import (
-    number,
-    size,
-    whole_percent,
-)
+from fastcalc.kit.answer.numbers_as_text import number, size, whole_percent
 from fastcalc.kit.answer.parts import Note
 from fastcalc.mentions import option
 from fastcalc.written import many
@@ -135,17 +131,12 @@ def notes_of_allocation(
         cost = times_the_cost(decision, own, is_sure=planned.is_sure)
         bill = chips_and_price(own, planned.service)
         yield Note(f"in the model's own formats ({weights}, cache {cache}), {cost}: {bill}", 0)
-    of_rented = [row for row in rows if not row.is_owned]
-    listed_plans, shown = (
-        [row.plan for row in of_rented if row.is_shown or also] for also in (1, 0)
-    )
+    listed_plans = [row.plan for row in rows if not row.is_owned]
+    shown = [row.plan for row in rows if row.is_shown and not row.is_owned]
     yield from decision_notes(decision, listed_plans, shown, is_sure=planned.is_sure)
     if planned.request.think is not None and len(shown) > 1:
-        rate = f"{number(planned.service.rate or 0.0)} requests/s"
-        text = (
-            f"All plans are sized for {rate}. With a faster plan, the same users would send more "
-            "requests"
-        )
+        sized = f"All plans are sized for {number(planned.service.rate or 0.0)} requests/s"
+        text = f"{sized}. With a faster plan, the same users would send more requests"
         yield Note(text, Weight.QUEUE)
     verdict, whose = planned.verdict, "rented chips: " * bool(planned.fleet.owned)
     if whose and (chance := chance_of_limits(verdict).removeprefix("; ")):

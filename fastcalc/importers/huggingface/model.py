@@ -171,8 +171,7 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
         if family.mtp is not None:
             entry["mtp"] = {"layers": predicting, **family.mtp}
     entry |= _towers(file, fields)
-    notes = fields.notes()
-    if notes:
+    if notes := fields.notes():
         entry["notes"] = [*notes]
     return entry, notes
 
