@@ -14,13 +14,7 @@ from fastcalc.evidence.predict import gather
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import Prediction, predictions_of
 from fastcalc.evidence.shipped import Evidence, fold_of
-from fastcalc.evidence.speed_ranges import (
-    ENOUGH,
-    learned,
-    publishers_behind,
-    ranged,
-    unseen_kinds,
-)
+from fastcalc.evidence.speed_ranges import ENOUGH, learned, publishers_behind, ranged, unseen_kinds
 from fastcalc.evidence.stacked import rows_of
 from fastcalc.formulas.types import Floats
 

@@ -36,8 +36,7 @@ _VALUES: dict[str, Callable[[EvaluatedPoints], Any]] = {
     "tpot_ms": lambda points: points.estimate.tpot * 1e3,
     "ttft_ms": lambda points: points.estimate.ttft * 1e3,
     "limiter": lambda points: CodedColumn(
-        np.where(points.fits, points.estimate.limiter_index, len(LIMITERS)),
-        (*LIMITERS, "capacity"),
+        np.where(points.fits, points.estimate.limiter_index, len(LIMITERS)), (*LIMITERS, "capacity")
     ),
     "usd_per_mtok_input": lambda points: points.usd[0],
     "usd_per_mtok_total": lambda points: points.usd[2],

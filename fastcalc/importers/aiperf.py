@@ -96,12 +96,7 @@ def _arrivals(config: Record) -> Arrivals:
     ]
     if len(phases) > 1:
         raise NoRunError(f"the run has {len(phases)} load phases, whose requests are not separated")
-    loads = [
-        *phases,
-        config.within("loadgen"),
-        config.within("perf_analyzer", "stimulus"),
-        config,
-    ]
+    loads = [*phases, config.within("loadgen"), config.within("perf_analyzer", "stimulus"), config]
     load_keys = {"concurrency", "rate", "request_rate"}
     load = next((load for load in loads if load_keys & load.data.keys()), config)
     limit, rate = load.count("concurrency"), load.number("rate") or load.number("request_rate")

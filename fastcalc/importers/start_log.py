@@ -15,14 +15,7 @@ from pathlib import Path
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.numerals import parse_number
 from fastcalc.errors import InputError
-from fastcalc.evidence.start_log import (
-    LLAMA_CPP,
-    SETTINGS,
-    SGLANG,
-    TENSORRT_LLM,
-    VLLM,
-    StartLog,
-)
+from fastcalc.evidence.start_log import LLAMA_CPP, SETTINGS, SGLANG, TENSORRT_LLM, VLLM, StartLog
 from fastcalc.evidence.text_files import MAX_BYTES, opened
 from fastcalc.written import shown
 

@@ -156,7 +156,7 @@ AS_FITS = {"auto", "-1"}
 """Values that make vLLM choose the longest length that fits."""
 SAYS_NOTHING = {"auto", "None"}
 METHODS = {
-    *("modelopt", "compressed-tensors", "quark", "ascend", "gguf", "moe_wna16", "inc", "fp_quant"),
+    *("modelopt", "compressed-tensors", "quark", "ascend", "gguf", "moe_wna16", "inc", "fp_quant")
 }
 """Quantization methods for which the engine takes the format from the checkpoint."""
 ALL_LAYERS = re.compile(r"all|auto|-\d+|99|\d{3,}")

@@ -30,10 +30,7 @@ class Advice:
 
 
 def advise(
-    candidates: Sequence[BenchmarkRun],
-    targets: Places,
-    count: int,
-    measured: Sequence[OwnRow] = (),
+    candidates: Sequence[BenchmarkRun], targets: Places, count: int, measured: Sequence[OwnRow] = ()
 ) -> Advice:
     """Choose the benchmark runs that narrow the prediction ranges most.
 

@@ -16,8 +16,7 @@ class CacheSizes(Request):
     premise = "memory"
 
     sizes: Annotated[
-        "WordsGiven | None",
-        flag("LIST", "Total sizes of the added tier, e.g. 512GB,2TB."),
+        "WordsGiven | None", flag("LIST", "Total sizes of the added tier, e.g. 512GB,2TB.")
     ] = None
 
 

@@ -9,13 +9,7 @@ from pathlib import Path
 from fastcalc.catalogue.faults import Fault, in_order
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.inputs import files_below
-from fastcalc.catalogue.kinds import (
-    SCHEMAS,
-    Kind,
-    is_of_another_program,
-    kind_of,
-    share_of_keys,
-)
+from fastcalc.catalogue.kinds import SCHEMAS, Kind, is_of_another_program, kind_of, share_of_keys
 from fastcalc.catalogue.reader import Document, scan
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError

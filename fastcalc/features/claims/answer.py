@@ -301,10 +301,7 @@ class ExplainedClaim(ClaimsAnswer):
         for key, text in claim.hedge.items():
             article = self.book.articles[key]
             yield "caveat", f"{article.author or repr(article.title)} {text}"
-        yield (
-            "depends on",
-            DEPENDS[judged.depends] if judged.depends else "",
-        )
+        yield ("depends on", DEPENDS[judged.depends] if judged.depends else "")
 
     def _of_test(self, tested: Tested) -> Iterator[tuple[str, str]]:
         """Yield a test's computed value, criterion, formula and inputs."""

@@ -173,11 +173,7 @@ class CompareAnswer(Answer):
         ]
         tables = record_tables.tables(_ALL_COLUMNS, rows, screen.width)
         notes = screen.sentences(note for note in self.notes() if not note.is_hint)
-        lines = [
-            *record_tables.key_of_mark(*tables),
-            *notes,
-            *map(sentence, _meanings(rows)),
-        ]
+        lines = [*record_tables.key_of_mark(*tables), *notes, *map(sentence, _meanings(rows))]
         page: list[Part] = []
         remaining = iter(tables)
         for stated, group in self.by_model:

@@ -158,10 +158,7 @@ class Choice:
         return prospect(self.run(option, changes), self.terms(option, changes))
 
     def value(
-        self,
-        option: Contender,
-        changes: Changes | None = None,
-        objective: Objective | None = None,
+        self, option: Contender, changes: Changes | None = None, objective: Objective | None = None
     ) -> Floats:
         """Return the value of an option's objective, to be minimized. Infinity if it is unknown.
 
@@ -179,10 +176,7 @@ class Choice:
         return np.where(np.isnan(worth), np.inf, worth)
 
     def ranged_value(
-        self,
-        option: Contender,
-        changes: Changes | None = None,
-        objective: Objective | None = None,
+        self, option: Contender, changes: Changes | None = None, objective: Objective | None = None
     ) -> Ranged:
         """Return the objective's range over the 80% ranges of the computed speeds it depends on.
 
@@ -204,11 +198,7 @@ class Choice:
             return Ranged(expected, expected, expected)
         return Ranged(expected, *(self.value(option, at, objective) for at in (fast, slow)))
 
-    def values(
-        self,
-        changes: Changes | None = None,
-        objective: Objective | None = None,
-    ) -> Floats:
+    def values(self, changes: Changes | None = None, objective: Objective | None = None) -> Floats:
         """Return the objective of each option with changed numbers, which may be arrays.
 
         Options are the first axis.

@@ -7,12 +7,7 @@ from typing import Any
 
 from fastcalc.catalogue.schema import Hardware, Model, Quantity
 from fastcalc.features.entries.answer import EXECUTION, question_on
-from fastcalc.features.entries.records import (
-    CatalogueEntry,
-    model_record,
-    offers_of,
-    quantities,
-)
+from fastcalc.features.entries.records import CatalogueEntry, model_record, offers_of, quantities
 from fastcalc.features.entries.request import DiffEntries
 from fastcalc.grid.column import Column, TableColumn
 from fastcalc.kit.answer.answer import Answer

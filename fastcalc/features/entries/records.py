@@ -78,10 +78,7 @@ def hardware_record(chip: Hardware) -> Record:
 
 
 def _tier(memory: Memory) -> Record:
-    return {
-        "capacity_bytes": _si(memory.capacity),
-        "bandwidth_bytes_per_s": _si(memory.bandwidth),
-    }
+    return {"capacity_bytes": _si(memory.capacity), "bandwidth_bytes_per_s": _si(memory.bandwidth)}
 
 
 def _prices(chip: Hardware) -> Record:

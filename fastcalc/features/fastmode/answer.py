@@ -191,10 +191,7 @@ class FastmodeAnswer(Answer):
         """Return the target speed, draft tokens that reach it, smaller shapes, and factors."""
         solution = self.solution
         drafts = zip(solution.drafts, solution.tokens, solution.acceptance, strict=True)
-        shapes = {
-            "fewer_layers": solution.fewer_layers,
-            "thinner_layers": solution.thinner_layers,
-        }
+        shapes = {"fewer_layers": solution.fewer_layers, "thinner_layers": solution.thinner_layers}
         return {
             "target": {
                 "tokens_per_s_per_user": plain(solution.speed),

@@ -8,13 +8,7 @@ from fastcalc.core.outcome import Location
 from fastcalc.core.start import StartLocation
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.kit.answer.memories import raised_limit
-from fastcalc.kit.answer.numbers_as_text import (
-    WORDS,
-    counted,
-    parameters,
-    size,
-    whole_percent,
-)
+from fastcalc.kit.answer.numbers_as_text import WORDS, counted, parameters, size, whole_percent
 from fastcalc.kit.answer.point_records import named_chips
 from fastcalc.mentions import option
 from fastcalc.written import listed

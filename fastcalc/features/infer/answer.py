@@ -146,10 +146,7 @@ _VALUES: dict[str, Callable[[Any], Any]] = {
 }
 """Values that are not an attribute, by key."""
 
-_FORMATS: dict[str, Callable[[Any], Any]] = {
-    "share_of_box": _volume,
-    "points": _samples,
-}
+_FORMATS: dict[str, Callable[[Any], Any]] = {"share_of_box": _volume, "points": _samples}
 """Cells with a format of their own, by key."""
 
 COLUMNS: tuple[TableColumn, ...] = (

@@ -56,8 +56,7 @@ _WORST = (
     numbers("expected", lambda prediction: number(prediction.expected)),
     key_figure(
         numbers(
-            "error",
-            lambda worst: f"{worst.factor:.2f}{' above its bound' * worst.beats_bound}",
+            "error", lambda worst: f"{worst.factor:.2f}{' above its bound' * worst.beats_bound}"
         )
     ),
 )

@@ -8,12 +8,7 @@ from math import inf
 import numpy as np
 
 from fastcalc.core.placement.layout import Layouts
-from fastcalc.features.plan.decision import (
-    FEWER_BITS,
-    Decision,
-    Variant,
-    variant_of,
-)
+from fastcalc.features.plan.decision import FEWER_BITS, Decision, Variant, variant_of
 from fastcalc.features.plan.packing import Packing
 from fastcalc.features.plan.percentile_checks import hold_limits
 from fastcalc.features.plan.pools import (

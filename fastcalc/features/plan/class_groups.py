@@ -8,11 +8,7 @@ from math import inf
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.percentile_checks import held_throughput
-from fastcalc.features.plan.replica_options import (
-    CostBound,
-    ReplicaOption,
-    find_replica_options,
-)
+from fastcalc.features.plan.replica_options import CostBound, ReplicaOption, find_replica_options
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import partitions
 from fastcalc.grid.grid import Grid

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from fastcalc.core.load import MOST_BUSY
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.decision import Plan
-from fastcalc.features.plan.phrases import (
-    Weight,
-)
+from fastcalc.features.plan.phrases import Weight
 from fastcalc.features.plan.random_load import in_words, random_load
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.service import Service

@@ -48,13 +48,7 @@ from fastcalc.features.plan.price_notes import (
     uncertain_prices,
     ways_to_pay,
 )
-from fastcalc.features.plan.refusal import (
-    MOST_NAMED,
-    chips_of,
-    refusal_of,
-    unknown_chips,
-    why_lost,
-)
+from fastcalc.features.plan.refusal import MOST_NAMED, chips_of, refusal_of, unknown_chips, why_lost
 from fastcalc.features.plan.service import NEAR
 from fastcalc.grid.grid import Grid
 from fastcalc.kit.answer.commands import compare_command

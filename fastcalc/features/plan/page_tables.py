@@ -65,12 +65,7 @@ _COLUMNS = pick(
         *(replace(column, heading=("", "chip")) for column in pick("hardware")),
         *(replace(column, drop_priority=4) for column in pick("batch")),
         Column("each", heading=("", "layout"), format=_cut),
-        Column(
-            "prompts",
-            heading=("", "prefill"),
-            drop_priority=2,
-            format=_prefill,
-        ),
+        Column("prompts", heading=("", "prefill"), drop_priority=2, format=_prefill),
         Column(
             "bound",
             "ms",

@@ -100,8 +100,7 @@ _KEPT = 128
 """Number of layouts whose loads are cached. Searches with other limits try the same layouts."""
 
 _loads = OrderedDict[
-    tuple[object, ...],
-    tuple[Scenario, tuple[RequestClass, ...], dict[float, RandomLoad | None]],
+    tuple[object, ...], tuple[Scenario, tuple[RequestClass, ...], dict[float, RandomLoad | None]]
 ]()
 
 

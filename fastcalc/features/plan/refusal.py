@@ -5,13 +5,7 @@ from typing import TYPE_CHECKING
 
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.service import Service
-from fastcalc.kit.answer.numbers_as_text import (
-    capital,
-    dollars,
-    number,
-    rounded_down,
-    rounded_up,
-)
+from fastcalc.kit.answer.numbers_as_text import capital, dollars, number, rounded_down, rounded_up
 from fastcalc.mentions import option
 from fastcalc.written import first_few, listed, many
 

@@ -125,11 +125,7 @@ class Means(Request):
     ] = None
     budget: Annotated[
         "NumberGiven | None",
-        flag(
-            "USD/month",
-            "Budget per month; default: no limit.",
-            says=_budget_said,
-        ),
+        flag("USD/month", "Budget per month; default: no limit.", says=_budget_said),
     ] = None
     power: Annotated[
         str | None,

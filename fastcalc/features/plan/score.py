@@ -31,14 +31,7 @@ from fastcalc.features.plan.pools import (
     pools_of,
     transfer_seconds,
 )
-from fastcalc.features.plan.queues import (
-    Asked,
-    Queues,
-    Sizing,
-    needed,
-    needed_of_all,
-    slots_of,
-)
+from fastcalc.features.plan.queues import Asked, Queues, Sizing, needed, needed_of_all, slots_of
 from fastcalc.features.plan.scored import Replica, Scored
 from fastcalc.features.plan.service import Objective, Service
 from fastcalc.formulas.money import usd_per_million

@@ -10,12 +10,7 @@ import numpy as np
 from fastcalc.core.outcome import Outcome, solve
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.sensitivity.crossing import nearest
-from fastcalc.features.sensitivity.figures import (
-    FIGURES,
-    Answers,
-    MovedFigures,
-    answers_of,
-)
+from fastcalc.features.sensitivity.figures import FIGURES, Answers, MovedFigures, answers_of
 from fastcalc.features.sensitivity.levers import Lever, levers
 from fastcalc.formulas.types import Floats
 

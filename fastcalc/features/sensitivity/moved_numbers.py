@@ -215,10 +215,7 @@ NAME = Column[MovedNumber]("name", "text", heading=("", "parameter"), format=Mov
 """A column for tables only: the readable name of the parameter."""
 
 BEST = Column[MovedNumber](
-    "best",
-    "figure",
-    heading=("best", "reached"),
-    format=MovedNumber.best_cell,
+    "best", "figure", heading=("best", "reached"), format=MovedNumber.best_cell
 )
 """A column for tables only: the best value of the target metric if nothing reaches it."""
 

@@ -19,8 +19,7 @@ class ListedTraffic(groups.PrefixHits):
     prompt: Annotated["CountsGiven", flag("LIST", "Prompt tokens per request.")] = "1000"
     output: Annotated["CountsGiven", flag("LIST", "Output tokens per request.")] = "1000"
     context: Annotated[
-        "CountsGiven | None",
-        flag("LIST", "Mean context in decode; default: prompt + output/2."),
+        "CountsGiven | None", flag("LIST", "Mean context in decode; default: prompt + output/2.")
     ] = None
 
 

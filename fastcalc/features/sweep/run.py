@@ -195,10 +195,7 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
         applied: list[tuple[_Ids, frozenset[str]]] = []
         for axes in by_engine:
             of_axes = [
-                (
-                    (chip.id, model.id, engine.id),
-                    _applied(chip, model, engine, axes.memory.host),
-                )
+                ((chip.id, model.id, engine.id), _applied(chip, model, engine, axes.memory.host))
                 for (chip, engine, _), model in product(axes.chips, axes.models)
             ]
             repeated = {ids for ids, applied_set in of_axes if applied_set in computed[ids]}

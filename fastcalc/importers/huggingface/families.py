@@ -198,8 +198,7 @@ FAMILIES: dict[str, ModelFamily] = {
         ModelFamily(usual),
     ),
     **dict.fromkeys(
-        ("granite_swa", "minicpm3", "vaultgemma", "youtu"),
-        ModelFamily(usual, tied=True),
+        ("granite_swa", "minicpm3", "vaultgemma", "youtu"), ModelFamily(usual, tied=True)
     ),
     **dict.fromkeys(
         ("gpt_neox", "jais2", "persimmon", "phi", "stablelm"), ModelFamily(usual, norm_bias=True)

@@ -209,9 +209,7 @@ def _towers(file: JsonFile, fields: Fields) -> dict[str, Json]:
     fields.remark(
         f"vision_parameters is counted from vision_config, separately from the text{unheard}."
     )
-    return {
-        "vision_parameters": {"value": vision_size, "source": "config", "confidence": "medium"},
-    }
+    return {"vision_parameters": {"value": vision_size, "source": "config", "confidence": "medium"}}
 
 
 def _printed(fields: Fields, stored: Formats, is_stated: bool) -> dict[str, Json]:

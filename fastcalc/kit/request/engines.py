@@ -10,9 +10,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.weight_formats import is_read_by_llama_cpp
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.kit.request import readers
-from fastcalc.kit.request.groups import (
-    EngineLimits,
-)
+from fastcalc.kit.request.groups import EngineLimits
 
 if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import EngineGiven, WordsGiven

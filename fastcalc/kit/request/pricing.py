@@ -11,10 +11,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
 from fastcalc.errors import InputError
 from fastcalc.kit.request import readers
-from fastcalc.kit.request.groups import (
-    PriceBasisOnly,
-    Prices,
-)
+from fastcalc.kit.request.groups import PriceBasisOnly, Prices
 from fastcalc.mentions import option
 from fastcalc.written import shown
 

@@ -19,10 +19,7 @@ from fastcalc.errors import InputError
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.draft_models import draft_model
 from fastcalc.kit.request.evaluation import Evaluated
-from fastcalc.kit.request.groups import (
-    EngineLimits,
-    ParallelRanks,
-)
+from fastcalc.kit.request.groups import EngineLimits, ParallelRanks
 from fastcalc.kit.request.like import like
 from fastcalc.kit.request.number_lists import numbers
 from fastcalc.kit.request.speculate import speculation

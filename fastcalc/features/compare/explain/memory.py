@@ -81,10 +81,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     stored = numbers.setting("stored_logits") * number(rows.sequences)
     counters = stored * number(work.vocabulary) * number(LOGIT_BYTES, "B")
     runtime = equation(
-        "runtime",
-        memory.runtime,
-        "B",
-        (numbers.setting("runtime_memory") + of_step + counters),
+        "runtime", memory.runtime, "B", (numbers.setting("runtime_memory") + of_step + counters)
     )
     joined = equation("communication", memory.joined, "B", _joined(placement, numbers))
     graphs = equation(

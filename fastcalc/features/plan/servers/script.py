@@ -129,10 +129,7 @@ def script(
             f"{option('kv')} takes {', '.join(starter.caches)}"
         )
     starter.refuse(plan)
-    lines = [
-        *map(comment, _expected(plan, service, name, first_tokens)),
-        *map(comment, commands),
-    ]
+    lines = [*map(comment, _expected(plan, service, name, first_tokens)), *map(comment, commands)]
     if plan.prefill_layout is not None:
         lines.append(
             comment("prefill and decode servers run on hosts of their own: start each there")
