@@ -10,8 +10,8 @@ def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
 
     .. math:: P = p^n
 
-    accuracy : the probability that a step is correct, :math:`p` [1]
-    steps : the number of steps, :math:`n` [1]
+    accuracy : The probability that a step is correct, :math:`p`. [1]
+    steps : The number of steps, :math:`n`. [1]
 
     Steps are assumed to fail independently. Source: Feller, "Probability theory," vol. 1, ch. V.
 
@@ -26,8 +26,8 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
 
     .. math:: m = \frac{1 - (1 - p)^t}{p}
 
-    accuracy : the probability that a try is correct, :math:`p` [1]
-    tries : the maximum number of tries, :math:`t`, or infinity for no limit [1]
+    accuracy : The probability that a try is correct, :math:`p`. [1]
+    tries : The maximum number of tries, :math:`t`, or infinity for no limit. [1]
 
     The result is infinite if no try can succeed and there is no limit. Source: Feller, "Probability
     theory," vol. 1, sec. VI.8.
@@ -47,8 +47,8 @@ def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
 
     .. math:: \bar{T} = t / P
 
-    attempt : the time or cost of an attempt, :math:`t` [s]
-    success : the probability that an attempt succeeds, :math:`P` [1]
+    attempt : The time or cost of an attempt, :math:`t`. [s]
+    success : The probability that an attempt succeeds, :math:`P`. [1]
 
     Detecting a failure is free. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
@@ -64,8 +64,8 @@ def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
 
     .. math:: S = \frac{1}{(1 - f) + f / s}
 
-    share : the fraction of time spent in the part, :math:`f` [1]
-    speedup : the speed-up of the part, :math:`s` [1]
+    share : The fraction of time spent in the part, :math:`f`. [1]
+    speedup : The speed-up of the part, :math:`s`. [1]
 
     Source: Amdahl, AFIPS 1967.
 
@@ -81,8 +81,8 @@ def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
 
     .. math:: f = \frac{1 - 1/S}{1 - 1/s}
 
-    overall : the speed-up of the whole task, :math:`S` [1]
-    speedup : the speed-up of the part, :math:`s` [1]
+    overall : The speed-up of the whole task, :math:`S`. [1]
+    speedup : The speed-up of the part, :math:`s`. [1]
 
     Source: Amdahl, AFIPS 1967; solved for f.
 
@@ -97,10 +97,10 @@ def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: Arr
 
     .. math:: T = W + t_0 + n / v
 
-    wait : the wait for a slot plus the network round trip, :math:`W` [s]
-    lead : the prefill time before tokens stream, :math:`t_0` [s]
-    tokens : the number of streamed tokens, :math:`n` [1]
-    speed : the streaming speed in tokens per second, :math:`v` [1/s]
+    wait : The wait for a slot plus the network round trip, :math:`W`. [s]
+    lead : The prefill time before tokens stream, :math:`t_0`. [s]
+    tokens : The number of streamed tokens, :math:`n`. [1]
+    speed : The streaming speed in tokens per second, :math:`v`. [1/s]
 
     Source: DistServe, arXiv:2401.09670, sec. 2.
 
@@ -115,9 +115,9 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
 
     .. math:: n = \max(w - t_0, 0) \, v
 
-    window : the length of the pause, :math:`w` [s]
-    lead : the time to first token plus the network round trip, :math:`t_0` [s]
-    speed : the tokens per second, :math:`v` [1/s]
+    window : The length of the pause, :math:`w`. [s]
+    lead : The time to first token plus the network round trip, :math:`t_0`. [s]
+    speed : The tokens per second, :math:`v`. [1/s]
 
     Source: Stivers et al., PNAS 2009, doi:10.1073/pnas.0903616106 (gaps of 200 ms on average).
 
@@ -132,8 +132,8 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
 
     .. math:: N = \frac{R + Z}{Z}
 
-    response : the time that a session runs without user input, :math:`R` [s]
-    think : the time that the user then spends on the session, :math:`Z` [s]
+    response : The time that a session runs without user input, :math:`R`. [s]
+    think : The time that the user then spends on the session, :math:`Z`. [s]
 
     With more sessions, faster answers do not help. Source: Little, Operations Research 9(3), 1961.
 
@@ -148,9 +148,9 @@ def attended_time(*, response: ArrayLike, patience: ArrayLike, return_cost: Arra
 
     .. math:: W = R \; (R \le w), \qquad W = w + c \; (R > w)
 
-    response : the time until the answer, :math:`R` [s]
-    patience : the wait after which the user switches to other work, :math:`w` [s]
-    return_cost : the time lost when returning to the answer, :math:`c` [s]
+    response : The time until the answer, :math:`R`. [s]
+    patience : The wait after which the user switches to other work, :math:`w`. [s]
+    return_cost : The time lost when returning to the answer, :math:`c`. [s]
 
     Source: Mark et al., "The cost of interrupted work," CHI 2008, doi:10.1145/1357054.1357072.
 

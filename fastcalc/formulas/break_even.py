@@ -10,8 +10,8 @@ def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
 
     .. math:: \frac{t_m}{t} = \frac{1 - 1/s}{\Delta e}
 
-    speedup : the ratio of the faster option's speed to the slower one's, :math:`s` [1]
-    more_errors : the additional error rate of the faster option, :math:`\Delta e` [1]
+    speedup : The ratio of the faster option's speed to the slower one's, :math:`s`. [1]
+    more_errors : The additional error rate of the faster option, :math:`\Delta e`. [1]
 
     Source: Goedecke, "Two different tricks for fast LLM inference," 2026.
 
@@ -28,10 +28,10 @@ def break_even_check(
 
     .. math:: \frac{t + v}{P} = \frac{t' + v}{P'} \;\Rightarrow\; v = \frac{t P' - t' P}{P - P'}
 
-    attempt : the duration of an attempt of the more accurate option, :math:`t` [s]
-    success : the success probability of that option, :math:`P` [1]
-    other : the duration of an attempt of the faster option, :math:`t'` [s]
-    other_success : the success probability of that option, :math:`P'` [1]
+    attempt : The duration of an attempt of the more accurate option, :math:`t`. [s]
+    success : The success probability of that option, :math:`P`. [1]
+    other : The duration of an attempt of the faster option, :math:`t'`. [s]
+    other_success : The success probability of that option, :math:`P'`. [1]
 
     If checking takes less time than this, the faster option wins. Source: Feller, "Probability
     theory," vol. 1, sec. VI.8.

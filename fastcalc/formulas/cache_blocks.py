@@ -10,9 +10,9 @@ def state_block_tokens(*, state: ArrayLike, token: ArrayLike, alignment: ArrayLi
 
     .. math:: b = a \lceil s / (a \, t) \rceil
 
-    state : the recurrent state of a layer, :math:`s` [byte]
-    token : the cache per token in an attention layer, :math:`t` [byte]
-    alignment : the block size must be a multiple of this number of tokens, :math:`a` [1]
+    state : The recurrent state of a layer, :math:`s`. [byte]
+    token : The cache per token in an attention layer, :math:`t`. [byte]
+    alignment : The block size must be a multiple of this number of tokens, :math:`a`. [1]
 
     Source: vLLM 0.27, vllm/platforms/interface.py, _align_hybrid_block_size: 784 tokens for Qwen3.5
     27B with a 16-bit cache.
@@ -29,8 +29,8 @@ def group_layers(*, fewest: ArrayLike, most: ArrayLike) -> Array:
 
     .. math:: g = l \quad (l < 1.5 \, k), \quad \text{else} \quad k
 
-    fewest : the number of layers of the rarest type, :math:`k` [1]
-    most : the number of layers of the most frequent type, :math:`l` [1]
+    fewest : The number of layers of the rarest type, :math:`k`. [1]
+    most : The number of layers of the most frequent type, :math:`l`. [1]
 
     Source: vLLM 0.27, vllm/v1/core/kv_cache_utils.py, _get_kv_cache_groups_uniform_page_size.
 
@@ -47,10 +47,10 @@ def window_blocks(
 
     .. math:: n = \lceil \min(w - 1 + q, T) / b \rceil + 1
 
-    tokens : the tokens of the sequence, :math:`T` [1]
-    window : the tokens in the window, :math:`w` [1]
-    step : the tokens added by steps in flight before any block is freed, :math:`q` [1]
-    block : the tokens per block, :math:`b` [1]
+    tokens : The tokens of the sequence, :math:`T`. [1]
+    window : The tokens in the window, :math:`w`. [1]
+    step : The tokens added by steps in flight before any block is freed, :math:`q`. [1]
+    block : The tokens per block, :math:`b`. [1]
 
     Source: vLLM 0.27, vllm/v1/kv_cache_interface.py, SlidingWindowSpec: a window may start in the
     middle of a block.

@@ -10,8 +10,8 @@ def whole_blocks(*, tokens: ArrayLike, block: ArrayLike) -> Array:
 
     .. math:: t = \lceil n / b \rceil \, b
 
-    tokens : the tokens of the sequence, :math:`n` [1]
-    block : the tokens per block, :math:`b` [1]
+    tokens : The tokens of the sequence, :math:`n`. [1]
+    block : The tokens per block, :math:`b`. [1]
 
     Source: W. Kwon et al., "Efficient memory management for large language model serving with
     PagedAttention," SOSP 2023, sec. 4.
@@ -29,10 +29,10 @@ def cached_tokens(
 
     .. math:: T = \lfloor K \, t / (m \, b) \rfloor \, b
 
-    available : the memory for caches, :math:`K`, clipped at 0 [byte]
-    sequence : the cache size of one sequence, :math:`m` [byte]
-    tokens : the tokens of one sequence, rounded up to whole blocks, :math:`t` [1]
-    block : the tokens per block, :math:`b` [1]
+    available : The memory for caches, :math:`K`, clipped at 0. [byte]
+    sequence : The cache size of one sequence, :math:`m`. [byte]
+    tokens : The tokens of one sequence, rounded up to whole blocks, :math:`t`. [1]
+    block : The tokens per block, :math:`b`. [1]
 
     If every token needs the same amount of memory, the sequence length does not matter.
 

@@ -10,8 +10,8 @@ def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
 
     .. math:: P = 1 - (1 - p)^n
 
-    accuracy : the probability that an answer is correct, :math:`p` [1]
-    samples : the number of independent answers, :math:`n` [1]
+    accuracy : The probability that an answer is correct, :math:`p`. [1]
+    samples : The number of independent answers, :math:`n`. [1]
 
     Source: Chen et al., arXiv:2107.03374, sec. 2.1 (pass@k).
 
@@ -30,8 +30,8 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
         P = \sum_{k > n/2} \binom{n}{k} p^k (1 - p)^{n - k}
             + \tfrac{1}{2} [n \text{ even}] \binom{n}{n/2} p^{n/2} (1 - p)^{n/2}
 
-    accuracy : the probability that an answer is correct, :math:`p` [1]
-    samples : the number of independent answers, an integer, :math:`n` [1]
+    accuracy : The probability that an answer is correct, :math:`p`. [1]
+    samples : The number of independent answers, an integer, :math:`n`. [1]
 
     All wrong answers are assumed to agree, which is the worst case. Source: Condorcet's jury
     theorem, 1785.
@@ -65,9 +65,9 @@ def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Arra
         P = \left(1 - (1 - a)^n\right) \frac{p j}{a} + (1 - a)^{n - 1} p (1 - j),
         \quad a = p j + (1 - p)(1 - j)
 
-    accuracy : the probability that an answer is correct, :math:`p` [1]
-    samples : the number of independent answers, :math:`n` [1]
-    judge : the probability that the judge assesses an answer correctly, :math:`j` [1]
+    accuracy : The probability that an answer is correct, :math:`p`. [1]
+    samples : The number of independent answers, :math:`n`. [1]
+    judge : The probability that the judge assesses an answer correctly, :math:`j`. [1]
 
     The judge picks among the answers that it accepts, or among all if it accepts none. Source:
     Bayes' theorem.

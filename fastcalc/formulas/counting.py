@@ -17,11 +17,11 @@ def attention_matrices(
 
     .. math:: P = h \, (H + K) (k + v)
 
-    hidden : hidden width, :math:`h` [1]
-    heads : query heads, :math:`H` [1]
-    kv_heads : key-value heads, :math:`K`; equal to heads for multi-head attention [1]
-    key_dim : elements of a query or key head, :math:`k` [1]
-    value_dim : elements of a value head, :math:`v`; usually the same number [1]
+    hidden : The hidden width, :math:`h`. [1]
+    heads : The query heads, :math:`H`. [1]
+    kv_heads : The key-value heads, :math:`K`; equal to heads for multi-head attention. [1]
+    key_dim : The elements of a query or key head, :math:`k`. [1]
+    value_dim : The elements of a value head, :math:`v`; usually the same number. [1]
 
     Source: GQA, arXiv:2305.13245, sec. 2.
 
@@ -45,13 +45,13 @@ def latent_attention_matrices(
 
     .. math:: P = h q + q H (n + r) + h (c + r) + c H (n + v) + H v h
 
-    hidden : hidden width, :math:`h` [1]
-    heads : heads, :math:`H` [1]
-    q_rank : rank of the query bottleneck, :math:`q`, or 0 for none [1]
-    kv_rank : rank of the cached latent, :math:`c` [1]
-    nope_dim : non-rotary elements per head, :math:`n` [1]
-    rope_dim : rotary elements, shared by all heads, :math:`r` [1]
-    value_dim : elements of a value head, :math:`v` [1]
+    hidden : The hidden width, :math:`h`. [1]
+    heads : The heads, :math:`H`. [1]
+    q_rank : The rank of the query bottleneck, :math:`q`, or 0 for none. [1]
+    kv_rank : The rank of the cached latent, :math:`c`. [1]
+    nope_dim : The non-rotary elements per head, :math:`n`. [1]
+    rope_dim : The rotary elements, shared by all heads, :math:`r`. [1]
+    value_dim : The elements of a value head, :math:`v`. [1]
 
     Without the bottleneck, the query projection has :math:`h H (n + r)`. Source: DeepSeek-V2,
     arXiv:2405.04434, sec. 2.1 and appendix C.
@@ -72,9 +72,9 @@ def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) ->
 
     .. math:: P = m \, h \, f
 
-    hidden : width of its input and output, :math:`h` [1]
-    width : inner width, :math:`f` [1]
-    matrices : 3 with a gate (SwiGLU), 2 without one, :math:`m` [1]
+    hidden : The width of its input and output, :math:`h`. [1]
+    width : The inner width, :math:`f`. [1]
+    matrices : 3 with a gate (SwiGLU), 2 without one, :math:`m`. [1]
 
     Source: Shazeer, "GLU variants improve transformer," arXiv:2002.05202, sec. 2.
 
@@ -89,8 +89,8 @@ def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Arr
 
     .. math:: P = 2 \left[ (n^2 + 2n)(n h + 1) + 3 \right]
 
-    hidden : width of a stream, :math:`h` [1]
-    streams : residual streams, :math:`n` [1]
+    hidden : The width of a stream, :math:`h`. [1]
+    streams : The residual streams, :math:`n`. [1]
 
     Source: arXiv:2409.19606, arXiv:2512.24880; DeepSeek V4 in transformers 5.23.
 
@@ -106,9 +106,9 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
 
     .. math:: F = 2 H (k + v)
 
-    heads : query heads, :math:`H` [1]
-    key_dim : elements scored per head, :math:`k` [1]
-    value_dim : elements summed per head, :math:`v` [1]
+    heads : The query heads, :math:`H`. [1]
+    key_dim : The elements scored per head, :math:`k`. [1]
+    value_dim : The elements summed per head, :math:`v`. [1]
 
     Latent attention scores and sums the latent itself: :math:`k = c + r`, :math:`v = c`. Source:
     Kaplan et al., arXiv:2001.08361, table 1; DeepSeek-V2, arXiv:2405.04434, sec. 2.1.2.
@@ -124,7 +124,7 @@ def linear_flops(*, parameters: ArrayLike) -> Array:
 
     .. math:: F = 2 P
 
-    parameters : the parameters that each token is multiplied by, :math:`P` [1]
+    parameters : The parameters that each token is multiplied by, :math:`P`. [1]
 
     Source: Kaplan et al., arXiv:2001.08361, sec. 2.1.
 

@@ -13,8 +13,8 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
 
     .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
 
-    gain : the value to maximize, for each choice [1]
-    cost : the value to minimize, in the same shape [1]
+    gain : The value to maximize, for each choice. [1]
+    cost : The value to minimize, in the same shape. [1]
 
     If choices are equal up to rounding, only the first is kept. Choices with NaN are never
     selected. Source: Kung, Luccio and Preparata, "On finding the maxima of a set of vectors,"

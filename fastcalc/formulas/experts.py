@@ -12,10 +12,10 @@ def distinct_experts(
 
     .. math:: D = \max\left(k, \; E \left(1 - (1 - k/E)^{B^\gamma}\right)\right)
 
-    experts : the number of experts in a layer, :math:`E` [1]
-    active : the number of experts per token, :math:`k` [1]
-    tokens : the number of tokens in the step, :math:`B` [1]
-    correlation : :math:`\gamma`, 1 for independent tokens [1]
+    experts : The number of experts in a layer, :math:`E`. [1]
+    active : The number of experts per token, :math:`k`. [1]
+    tokens : The number of tokens in the step, :math:`B`. [1]
+    correlation : :math:`\gamma`, 1 for independent tokens. [1]
 
     In practice, tokens tend to select the same experts, which a smaller :math:`\gamma` models.
     Source: Erdil, "Inference economics of language models," arXiv:2506.04645.
@@ -32,8 +32,8 @@ def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
 
     .. math:: s = \frac{w}{w + w_0}
 
-    width : the columns of a rank's slice of one expert, :math:`w` [1]
-    half : the columns at which half the bandwidth is achieved, :math:`w_0` [1]
+    width : The columns of a rank's slice of one expert, :math:`w`. [1]
+    half : The columns at which half the bandwidth is achieved, :math:`w_0`. [1]
 
     A slice is a short read, whose start-up costs as much as :math:`w_0` columns. Source: kernel
     tables of NVIDIA aiconfigurator-core 0.12.0 (experts of H100, H200, B200, GB200),
@@ -50,8 +50,8 @@ def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
 
     .. math:: u = \sqrt{\frac{N \ln N}{E}} \; \Big/ \; \sqrt{\frac{8 \ln 8}{128}}
 
-    ranks : the number of ranks that hold different experts, :math:`N` [1]
-    experts : the number of experts in a layer, :math:`E` [1]
+    ranks : The number of ranks that hold different experts, :math:`N`. [1]
+    experts : The number of experts in a layer, :math:`E`. [1]
 
     The relative spread of the load of :math:`E/N` experts falls with its square root. The largest
     of :math:`N` sums lies :math:`\sqrt{2 \ln N}` spreads above the mean. Source: Cramer,
@@ -69,9 +69,9 @@ def other_ranks(*, ranks: ArrayLike, experts: ArrayLike, active: ArrayLike) -> A
 
     .. math:: r = (N - 1) \left(1 - \prod_{i=0}^{k-1} \left(1 - \frac{E/N}{E - i}\right)\right)
 
-    ranks : the number of ranks that share the experts, :math:`N` [1]
-    experts : the number of experts in a layer, :math:`E` [1]
-    active : the number of distinct experts per token, :math:`k` [1]
+    ranks : The number of ranks that share the experts, :math:`N`. [1]
+    experts : The number of experts in a layer, :math:`E`. [1]
+    active : The number of distinct experts per token, :math:`k`. [1]
 
     Source: Feller, "Probability theory," vol. 1, sec. II.6 (hypergeometric distribution).
 

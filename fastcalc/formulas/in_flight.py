@@ -20,10 +20,10 @@ def found_by_arrivals(
     .. math:: p_k \propto \prod_{j=1}^{k} \left(e^{c} \lambda_{j-1} / \mu_j\right)^{1 / s},
         \quad a_k \propto \lambda_k p_k
 
-    arrivals : the arrival rate with 0, 1, ... in flight, one element more than ``served`` [1/s]
-    served : the departure rate with 1, 2, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
-    slots : the number in flight up to which the spread applies; additional requests queue [1]
-    spread : the variance relative to that of a birth-death process, :math:`s` [1]
+    arrivals : The arrival rate with 0, 1, ... in flight, one element more than ``served``. [1/s]
+    served : The departure rate with 1, 2, ... in flight, :math:`\mu_1, \mu_2, \ldots`. [1/s]
+    slots : The number in flight up to which the spread applies; additional requests queue. [1]
+    spread : The variance relative to that of a birth-death process, :math:`s`. [1]
 
     With a spread above 1, :math:`c` shifts the mean so that departures match arrivals.
 
@@ -55,8 +55,8 @@ def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
 
     .. math:: s = (1 - p) \left(1 + o \left((1 - p)^{-2} - 1\right)\right)
 
-    prompts : the fraction of time spent on prefill, :math:`p` [1]
-    overlap : the mean shorter of two output lengths over the mean output length, :math:`o` [1]
+    prompts : The fraction of time spent on prefill, :math:`p`. [1]
+    overlap : The mean shorter of two output lengths over the mean output length, :math:`o`. [1]
 
     The result is at least 1. A prompt lengthens its step, so more requests arrive during that step,
     whose prompts do the same. Arrivals thus excite themselves, and the variance of their count per
@@ -81,9 +81,9 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
 
     .. math:: \lambda_k = (N - k) \theta, \quad \sum_k p_k \lambda_k = \lambda
 
-    users : the number of users, :math:`N`, not necessarily an integer [1]
-    rate : the request rate of all users, :math:`\lambda` [1/s]
-    served : the departure rate with 1, 2, ... in flight, up to the number of users [1/s]
+    users : The number of users, :math:`N`, not necessarily an integer. [1]
+    rate : The request rate of all users, :math:`\lambda`. [1/s]
+    served : The departure rate with 1, 2, ... in flight, up to the number of users. [1/s]
 
     The equation is solved for :math:`\theta`, the request rate of a user who is thinking. The
     result is None if the users cannot reach the request rate even without think time. Source:

@@ -10,8 +10,8 @@ def correlation(*, distance: ArrayLike, constant: ArrayLike) -> Array:
 
     .. math:: k(r) = c + (1 - c) \left(1 + \sqrt{3} r\right) e^{-\sqrt{3} r}
 
-    distance : the distance between the points in correlation lengths, :math:`r` [1]
-    constant : the fraction of error variance shared by all points, :math:`c` [1]
+    distance : The distance between the points in correlation lengths, :math:`r`. [1]
+    constant : The fraction of error variance shared by all points, :math:`c`. [1]
 
     Source: C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press
     2006, eq. 4.17 (Matérn with smoothness 3/2), plus a constant.

@@ -12,7 +12,7 @@ def normal_quantile(*, share: ArrayLike) -> Array:
 
     .. math:: z = \Phi^{-1}(u)
 
-    share : the fraction of values below the quantile, above 0 and below 1, :math:`u` [1]
+    share : The fraction of values below the quantile, above 0 and below 1, :math:`u`. [1]
 
     Source: M. J. Wichura, "Algorithm AS 241," Applied Statistics 37, 1988 (in ``statistics``).
 
@@ -30,8 +30,8 @@ def lognormal_sigma(*, mean: ArrayLike, deviation: ArrayLike) -> Array:
 
     .. math:: \sigma = \sqrt{\ln\left(1 + s^2 / m^2\right)}
 
-    mean : the mean of the lengths, :math:`m` [1]
-    deviation : the standard deviation of the lengths, :math:`s` [1]
+    mean : The mean of the lengths, :math:`m`. [1]
+    deviation : The standard deviation of the lengths, :math:`s`. [1]
 
     The logarithms then have the mean :math:`\ln m - \sigma^2 / 2`. Source: N. L. Johnson, S. Kotz,
     N. Balakrishnan, "Continuous univariate distributions 1," 1994, ch. 14.

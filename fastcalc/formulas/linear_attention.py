@@ -12,10 +12,10 @@ def gated_deltanet_matrices(
 
     .. math:: P = h (2 k + v) + h v + 2 h b + v h
 
-    hidden : hidden width, :math:`h` [1]
-    key_width : key heads times key dimension, :math:`k` [1]
-    value_width : value heads times value dimension, :math:`v` [1]
-    value_heads : value heads, :math:`b` [1]
+    hidden : The hidden width, :math:`h`. [1]
+    key_width : The key heads times key dimension, :math:`k`. [1]
+    value_width : The value heads times value dimension, :math:`v`. [1]
+    value_heads : The value heads, :math:`b`. [1]
 
     Source: "Gated delta networks," arXiv:2412.06464, sec. 3.4; Qwen3-Next.
 
@@ -39,12 +39,12 @@ def kda_matrices(
 
     .. math:: P = h (2 k + v) + r (h + k) + h H + g (h + v) + v h
 
-    hidden : hidden width, :math:`h` [1]
-    key_width : heads times key dimension, :math:`k` [1]
-    value_width : heads times value dimension, :math:`v` [1]
-    heads : heads, :math:`H` [1]
-    decay_rank : rank of the decay projection, :math:`r`: the head dimension [1]
-    gate_rank : rank of the output gate, :math:`g`, or 0 for full rank [1]
+    hidden : The hidden width, :math:`h`. [1]
+    key_width : The heads times key dimension, :math:`k`. [1]
+    value_width : The heads times value dimension, :math:`v`. [1]
+    heads : The heads, :math:`H`. [1]
+    decay_rank : The rank of the decay projection, :math:`r`: the head dimension. [1]
+    gate_rank : The rank of the output gate, :math:`g`, or 0 for full rank. [1]
 
     At full rank, the gate has :math:`h v` parameters. Source: Kimi Linear, arXiv:2510.26692.
 
@@ -65,10 +65,10 @@ def mamba2_matrices(
 
     .. math:: P = h (2 w + 2 s + H) + w h
 
-    hidden : hidden width, :math:`h` [1]
-    inner : heads times head dimension, :math:`w` [1]
-    state_width : groups times state size, :math:`s` [1]
-    heads : heads, :math:`H` [1]
+    hidden : The hidden width, :math:`h`. [1]
+    inner : The heads times head dimension, :math:`w`. [1]
+    state_width : The groups times state size, :math:`s`. [1]
+    heads : The heads, :math:`H`. [1]
 
     Source: Dao and Gu, "Transformers are SSMs," arXiv:2405.21060, sec. 7.1.
 
@@ -85,10 +85,10 @@ def mamba_matrices(
 
     .. math:: P = 3 h w + 2 w (r + n)
 
-    hidden : hidden width, :math:`h` [1]
-    inner : channels of the state, :math:`w` [1]
-    state_size : state elements per channel, :math:`n` [1]
-    step_rank : rank of the projection to step sizes, :math:`r` [1]
+    hidden : The hidden width, :math:`h`. [1]
+    inner : The channels of the state, :math:`w`. [1]
+    state_size : The state elements per channel, :math:`n`. [1]
+    step_rank : The rank of the projection to step sizes, :math:`r`. [1]
 
     Source: Gu and Dao, "Mamba," arXiv:2312.00752, sec. 3.4.
 
@@ -104,8 +104,8 @@ def lightning_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
 
     .. math:: P = 5 h w
 
-    hidden : hidden width, :math:`h` [1]
-    width : heads times head dimension, :math:`w` [1]
+    hidden : The hidden width, :math:`h`. [1]
+    width : The heads times head dimension, :math:`w`. [1]
 
     Source: MiniMax, "MiniMax-01," arXiv:2501.08313, sec. 2.2.
 
@@ -120,8 +120,8 @@ def short_convolution_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
 
     .. math:: P = 4 h w
 
-    hidden : hidden width, :math:`h` [1]
-    width : channels, :math:`w` [1]
+    hidden : The hidden width, :math:`h`. [1]
+    width : The channels, :math:`w`. [1]
 
     Source: transformers 5.24.0, `Lfm2ShortConv`.
 
@@ -138,10 +138,10 @@ def delta_rule_traffic(
 
     .. math:: B = 34 k + 26 v + 4 w + 12 C b + \frac{4 w v}{C b}
 
-    key_width : key heads times key dimension, :math:`k` [1]
-    value_width : value heads times value dimension, :math:`v` [1]
-    heads : value heads, :math:`b` [1]
-    key_dim : key dimension; :math:`w` is the key dimension times the value heads [1]
+    key_width : The key heads times key dimension, :math:`k`. [1]
+    value_width : The value heads times value dimension, :math:`v`. [1]
+    heads : The value heads, :math:`b`. [1]
+    key_dim : The key dimension; :math:`w` is the key dimension times the value heads. [1]
 
     Chunks have :math:`C = 64` tokens. The terms, at 16 bits with each tensor written once and read
     once, are: convolving queries, keys and values, rearranging and normalizing them (24 k + 8 v);
@@ -170,9 +170,9 @@ def state_space_traffic(*, groups: ArrayLike, state_size: ArrayLike, inner: Arra
 
     .. math:: B = 16 (g n + w) + 8 C g + \frac{16 w n}{C}
 
-    groups : groups, :math:`g` [1]
-    state_size : the state size of a group, :math:`n` [1]
-    inner : heads times head dimension, :math:`w` [1]
+    groups : The groups, :math:`g`. [1]
+    state_size : The state size of a group, :math:`n`. [1]
+    inner : The heads times head dimension, :math:`w`. [1]
 
     Chunks have :math:`C = 256` tokens; states and products within a chunk use 32 bits. Source: T.
     Dao and A. Gu, arXiv:2405.21060, sec. 6; kernels of mamba_ssm that vLLM runs (chunk_state,

@@ -12,8 +12,8 @@ def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
 
     .. math:: s = \min\left(1, l + \max(0, 1 - l) \, (1 - e^{-a})\right)
 
-    long : the mean number of chunks of long prompts that arrive per step, :math:`l` [1]
-    short : the mean number of shorter prompts that arrive per step, :math:`a` [1]
+    long : The mean number of chunks of long prompts that arrive per step, :math:`l`. [1]
+    short : The mean number of shorter prompts that arrive per step, :math:`a`. [1]
 
     Short prompts share a step; their number is Poisson distributed, and zero with probability
     :math:`e^{-a}`. Source: our interpretation of Sarathi-Serve's batches, arXiv:2403.02310,
@@ -32,8 +32,8 @@ def prefilling_replicas(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
 
     .. math:: \frac{d s}{1 - (1 - s)^d}
 
-    replicas : the number of attention replicas that step together, :math:`d` [1]
-    passes : the fraction of steps in which a replica prefills, :math:`s` [1]
+    replicas : The number of attention replicas that step together, :math:`d`. [1]
+    passes : The fraction of steps in which a replica prefills, :math:`s`. [1]
 
     Replicas are assumed independent. Source: binomial distribution, given at least one success.
 
@@ -53,9 +53,9 @@ def slot_wait_regularity(
     .. math:: v + (1 - v) \frac{1}{2} \left(1 + \frac{(1 - \rho)(c - 1)(\sqrt{4 + 5 c} - 2)}
         {16 \rho c}\right)
 
-    slots : the number of servers, :math:`c` [1]
-    utilization : the utilization of the servers, :math:`\rho` [1]
-    variation : the squared coefficient of variation of service times, :math:`v`, at most 1 [1]
+    slots : The number of servers, :math:`c`. [1]
+    utilization : The utilization of the servers, :math:`\rho`. [1]
+    variation : The squared coefficient of variation of service times, :math:`v`, at most 1. [1]
 
     Source: G. P. Cosmetatos, "Some approximate equilibrium results for the multi-server queue
     (M/G/r)," Operational Research Quarterly 27, 1976.
@@ -76,7 +76,7 @@ def variance_in_window(*, window: ArrayLike) -> Array:
     .. math:: f(w) = 1 - w / 3 \;\text{up to}\; w = 1, \quad 1 / w - 1 / (3 w^2)
         \;\text{beyond}
 
-    window : the window length over the time that each request is in flight, :math:`w` [1]
+    window : The window length over the time that each request is in flight, :math:`w`. [1]
 
     All requests have the same duration, so their correlation falls linearly to 0 (M/D/infinity).
     Source: D. R. Cox, "Renewal theory," 1962; we integrated that correlation.
@@ -94,9 +94,9 @@ def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Ar
 
     .. math:: \Phi\left(\frac{(x / m)^{1/3} - 1 + c^2 / 9}{c / 3}\right), \quad c^2 = v / m^2
 
-    value : the argument of the distribution function, :math:`x`, at least 0 [1]
-    mean : the mean of the distribution, :math:`m` [1]
-    variance : the variance of the distribution, in the squared unit of the mean, :math:`v` [1]
+    value : The argument of the distribution function, :math:`x`, at least 0. [1]
+    mean : The mean of the distribution, :math:`m`. [1]
+    variance : The variance of the distribution, in the squared unit of the mean, :math:`v`. [1]
 
     Source: E. B. Wilson, M. M. Hilferty, "The distribution of chi-square," PNAS 17, 1931.
 

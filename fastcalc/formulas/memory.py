@@ -11,9 +11,9 @@ def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike)
     .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h),
         \quad \text{else} \min(T, w)
 
-    context : the mean context, :math:`T` [1]
-    spread : the half-width of the range of contexts, :math:`h` [1]
-    window : the tokens in the layer's window, :math:`w`, or infinity without a window [1]
+    context : The mean context, :math:`T`. [1]
+    spread : The half-width of the range of contexts, :math:`h`. [1]
+    window : The tokens in the layer's window, :math:`w`, or infinity without a window. [1]
 
     Contexts grow during decode. Source: Jensen's inequality, Acta Mathematica 30, 1906.
 
@@ -34,9 +34,9 @@ def cache_bytes_per_layer(
 
     .. math:: M = e \, T \, b
 
-    elements : the elements per token, :math:`e`: keys and values of all heads, or a latent [1]
-    tokens : the tokens kept by the layer, :math:`T` [1]
-    bytes_per_element : the width of a cached element, :math:`b` [byte]
+    elements : The elements per token, :math:`e`: keys and values of all heads, or a latent. [1]
+    tokens : The tokens kept by the layer, :math:`T`. [1]
+    bytes_per_element : The width of a cached element, :math:`b`. [byte]
 
     Source: PagedAttention, arXiv:2309.06180, sec. 3: OPT-13B keeps 800 KiB per token.
 
@@ -51,9 +51,9 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
 
     .. math:: B = \lfloor (C - W) / M \rfloor
 
-    usable : the memory that the engine may use, :math:`C` [byte]
-    weights : the weights stored there, :math:`W` [byte]
-    cache_per_sequence : the cache of one sequence at its maximum length, :math:`M` [byte]
+    usable : The memory that the engine may use, :math:`C`. [byte]
+    weights : The weights stored there, :math:`W`. [byte]
+    cache_per_sequence : The cache of one sequence at its maximum length, :math:`M`. [byte]
 
     The result is an integer: 0 if nothing fits, and very large for models without a cache. Source:
     JAX scaling book, https://jax-ml.github.io/scaling-book/inference/.
@@ -70,8 +70,8 @@ def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Arra
 
     .. math:: N = \lceil W / C \rceil
 
-    needed : the number of bytes to store, :math:`W` [byte]
-    usable_per_chip : the memory of a chip that the engine may use, :math:`C` [byte]
+    needed : The number of bytes to store, :math:`W`. [byte]
+    usable_per_chip : The memory of a chip that the engine may use, :math:`C`. [byte]
 
     Source: "Introducing Cerebras Inference," cerebras.ai, 2024 (70B at 16 bits on four wafers).
 
@@ -89,9 +89,9 @@ def chips_for_whole_layers(
 
     .. math:: N = \lceil L / \lfloor C / m \rfloor \rceil
 
-    layers : the number of layers, embedding and head counted by their size, :math:`L` [1]
-    layer_bytes : the weights and cache of the largest layer, :math:`m` [byte]
-    usable_per_chip : the memory of a chip that the engine may use, :math:`C` [byte]
+    layers : The number of layers, embedding and head counted by their size, :math:`L`. [1]
+    layer_bytes : The weights and cache of the largest layer, :math:`m`. [byte]
+    usable_per_chip : The memory of a chip that the engine may use, :math:`C`. [byte]
 
     Source: "Introducing Cerebras Inference," cerebras.ai, 2024 (split at layer boundaries).
 

@@ -20,11 +20,11 @@ def ownership_per_hour(
 
     .. math:: c = \frac{C}{8760 \, y} + \frac{P}{1000} \, u \, e
 
-    purchase : the price of the chip, :math:`C` [USD]
-    years : the depreciation period, :math:`y` [1]
-    power : the power draw of the chip, :math:`P` [W]
-    site_factor : the ratio of site power to machine power (PUE), :math:`u` [1]
-    energy_price : the price per kilowatt hour, :math:`e` [USD/kWh]
+    purchase : The price of the chip, :math:`C`. [USD]
+    years : The depreciation period, :math:`y`. [1]
+    power : The power draw of the chip, :math:`P`. [W]
+    site_factor : The ratio of site power to machine power (PUE), :math:`u`. [1]
+    energy_price : The price per kilowatt hour, :math:`e`. [USD/kWh]
 
     Interest, staff and buildings are not included. Source: Barroso et al., "The datacenter as a
     computer," 2018, ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
@@ -41,9 +41,9 @@ def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: Arra
 
     .. math:: p = 10^6 \, \frac{c}{3600} \, \frac{t}{n}
 
-    usd_per_hour : the price of the machine, :math:`c` [USD/h]
-    seconds : the machine time, :math:`t` [s]
-    tokens : the tokens generated or prefilled in that time, :math:`n` [1]
+    usd_per_hour : The price of the machine, :math:`c`. [USD/h]
+    seconds : The machine time, :math:`t`. [s]
+    tokens : The tokens generated or prefilled in that time, :math:`n`. [1]
 
     Source: https://github.com/SemiAnalysisAI/InferenceX-app.
 
@@ -58,9 +58,9 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
 
     .. math:: E = P u / R
 
-    power : the power draw of the machine, :math:`P` [W]
-    site_factor : the ratio of site power to machine power (PUE), :math:`u` [1]
-    tokens_per_s : the output rate of the machine, :math:`R` [1/s]
+    power : The power draw of the machine, :math:`P`. [W]
+    site_factor : The ratio of site power to machine power (PUE), :math:`u`. [1]
+    tokens_per_s : The output rate of the machine, :math:`R`. [1/s]
 
     Source: power rules of MLPerf, https://github.com/mlcommons/inference_policies.
 
@@ -75,8 +75,8 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
 
     .. math:: \frac{B_s}{B_f} = \kappa \sigma
 
-    cost_ratio : the ratio of fast to standard cost per token, :math:`\kappa` [1]
-    speed_ratio : the ratio of fast to standard speed per user, :math:`\sigma` [1]
+    cost_ratio : The ratio of fast to standard cost per token, :math:`\kappa`. [1]
+    speed_ratio : The ratio of fast to standard speed per user, :math:`\sigma`. [1]
 
     A token takes :math:`T(B) / B` of machine time. Source: Little, Operations Research 9(3), 1961.
 
@@ -91,8 +91,8 @@ def share_beyond(*, usage: ArrayLike, included: ArrayLike) -> Array:
 
     .. math:: s = \max(1 - Q / N, 0)
 
-    usage : the units used in a period, :math:`N` [1]
-    included : the units included in the flat price for the period, :math:`Q` [1]
+    usage : The units used in a period, :math:`N`. [1]
+    included : The units included in the flat price for the period, :math:`Q`. [1]
 
     Source: Oi, "A Disneyland dilemma: two-part tariffs for a Mickey Mouse monopoly," QJE 85(1),
     1971, doi:10.2307/1881841.
@@ -116,12 +116,12 @@ def api_request_usd(
 
     .. math:: c = 10^{-6} \left( P (1 - h) \, p_i + P h \, p_c + O \, p_o \right)
 
-    prompt : the input tokens, :math:`P` [1]
-    output : the output tokens, :math:`O` [1]
-    prefix_hit : the fraction of the prompt found in the API's cache, :math:`h` [1]
-    input_price : the price per million input tokens, :math:`p_i` [USD]
-    cached_price : the price per million cached input tokens, :math:`p_c` [USD]
-    output_price : the price per million output tokens, :math:`p_o` [USD]
+    prompt : The input tokens, :math:`P`. [1]
+    output : The output tokens, :math:`O`. [1]
+    prefix_hit : The fraction of the prompt found in the API's cache, :math:`h`. [1]
+    input_price : The price per million input tokens, :math:`p_i`. [USD]
+    cached_price : The price per million cached input tokens, :math:`p_c`. [USD]
+    output_price : The price per million output tokens, :math:`p_o`. [USD]
 
     Source: https://openai.com/api/pricing, whose columns are input, cached input and output.
 
@@ -140,8 +140,8 @@ def break_even_rate(*, usd_per_month: ArrayLike, usd_per_request: ArrayLike) -> 
 
     .. math:: \lambda^* = \frac{C}{730 \cdot 3600 \, c}
 
-    usd_per_month : the price of the machines per month of 730 hours, :math:`C` [USD]
-    usd_per_request : the price per request with pay-per-use, :math:`c` [USD]
+    usd_per_month : The price of the machines per month of 730 hours, :math:`C`. [USD]
+    usd_per_request : The price per request with pay-per-use, :math:`c`. [USD]
 
     Above this rate, machines are cheaper, up to their capacity. Source: Oi, "A Disneyland dilemma:
     two-part tariffs for a Mickey Mouse monopoly," QJE 85(1), 1971, doi:10.2307/1881841.

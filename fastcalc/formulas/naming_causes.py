@@ -10,8 +10,8 @@ def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
 
     .. math:: f = f_1 + f_2 - 1
 
-    first : the slowdown of the step if only one component is slower, :math:`f_1` [1]
-    second : the slowdown of the step if only the other component is slower, :math:`f_2` [1]
+    first : The slowdown of the step if only one component is slower, :math:`f_1`. [1]
+    second : The slowdown of the step if only the other component is slower, :math:`f_2`. [1]
 
     A step is the sum of its components, so their additional times add up. Source: docs/method.md,
     where every time is a sum of components.
@@ -30,7 +30,7 @@ def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array
 
     residuals : logarithms of measured over predicted time, points on the last axis, :math:`r` [1]
     shared : effect of one standard deviation of each shared error, points by errors, :math:`G` [1]
-    noise : standard deviation of each point's independent error, :math:`\sigma` [1]
+    noise : The standard deviation of each point's independent error, :math:`\sigma`. [1]
 
     By Woodbury's identity, the inverted matrix has one row per shared error. Source: C. E.
     Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning," MIT Press 2006, eqs.
@@ -53,8 +53,8 @@ def log_mean(*, logs: Floats, weights: Floats) -> Array:
 
     .. math:: \ln \sum_i w_i e^{l_i}
 
-    logs : log-likelihoods over a grid of parameter values, :math:`l` [1]
-    weights : prior probability of each grid point, :math:`w` [1]
+    logs : The log-likelihoods over a grid of parameter values, :math:`l`. [1]
+    weights : The prior probability of each grid point, :math:`w`. [1]
 
     The evidence for a hypothesis is its likelihood averaged over the prior. Source: D. J. C.
     MacKay, "Information Theory, Inference, and Learning Algorithms," Cambridge 2003, ch. 28.
@@ -71,8 +71,8 @@ def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
 
     .. math:: P_h = \frac{p_h e^{l_h}}{\sum_i p_i e^{l_i}}
 
-    log_evidence : the logarithm of the evidence for each hypothesis, :math:`l` [1]
-    prior : the prior probability of each hypothesis, :math:`p` [1]
+    log_evidence : The logarithm of the evidence for each hypothesis, :math:`l`. [1]
+    prior : The prior probability of each hypothesis, :math:`p`. [1]
 
     Source: MacKay 2003, as for `log_mean`.
 
@@ -88,8 +88,8 @@ def disagreement(*, predictions: Floats, weights: Floats) -> Array:
 
     .. math:: s = \sqrt{\sum_h P_h (v_h - \bar v)^2}
 
-    predictions : the prediction of each cause for each candidate measurement, :math:`v` [1]
-    weights : the probability of each cause, :math:`P` [1]
+    predictions : The prediction of each cause for each candidate measurement, :math:`v`. [1]
+    weights : The probability of each cause, :math:`P`. [1]
 
     The candidate with the largest spread is the most informative measurement, if all measurements
     are equally noisy. Source: D. V. Lindley, "On a measure of the information provided by an

@@ -12,10 +12,10 @@ def shared_link(
 
     .. math:: s = 1, \quad \frac{N - 1}{D - 1}, \quad \left(\frac{2}{N}\right)^{1/3}
 
-    ranks : the number of ranks that send at the same time, :math:`N` [1]
-    domain : the number of chips connected by the link, :math:`D` [1]
-    is_mesh : 1 if each pair of chips has a dedicated link [1]
-    is_host : 1 if all links go through the host [1]
+    ranks : The number of ranks that send at the same time, :math:`N`. [1]
+    domain : The number of chips connected by the link, :math:`D`. [1]
+    is_mesh : 1 if each pair of chips has a dedicated link. [1]
+    is_host : 1 if all links go through the host. [1]
 
     The three cases are a switch, dedicated links to each rank of the group, and PCIe, where all
     ranks share the paths through the host. Source: kernel tables of NVIDIA aiconfigurator-core
@@ -36,10 +36,10 @@ def all_reduce_shots(
 
     .. math:: a + (N - 1) \frac{M}{\beta} \; \le \; 2 a + \frac{2 (N - 1)}{N} \frac{M}{\beta}
 
-    ranks : the number of ranks that reduce together, :math:`N` [1]
-    message : the bytes on each rank before and after, :math:`M` [byte]
-    bandwidth : the one-way bandwidth out of each rank, :math:`\beta` [byte/s]
-    latency : the latency of one exchange, :math:`a` [s]
+    ranks : The number of ranks that reduce together, :math:`N`. [1]
+    message : The bytes on each rank before and after, :math:`M`. [byte]
+    bandwidth : The one-way bandwidth out of each rank, :math:`\beta`. [byte/s]
+    latency : The latency of one exchange, :math:`a`. [s]
 
     Small messages are sent whole to every rank; large ones are reduce-scattered and then gathered.
     Source: kernel tables of NVIDIA aiconfigurator-core 0.12.0, custom all-reduce,
@@ -58,9 +58,9 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
 
     .. math:: M' = \frac{2 (N - 1)}{N} M \quad \text{or} \quad (N - 1) M
 
-    ranks : the number of ranks, :math:`N` [1]
-    message : the bytes on each rank before and after, :math:`M` [byte]
-    shots : 2 for reduce-scatter and gather, less if each rank sends to all others at once [1]
+    ranks : The number of ranks, :math:`N`. [1]
+    message : The bytes on each rank before and after, :math:`M`. [byte]
+    shots : 2 for reduce-scatter and gather, less if each rank sends to all others at once. [1]
 
     Source: JAX scaling book, https://jax-ml.github.io/scaling-book/gpus/ (collectives).
 
@@ -76,9 +76,9 @@ def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayL
 
     .. math:: M = 3 \, n \, h \, r
 
-    tokens : the tokens of a replica in the step, :math:`n` [1]
-    hidden : the hidden width, :math:`h` [1]
-    destinations : the number of other ranks to which a token is sent, :math:`r` [1]
+    tokens : The tokens of a replica in the step, :math:`n`. [1]
+    hidden : The hidden width, :math:`h`. [1]
+    destinations : The number of other ranks to which a token is sent, :math:`r`. [1]
 
     Tokens are sent in fp8, results in bf16. Source: DeepSeek-V3, arXiv:2412.19437, sec. 3.3.3.
 

@@ -16,10 +16,10 @@ def heaviest_stage(
     .. math:: \max_n \sum_k n_k a_k, \quad \sum_k n_k \le N, \quad
         n_k \le \lceil c_k / S \rceil
 
-    amounts : the amount per layer for each layer type, :math:`a_k` [byte or s]
-    counts : the number of layers of each type, :math:`c_k` [1]
-    stages : the number of stages, :math:`S` [1]
-    layers : the number of layers in the stage, :math:`N` [1]
+    amounts : The amount per layer for each layer type, :math:`a_k`. [byte or s]
+    counts : The number of layers of each type, :math:`c_k`. [1]
+    stages : The number of stages, :math:`S`. [1]
+    layers : The number of layers in the stage, :math:`N`. [1]
 
     Adding a layer of any type only adds choices, so it never makes a stage lighter. Filling a stage
     with the heaviest types first gives the maximum, by duality the minimum of :math:`N \theta +
@@ -53,12 +53,12 @@ def pipelined_step(
 
     .. math:: T = \max\left(t + t_h, \; \min(m, S) \, (t_s + t_o)\right)
 
-    pass_time : the time of one micro-batch across all stages, without hops, :math:`t` [s]
-    hops : the time of all hops between stages, :math:`t_h` [s]
-    stages : the number of stages, :math:`S` [1]
-    slowest : the time of one micro-batch on the slowest stage, :math:`t_s` [s]
-    streams : the number of sequences that can be in different stages, :math:`m` [1]
-    overhead : the fixed time per micro-batch on every stage, :math:`t_o` [s]
+    pass_time : The time of one micro-batch across all stages, without hops, :math:`t`. [s]
+    hops : The time of all hops between stages, :math:`t_h`. [s]
+    stages : The number of stages, :math:`S`. [1]
+    slowest : The time of one micro-batch on the slowest stage, :math:`t_s`. [s]
+    streams : The number of sequences that can be in different stages, :math:`m`. [1]
+    overhead : The fixed time per micro-batch on every stage, :math:`t_o`. [s]
 
     A token passes every stage and hop, and waits until the slowest stage has processed each
     micro-batch in flight; a single micro-batch does not wait for the host work of others. Source:
@@ -81,9 +81,9 @@ def region_floor(*, floor: ArrayLike, width: ArrayLike, exponent: ArrayLike) -> 
 
     .. math:: t_0 = t_{4096} \left(\frac{h}{4096}\right)^p
 
-    floor : the floor for a model of width 4,096, :math:`t_{4096}` [s]
-    width : the hidden width, :math:`h` [1]
-    exponent : :math:`p`, between 0.5 and 1 if links set the floor [1]
+    floor : The floor for a model of width 4,096, :math:`t_{4096}`. [s]
+    width : The hidden width, :math:`h`. [1]
+    exponent : :math:`p`, between 0.5 and 1 if links set the floor. [1]
 
     A hidden state is broadcast over the region's rows and summed over its columns. The number of
     hops grows with the square root of the region's cores, and the data per link with the width.
@@ -101,9 +101,9 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
 
     .. math:: T = \max(L, B) \, t_l
 
-    layers : the number of layers, :math:`L` [1]
-    layer_time : the time of one token in a region, :math:`t_l` [s]
-    streams : the number of sequences decoded together, :math:`B` [1]
+    layers : The number of layers, :math:`L`. [1]
+    layer_time : The time of one token in a region, :math:`t_l`. [s]
+    streams : The number of sequences decoded together, :math:`B`. [1]
 
     Sequences queue if there are more of them than layers. Source: "Introducing Cerebras Inference,"
     cerebras.ai, 2024.
@@ -119,7 +119,7 @@ def ring_hops(*, chips: ArrayLike) -> Array:
 
     .. math:: n = W \text{ if } W > 1, \text{ else } 0
 
-    chips : the number of chips in the layer pipeline, :math:`W` [1]
+    chips : The number of chips in the layer pipeline, :math:`W`. [1]
 
     Source: a sampled token becomes the input of the first layer.
 
@@ -137,11 +137,11 @@ def regional_speed(
 
     .. math:: v = \frac{E}{L \tau + [W > 1] \, W h}
 
-    tokens : the number of tokens produced by each pass, :math:`E` [1]
-    layers : the number of layers, :math:`L` [1]
-    layer_time : the time of one token in one layer's region, :math:`\tau` [s]
-    chips : the number of chips in the pipeline, :math:`W`; a single chip has no hop [1]
-    hop : the latency from one chip to the next, :math:`h` [s]
+    tokens : The number of tokens produced by each pass, :math:`E`. [1]
+    layers : The number of layers, :math:`L`. [1]
+    layer_time : The time of one token in one layer's region, :math:`\tau`. [s]
+    chips : The number of chips in the pipeline, :math:`W`; a single chip has no hop. [1]
+    hop : The latency from one chip to the next, :math:`h`. [s]
 
     Source: WaferLLM, arXiv:2502.04563 (a pass over a wafer is a sum over layers).
 

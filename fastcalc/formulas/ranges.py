@@ -10,8 +10,8 @@ def half_width(*, least: ArrayLike, fitted_share: ArrayLike) -> Array:
 
     .. math:: h = h_0 (1 + u)
 
-    least : the half-width if data sheets explain all of the time, :math:`h_0` [1]
-    fitted_share : the fraction of time spent in components whose speed was fitted, :math:`u` [1]
+    least : The half-width if data sheets explain all of the time, :math:`h_0`. [1]
+    fitted_share : The fraction of time spent in components whose speed was fitted, :math:`u`. [1]
 
     Dense weights and attention run near their data-sheet rates; experts, links, launches and waits
     are fitted. While :math:`h_0 < 1`, a faster component lowers neither end: it shortens the time
@@ -29,8 +29,8 @@ def factor_of_ratio(*, over: ArrayLike, under: ArrayLike) -> Array:
 
     .. math:: \ln f = \sqrt{\ln^2 f_a + \ln^2 f_b}
 
-    over : the error factor of the numerator, :math:`f_a` [1]
-    under : the error factor of the denominator in the opposite direction, :math:`f_b` [1]
+    over : The error factor of the numerator, :math:`f_a`. [1]
+    under : The error factor of the denominator in the opposite direction, :math:`f_b`. [1]
 
     Errors are assumed independent and multiplicative, so the squares of their logarithms add up.
     Source: JCGM 100:2008, "Guide to the expression of uncertainty in measurement," sec. 5.1.2.

@@ -29,8 +29,8 @@ class UnrecordableError(Exception):
 class Recorded(NDArrayOperatorsMixin):
     """A number whose value becomes known when the recorded function is called.
 
-    operation, operands : the operation and its inputs; the only operand of an argument is its name
-    number : the position in the recording, which is higher than those of the operands
+    operation, operands : The operation and its inputs; the only operand of an argument is its name.
+    number : The position in the recording, which is higher than those of the operands.
     """
 
     shape, ndim, size, dtype = (1,), 1, 1, np.dtype(np.float64)
@@ -102,8 +102,8 @@ Operand: TypeAlias = str | float
 def function_of(results: Sequence[Any], arguments: Sequence[str]) -> Plain:
     """Compile recorded results into a function of floats.
 
-    results : the values computed from `Recorded` arguments, which may include constants
-    arguments : the names of the arguments, in the order in which the function takes them
+    results : The values computed from `Recorded` arguments, which may include constants.
+    arguments : The names of the arguments, in the order in which the function takes them.
 
     >>> x, y = (Recorded("argument", (name,)) for name in "xy")
     >>> plain = function_of([np.maximum(x, 2.0) * y + y, np.exp(x) / np.exp(x)], ["x", "y"])

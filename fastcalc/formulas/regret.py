@@ -15,9 +15,9 @@ def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
 
     .. math:: R_k = E[\max(C_k(h), C_k(z_k)) - \min_j C_j(z_j)]
 
-    costs : the cost of each plan (rows) as a function of its chip's speed, :math:`C_k(z)` [USD]
-    at : the speeds, in standard deviations below the expected log speed, ascending [1]
-    held : the speed for which chips are purchased, in the same units, :math:`h` [1]
+    costs : The cost of each plan (rows) as a function of its chip's speed, :math:`C_k(z)`. [USD]
+    at : The speeds, in standard deviations below the expected log speed, ascending. [1]
+    held : The speed for which chips are purchased, in the same units, :math:`h`. [1]
 
     Purchased chips are paid for even if unused, and missing chips are bought later. Speeds are
     lognormal, and independent between chips. Source: Savage, "The theory of statistical decision,"
@@ -43,11 +43,11 @@ def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error
     .. math:: E_m[\min_k E[\max(C_k(h), C_k(z_k)) \mid m]] - E[\min_j C_j(z_j)],
         \; z = \sqrt{1 - r^2} m + r \epsilon
 
-    costs : the cost of each plan (rows) as a function of its chip's speed, :math:`C_k(z)` [USD]
-    at : the speeds, in standard deviations below the expected log speed, ascending [1]
-    held : the speed for which chips are purchased, in the same units, :math:`h` [1]
-    measured : the row of the chip that is measured [1]
-    error : the standard deviation after the measurement over that before it, :math:`r` [1]
+    costs : The cost of each plan (rows) as a function of its chip's speed, :math:`C_k(z)`. [USD]
+    at : The speeds, in standard deviations below the expected log speed, ascending. [1]
+    held : The speed for which chips are purchased, in the same units, :math:`h`. [1]
+    measured : The row of the chip that is measured. [1]
+    error : The standard deviation after the measurement over that before it, :math:`r`. [1]
 
     After the measurement, the number of measured chips follows the updated speed unless keeping it
     costs less. Source: Raiffa and Schlaifer, "Applied statistical decision theory," 1961, ch. 4.

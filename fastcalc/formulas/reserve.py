@@ -15,9 +15,9 @@ def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) 
 
     .. math:: M = 4 \, c \, n \, V
 
-    copies : the number of copies that exist at once, :math:`c` [1]
-    rows : the number of tokens whose logits are computed, :math:`n` [1]
-    vocabulary : the columns of the output head, :math:`V` [1]
+    copies : The number of copies that exist at once, :math:`c`. [1]
+    rows : The number of tokens whose logits are computed, :math:`n`. [1]
+    vocabulary : The columns of the output head, :math:`V`. [1]
 
     Source: llama.cpp reserves them for a micro-batch: they are 250.5 of the 258.5 MiB that it logs
     as the compute buffer of Llama 3 8B.
@@ -33,9 +33,9 @@ def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> 
 
     .. math:: M = 2 \, c \, n \, w
 
-    copies : the number of copies that exist at once, :math:`c` [1]
-    tokens : the tokens in the step, :math:`n` [1]
-    width : the columns of the activations, :math:`w` [1]
+    copies : The number of copies that exist at once, :math:`c`. [1]
+    tokens : The tokens in the step, :math:`n`. [1]
+    width : The columns of the activations, :math:`w`. [1]
 
     For a feed-forward network, the activations are the residual stream, the outputs of attention,
     the network's input, both halves of a gated projection and their product. Source:
@@ -53,8 +53,8 @@ def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
 
     .. math:: A = \max(S, F)
 
-    sampling : the memory needed during sampling, :math:`S` [byte]
-    layer : the memory needed by a layer, :math:`F` [byte]
+    sampling : The memory needed during sampling, :math:`S`. [byte]
+    layer : The memory needed by a layer, :math:`F`. [byte]
 
     They are never needed at the same time. Source: vLLM 0.11, profile_run of
     vllm/v1/worker/gpu_model_runner.py.
@@ -70,8 +70,8 @@ def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
 
     .. math:: p = \lceil w / m \rceil \, m / w
 
-    columns : the columns of the matrix on one rank, :math:`w` [1]
-    multiple : the number of columns that a kernel processes at a time, :math:`m` [1]
+    columns : The columns of the matrix on one rank, :math:`w`. [1]
+    multiple : The number of columns that a kernel processes at a time, :math:`m`. [1]
 
     Source: vLLM 0.11, vllm/model_executor/layers/quantization/mxfp4.py: 2,880 columns of gpt-oss
     are padded to 3,072.
@@ -88,8 +88,8 @@ def captured_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Arr
     .. math:: n = c(m) + c(\min(s, m)), \quad
         c(m) = |\{1, 2, 4, 8, 16, \ldots, 248, 256, 272, \ldots\} \cap [1, m]|
 
-    sequences : the maximum number of sequences per step, :math:`s` [1]
-    largest : the rows of the largest graph, :math:`m`; by default :math:`\min(2 s, 512)` [1]
+    sequences : The maximum number of sequences per step, :math:`s`. [1]
+    largest : The rows of the largest graph, :math:`m`; by default :math:`\min(2 s, 512)`. [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes: 51 and 35 for 256 sequences in
     pull request 39559.
@@ -106,8 +106,8 @@ def prompt_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array
 
     .. math:: n = c(m)
 
-    sequences : the maximum number of sequences per step, :math:`s` [1]
-    largest : the rows of the largest graph, :math:`m`; by default :math:`\min(2 s, 512)` [1]
+    sequences : The maximum number of sequences per step, :math:`s`. [1]
+    largest : The rows of the largest graph, :math:`m`; by default :math:`\min(2 s, 512)`. [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes; :math:`c` as in
     `captured_graphs`.
@@ -130,11 +130,11 @@ def graph_memory(
 
     .. math:: M = n m + c L \ell
 
-    graphs : the number of graphs, :math:`n` [1]
-    cut : the number of graphs that need additional memory for every layer, :math:`c` [1]
-    layers : the number of layers in the model, :math:`L` [1]
-    of_graph : the memory per graph, :math:`m` [byte]
-    of_layer : the additional memory per layer of each such graph, :math:`\ell` [byte]
+    graphs : The number of graphs, :math:`n`. [1]
+    cut : The number of graphs that need additional memory for every layer, :math:`c`. [1]
+    layers : The number of layers in the model, :math:`L`. [1]
+    of_graph : The memory per graph, :math:`m`. [byte]
+    of_layer : The additional memory per layer of each such graph, :math:`\ell`. [byte]
 
     Source: vLLM 0.27, profile_cudagraph_memory of vllm/v1/worker/gpu_model_runner.py, which assumes
     at least 1 MiB per graph.
@@ -150,8 +150,8 @@ def largest_capture(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Arr
 
     .. math:: m = \min(2 s, 512)
 
-    sequences : the maximum number of sequences per step, :math:`s` [1]
-    largest : the rows of the largest graph if configured, otherwise infinity [1]
+    sequences : The maximum number of sequences per step, :math:`s`. [1]
+    largest : The rows of the largest graph if configured, otherwise infinity. [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes.
 

@@ -17,8 +17,8 @@ def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
 
     .. math:: d_i = \max_{j \le i} \left( s - p_j - |\{k \le s : p_k > p_j\}| \right)
 
-    blocks : the identifiers of the blocks, prompt after prompt [1]
-    ends : the cumulative number of blocks at the end of each prompt [1]
+    blocks : The identifiers of the blocks, prompt after prompt. [1]
+    ends : The cumulative number of blocks at the end of each prompt. [1]
 
     Accesses are numbered in order, :math:`p_k` is the access to the same block that precedes
     :math:`k`, and :math:`s` is the number of accesses before the prompt of :math:`i`. The cache is
@@ -60,7 +60,7 @@ def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
 def _touches_before(blocks: Ints, touch: Ints, ends: Ints) -> Ints:
     """Find the previous access to each block, or -1, for one range of prompts at a time. [1]
 
-    touch : the access time of each block [1]
+    touch : The access time of each block. [1]
     """
     if blocks.min(initial=0) < 0 or blocks.max(initial=0) > 4 * len(blocks):
         blocks = np.unique(blocks, return_inverse=True)[1]
@@ -129,10 +129,10 @@ def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacit
 
     .. math:: \sum_i s_i \left(1 - e^{-\lambda_i T}\right) + u T = C
 
-    rates : the fraction of requests with each prefix, :math:`\lambda_i` [1]
-    sizes : the tokens of each prefix, :math:`s_i` [1]
-    passing : the tokens per request that never repeat, :math:`u` [1]
-    capacity : the number of tokens that the cache holds, :math:`C` [1]
+    rates : The fraction of requests with each prefix, :math:`\lambda_i`. [1]
+    sizes : The tokens of each prefix, :math:`s_i`. [1]
+    passing : The tokens per request that never repeat, :math:`u`. [1]
+    capacity : The number of tokens that the cache holds, :math:`C`. [1]
 
     If requests are independent and there are many prefixes, a prefix is a hit with probability
     :math:`1 - e^{-\lambda_i T}`. Source: H. Che, Y. Tung and Z. Wang, "Hierarchical Web caching
@@ -156,9 +156,9 @@ def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike
 
     .. math:: p = \frac{730 \, c \, (\lambda / \lambda_0 - 1)}{10^{-9} \, S}
 
-    usd_per_hour : the price of the machines, :math:`c` [USD/h]
-    gain : the ratio of throughput with and without the memory, :math:`\lambda / \lambda_0` [1]
-    size : the size of the memory, :math:`S` [byte]
+    usd_per_hour : The price of the machines, :math:`c`. [USD/h]
+    gain : The ratio of throughput with and without the memory, :math:`\lambda / \lambda_0`. [1]
+    size : The size of the memory, :math:`S`. [byte]
 
     The memory replaces the machines that would otherwise serve the additional requests. Source: J.
     Gray and G. Putzolu, "The 5 minute rule for trading memory for disc accesses," SIGMOD 1987,

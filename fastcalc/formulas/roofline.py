@@ -10,8 +10,8 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
 
     .. math:: t = W / R
 
-    work : the bytes or FLOPs, :math:`W` [byte or FLOP]
-    rate : the bytes or FLOPs per second, :math:`R` [byte/s or FLOP/s]
+    work : The bytes or FLOPs, :math:`W`. [byte or FLOP]
+    rate : The bytes or FLOPs per second, :math:`R`. [byte/s or FLOP/s]
 
     Source: Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785.
 
@@ -26,9 +26,9 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
 
     .. math:: t = \max_k \frac{W - \sum_{i<k} C_i}{\sum_{i \ge k} \beta_i}
 
-    work : the number of bytes read, :math:`W` [byte]
-    capacities : the capacity of each tier, :math:`C` [byte]
-    bandwidths : the bandwidth of each tier, in the same order, :math:`\beta` [byte/s]
+    work : The number of bytes read, :math:`W`. [byte]
+    capacities : The capacity of each tier, :math:`C`. [byte]
+    bandwidths : The bandwidth of each tier, in the same order, :math:`\beta`. [byte/s]
 
     All tiers are read at the same time. Along the last axis, they are sorted by the time to read a
     full tier (:math:`C / \beta`). Source: Williams et al., "Roofline," 2009,
@@ -54,9 +54,9 @@ def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: A
 
     .. math:: B = \frac{F}{\beta} \cdot \frac{b}{2}
 
-    peak : the arithmetic rate, :math:`F` [FLOP/s]
-    bandwidth : the memory bandwidth, :math:`\beta` [byte/s]
-    bytes_per_weight : the width of a weight, :math:`b` [byte]
+    peak : The arithmetic rate, :math:`F`. [FLOP/s]
+    bandwidth : The memory bandwidth, :math:`\beta`. [byte/s]
+    bytes_per_weight : The width of a weight, :math:`b`. [byte]
 
     Source: JAX scaling book, https://jax-ml.github.io/scaling-book/inference/ (critical batch).
 
@@ -73,10 +73,10 @@ def achieved_bandwidth(
 
     .. math:: \beta = \left( (\eta \beta_0)^{-8} + (n c)^{-8} \right)^{-1/8}
 
-    peak : the data-sheet bandwidth, :math:`\beta_0` [byte/s]
-    fraction : the fraction achieved by long reads, :math:`\eta` [1]
-    cores : the number of cores that issue reads, :math:`n` [1]
-    per_core : the bandwidth of one core's reads in flight, :math:`c`, or infinity [byte/s]
+    peak : The data-sheet bandwidth, :math:`\beta_0`. [byte/s]
+    fraction : The fraction achieved by long reads, :math:`\eta`. [1]
+    cores : The number of cores that issue reads, :math:`n`. [1]
+    per_core : The bandwidth of one core's reads in flight, :math:`c`, or infinity. [byte/s]
 
     A few cores cannot saturate a wide memory (Little's law); the norm is a smooth minimum. Source:
     McCalpin, "Memory bandwidth and machine balance," 1995.
@@ -96,10 +96,10 @@ def achieved_compute(
 
     .. math:: R = \left( \frac{1}{\eta F} + \frac{1}{n f} \right)^{-1}
 
-    peak : the dense peak rate of these products, :math:`F` [FLOP/s]
-    fraction : the fraction achieved by cores that are fed in time, :math:`\eta` [1]
-    cores : the number of cores, :math:`n` [1]
-    per_core : the rate at which a core is fed, :math:`f`, or infinity for no limit [FLOP/s]
+    peak : The dense peak rate of these products, :math:`F`. [FLOP/s]
+    fraction : The fraction achieved by cores that are fed in time, :math:`\eta`. [1]
+    cores : The number of cores, :math:`n`. [1]
+    per_core : The rate at which a core is fed, :math:`f`, or infinity for no limit. [FLOP/s]
 
     Kernels feed every core the same operand bytes per second, so chips with faster cores achieve a
     smaller fraction of their peak: the two times add up. Operands with half as many bits are fed
@@ -117,9 +117,9 @@ def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -
 
     .. math:: t = \left(t_m^p + t_c^p\right)^{1/p}
 
-    memory : the time of the reads alone, :math:`t_m` [s]
-    compute : the time of the FLOPs alone, :math:`t_c` [s]
-    norm : :math:`p`, at least 1 [1]
+    memory : The time of the reads alone, :math:`t_m`. [s]
+    compute : The time of the FLOPs alone, :math:`t_c`. [s]
+    norm : :math:`p`, at least 1. [1]
 
     With :math:`p = \infty`, the shorter time is hidden (a roofline); with :math:`p = 1`, the two
     add up. Matrix products lie near 3: the median error over 105,225 products on eight chips is

@@ -12,10 +12,10 @@ def prompt_lump(
 
     .. math:: s = \max\left(B P / O, \; \min(C, P)\right)
 
-    batch : the number of sequences decoded together, :math:`B` [1]
-    prompt : the prompt tokens of a request that are not cached, :math:`P` [1]
-    output : the output tokens of a request, :math:`O` [1]
-    chunk : the engine's maximum prompt tokens per step, :math:`C` [1]
+    batch : The number of sequences decoded together, :math:`B`. [1]
+    prompt : The prompt tokens of a request that are not cached, :math:`P`. [1]
+    output : The output tokens of a request, :math:`O`. [1]
+    chunk : The engine's maximum prompt tokens per step, :math:`C`. [1]
 
     Prompts are processed in pieces of at least a chunk, not spread over all steps. Source:
     Sarathi-Serve, arXiv:2403.02310; the size of a piece is our interpretation, docs/method.md.
@@ -37,10 +37,10 @@ def disaggregated_nodes(
 
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 
-    input_rate : the prompt tokens per second, including cached ones, :math:`\lambda_i` [1/s]
-    prefill_rate : the prompt tokens that a node prefills per second, :math:`R_p` [1/s]
-    output_rate : the output tokens requested per second, :math:`\lambda_o` [1/s]
-    decode_rate : the output tokens that a node decodes per second, :math:`R_d` [1/s]
+    input_rate : The prompt tokens per second, including cached ones, :math:`\lambda_i`. [1/s]
+    prefill_rate : The prompt tokens that a node prefills per second, :math:`R_p`. [1/s]
+    output_rate : The output tokens requested per second, :math:`\lambda_o`. [1/s]
+    decode_rate : The output tokens that a node decodes per second, :math:`R_d`. [1/s]
 
     Source: DeepSeek, open-infra-index, day 6, 2025.
 
@@ -55,8 +55,8 @@ def in_flight(*, rate: ArrayLike, seconds: ArrayLike) -> Array:
 
     .. math:: N = \lambda T
 
-    rate : the arrival rate of requests, :math:`\lambda` [1/s]
-    seconds : the time from the arrival of a request to its last token, :math:`T` [s]
+    rate : The arrival rate of requests, :math:`\lambda`. [1/s]
+    seconds : The time from the arrival of a request to its last token, :math:`T`. [s]
 
     Source: Little, Operations Research 9(3), 1961.
 
@@ -75,8 +75,8 @@ def run_over_steady(*, concurrency: ArrayLike, requests: ArrayLike) -> Array:
 
     .. math:: f = 1 + \frac{1}{4} \min\left(\frac{C}{N}, 1\right)
 
-    concurrency : the number of concurrent requests, :math:`C` [1]
-    requests : the number of requests in the whole run, :math:`N` [1]
+    concurrency : The number of concurrent requests, :math:`C`. [1]
+    requests : The number of requests in the whole run, :math:`N`. [1]
 
     The last C requests finish over about one request time, during which half of the slots are empty
     on average. This costs half a request time if memory is the limit, and nothing if compute is; we

@@ -38,7 +38,7 @@ def bisect(
 ) -> tuple[Array, Array]:
     """Narrow an interval to the point where a condition changes, element by element.
 
-    yes, no : values at which the condition is true and false
+    yes, no : Values at which the condition is true and false.
 
     >>> [round(float(end), 9) for end in bisect(lambda x: x * x < 2.0, 0.0, 2.0)]
     [1.414213562, 1.414213562]
@@ -72,8 +72,8 @@ def last_positive(
     position with halving of the value at a retained limit (the Illinois algorithm; M. Dowell, P.
     Jarratt, BIT 11, 1971).
 
-    low, high : the limits of the search; the function must be negative at the upper one
-    near : the maximum distance from the root [same unit as the limits]
+    low, high : The limits of the search; the function must be negative at the upper one.
+    near : The maximum distance from the root. [same unit as the limits]
 
     >>> last_positive(lambda x: 2.0 - x * x, 0.0, 2.0, near=1e-3) // 1e-3
     1414.0
@@ -99,7 +99,7 @@ def first_not_negative(values_at: Callable[[int], float], low: int, high: int) -
 
     The method is that of `last_positive`, except that every third step bisects the interval.
 
-    low, high : the limits of the search; the function is negative only at the first
+    low, high : The limits of the search; the function is negative only at the first.
 
     >>> first_not_negative(lambda count: count * count - 50.0, 0, 100)
     8
@@ -136,8 +136,8 @@ def first_changed(
     If the condition is already true at the first point, both are that point. The result is None if
     it is never true.
 
-    points, rounds : values per round; number of rounds, or None to search all integers exactly
-    spaced : function that spaces values between two limits
+    points, rounds : Values per round; number of rounds, or None to search all integers exactly.
+    spaced : The function that spaces values between two limits.
 
     >>> first_changed(lambda values: values > 34.5, 1.0, 1000.0, points=8)
     (34.0, 35.0)
@@ -161,9 +161,9 @@ def largest_reaching(
 ) -> npt.NDArray[np.int64]:
     """Find the largest integers at which decreasing values reach targets, or 0 if none does. [1]
 
-    values_at : function that computes values at integers from 1, with an extra leading axis before
-        the shape to which all other arguments broadcast
-    low, high : integers that reach the targets, or 0, and larger integers that do not [1]
+    values_at : The function that computes values at integers from 1, with an extra leading axis
+        before the shape to which all other arguments broadcast.
+    low, high : The integers that reach the targets, or 0, and larger integers that do not. [1]
 
     >>> largest_reaching(lambda batch: 100.0 / batch, np.array([9.0, 50.0, 200.0]), 0, 99).tolist()
     [11, 2, 0]

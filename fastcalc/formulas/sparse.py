@@ -16,12 +16,12 @@ def indexer_matrices(
 
     .. math:: P = q \, n d + c \, h d + w \, h n
 
-    hidden : hidden width, :math:`h` [1]
-    query : input width of the query projection, :math:`q` [1]
-    heads : indexer heads, :math:`n` [1]
-    head_dim : elements of a head, :math:`d` [1]
-    key_matrices : the matrices per key, :math:`c`: 1, or 2 if pooled, or 4 if pools overlap [1]
-    head_weights : 1 if heads are weighted by token, else 0, :math:`w` [1]
+    hidden : The hidden width, :math:`h`. [1]
+    query : The input width of the query projection, :math:`q`. [1]
+    heads : The indexer heads, :math:`n`. [1]
+    head_dim : The elements of a head, :math:`d`. [1]
+    key_matrices : The matrices per key, :math:`c`: 1, or 2 if pooled, or 4 if pools overlap. [1]
+    head_weights : 1 if heads are weighted by token, else 0, :math:`w`. [1]
 
     All heads share one key. Source: DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
 
@@ -47,12 +47,12 @@ def compressed_attention_matrices(
 
     .. math:: P = h q + q H d + h d + H d \, o + g o \, h
 
-    hidden : hidden width, :math:`h` [1]
-    heads : query heads, :math:`H` [1]
-    head_dim : elements per head, :math:`d` [1]
-    q_rank : rank of the query bottleneck, :math:`q` [1]
-    output_groups : groups of heads in the output projection, :math:`g` [1]
-    output_rank : rank of each group's bottleneck, :math:`o` [1]
+    hidden : The hidden width, :math:`h`. [1]
+    heads : The query heads, :math:`H`. [1]
+    head_dim : The elements per head, :math:`d`. [1]
+    q_rank : The rank of the query bottleneck, :math:`q`. [1]
+    output_groups : The groups of heads in the output projection, :math:`g`. [1]
+    output_rank : The rank of each group's bottleneck, :math:`o`. [1]
 
     Source: DeepSeek V4 in transformers 5.23.
 
@@ -71,9 +71,9 @@ def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: Arra
 
     .. math:: P = 2 \, a \, h d
 
-    hidden : hidden width, :math:`h` [1]
-    head_dim : elements per cache entry, :math:`d` [1]
-    overlap : entries to which a token contributes, :math:`a`: 1 or 2 [1]
+    hidden : The hidden width, :math:`h`. [1]
+    head_dim : The elements per cache entry, :math:`d`. [1]
+    overlap : The entries to which a token contributes, :math:`a`: 1 or 2. [1]
 
     A compressor has a projection and a gate. Source: DeepSeek V4 in transformers 5.23.
 

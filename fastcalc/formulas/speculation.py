@@ -11,8 +11,8 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
 
     .. math:: E = \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha}
 
-    acceptance : the probability that a draft token is accepted, :math:`\alpha`, 0 to 1 [1]
-    drafted : the draft tokens per step, :math:`\gamma` [1]
+    acceptance : The probability that a draft token is accepted, :math:`\alpha`, 0 to 1. [1]
+    drafted : The draft tokens per step, :math:`\gamma`. [1]
 
     Draft tokens are accepted up to the first one that the model rejects, and the step adds one
     token of its own. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
@@ -32,8 +32,8 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
 
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 
-    yielded : the tokens per step, :math:`E`, at most one more than drafted [1]
-    drafted : the draft tokens per step, :math:`\gamma` [1]
+    yielded : The tokens per step, :math:`E`, at most one more than drafted. [1]
+    drafted : The draft tokens per step, :math:`\gamma`. [1]
 
     This is the inverse of `tokens_per_pass`. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
@@ -59,8 +59,9 @@ def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
     .. math:: \gamma = \min\left(\left\lceil
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)
 
-    yielded : the tokens per step, :math:`E`, at least 1 [1]
-    acceptance : probability that a draft token is accepted, :math:`\alpha`, above 0 and below 1 [1]
+    yielded : The tokens per step, :math:`E`, at least 1. [1]
+    acceptance : The probability that a draft token is accepted, :math:`\alpha`, above 0 and below
+        1. [1]
 
     This is `tokens_per_pass` solved for the draft length, and 0 if the step yields one token. The
     draft length is capped at twice the yield (our choice). Source: Leviathan et al.,
@@ -81,9 +82,9 @@ def drafted_speedup(*, tokens: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLi
 
     .. math:: \sigma = \frac{E}{1 + g c}
 
-    tokens : the tokens per step, :math:`E` [1]
-    drafts : the draft tokens per step, :math:`g` [1]
-    draft_cost : the cost of drafting and verifying a token, relative to a step, :math:`c` [1]
+    tokens : The tokens per step, :math:`E`. [1]
+    drafts : The draft tokens per step, :math:`g`. [1]
+    draft_cost : The cost of drafting and verifying a token, relative to a step, :math:`c`. [1]
 
     Source: Leviathan et al., arXiv:2211.17192, theorem 3.8.
 

@@ -8,9 +8,9 @@ def requests_of_thinkers(*, people: ArrayLike, think: ArrayLike, request: ArrayL
 
     .. math:: \lambda = \frac{N}{Z + R}
 
-    people : the number of users, :math:`N` [1]
-    think : the think time from an answer to the next request, :math:`Z` [s]
-    request : the end-to-end latency of a request, :math:`R` [s]
+    people : The number of users, :math:`N`. [1]
+    think : The think time from an answer to the next request, :math:`Z`. [s]
+    request : The end-to-end latency of a request, :math:`R`. [s]
 
     This is the interactive response-time law. Source: Harchol-Balter, "Performance modeling," 2013,
     sec. 6.3.
@@ -28,10 +28,10 @@ def requests_of_active(
 
     .. math:: \lambda = k \, a N \frac{m}{60}
 
-    people : the number of users, :math:`N` [1]
-    active : the fraction of users who are active, :math:`a` [1]
-    per_minute : the requests per minute per active user, :math:`m` [1/min]
-    peak : the ratio of peak to mean load, :math:`k` [1]
+    people : The number of users, :math:`N`. [1]
+    active : The fraction of users who are active, :math:`a`. [1]
+    per_minute : The requests per minute per active user, :math:`m`. [1/min]
+    peak : The ratio of peak to mean load, :math:`k`. [1]
 
     Source: llm-d, capacity planning (``active_fraction``, ``requests_per_active_user_per_min``,
     ``peak_multiplier``).

@@ -15,8 +15,8 @@ def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
 
     .. math:: W = \frac{B - 1}{2 \lambda}
 
-    batch : the number of requests per batch, :math:`B` [1]
-    arrivals : the arrival rate of requests, :math:`\lambda` [1/s]
+    batch : The number of requests per batch, :math:`B`. [1]
+    arrivals : The arrival rate of requests, :math:`\lambda`. [1/s]
 
     Waiting for a running batch to finish comes on top. Source: Orca, OSDI 2022, sec. 3.
 
@@ -31,7 +31,7 @@ def step_wait(*, step: ArrayLike) -> Array:
 
     .. math:: W = T / 2
 
-    step : the time of a step, :math:`T` [s]
+    step : The time of a step, :math:`T`. [s]
 
     Source: Orca, OSDI 2022, sec. 4.
 
@@ -46,8 +46,8 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
 
     .. math:: B_0 = 1, \quad B_i = \frac{a B_{i-1}}{i + a B_{i-1}}
 
-    servers : the number of servers, an integer, :math:`c` [1]
-    load : the arrival rate times the service time, :math:`a` [1]
+    servers : The number of servers, an integer, :math:`c`. [1]
+    load : The arrival rate times the service time, :math:`a`. [1]
 
     This is Erlang's B formula. For many servers below full load, :math:`B_c = p_c / (1 - \sum_{i >
     c} p_i)` with Poisson probabilities :math:`p_i` of mean a, :math:`p_c` by Stirling's series and
@@ -96,9 +96,9 @@ def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -
 
     .. math:: W = \frac{C S}{c (1 - \rho)}, \quad C = \frac{B_c}{1 - \rho (1 - B_c)}
 
-    slots : the number of requests decoded together, :math:`c` [1]
-    utilization : the mean fraction of busy slots, :math:`\rho` [1]
-    service : the mean time that a request occupies its slot, :math:`S` [s]
+    slots : The number of requests decoded together, :math:`c`. [1]
+    utilization : The mean fraction of busy slots, :math:`\rho`. [1]
+    service : The mean time that a request occupies its slot, :math:`S`. [s]
 
     :math:`B_c` is `erlang_b` at the load :math:`c \rho` (M/M/c). Source: Harchol-Balter,
     "Performance modeling," 2013, ch. 14 (Erlang C from Erlang B).
@@ -122,10 +122,10 @@ def slot_wait_percentile(
 
     .. math:: W_p = \frac{S}{c (1 - \rho)} \max\left(0, \ln \frac{C}{1 - p}\right)
 
-    slots : the number of requests decoded together, :math:`c` [1]
-    utilization : the mean fraction of busy slots, :math:`\rho` [1]
-    service : the mean time that a request occupies its slot, :math:`S` [s]
-    share : the fraction of requests, :math:`p`: 0.99 for the 99th percentile [1]
+    slots : The number of requests decoded together, :math:`c`. [1]
+    utilization : The mean fraction of busy slots, :math:`\rho`. [1]
+    service : The mean time that a request occupies its slot, :math:`S`. [s]
+    share : The fraction of requests, :math:`p`: 0.99 for the 99th percentile. [1]
 
     The queue is the same as in `slot_wait`; its waits above zero are exponential. Source:
     Harchol-Balter, "Performance modeling," 2013, ch. 14.
@@ -146,9 +146,9 @@ def prompt_wait_percentile(
 
     .. math:: W_p = \frac{T}{2 (1 - \rho)} \max\left(0, \ln \frac{\rho}{1 - p}\right)
 
-    utilization : the fraction of time spent on prefill, :math:`\rho` [1]
-    service : the prefill time of one prompt, :math:`T` [s]
-    share : the fraction of requests, :math:`p` [1]
+    utilization : The fraction of time spent on prefill, :math:`\rho`. [1]
+    service : The prefill time of one prompt, :math:`T`. [s]
+    share : The fraction of requests, :math:`p`. [1]
 
     The mean wait of that queue (M/D/1) is :math:`\rho T / (2 (1 - \rho))`. A share :math:`\rho`
     waits, and its waits are assumed exponential, which is their limit at high load. Source:

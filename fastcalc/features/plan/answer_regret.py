@@ -111,9 +111,11 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     chip = "" if confident is None else confident.scenario.hardware.id
     on = "" if chip == chosen.scenario.hardware.id else f" with {chip}"
     if confident is None:
-        text = f"no plan has {chance} ({flag}){_relaxed(odds, service)}"
+        text = f"no plan has {chance} ({flag}){_relaxed(odds, service, 'one')}"
     elif (times := confident.cost / chosen.cost) >= DEAR:
-        text = f"{chance} ({flag}) costs {times:,.0f} times as much{on}{_relaxed(odds, service)}"
+        text = (
+            f"{chance} ({flag}) costs {times:,.0f} times as much{on}{_relaxed(odds, service, 'it')}"
+        )
     elif times == 1.0 and not on:
         text = f"{chance} ({flag}) needs another layout or batch"
     else:
@@ -136,15 +138,14 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
         cap = whole_percent(service.utilization)
         yield f"{text}. More chips keep utilization within {cap} at slow speeds as well"
     else:
-        yield text + _relaxed(odds, service) * (chosen.cost >= DEAR * cheapest.cost)
+        relaxed = _relaxed(odds, service, "the requested chance")
+        yield text + relaxed * (chosen.cost >= DEAR * cheapest.cost)
 
 
-def _relaxed(odds: Odds, service: Service) -> str:
+def _relaxed(odds: Odds, service: Service, what: str) -> str:
     """Say which limit to relax for a confident plan at a reasonable cost. Empty if none."""
     options = [limit_as_option(name, value, service) for name, value in odds.relaxed.items()]
-    relaxed = (
-        f". With {listed(options, 'or')}, this confidence costs at most {DEAR:g} times as much"
-    )
+    relaxed = f". With {listed(options, 'or')}, {what} costs at most {DEAR:g} times as much"
     return relaxed if options else ""
 
 

@@ -117,7 +117,7 @@ class MovedBatch:
         ]
         return (
             f"at batch {self.goal.scenario.batches[0]:,}, the smallest two-parameter change that "
-            f"reaches {_in_words(self.goal.target)} moves {listed(changes)}, each "
+            f"reaches {_in_words(self.goal.target)} sets {listed(changes)}, each "
             f"{number(pair.factor)} times better"
         )
 

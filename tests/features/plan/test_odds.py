@@ -81,7 +81,7 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
     usd = found["records"][0]["usd_per_month"]
     assert found["plan_at_90_percent_confidence"]["usd_per_month"] > 10.0 * usd
     text = words(fastcalc(*plan, "20ms").out)
-    enough = re.search(r"With --tpot (\S+), this confidence costs at most 3 times as much", text)[1]
+    enough = re.search(r"With --tpot (\S+), it costs at most 3 times as much", text)[1]
     assert planned(*plan, enough, "--confidence", 90)["records"][0]["usd_per_month"] <= 3.001 * usd
     barely = f"{float(enough.removesuffix('ms')) - 0.7:g}ms"
     assert planned(*plan, barely, "--confidence", 90)["records"][0]["usd_per_month"] > 3.0 * usd
@@ -89,7 +89,7 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
     asked = words(fastcalc(*plan, "20ms", "--confidence", 90).out)
     chips = found["records"][0]["chips_total"]
     assert f"{chips} rtx-5090 chips are enough at expected speeds, with a" in asked
-    assert f"With --tpot {enough}, this confidence costs at most 3 times as much" in asked
+    assert f"With --tpot {enough}, the requested chance costs at most 3 times as much" in asked
 
 
 @pytest.mark.thorough

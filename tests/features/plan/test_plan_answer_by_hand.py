@@ -836,7 +836,12 @@ def test_what_the_latencies_of_a_plan_are(changes, words):
         (20.0, 0.85, 1.0, "85%. More chips keep utilization within 80% at slow speeds as well"),
         # Above three times the cost the limit to relax is named, too.
         (30.0, 0.6, 1.0, "60%"),
-        (30.1, 0.6, 1.0, "60%. With --ttft 1.5s, this confidence costs at most 3 times as much"),
+        (
+            30.1,
+            0.6,
+            1.0,
+            "60%. With --ttft 1.5s, the requested chance costs at most 3 times as much",
+        ),
         (30.1, 0.85, 1.0, "85%. More chips keep utilization within 80% at slow speeds as well"),
     ],
 )

@@ -800,7 +800,7 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
                 chance=0.7, confident=plan(cost=290.0), relaxed={"ttft": 1.5, "tpot": 0.02781}
             ),
             "a 90% chance of meeting the limits (--confidence 90) costs 29 times as much. With --ttft "
-            "1.5s or --tpot 27.9ms, this confidence costs at most 3 times as much",
+            "1.5s or --tpot 27.9ms, it costs at most 3 times as much",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(cost=29.9)),
