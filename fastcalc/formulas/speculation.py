@@ -60,8 +60,7 @@ def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)
 
     yielded : The tokens per step, :math:`E`, at least 1. [1]
-    acceptance : The probability that a draft token is accepted, :math:`\alpha`, above 0 and below
-        1. [1]
+    acceptance : The acceptance probability of a draft token, :math:`\alpha`, between 0 and 1. [1]
 
     This is `tokens_per_pass` solved for the draft length, and 0 if the step yields one token. The
     draft length is capped at twice the yield (our choice). Source: Leviathan et al.,
