@@ -16,7 +16,7 @@ METRICS = (
 
 TIMES = ("ttft_s", "tpot_s")  # lower is faster
 _KIND = re.compile(r"\A\s*kind=([\w-]+)")
-_MEMORY = tuple(re.compile(rf"(?:\A|;)\s*{name}=([^;]+)") for name in ("host", "use", "place"))
+_MEMORY = [re.compile(rf"(?:\A|;)\s*{name}=([^;]+)") for name in ("host", "use", "place")]
 _NOTED = {
     "mean context": re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])"),
     "mean requests in flight": re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])"),
@@ -29,9 +29,9 @@ INFERRED = "speculation inferred"
 
 
 @lru_cache(maxsize=_FEW_NOTES)
-def _first_match(pattern: re.Pattern[str], notes: str) -> str | None:
-    match = pattern.search(notes)
-    return match[1].strip() if match else None
+def _kind_and_memory(notes: str) -> tuple[str | None, ...]:
+    matches = (pattern.search(notes) for pattern in (_KIND, *_MEMORY))
+    return tuple(match and match[1].strip() for match in matches)
 
 
 @lru_cache(maxsize=_FEW_NOTES)
@@ -83,12 +83,12 @@ class Point:
     @property
     def kind(self) -> str | None:
         """The type of measurement: the word after ``kind=`` at the start of the notes."""
-        return _first_match(_KIND, self.notes)
+        return _kind_and_memory(self.notes)[0]
 
     @property
     def memory(self) -> tuple[str | None, ...]:
         """The host, its use, and the memory placement, from ``host=``, ``use=`` and ``place=``."""
-        return tuple(_first_match(pattern, self.notes) for pattern in _MEMORY)
+        return _kind_and_memory(self.notes)[1:]
 
     @property
     def is_offloaded(self) -> bool:

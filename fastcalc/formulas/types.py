@@ -17,6 +17,8 @@ Array: TypeAlias = Floats
 ArrayLike: TypeAlias = float | npt.NDArray[np.floating[Any]] | Ints
 """An argument of a formula: a number or an array of numbers."""
 
+_FLOAT = np.dtype(np.float64)
+
 
 def floats(numbers: ArrayLike) -> Floats:
     """Convert to float64, because numpy integers overflow silently.
@@ -24,6 +26,8 @@ def floats(numbers: ArrayLike) -> Floats:
     Numbers stay scalars, which are ten times faster in numpy than 0-d arrays. `Recorded` arguments
     are returned unchanged.
     """
+    if isinstance(numbers, np.ndarray) and numbers.dtype is _FLOAT:
+        return cast(Floats, numbers)
     if isinstance(numbers, (float, int)):
         return cast(Floats, np.float64(numbers))
     if isinstance(numbers, Recorded):

@@ -14,7 +14,7 @@ from fastcalc.grid.grid import Grid, solve_grids
 
 WORKERS = 2  # numpy releases the interpreter lock while computing, which keeps two threads busy
 _KEPT = 31 * 2**20
-_TOGETHER = 512  # points of small blocks that are evaluated together
+_TOGETHER = 4096  # points of small blocks that are evaluated together
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")

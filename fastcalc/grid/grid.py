@@ -182,15 +182,16 @@ def _placed(grids: Sequence[Grid]) -> list[_PlacedGrid]:
     for grid, site, traffic in of_each:
         listed, max_batch = list(grid.layouts), None
         positions: Ints = np.arange(len(listed))[:, np.newaxis]
-        layouts = Layouts.of(listed, axes=1) if listed else None
-        if layouts is None:
+        if listed:
+            placement = site.place_all(listed, axes=1)
+        else:
             choice = next(chosen)
             if isinstance(choice, LayoutError):
                 raise choice
             listed, positions = choice.layouts, np.atleast_2d(choice.positions)[:, np.newaxis]
             layouts = Layouts.of(listed).at(positions)
             max_batch = np.atleast_2d(choice.max_batch)[:, np.newaxis]
-        placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
+            placement = Placements(site.machine, site.work, layouts, site.reserved_tokens)
         placed.append(_PlacedGrid(grid, site, traffic, listed, positions, max_batch, placement))
     return placed
 

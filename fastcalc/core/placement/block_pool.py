@@ -76,7 +76,7 @@ class BlockPool:
         tokens : The tokens of the sequence.
         step : The tokens added by steps in flight before a window frees any: 1 during decode.
         """
-        total = floats(np.zeros(np.shape(tokens)))
+        total = floats(0.0)
         for group in self.groups:
             size, window = group.tokens, group.layer.window + group.layer.is_chunked
             blocks: ArrayLike = np.ceil(floats(tokens) / size)

@@ -62,7 +62,7 @@ def _paging(machine: Machine, work: Workload) -> _Paging | None:
     return _Paging(block, drafted, state_blocks, machine.ranks, machine.draft)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1024)
 def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool | None:
     block, drafted, state_blocks, _, draft = paging
     tp, pp = ranks

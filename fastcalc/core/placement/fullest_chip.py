@@ -22,7 +22,8 @@ WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
 _MX_VALUES, _MX_SCALE_BITS = 32.0, 8.0
 """The values that share a scale, and its size (OCP Microscaling Formats, version 1.0, table 1)."""
 
-_FEW = 256  # maximum number of layouts whose counts are cached
+FEW = 256
+"""The maximum number of layouts whose counts are cached."""
 
 Counted = TypeVar("Counted")
 Chip = TypeVar("Chip", Machine, Topology)
@@ -37,7 +38,7 @@ def once_a_layout(count: OfLayout[Chip, Counted]) -> OfLayout[Chip, Counted]:
     cached = lru_cache(maxsize=1024)(count)
 
     def counted(machine: Chip, work: Workload, layout: AnyLayout) -> Counted:
-        is_small = isinstance(layout, Layout) or layout.tp.size <= _FEW
+        is_small = isinstance(layout, Layout) or layout.tp.size <= FEW
         return (cached if is_small else count)(machine, work, layout)
 
     return counted

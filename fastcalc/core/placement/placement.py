@@ -14,6 +14,7 @@ from fastcalc.core.chip.reserve import KeptMemory
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.cache_blocks import reserved_on_chip
 from fastcalc.core.placement.fullest_chip import (
+    FEW,
     cache_on_chip,
     chips_per_layer,
     expert_padding,
@@ -78,6 +79,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
         """Compute the cache size of the given tokens of a sequence on the fullest chip. [byte]"""
         return cache_on_chip(self.machine, self.work, self.layout, tokens)
 
+    @cached_property
+    def _rooms(self) -> dict[float, tuple[ArrayLike, ArrayLike]]:
+        """The results of `_room`, which several checks need."""
+        return {}
+
     def _room(self, reserves: float = 1.0) -> tuple[ArrayLike, ArrayLike]:
         """Compute the memory shared by caches and some weights on the fullest chip, in bytes.
 
@@ -86,6 +92,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
         reserves : The ratio of the engine's reserve to its expected value.
         """
+        if reserves not in self._rooms:
+            self._rooms[reserves] = self._room_beside(reserves)
+        return self._rooms[reserves]
+
+    def _room_beside(self, reserves: float) -> tuple[ArrayLike, ArrayLike]:
         usable, places = self.usable_beside(reserves), self.machine.place
         if not places:
             return sum(usable), self.weights_per_chip
@@ -259,14 +270,15 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
         reserves : The ratio of the engine's reserve to its expected value.
         """
-        return self.machine.usable(self.layout.chips, reserves * self.reserved)
+        reserved = reserves * self.reserved if reserves else 0.0
+        return self.machine.usable(self.layout.chips, reserved)
 
     @property
     def reserved(self) -> ArrayLike:
         """The expected memory that the engine reserves on each chip, in bytes."""
         return self.kept.total
 
-    @property
+    @cached_property
     def kept(self) -> KeptMemory:
         """The engine's expected reserve by component. Replicas that share experts cooperate."""
         layout = self.layout
@@ -325,6 +337,8 @@ class Placements(_PlacedWorkload[Layouts]):
     """A workload that is placed on several layouts at once."""
 
 
+_all_placed = lru_cache(maxsize=512)(Placements)  # searches list the same layouts several times
+
 AnyPlacement: TypeAlias = Placement | Placements
 
 
@@ -346,8 +360,11 @@ class Site(LegalLayouts):
 
     def place_all(self, layouts: Sequence[Layout], *, axes: int = 0) -> Placements:
         """Place the workload on several layouts. The axes are those of `Layouts.of`."""
+        tokens = self.reserved_tokens
         stack = Layouts.of([self.counted(layout) for layout in layouts], axes=axes)
-        return Placements(self.machine, self.work, stack, self.reserved_tokens)
+        if isinstance(tokens, float) and len(layouts) <= FEW:
+            return _all_placed(self.machine, self.work, stack, tokens)
+        return Placements(self.machine, self.work, stack, tokens)
 
     def smallest(self, batch: float) -> Placement | None:
         """Find the smallest default placement that fits a batch, or None."""

@@ -15,7 +15,7 @@ from fastcalc.core.placement.cache_blocks import block_pool, by_ranks
 from fastcalc.core.placement.fullest_chip import cache_on_chip
 from fastcalc.core.placement.layout import AnyLayout, Layout
 from fastcalc.formulas.cache_size import whole_blocks
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, where
 
 BLOCK = 16.0
 """The default block size of vLLM."""
@@ -48,7 +48,7 @@ def least_room(
 def _least(machine: Machine, work: Workload, lengths: ArrayLike, ranks: tuple[int, int]) -> Array:
     needed = needed_for_one(machine, work, ranks, np.floor(lengths))
     pool = block_pool(machine, work, *ranks)
-    of_one = np.where(needed > 0.0, needed, -inf)
+    of_one = where(needed > 0.0, needed, -inf)
     is_lowered = machine.memory.lowers_sequence_limit
     is_checked = np.any(machine.software.checks_states) and not is_lowered
     if pool is None or not pool.has_states or not is_checked:

@@ -111,7 +111,7 @@ def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
     total: ArrayLike = 0.0
     for term in terms:
         if not is_nothing(term):
-            total = total + term
+            total = term if is_nothing(total) else total + term
     return total
 
 

@@ -68,7 +68,8 @@ def with_own_batches(grid: Grid) -> Grid:
     largest batch that fits without it is added as well.
     """
     traffic = grid.requests[:].traffic(grid.scenario.traffic)
-    site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
+    each = traffic.reserved_each.ravel()
+    site = replace(grid.site, reserved_tokens=each if each.size > 1 else float(each[0]))
     placements = site.place_all(grid.layouts, axes=1)
     lanes = np.minimum(placements.layout.pp, site.machine.software.micro_batches)
     own = [np.full(1, np.inf), placements.layout.dp * lanes + 1.0]
