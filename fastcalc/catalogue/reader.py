@@ -29,7 +29,8 @@ _DECIMAL = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9]*(?:[eE][-+][0-9]+)?")
 _ALMOST_NUMBER = re.compile(
     r"[-+]?(?:[0-9.]+[eE][-+]?[0-9]+|0[0-9]+|0x[0-9a-fA-F]+|[0-9]+(?::[0-9]+)+)"
 )
-_OLD_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
+_SIGNS_AND_DIGITS = frozenset("+-.0123456789")
+_BOOLEANS = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n"))
 
 Path_ = tuple[str | int, ...]
 Mark = tuple[int, int]
@@ -124,6 +125,8 @@ def plain(text: str) -> str | bool | int | float | None:
         return None
     if text in ("true", "false"):
         return text == "true"
+    if text[0] not in _SIGNS_AND_DIGITS:
+        return text
     if _INTEGER.fullmatch(text):
         return int(text.replace("_", "")) if len(text) < 40 else text
     return float(text.replace("_", "")) if _DECIMAL.fullmatch(text) else text
@@ -220,7 +223,7 @@ class _Builder:
         self.document = document
         self.events = events
         self.stack: list[tuple[dict[str, Json] | list[Json], Path_]] = []
-        self.key: list[str | None] = []
+        self.key: list[Path_ | None] = []  # of the value that comes next, in each mapping
 
     def build(self) -> None:
         documents = values = 0
@@ -295,12 +298,13 @@ class _Builder:
                 why = f"'{shown(name)}' holds the control character {control}; a key is one line"
                 self.note(event, "ST014", why, key_path)
             self.document.keys[key_path] = _mark(event)
-            self.key[-1] = name
+            self.key[-1] = key_path
             return
         is_bare = event.implicit[0]  # neither quoted nor a block scalar
         value = plain(event.value) if is_bare else event.value
         path = self.place(value, event)
-        self.check_anchor(event, path)
+        if event.anchor or event.tag:
+            self.check_anchor(event, path)
         if is_bare and isinstance(value, str):
             self.check_bare(event, path)
 
@@ -311,23 +315,21 @@ class _Builder:
             self.document.values[()] = _mark(event)
             return ()
         parent, path = self.stack[-1]
-        step: str | int
         if isinstance(parent, dict):
-            step = str(self.key[-1])
-            parent[step] = value
-            self.key[-1] = None
+            path, self.key[-1] = self.key[-1] or (), None
+            parent[str(path[-1])] = value
         else:
-            step = len(parent)
+            path = (*path, len(parent))
             parent.append(value)
-        self.document.values[(*path, step)] = _mark(event)
-        return (*path, step)
+        self.document.values[path] = _mark(event)
+        return path
 
     def check_bare(self, event: yaml.ScalarEvent, path: Path_) -> None:
         text = event.value
-        if text.lower() in _OLD_BOOLEANS | {"true", "false"}:
+        if text.lower() in _BOOLEANS:
             why = f"'{text}' is a boolean to some YAML readers; write true or false, or quote it"
             self.note(event, "ST013", why, path)
-        elif _ALMOST_NUMBER.fullmatch(text):
+        elif text[0] in _SIGNS_AND_DIGITS and _ALMOST_NUMBER.fullmatch(text):
             why = (
                 f"YAML reads {shown(text)} as text or as another number; write the number plainly "
                 "with its unit, such as '1 TFLOP/s' or 1000000000"
