@@ -156,3 +156,11 @@ def test_years_of_release(year, is_hypothetical, is_plausible):
     sheet = SimpleNamespace(year=year, at=lambda _: is_hypothetical)
     found = [*year_is_plausible(sheet, SimpleNamespace(today=date(2026, 12, 31)))]
     assert len(found) == (not is_plausible)
+
+
+@every("word,sums", [("less", [124e9, 76e9]), ("plus", [124e9, 76e9]), ("of", [])])
+def test_a_reading_may_take_something_off_what_is_printed_or_add_it(word, sums):
+    """100 GB/s with 24 GB/s less or more."""
+    number = written("76 GB/s", 76e9, "100 GB/s", reading=f"{word} 24 GB/s")
+    found = accepted(Sheet(), number)
+    assert [value for value in found if value in (76e9, 124e9)] == sums

@@ -1,8 +1,11 @@
 """Tests of claims that are a line of arithmetic, with numbers for the head."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from fastcalc.features.claims.answer import _premise
 from fastcalc.features.claims.registry import _FUNCTIONS
 
 BY_HAND = [
@@ -49,3 +52,14 @@ def test_every_line_of_arithmetic_has_a_number():
         if getattr(function, "__name__", "") == "<lambda>"
     }
     assert lines == {name for name, *_ in BY_HAND}
+
+
+def test_a_premise_has_the_text_of_its_formula_or_that_of_the_claim():
+    numbers = {"range_texts": (), "source": None, "note": "n"}
+    given, expected = (SimpleNamespace(texts=texts, **numbers) for texts in (["9"], ["2", "3"]))
+    check = SimpleNamespace(inputs={"over_unit": given}, expected=expected)
+    tested = SimpleNamespace(check=check, input_texts={"over_unit": "9 GB"})
+    records = [_premise(tested, name) for name in ("over_unit", "expected")]
+    assert [record["value"] for record in records] == ["9 GB", "2, 3"]
+    assert [record["name"] for record in records] == ["over unit", "expected"]
+    assert records[0]["range"] is None

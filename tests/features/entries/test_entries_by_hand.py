@@ -225,3 +225,12 @@ def test_an_engine_of_two_files_is_found_and_a_wrong_half_is_named():
     assert find(ENTRIES, "vllm-0.19+eager").id == "vllm-0.19+eager"
     assert "no engine is called 'nothing'" in read_or_refusal(find, ENTRIES, "nothing+eager")
     assert read_or_refusal(find, ENTRIES, "x.yaml") == "x.yaml: there is no such file"
+
+
+def test_a_blank_line_stands_before_each_table_of_a_model(capsys, monkeypatch):
+    lines = run_once(
+        "show", "llama-3.1-8b", capsys=capsys, monkeypatch=monkeypatch
+    ).out.splitlines()
+    assert lines[0].startswith("llama-3.1-8b")
+    heads = [1, next(at for at, line in enumerate(lines) if line.startswith("layers ")) - 1]
+    assert [lines[at] for at in heads] == ["", ""]
