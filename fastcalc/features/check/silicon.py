@@ -89,7 +89,7 @@ def core_of(sheet: Sheet) -> Core | None:
         name = with_memory if with_memory in core_types else name
     if name.startswith("apple") and name not in core_types:
         name = "apple"
-    if name == "wse" and sheet.word("id").startswith("wse-"):
+    if sheet.word("id") in core_types:  # each wafer has its own
         name = sheet.word("id")
     if name not in core_types:
         return None
