@@ -56,7 +56,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         completed=None if completed is None else int(completed),
         seconds=None if duration is None else duration * _unit(statistics, "s"),
         prompt=record.within("input_sequence_length").number("avg") or 0.0,
-        output=record.within("output_sequence_length").number("avg") or 0.0,
+        output=_answer(record, config),
         arrivals=_arrivals(config),
         ttft=ttft if is_streamed else Times(),
         tpot=tpot if is_streamed else Times(),
@@ -68,6 +68,17 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         names=(*served, config.within("tokenizer").text("name"), endpoint.text("model")),
         remarks=() if is_streamed else ("answers were not streamed",),
     )
+
+
+def _answer(record: Record, config: Record) -> float:
+    """Return the mean length of answers, which GenAI-Perf may count several times too long."""
+    counted = record.within("output_sequence_length").number("avg") or 0.0
+    asked = config.number("output_tokens_mean")
+    if asked and 0.0 < 2.0 * asked < counted:
+        raise NoRunError(
+            f"the file counts {counted:,.0f} tokens per answer, but {asked:,.0f} were asked for"
+        )
+    return counted
 
 
 def _unit(statistics: Record, unstated: str) -> float:

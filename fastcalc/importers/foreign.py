@@ -105,7 +105,7 @@ class Results:
             faults = [FileFault(content.file, 1, 1, "the list is empty: no test was run")]
         self.faults += faults
         requests = [record for record in mappings if aiperf.is_request(record)]
-        for record in mappings:
+        for record in mappings if is_known else mappings[:1]:
             if not aiperf.is_request(record):
                 self._take(record, lambda: self._runs(record))  # noqa: B023  (called at once)
         summary = Path(content.file).with_name("profile_export_aiperf.json")

@@ -5,11 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
+from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import chosen_layouts, open_layouts
+from fastcalc.core.model.layers import count_attention
 from fastcalc.core.model.workload import workload
 from fastcalc.core.outcome import locate
 from fastcalc.core.placement.fullest_chip import stage_share
@@ -457,13 +459,13 @@ def test_formats_and_engines_change_no_layout_that_people_run(catalogue, name, c
     assert len(distinct) == 1
 
 
-def _weights(name, engine, **sharding):
+def _weights(name, engine, set_to=None, **sharding):
     """Weights on a chip of a model of the catalogue. [GiB]"""
     entries = Catalogue()
     scenario = Scenario(
         hardware=entries.hardware("h200-sxm"),
         model=entries.model(name),
-        engine=entries.engine(engine),
+        engine=entries.engine(engine).limited(Parameters.model_validate(set_to or {})),
         batches=(1,),
         traffic=Traffic(1000.0, 1000.0, 1500.0),
         sharding=Sharding(**sharding),
@@ -486,6 +488,28 @@ def test_ranks_hold_copies_of_what_tensor_parallelism_does_not_divide():
         whole + absorbed + rotary, abs=0.01
     )
     assert copied - absorbed == pytest.approx(79.41, rel=0.003)
+
+
+def test_compressors_are_whole_on_each_rank():
+    """As the first projections and indexers (disable_tp in vLLM's models/deepseek_v4)."""
+    first, compressor = 4096 * (1024 + 512), 4096 * 2 * 512
+    indexer = 1024 * 64 * 128 + 4096 * 64 + 4096 * 4 * 128
+    blocks = Catalogue().model("deepseek-v4-flash").blocks
+    assert [count_attention(block.attention, 4096).copied for block in blocks] == [
+        first,
+        first + compressor,
+        first + 2 * compressor + indexer,
+    ]
+
+
+def test_tables_of_ngrams_stay_on_the_host():
+    """51.2B parameters at 16 bits; a start on eight H100 had 31.42 GiB of weights on each."""
+    on_chips, logged = 51.2e9 * 2 / 8 / 2**30, 31.42
+    placed = {"tp": 8, "ep": 8}
+    whole = _weights("qwen3.8-flash-next-180b", "vllm", {"ngrams_on_host": 0}, **placed)
+    there = _weights("qwen3.8-flash-next-180b", "vllm", **placed)
+    assert whole - there == pytest.approx(on_chips)
+    assert there == pytest.approx(logged, rel=0.06)  # the mixers of streams are not divided
 
 
 def test_replicas_of_attention_have_no_further_copies():

@@ -451,7 +451,7 @@ def test_a_share_that_the_system_may_use_is_said_once():
     (row,) = fastcalc.compare("llama-3.1-70b", batch=1, **shared).records
     said = [text for text in row["warnings"] if "system leaves" in text or "tight fit" in text]
     assert (row["fit_verdict"], len(said)) == ("edge", 1)
-    assert "starts only if the system leaves it its share" in said[0]
+    assert "starts only if the system leaves enough memory free" in said[0]
 
 
 def test_sweeps_say_so_of_each_layout_whatever_the_lengths():

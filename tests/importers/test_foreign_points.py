@@ -374,6 +374,11 @@ def test_json_that_is_no_result_is_said(catalogue, text, said):
     assert said in found.sentences()[-1]
 
 
+def test_lines_that_are_no_results_are_said_once(catalogue):
+    found = foreign_in(Text("runs.jsonl", '{"a": 1}\n' * 100), catalogue=catalogue, options={})
+    assert len(found.sentences()) == 1
+
+
 def test_what_a_file_holds_decides_how_it_is_read(catalogue, tmp_path):
     path = tmp_path / "results.csv"
     path.write_text("\ufeff\n" + json.dumps(DECODE))

@@ -300,5 +300,5 @@ def test_tables_of_ngrams_and_the_mixer_of_streams_are_counted():
         )  # fmt: skip
         return qwen4_extras(fields)
 
-    assert extras({1, 4}) == {"lookup_parameters": 100, "other_parameters": 112}
+    assert extras({1, 4}) == {"ngram_parameters": 100, "other_parameters": 112}
     assert extras(set()) == {"other_parameters": 112}

@@ -188,6 +188,7 @@ def test_a_pool_that_decodes_alone_has_no_time_to_first_token(catalogue):
         (EVALSCOPE_2025, {"Number of concurrency": 0, "Total requests": 0}, "concurrent requests"),
         (LLAMA_BENCHY, {"benchmarks": []}, "contains no benchmark"),
         (GENAI_PERF, {"input_config": {}}, "neither a concurrency"),
+        (GENAI_PERF, {"input_config": {"concurrency": 1, "output_tokens_mean": 100}}, "501 tokens per answer, but 100"),
         ({}, {"ttft_s": 1.0, "end_to_end_latency_s": 2.0, "number_output_tokens": 9}, "_summary.json"),
     ],
 )  # fmt: skip

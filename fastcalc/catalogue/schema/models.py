@@ -298,7 +298,8 @@ class Model(NamedEntry):
     ``weight_format``: ``{attention: bf16, head: 60%fp8/40%bf16}``; ``expert_format`` is short for
     the format of ``experts``. ``other_parameters`` are small vectors and tables without their own
     key; ``lookup_parameters`` are tables of which a token reads a few rows, like the embedding
-    (per-layer or n-gram embeddings). ``block_sizes`` gives the side of square blocks that share a
+    (an embedding for each layer), and ``ngram_parameters`` those of hashed n-grams, which vLLM
+    stores on the host. ``block_sizes`` gives the side of square blocks that share a
     scale, by format; such blocks are not split between ranks. ``also_published`` lists other
     releases by the same maker, by weight format, as quoted from a source. ``repositories`` gives
     the repository of the weights in their published formats, for each of the model's names.
@@ -332,6 +333,7 @@ class Model(NamedEntry):
     residual_streams: Whole = 1
     other_parameters: WholeOrZero = 0
     lookup_parameters: Count | None = None
+    ngram_parameters: Count | None = None
     blocks: list[Block] = []
     mtp: Mtp | None = None
     vision_parameters: Count | None = None

@@ -295,10 +295,16 @@ def _entries(
     folded = CacheGroup(1.0, size / interval, inf, 1.0, of_token, of_token)
     folded = replace(folded, latent_heads=float(attention.heads))
     vectors = interval * overlap + 1
+    picked = inf if indexer is None else float(indexer.top_k * interval)
+    counted = LayerCount(
+        float(matrices),
+        small=float(vectors * size),
+        copied=float(matrices),
+        caches=(replace(folded, picked=picked),),
+    )
     if indexer is None:
-        return LayerCount(float(matrices), small=float(vectors * size), caches=(folded,))
-    folded = replace(folded, picked=float(indexer.top_k * interval))
-    return LayerCount(float(matrices), small=float(vectors * size), caches=(folded,)) + _indexer(
+        return counted
+    return counted + _indexer(
         indexer,
         hidden=hidden,
         query=attention.q_rank,

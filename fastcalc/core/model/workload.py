@@ -384,7 +384,8 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
 
 def _looked_up(model: Model) -> float:
     """Count the parameters of other lookup tables, of which a token reads only a few rows."""
-    return model.lookup_parameters.si if model.lookup_parameters else 0.0
+    tables = (model.lookup_parameters, model.ngram_parameters)
+    return sum(table.si for table in tables if table)
 
 
 def _whole(model: Model, formats: WeightFormats, kv_format: str) -> Workload:

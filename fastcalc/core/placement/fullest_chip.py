@@ -150,6 +150,14 @@ def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> Array
     return 1.0 + packed_share * (padding - 1.0)
 
 
+def on_host(machine: Machine, work: Workload) -> float:
+    """Count the bytes of tables that the engine stores in the memory of the host."""
+    ngrams = work.model.ngram_parameters
+    if not (ngrams and machine.software.ngrams_on_host):
+        return 0.0
+    return ngrams.si * work.weights.embedding.format.bytes
+
+
 @once_a_layout
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
     """Compute the weights on the fullest chip by category, including the embedding table, in bytes.
@@ -159,7 +167,8 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     largest. If there are several layer types, each category is taken from the stage that has most
     of it. Kernels pad the columns of packed experts.
     """
-    head, embedding = work.weights.head.bytes, work.weights.embedding.bytes
+    head = work.weights.head.bytes
+    embedding = work.weights.embedding.bytes - on_host(machine, work)
     of_draft, draft = 0.0, floats(0.0)  # in total, and on this chip
     if machine.draft:
         of_draft = machine.draft.weight_bytes

@@ -184,8 +184,8 @@ def qwen4_extras(fields: Fields) -> dict[str, int]:
     rank, tables = fields.count("hc_lowrank", default=320), len(fields.indices("ple_layer_ids"))
     rows = fields.count("ngram_vocab_size_base", default=20_000_000)
     fields.remark(
-        "other_parameters merges the residual streams; lookup_parameters counts the n-grams."
+        "other_parameters merges the residual streams; ngram_parameters counts the n-grams."
     )
     mixer = 2 * streams * hidden * rank + (streams - 1) * hidden
-    lookups = {"lookup_parameters": tables * rows * _ngram_width(fields)} if tables else {}
+    lookups = {"ngram_parameters": tables * rows * _ngram_width(fields)} if tables else {}
     return {**lookups, "other_parameters": mixer}

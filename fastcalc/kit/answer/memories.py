@@ -10,6 +10,7 @@ from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.chip.reserve import NOTHING
 from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.outcome import Location, Outcome
+from fastcalc.core.placement.fullest_chip import on_host
 from fastcalc.core.placement.split import asked_split
 from fastcalc.formulas.types import Array
 from fastcalc.grid.evaluated_points import host_use
@@ -134,7 +135,9 @@ def kept_note(location: Location) -> str:
     reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in tiers))
     fraction = float(np.asarray(machine.software.memory_fraction))
     fills = f"{scenario.hardware.id}: {engine.id} fills {stated_percent(fraction)} of {reported}"
-    return f"{fills}{_kept(location)}. {_kernels(location)}"
+    tables = on_host(machine, placement.work)
+    kept = f" Tables of n-grams stay on the host: {size(tables)}." if tables else ""
+    return f"{fills}{_kept(location)}.{kept} {_kernels(location)}"
 
 
 def _kept(location: Location) -> str:

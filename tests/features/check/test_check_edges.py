@@ -418,6 +418,7 @@ def test_parameters_without_an_edge_here_have_those_of_their_type():
         "keeps_expert_buffers",
         "launches_ahead",
         "loads_encoders",
+        "ngrams_on_host",
         "overlaps_steps",
         "short_sums",
         "state_fraction",
