@@ -110,9 +110,10 @@ publication, such as an article or a benchmark site.
 {tests}
 
 - In cross-validation, the measurements of each publisher are predicted by a fit without them.
-- In the blind tests, measurements were predicted before they were used in any other way. In [the
-last of four](docs/evidence.md#scores-of-unseen-sources) (122 measurements from 9 sources), the
-median error was 1.39x and only 65% were in range, mostly because predictions were too fast.
+- In the blind tests, measurements were predicted before they were used in any other way. There were
+four tests. In [the last one](docs/evidence.md#scores-of-unseen-sources) (122 measurements from 9
+sources), the median error was 1.39x and only 65% were in range, mostly because predictions were too
+fast.
 - {faster} faster than the hardware bound.
 - {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). The parameters of
 their engines are fitted to these {seen} measurements, so errors on other SRAM machines are probably

@@ -206,7 +206,7 @@ def test_the_kernel_that_widens_a_format_is_named(engine, chip, weights, kernel)
     traffic = Traffic(1000.0, 1000.0, 1500.0)
     solved = solve(Scenario(hardware, model, entry, (1,), traffic, weights=weights))
     assert [note for note in solved.warnings if "16-bit rate" in note and " weights " in note] == [
-        f"{chip}: {engine} only reaches the 16-bit rate with {weights} weights ({name})"
+        f"{chip}: {engine} computes {weights} weights ({name}) only at the 16-bit rate"
         for name in (kernel,)
         if name
     ]
@@ -235,7 +235,7 @@ def test_experts_alone_are_multiplied_at_the_16_bit_rate_where_the_engine_says_s
     traffic = Traffic(1000.0, 1000.0, 1500.0)
     solved = solve(Scenario(hardware, model, ENTRIES.engine(engine), (1,), traffic, weights="fp8"))
     assert [note for note in solved.warnings if "16-bit rate" in note] == [
-        f"mi300x: {engine} only reaches the 16-bit rate with fp8 experts (fused MoE)"
+        f"mi300x: {engine} computes fp8 experts (fused MoE) only at the 16-bit rate"
     ]
 
 
@@ -251,8 +251,8 @@ def test_a_note_says_what_kernels_widen():
     )
     notes = [note for note in solve(scenario).warnings if "16-bit rate" in note]
     assert notes == [
-        "gb10: vllm only reaches the 16-bit rate with nvfp4 weights (Marlin)",
-        "gb10: vllm only reaches the 16-bit rate with fp8 KV cache (prefill attention)",
+        "gb10: vllm computes nvfp4 weights (Marlin) only at the 16-bit rate",
+        "gb10: vllm computes fp8 KV cache (prefill attention) only at the 16-bit rate",
     ]
 
 

@@ -35,8 +35,8 @@ class MostOnCard:
             )
         if self.setting == "n_cpu_moe":
             return (
-                f"{self.chip} starts with {option(self.setting, self.count)} or more: experts of "
-                f"{self.count:,} of {self.layers:,} layers in host memory ({self.host})"
+                f"{self.chip}: the server needs {option(self.setting, self.count)} or more: "
+                f"experts of {self.count:,} of {self.layers:,} layers in host memory ({self.host})"
             )
         starts = f"{self.chip} allows up to {option(self.setting, self.count)}"
         if self.count > self.layers:

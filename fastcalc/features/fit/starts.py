@@ -79,7 +79,7 @@ def start_note(location: Location) -> str | None:
             f"{chip}: caches of {name} are expected to hold {pool.tokens:,} tokens, in "
             f"{size(available)} of a chip{hint}"
         )
-    hint = f"; it is expected to start with {option('max_model_len')} {pool.tokens}" * is_short
+    hint = f"; it should start with {option('max_model_len')} {pool.tokens} or less" * is_short
     return (
         f"{chip}: with the expected memory reserve, {name} should print at start-up "
         f"'Available KV cache memory: {available / GIB:.2f} GiB', "

@@ -303,10 +303,11 @@ class InferAnswer(Answer):
         ratios = [noun for name, noun in _BOTH.items() if name in leading]
         nouns = [side.label for name, side in SIDES.items() if name in leading - _BOTH.keys()]
         nouns += [f"{listed(ratios, 'or')} of each tier"] * bool(ratios)
+        which = f"any one of these ({listed(nouns, 'or')})" if len(leading) > 1 else nouns[0]
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"if the provider published {listed(nouns, 'or')}, the chance of naming the right "
-            f"explanation would rise from {now}% to {chance_then}%"
+            f"if the provider published {which}, the chance of identifying the right explanation "
+            f"would rise from {now}% to {chance_then}%"
         )
 
     def next_command(self) -> str:

@@ -120,7 +120,8 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
         text = f"{chance} ({flag}) needs another layout or batch"
     else:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
-        text = f"{chance} ({flag}) needs {chips_and_price(confident, slower)}{on}"
+        other = f"{chip}: " * bool(on)
+        text = f"{chance} ({flag}) needs {other}{chips_and_price(confident, slower)}"
     yield Note(text, Weight.ODDS)
 
 

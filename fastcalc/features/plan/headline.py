@@ -118,7 +118,7 @@ def _expected(planned: "PlanAnswer") -> str:
     expected_bill, bill = (
         (plan.scenario.hardware.id, chips_and_price(plan, service)) for plan in (cheapest, chosen)
     )
-    enough = f"; at expected speeds, this would be enough: {', '.join(expected_bill)}"
+    enough = f"; at expected speeds, {' would be enough: '.join(expected_bill)}"
     return enough * (expected_bill != bill)
 
 

@@ -20,8 +20,8 @@ _TERMS = {
     "80%": "80% range: of TPOT",
     "bound": "bound: roofline TPOT",
     "util.": "util.: load of a replica / its throughput",
-    "expected": "chips, TTFT, TPOT: at the slower speeds of this confidence; chips expected: at "
-    "expected speeds",
+    "expected": "chips, TTFT, TPOT: at the slow speeds assumed for this confidence; chips "
+    "expected: at expected speeds",
 }
 """Explanations for ranked plans and fleets, by the column heading that must be shown."""
 

@@ -175,7 +175,7 @@ class WantedPlans(Request):
             "P",
             "Required chance in percent of meeting the limits, given the ranges of predicted "
             "speeds, e.g. 90.",
-            says="with a chance of {:g}%",
+            says="with a {:g}% chance of meeting the limits",
         ),
     ] = None
     sensitivity: Annotated[

@@ -36,7 +36,7 @@ TABLE = pick(
 _TARGETS = pick("name value target_value target_factor best", [NAME, *COLUMNS, BEST])
 _WIDE = pick("served_tokens_per_s_total_change path", COLUMNS)
 
-_PATHS = f"{option('wide')} adds the paths for {flag('set')}"
+_PATHS = f"{option('wide')} adds the parameter names for {flag('set')}"
 _KEY = (
     "key: change: effect of raising the parameter by 10% (whole numbers by at least 1); "
     "largest gain: highest tok/s that this parameter alone can reach / tok/s now; reached at: "

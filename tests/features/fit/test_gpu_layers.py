@@ -168,7 +168,7 @@ def test_experts_are_moved_to_the_host_until_the_rest_fits(fastcalc):
     )
     assert ran.code == 0, ran.err
     text = " ".join(ran.out.split())
-    layers = int(text.partition(" starts with --n-cpu-moe ")[2].partition(" or more:")[0])
+    layers = int(text.partition(" the server needs --n-cpu-moe ")[2].partition(" or more:")[0])
     assert layers == 36 - (24.1 - 3.7) // 1.68
 
 
@@ -232,7 +232,7 @@ def test_the_next_command_keeps_experts_on_the_host(fastcalc):
         ("n_gpu_layers", 1, "c allows up to --n-gpu-layers 1: 0 of 40 layers and the output layer in card memory, the rest in host memory (h)"),
         ("n_gpu_layers", 40, "c allows up to --n-gpu-layers 40: 39 of 40 layers and the output layer in card memory, the rest in host memory (h)"),
         ("n_gpu_layers", 41, "c allows up to --n-gpu-layers 41: all layers and the output layer"),
-        ("n_cpu_moe", 12, "c starts with --n-cpu-moe 12 or more: experts of 12 of 40 layers in host memory (h)"),
+        ("n_cpu_moe", 12, "c: the server needs --n-cpu-moe 12 or more: experts of 12 of 40 layers in host memory (h)"),
         ("n_cpu_moe", None, "c and its host (h) together have too little memory for any --n-cpu-moe; name a larger --host"),
     ],
 )  # fmt: skip

@@ -107,9 +107,10 @@ TWO = [region(BATCH), region(HARDWARE)]
 )  # fmt: skip
 def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
+    which = rf"any one of these \({sentence}\)" if " or " in sentence else sentence
     assert re.fullmatch(
-        f"if the provider published {sentence}, the chance of naming the right explanation would "
-        r"rise from 50% to 7\d*%",
+        f"if the provider published {which}, the chance of identifying the right explanation "
+        r"would rise from 50% to 7\d*%",
         note,
     )
 

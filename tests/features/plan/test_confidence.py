@@ -53,8 +53,8 @@ def test_nine_in_ten_is_the_slow_end_of_the_80_percent_range(records):
 def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     text = words(fastcalc(*PLAN, "--confidence", 90).out)
     first, _, _ = text.partition("On-demand price per chip-hour")
-    assert ", with a chance of 90%" in first
-    assert "; at expected speeds, this would be enough: mi355x, 3 chips, $6,461 per month" in first
+    assert ", with a 90% chance of meeting the limits" in first
+    assert "; at expected speeds, mi355x would be enough: 3 chips, $6,461 per month" in first
     assert " expected " in text.partition("- key")[0]
     for wrong in (49.9, 99.5):
         refused = fastcalc(*PLAN, "--confidence", wrong)
@@ -72,7 +72,7 @@ def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc)
     assert document["records"][0]["chips_expected"] == document["records"][0]["chips_total"]
     assert "at expected speeds" not in words(fastcalc(*node).out).partition(" - key")[0]
     singly = words(fastcalc(*node, "--rate", "30/s", "--by", "chip").out)
-    assert "; at expected speeds, this would be enough: h100-sxm, " in singly
+    assert "; at expected speeds, h100-sxm would be enough: " in singly
 
 
 @pytest.mark.thorough

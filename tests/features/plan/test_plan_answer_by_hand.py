@@ -152,9 +152,9 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, secon
     [
         (None, (), ""),
         ([plan()], (), ""),
-        ([plan(values={"chips": 1.0})], (), "; at expected speeds, this would be enough: made-up-chip, 1 chip, "
+        ([plan(values={"chips": 1.0})], (), "; at expected speeds, made-up-chip would be enough: 1 chip, "
          "$2,628 per month"),
-        ([plan(SECOND)], (), "; at expected speeds, this would be enough: second-chip, 2 chips, $5,256 per "
+        ([plan(SECOND)], (), "; at expected speeds, second-chip would be enough: 2 chips, $5,256 per "
          "month"),
         ([plan(SECOND)], [OWN], ""),
     ],
@@ -205,7 +205,7 @@ def test_keys_of_plans(key, has_expected, says):
         "mix": answer(part(pool(expected=expected)), classes=TWO),
     }[key]
     text = key_of(made, *[("chips", "expected")] * has_expected)
-    assert ("chips, TTFT, TPOT: at the slower speeds of" in text) is says
+    assert ("chips, TTFT, TPOT: at the slow speeds assumed for" in text) is says
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
 

@@ -787,8 +787,8 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
         ),
         (
             SimpleNamespace(chance=0.5, confident=plan(SECOND)),
-            "a 90% chance of meeting the limits (--confidence 90) needs 2 chips, $5,256 per month with "
-            "second-chip",
+            "a 90% chance of meeting the limits (--confidence 90) needs second-chip: 2 chips, $5,256 "
+            "per month",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(SECOND, cost=40.0), relaxed={}),
