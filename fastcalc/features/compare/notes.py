@@ -51,7 +51,7 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
         shape = outcome.scenario.model
         speeds = public_speeds(chip, {shape.id, *shape.aliases})
         if text := _published(speeds, outcome):
-            yield Note(f"published tokens/s of {model} on {chip} with one user: {text}")
+            yield Note(f"published tokens/s of {model} on {chip} with one user{text}")
     yield from map(Note, each_warning(outcomes))
     yield from map(Note, _engines(outcomes))
     for about in (_rates, _ranges, _memories, _serial_bounds):
@@ -113,27 +113,26 @@ def _published(speeds: "Sequence[PublicSpeed]", outcome: Outcome) -> str:
             above[text] = speed
         else:
             unstated[text] = None
-    groups = [", ".join(plain)]
     if unstated:
-        groups.append(f"{', '.join(unstated)}, speculative decoding not stated")
-    if above:
-        verb = "are" if len(above) > 1 else "is"
-        why = _explained(above.values(), outcome)
-        groups.append(f"{listed([*above])} {verb} above the range{why}")
-    return "; ".join(filter(None, groups))
+        plain[f"{', '.join(unstated)}, speculative decoding not stated"] = None
+    stated = f": {', '.join(plain)}" if plain else ""
+    if not above:
+        return stated
+    reason = _explained(above.values(), outcome)
+    return f"{stated}{'. A' if plain else ', a'}bove the range: {', '.join(above)}; {reason}"
 
 
 def _explained(speeds: "Collection[PublicSpeed]", outcome: Outcome) -> str:
-    """Describe what would explain published speeds above the range, as the end of a sentence."""
+    """Describe what would explain published speeds above the range, as a clause."""
     is_spatial = outcome.placement.machine.is_spatial
     if not is_spatial and any(speed.chips is None for speed in speeds):
-        return " (chips and speculative decoding not stated)"
+        return "chips and speculative decoding not stated"
     estimate, rates = outcome.estimate, [speed.tokens_per_s for speed in speeds]
     assert estimate.high is not None
     least = number(min(rates) / float(estimate.high[0]), 2)
     most = number(max(rates) / float(estimate.speed[0]), 2)
     pronoun = "them" if len(speeds) > 1 else "it"
-    return f"; speculative decoding with {least} to {most} tokens per step would explain {pronoun}"
+    return f"speculative decoding with {least} to {most} tokens per step would explain {pronoun}"
 
 
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
