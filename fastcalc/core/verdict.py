@@ -24,7 +24,7 @@ def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
 
 def edge_notes(machine: Machine) -> list[str]:
     """Return a note on a batch with a tight fit, unless the note on starts says why it is tight."""
-    if np.max(machine.software.memory_fraction) > free_share(machine, -1):
+    if float(machine.software.memory_fraction) > free_share(machine, -1):
         return []
     return [
         f"tight fit: works only if {machine.engine.id} reserves less memory than its maximum; plan "
