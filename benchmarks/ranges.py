@@ -22,13 +22,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
 from fastcalc.evidence.score import Prediction
 from fastcalc.evidence.shipped import shipped
-from fastcalc.evidence.speed_ranges import (
-    INSIDE,
-    learned,
-    publishers_behind,
-    ranged,
-    unseen_kinds,
-)
+from fastcalc.evidence.speed_ranges import INSIDE, learned, publishers_behind, ranged
 from fastcalc.evidence.validate import validate
 
 SPLITS = 16
@@ -71,7 +65,6 @@ def score_of(predictions: Sequence[Prediction]) -> RangeScore:
 def halves(
     predictions: Sequence[Prediction],
     blind: Collection[str],
-    unseen: Sequence[bool],
     behind: Sequence[int],
     splits: int,
     seed: int,
@@ -79,20 +72,19 @@ def halves(
     """Yield blind points of half of the sources, in ranges learned on the other half.
 
     blind : ids of points that nobody had looked at
-    unseen : whether nobody else measured the engine on such a kind of chip
-    behind : other publishers that measured the chip, engine and phase of each prediction [1]
+    behind : The other publishers that measured the chip, engine and phase of each prediction.
     """
-    rows = list(zip(predictions, unseen, behind, strict=True))
+    rows = list(zip(predictions, behind, strict=True))
     sources = np.unique([prediction.point.source_key for prediction in predictions])
     random = np.random.default_rng(seed)
     for _ in range(splits):
         chosen = set(random.permutation(sources)[: len(sources) // 2])
         known = [row for row in rows if row[0].point.source_key in chosen]
-        of_known, alone, counts = zip(*known, strict=True)
-        widths = learned(of_known, blind, alone, counts)
+        of_known, counts = zip(*known, strict=True)
+        widths = learned(of_known, blind, counts)
         yield [
-            ranged(prediction, widths, unseen=is_unseen, behind=count)
-            for prediction, is_unseen, count in rows
+            ranged(prediction, widths, behind=count)
+            for prediction, count in rows
             if prediction.point.source_key not in chosen and prediction.point.id in blind
         ]
 
@@ -145,12 +137,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the random halves")
     request = parser.parse_args()
     evidence, catalogue = shipped(), Catalogue()
-    points = [point for point in evidence.points if evidence.is_fitted(point)]
-    blind = {point.id for point in points if evidence.is_blind(point)}
-    predictions = left_out.applied(validate(points, catalogue).predictions)
-    behind = publishers_behind(predictions, evidence.publisher)
-    unseen = unseen_kinds(predictions, evidence.publisher)
-    scored = list(halves(predictions, blind, unseen, behind, request.splits, request.seed))
+    fitted, later = (
+        validate([point for point in evidence.points if chosen(point)], catalogue).predictions
+        for chosen in (evidence.is_fitted, evidence.is_awaiting)
+    )
+    predictions = [*left_out.applied(fitted), *later]
+    blind = {one.point.id for one in predictions if evidence.is_blind(one.point)}
+    behind = publishers_behind(predictions, evidence.publisher, among=fitted)
+    scored = list(halves(predictions, blind, behind, request.splits, request.seed))
     covers = [score_of(split).cover for split in scored]
     before = first_ranges([one for one in predictions if one.point.id in blind])
     sys.stdout.write(

@@ -72,7 +72,7 @@ def _point(row: Json) -> list[Json]:
 
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
-_REPLACED_WHOLE = {"ranges", "fitted_kinds"}  # values that belong to a single fit
+_REPLACED_WHOLE = {"ranges", "publishers"}  # values that belong to a single fit
 _ROWS = {"cache_formats", "formats", "refused", "widening"}  # of an engine; the first that applies
 _NO_MEMORY = Document("", {"memory": []})
 _WRITTEN = re.compile(r"(?:([^:=]+):)?([^:=]+)=(.+)")

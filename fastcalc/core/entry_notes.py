@@ -10,7 +10,7 @@ from fastcalc.core.chip.formats_run import widened_by
 from fastcalc.core.chip.machine_class import class_of, engine_of_class
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.speed_range import is_fitted_kind
+from fastcalc.core.speed_range import publishers_on
 from fastcalc.core.undetermined import is_assumed
 from fastcalc.mentions import option
 from fastcalc.written import listed
@@ -62,7 +62,7 @@ def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> It
         return
     is_default = engine.id == engine_of_class(hardware)[0]
     title = f" (default for {class_of(hardware)} chips)" if is_default else ""
-    wider = "" if is_fitted_kind(engine, hardware) else ", and the 80% range is wider"
+    wider = "" if publishers_on(engine, hardware) else ", and the 80% range is wider"
     chips = f"{hardware.architecture} chips" if hardware.architecture else "this chip"
     yield (
         f"{hardware.id}: engine {engine.id}{title} has no measurements of {chips}, so latency "

@@ -16,9 +16,9 @@ TO_LOW_END = 1.2815515655446004
 in ten values are above the lower limit."""
 
 
-def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") -> bool:
-    """Check whether an engine was fitted on chips of this class."""
-    return class_of(hardware) in engine.fitted_kinds.get(phase, ())
+def publishers_on(engine: Engine, hardware: Hardware, phase: Phase = "decode") -> int:
+    """Count the publishers whose measurements of a phase on a chip an engine was fitted to."""
+    return engine.publishers.get(phase, {}).get(hardware.id, 0)
 
 
 def range_note(engine: Engine, hardware: Hardware) -> str | None:
@@ -35,11 +35,8 @@ def weaknesses(engine: Engine, hardware: Hardware) -> Iterator[str]:
     widths = engine.range_widths
     if widths is None or engine.stated_range("decode"):
         return
-    if not is_fitted_kind(engine, hardware):
-        yield (
-            f"{widths.unseen:.3g} times as wide, for {engine.id} has no measurement on chips of "
-            f"class {class_of(hardware)}"
-        )
+    if not publishers_on(engine, hardware):
+        yield f"{widths.unseen:.3g} times as wide, for {engine.id} has no measurement of this chip"
 
 
 def reach(
@@ -48,19 +45,17 @@ def reach(
     *,
     has_experts: bool,
     machine: str,
-    is_unseen: bool,
-    is_measured: bool,
+    publishers: int,
     fitted_share: ArrayLike,
 ) -> tuple[Floats, Floats]:
     """Compute the factors from the expected speed to the limits of calibrated ranges.
 
     machine : The class of the chip.
-    is_unseen : Whether the engine was not fitted on any chip of this class.
-    is_measured : Whether at least three publishers measured prefill with the engine on this chip.
+    publishers : The number of publishers that measured the phase with the engine on this chip.
     fitted_share : As for `speed_range`.
     """
-    width = widths.of(phase, has_experts=has_experts, machine=machine, is_measured=is_measured)
-    times = widths.unseen if is_unseen else 1.0
+    width = widths.of(phase, has_experts=has_experts, machine=machine, publishers=publishers)
+    times = 1.0 if publishers else widths.unseen
     # If ranges were wider, a faster component would lower the lower limit.
     below, above = (min(side * times, 1.0) for side in (width.below, width.above))
     return (
@@ -101,8 +96,7 @@ def speed_range(
         phase,
         has_experts=placement.work.experts > 0,
         machine=class_of(placement.machine.hardware),
-        is_unseen=not is_fitted_kind(engine, placement.machine.hardware, phase),
-        is_measured=placement.machine.hardware.id in engine.prefill_chips,
+        publishers=publishers_on(engine, placement.machine.hardware, phase),
         fitted_share=fitted_share,
     )
     # The lower limit must not be higher with a host than without one.

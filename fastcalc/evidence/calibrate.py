@@ -10,16 +10,17 @@ from fastcalc.catalogue.schema.engines import Phase, RangeWidths
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.parameters import ParameterFamily, family_of
+from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import Prediction, predictions_of
 from fastcalc.evidence.shipped import Evidence, fold_of
-from fastcalc.evidence.speed_ranges import ENOUGH, learned, publishers_behind, ranged, unseen_kinds
-from fastcalc.evidence.stacked import rows_of
+from fastcalc.evidence.speed_ranges import learned, publishers_behind, ranged
+from fastcalc.evidence.stacked import StackedPoints, rows_of
 from fastcalc.formulas.types import Floats
 
-FittedKinds = Collection[tuple[str, Phase, str]]
-"""The chip classes whose measurements are used in a fit, by engine and phase."""
+Cell = tuple[str, Phase, str]
+"""An engine, a phase and a chip."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,8 @@ class Calibration:
     """A fit of all engines, with values by node, log-scale uncertainties, and ranges.
 
     publishers : The number of publishers whose measurements depend on each value.
-    kinds, architectures : The chip classes (by phase) and architectures that were fitted, by
-        engine.
-    prefill_chips : The chips with prefill measurements from enough publishers, by engine.
+    cells : The number of publishers of each chip, by engine and phase.
+    architectures : The architectures that were fitted, by engine.
     left_out : All fitted measurements, each predicted by a fit without its publisher.
     """
 
@@ -38,9 +38,8 @@ class Calibration:
     uncertainty: Floats
     publishers: Sequence[int]
     widths: RangeWidths
-    kinds: Mapping[str, Mapping[Phase, Sequence[str]]]
+    cells: Mapping[str, Mapping[Phase, Mapping[str, int]]]
     architectures: Mapping[str, Sequence[str]]
-    prefill_chips: Mapping[str, Sequence[str]]
     left_out: Sequence[Prediction]
 
 
@@ -59,18 +58,15 @@ def calibrate(
     rows, family = fit.rows, family_of(catalogue.engine_files())
     everything = np.ones(len(rows.points), dtype=bool)
     logs = fit.solve(everything)
-    fitted = {
-        (prediction.engine_used, prediction.phase, prediction.machine)
-        for prediction in predictions_of(rows)
-    }
-    fitted_kinds = {engine: _kinds_of(engine, fitted, family) for engine in family.engines}
     folds = np.array([str(fold_of(evidence.publisher(point))) for point in rows.points])
     held_out = fit.left_out(everything, folds, so_far)
     left_out = predictions_of(rows, rows.measured * np.exp(held_out))
-    blind = {point.id for point in rows.points if evidence.is_blind(point)}
     behind = publishers_behind(left_out, evidence.publisher)
-    unseen = unseen_kinds(left_out, evidence.publisher)
-    widths = learned(left_out, blind, unseen, behind)
+    widths = widths_of(left_out, awaiting(evidence, catalogue, fit, logs), evidence)
+    cells = defaultdict[Cell, set[str]](set)
+    for one in left_out:
+        cell = one.engine_used, one.phase, one.point.hardware
+        cells[cell].add(evidence.publisher(one.point))
     architectures = defaultdict(set)
     for deployment in rows.deployments:
         naming = (e.id for e in family.chain(deployment.engine.id) if e.fitted_architectures)
@@ -81,15 +77,14 @@ def calibrate(
         uncertainty=fit.uncertainty(logs),
         publishers=publishers_of(fit, logs, evidence),
         widths=widths,
-        kinds=fitted_kinds,
+        cells={engine: publishers_by_chip(engine, cells, family) for engine in family.engines},
         architectures={owner: sorted(names - {""}) for owner, names in architectures.items()},
-        prefill_chips=_prefill_chips(left_out, evidence),
         left_out=[
             prediction
             if deployment.engine.stated_range(prediction.phase)
-            else ranged(prediction, widths, unseen=alone, behind=count)
-            for prediction, deployment, count, alone in zip(
-                left_out, rows.deployments, behind, unseen, strict=True
+            else ranged(prediction, widths, behind=count)
+            for prediction, deployment, count in zip(
+                left_out, rows.deployments, behind, strict=True
             )
         ],
     )
@@ -98,8 +93,34 @@ def calibrate(
 def fit_of(evidence: Evidence, catalogue: Catalogue) -> Fit:
     """Prepare the fit of a catalogue's engines to evidence."""
     points = [point for point in evidence.points if evidence.is_fitted(point)]
+    return Fit(family_of(catalogue.engine_files()), rows_of_points(points, catalogue))
+
+
+def awaiting(evidence: Evidence, catalogue: Catalogue, fit: Fit, logs: Floats) -> list[Prediction]:
+    """Predict the measurements that arrived after a fit with its log values."""
+    points = [point for point in evidence.points if evidence.is_awaiting(point)]
+    if not points:
+        return []
+    rows = rows_of_points(points, catalogue)
+    return predictions_of(rows, rows.measured * np.exp(Fit(fit.family, rows).residuals(logs)))
+
+
+def widths_of(
+    fitted: Sequence[Prediction], later: Sequence[Prediction], evidence: Evidence
+) -> RangeWidths:
+    """Calibrate ranges on fitted measurements and on those that arrived after the fit.
+
+    fitted : The predictions by fits without the publisher.
+    """
+    everything = [*fitted, *later]
+    blind = {one.point.id for one in everything if evidence.is_blind(one.point)}
+    return learned(everything, blind, publishers_behind(everything, evidence.publisher, fitted))
+
+
+def rows_of_points(points: Sequence[Point], catalogue: Catalogue) -> StackedPoints:
+    """Stack the predictable measurements so that fits can evaluate them quickly."""
     batches, _ = gather(points, PointDeployments(catalogue))
-    return Fit(family_of(catalogue.engine_files()), rows_of(batches))
+    return rows_of(batches)
 
 
 _DEPENDS = 0.05
@@ -113,26 +134,20 @@ def publishers_of(fit: Fit, logs: Floats, evidence: Evidence) -> list[int]:
     return [len(np.unique(publishers[column])) for column in depends.T]
 
 
-def _kinds_of(engine: str, fitted: FittedKinds, family: ParameterFamily) -> dict[Phase, list[str]]:
-    """List the chip classes used to fit an engine or, if there are none, engines that extend it."""
-    is_fitted = any(name == engine for name, _, _ in fitted)
-    fitted_kinds = defaultdict[Phase, set[str]](set)
-    for name, phase, point_type in fitted:
+def publishers_by_chip(
+    engine: str, cells: Mapping[Cell, Collection[str]], family: ParameterFamily
+) -> dict[Phase, dict[str, int]]:
+    """Count the publishers of an engine or, if it has none, of engines that extend it.
+
+    cells : The publishers by engine, phase and chip.
+    """
+    is_fitted = any(name == engine for name, *_ in cells)
+    names = defaultdict[tuple[Phase, str], set[str]](set)
+    for (name, phase, chip), publishers in cells.items():
         parents = (parent.id for parent in family.chain(name))
         if name == engine or (not is_fitted and engine in parents):
-            fitted_kinds[phase].add(point_type)
-    return {phase: sorted(fitted_kinds[phase]) for phase in sorted(fitted_kinds)}
-
-
-def _prefill_chips(predictions: Sequence[Prediction], evidence: Evidence) -> dict[str, list[str]]:
-    """List the chips with prefill measurements from enough publishers, by engine."""
-    publishers = defaultdict[tuple[str, str], set[str]](set)
-    for prediction in predictions:
-        if prediction.phase == "prefill":
-            cell = prediction.engine_used, prediction.point.hardware
-            publishers[cell].add(evidence.publisher(prediction.point))
-    chips = defaultdict[str, list[str]](list)
-    for (engine, chip), names in sorted(publishers.items()):
-        if len(names) >= ENOUGH:
-            chips[engine].append(chip)
-    return chips
+            names[phase, chip] |= set(publishers)
+    counts = defaultdict[Phase, dict[str, int]](dict)
+    for (phase, chip), publishers in sorted(names.items()):
+        counts[phase][chip] = len(publishers)
+    return dict(counts)

@@ -64,7 +64,7 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
 
 def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
     """Return the lines of an engine file for the data behind the fit and the ranges, by key."""
-    widths, fitted_kinds = calibration.widths, calibration.kinds[engine.id]
+    widths, cells = calibration.widths, calibration.cells[engine.id]
     numbers = {
         name: _mapped({side: f"{reach:g}" for side, reach in width})
         for name, width in widths
@@ -97,8 +97,12 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
     return {
         **({"fitted_on": yaml_text(fitted_on)} if fitted_on else {}),
         "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
-        "fitted_kinds": _mapped({phase: _listed(names) for phase, names in fitted_kinds.items()}),
-        "prefill_chips": _listed(calibration.prefill_chips.get(engine.id, ())),
+        "publishers": _mapped(
+            {
+                phase: _mapped({chip: str(count) for chip, count in counts.items()})
+                for phase, counts in cells.items()
+            }
+        ),
         "range_widths": _mapped(numbers | {"basis": yaml_text(widths.basis)}),
     }
 

@@ -226,7 +226,7 @@ def _bound_run(passes: Schedule) -> Array:
 
 def room(placement: AnyPlacement, columns: Columns) -> Floats:
     """Count the sequences that fit within memory and engine limits, at least one."""
-    engine_limit = placement.machine.software.max_sequences * placement.layout.dp
+    engine_limit = placement.machine.max_sequences * placement.layout.dp
     return floats(np.maximum(np.minimum(_sequences_held(placement, columns), engine_limit), 1.0))
 
 

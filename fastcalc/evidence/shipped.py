@@ -78,6 +78,11 @@ class Evidence:
         source = self.provenance.sources[point.source_key]
         return source.awaits_fit or self.role(point) == "judge"
 
+    def is_awaiting(self, point: Point) -> bool:
+        """Check whether a measurement arrived after the fit and is not reserved for evaluation."""
+        source = self.provenance.sources[point.source_key]
+        return source.awaits_fit and self.is_used(point) and self.role(point) != "judge"
+
     def is_blind(self, point: Point) -> bool:
         """Check whether a measurement had not been used when publishers were divided."""
         return self.provenance.sources[point.source_key].blind

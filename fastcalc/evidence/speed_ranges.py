@@ -7,7 +7,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from fastcalc.catalogue.schema.engines import RangeWidths, width_name
+from fastcalc.catalogue.schema.engines import ENOUGH, RangeWidths, width_name
 from fastcalc.core.speed_range import reach
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.score import SRAM, Prediction
@@ -15,7 +15,6 @@ from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import Array, Bools, Floats
 
 INSIDE = 0.8  # fraction of measurements that a range should contain
-ENOUGH = 3  # publishers per chip, engine and phase above which another one adds little
 
 _DECIMALS = 3  # decimals of widths
 _LEAST = 0.01  # minimum width if all measurements lie on one side
@@ -35,27 +34,6 @@ def publishers_behind(
     among : The predictions of the measurements to count, or None for the same ones.
     """
     cell = attrgetter("point.hardware", "engine_used", "phase")
-    return _others(predictions, publisher, cell, among)
-
-
-def unseen_kinds(
-    predictions: Sequence[Prediction], publisher: Callable[[Point], str]
-) -> list[bool]:
-    """Check whether no other publisher measured the engine on the chip class in that phase.
-
-    publisher : The function that returns the publisher of a measurement.
-    """
-    kind = attrgetter("machine", "engine_used", "phase")
-    return [count == 0 for count in _others(predictions, publisher, kind)]
-
-
-def _others(
-    predictions: Sequence[Prediction],
-    publisher: Callable[[Point], str],
-    cell: Callable[[Prediction], tuple[str, str, str]],
-    among: Sequence[Prediction] | None = None,
-) -> list[int]:
-    """Count the other publishers with measurements in the same cell."""
     behind = defaultdict[tuple[str, str, str], set[str]](set)
     for prediction in predictions if among is None else among:
         behind[cell(prediction)].add(publisher(prediction.point))
@@ -80,12 +58,9 @@ def by_novelty(
     return {name: group for name, group in groups.items() if group}
 
 
-def ranged(
-    prediction: Prediction, widths: RangeWidths, *, unseen: bool, behind: int = 0
-) -> Prediction:
+def ranged(prediction: Prediction, widths: RangeWidths, *, behind: int) -> Prediction:
     """Add a range with the given widths to a prediction.
 
-    unseen : Whether the engine was not fitted on the chip class.
     behind : The number of publishers that measured the same chip, engine and phase.
     """
     below, above = reach(
@@ -93,47 +68,42 @@ def ranged(
         prediction.phase,
         has_experts=prediction.has_experts,
         machine=prediction.machine,
-        is_unseen=unseen,
-        is_measured=behind >= ENOUGH,
+        publishers=behind,
         fitted_share=prediction.fitted_share,
     )
     return prediction.within(float(below), float(above))
 
 
 def learned(
-    predictions: Sequence[Prediction],
-    blind: Collection[str],
-    unseen: Sequence[bool],
-    behind: Sequence[int],
+    predictions: Sequence[Prediction], blind: Collection[str], behind: Sequence[int]
 ) -> RangeWidths:
     """Calibrate the range widths so that they contain 80% of measurements from similar sources.
 
-    Every category of prediction has one width below and one above, each exceeded by a tenth of its
-    measurements. Most measurements were used in model selection, so their errors are smaller than
-    those of future ones. Measurements that were not used in model selection therefore count several
-    times.
+    Every category of prediction has one width below and one above, each exceeded by a tenth of the
+    measurements of a new source. Most measurements were used in model selection, so their errors
+    are smaller than those of future ones. Measurements that were not used in model selection
+    therefore count several times.
 
     predictions : The predictions by fits without the publisher.
     blind : The ids of measurements that were not used in model selection.
-    unseen : Whether no other publisher measured the engine on the chip class, for each prediction.
     behind : The number of other publishers that measured the same chip, engine and phase, for each
         prediction.
     """
     # The engines of all other measurements have explicit ranges.
-    rows = zip(predictions, behind, unseen, strict=True)
+    rows = zip(predictions, behind, strict=True)
     fitted_rows = [row for row in rows if row[0].part != SRAM]
-    names = np.array([_name(prediction, count) for prediction, count, _ in fitted_rows])
-    sides = np.array([_needed(prediction) for prediction, *_ in fitted_rows])
-    is_unseen = np.array([alone for *_, alone in fitted_rows], dtype=bool)
+    names = np.array([_name(prediction, count) for prediction, count in fitted_rows])
+    sides = np.array([_needed(prediction) for prediction, _ in fitted_rows])
+    is_unseen = np.array([count == 0 for _, count in fitted_rows], dtype=bool)
     is_blind = np.array([one.point.id in blind for one, *_ in fitted_rows], dtype=bool)
     sources = np.array([prediction.point.source_key for prediction, *_ in fitted_rows])
     counts = np.where(is_blind, _BLIND_COUNTS, 1.0)
-    beyond, usual = (1.0 + INSIDE) / 2.0, ~is_unseen
     widths: dict[str, tuple[float, float]] = {}
     for name in _NAMES:
-        sample = usual & (names == name)
+        sample = ~is_unseen & (names == name)
         if len(np.unique(sources[sample])) < _FEWEST:
-            sample = usual
+            sample = ~is_unseen
+        beyond = _of_next((1.0 + INSIDE) / 2.0, len(np.unique(sources[sample])))
         below, above = (
             _quantile(side, sources[sample], counts[sample], beyond) for side in sides[sample].T
         )
@@ -166,6 +136,18 @@ _NAMES = (
 )
 
 
+def _of_next(fraction: float, sources: int) -> float:
+    """Return the quantile of the known sources that contains a fraction of the next one's errors.
+
+    Of n + 1 exchangeable errors, the last one has any rank alike, so that the quantile rises by a
+    factor of 1 + 1/n. If measurements of a source differ as much as sources do, it rises by half.
+
+    Source: G. Shafer and V. Vovk, "A Tutorial on Conformal Prediction," Journal of Machine Learning
+    Research 9, 2008, pp. 371-421.
+    """
+    return min(fraction * (1.0 + 0.5 / sources), 1.0) if sources else fraction
+
+
 def _name(prediction: Prediction, behind: int) -> str:
     """Return the name of the `RangeWidths` width that applies to a prediction.
 
@@ -175,7 +157,7 @@ def _name(prediction: Prediction, behind: int) -> str:
         prediction.phase,
         has_experts=prediction.has_experts,
         machine=prediction.machine,
-        is_measured=behind >= ENOUGH,
+        publishers=behind,
     )
 
 

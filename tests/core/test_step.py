@@ -300,6 +300,7 @@ FLOORS = made_up.engine(
     prefill_layer_floor="2 ms",
     latent_layer_extra=0.5,
     indexer_layer_extra=0.75,
+    recurrent_layer_extra=0.4,
     expert_layer_extra=0.25,
 )
 
@@ -321,6 +322,13 @@ def test_floors_of_layers_with_indexers_are_higher_in_decode_alone():
     made = passes(latent_model(indexer=indexer), under=FLOORS)
     assert part(made.decode, "layer floors").seconds == pytest.approx(9e-3)
     assert part(made.mixed, "layer floors").seconds == pytest.approx(8e-3)
+
+
+def test_floors_of_recurrent_layers_are_higher_in_decode_alone():
+    """Three recurrent layers: 3 x 1.4 x 1 ms; with prompts 3 x 2 ms."""
+    made = passes(recurrent_model(), under=FLOORS)
+    assert part(made.decode, "layer floors").seconds == pytest.approx(4.2e-3)
+    assert part(made.mixed, "layer floors").seconds == pytest.approx(6e-3)
 
 
 def test_floors_of_layers_with_experts_are_higher_with_prompts_and_without():
@@ -519,8 +527,8 @@ def test_unpacked_weights_have_smaller_tiles():
         assert part(step, "dense weights").flops == rows * 2 * 500_000
 
 
-def test_a_recurrent_state_is_read_and_written():
-    """4 heads of 16 x 16 at 32 bits, and what the convolutions keep; a cache is read alone."""
+def recurrent_model():
+    """Return a model of three recurrent layers."""
     attention = {
         "kind": "gated-deltanet",
         "key_heads": 2,
@@ -529,10 +537,20 @@ def test_a_recurrent_state_is_read_and_written():
         "value_dim": 16,
     }
     block = {"count": 3, "attention": attention, "ffn": {"kind": "dense", "width": 128}}
-    made = passes(made_up.blocks(blocks=[block]), Layout(tp=2))
+    return made_up.blocks(blocks=[block])
+
+
+@pytest.mark.parametrize(("copies", "moved"), [(0, 2), (2, 6)])
+def test_a_recurrent_state_is_read_and_written(copies, moved):
+    """4 heads of 16 x 16 at 32 bits, and what the convolutions keep; a cache is read alone.
+
+    Each copy reads and writes the state once more.
+    """
+    copied = made_up.engine(state_copies=copies)
+    made = passes(recurrent_model(), Layout(tp=2), under=copied)
     state = made.placement.work.state_bytes
     assert state > 3 * 4 * 16 * 16 * 4 - 1
-    assert made.decode_work().bytes.kv == pytest.approx(2 * state / 2)
+    assert made.decode_work().bytes.kv == pytest.approx(moved * state / 2)
 
 
 @pytest.mark.parametrize("layout", [Layout(), Layout(dp=2), Layout(tp=2)])

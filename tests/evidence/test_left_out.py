@@ -9,7 +9,7 @@ import pytest
 from benchmarks.left_out import PINNED, in_time, without
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
-from fastcalc.evidence.calibrate import _kinds_of, _prefill_chips
+from fastcalc.evidence.calibrate import publishers_by_chip
 from fastcalc.evidence.parameters import ParameterFamily, family_of
 from tests.helpers import every
 
@@ -70,39 +70,20 @@ ENGINES = {
 
 
 @every(
-    "engine,kinds",
+    "engine,counts",
     [
-        ("first", {"decode": ["apple", "gpu"], "prefill": ["npu"]}),  # those of what extends it
-        ("child", {"decode": ["gpu"], "prefill": ["npu"]}),  # its own
-        ("grandchild", {"decode": ["apple"]}),
+        ("first", {"decode": {"a": 1, "b": 2}, "prefill": {"b": 1}}),  # those of what extends it
+        ("child", {"decode": {"b": 2}, "prefill": {"b": 1}}),  # its own
+        ("grandchild", {"decode": {"a": 1}}),
         ("other", {}),
     ],
 )
-def test_an_engine_is_fitted_on_its_own_kinds_of_chips_or_on_those_of_what_extends_it(
-    engine, kinds
-):
-    fitted = [
-        ("grandchild", "decode", "apple"), ("child", "prefill", "npu"), ("child", "decode", "gpu"),
-    ]  # fmt: skip
-    assert _kinds_of(engine, fitted, ParameterFamily(ENGINES, ())) == kinds
-
-
-def test_chips_have_prefill_of_three_publishers():
-    runs = [
-        *(("vllm", "prefill", "a", publisher) for publisher in "xyz"),
-        *(("vllm", "prefill", "b", publisher) for publisher in "xyyx"),
-        *(("sglang", "prefill", "b", publisher) for publisher in "xyzw"),
-        *(("vllm", "decode", "c", publisher) for publisher in "xyz"),
-    ]
-    predictions = [
-        SimpleNamespace(
-            engine_used=engine, phase=phase,
-            point=SimpleNamespace(hardware=chip, publisher=publisher),
-        )
-        for engine, phase, chip, publisher in runs
-    ]  # fmt: skip
-    evidence = SimpleNamespace(publisher=lambda point: point.publisher)
-    assert _prefill_chips(predictions, evidence) == {"vllm": ["a"], "sglang": ["b"]}
+def test_an_engine_counts_its_own_publishers_or_those_of_what_extends_it(engine, counts):
+    cells = {
+        ("grandchild", "decode", "a"): {"x"}, ("child", "prefill", "b"): {"y"},
+        ("child", "decode", "b"): {"x", "y"},
+    }  # fmt: skip
+    assert publishers_by_chip(engine, cells, ParameterFamily(ENGINES, ())) == counts
 
 
 def test_predictions_are_kept_in_five_digits_by_name():

@@ -126,9 +126,10 @@ def test_a_static_batch_is_its_prefill_and_its_steps():
 
 
 def test_a_static_batch_beyond_memory_runs_in_waves():
-    """237 requests of 2,000 fit; all of 79.18 GiB would hold 263: what was run so was held.
+    """236 requests of 2,000 fit; all of 79.18 GiB would hold 262: what was run so was held.
 
-    0.262 GB a request next to 16.06 of weights, in 85.02 GB or 0.92 of them.
+    0.262 GB a request next to 16.06 of weights and 0.03 of rotary tables, in 85.02 GB or 0.92
+    of them.
 
     300 are two waves of 150, 500 three of 166.7: each wave with its own prompts and steps.
     """
@@ -141,10 +142,10 @@ def test_a_static_batch_beyond_memory_runs_in_waves():
             )
         )  # fmt: skip
 
-    assert static(263).assumed is None
-    for batch, waves in ((264, 2), (300, 2), (460, 2), (500, 3)):
+    assert static(262).assumed is None
+    for batch, waves in ((263, 2), (300, 2), (460, 2), (500, 3)):
         found = static(batch)
-        assert found.assumed == f"in {waves} waves: 237 sequences fit in memory"
+        assert found.assumed == f"in {waves} waves: 236 sequences fit in memory"
         if batch % waves == 0:
             assert found.expected == pytest.approx(static(batch // waves).expected, rel=1e-9)
 
@@ -474,7 +475,9 @@ def test_the_shipped_table_leaves_publishers_out(shipped_fit, honest, source):
     rows, evidence = shipped_fit.rows, shipped()
     folds = np.array([fold_of(evidence.publisher(point)) for point in rows.points])
     (fold,) = set(folds[rows.sources == source])
-    residuals = shipped_fit.residuals(shipped_fit.solve(folds != fold))[folds == fold]
+    # As calibrate does: a start elsewhere ends up to 0.3% away where the loss is flat.
+    near = np.log([node.value for node in shipped_fit.family.nodes])
+    residuals = shipped_fit.residuals(shipped_fit.solve(folds != fold, near))[folds == fold]
     own = [point.id for point, of in zip(rows.points, folds, strict=True) if of == fold]
     ratios = [
         honest[name].expected / honest[name].point.value
@@ -482,7 +485,7 @@ def test_the_shipped_table_leaves_publishers_out(shipped_fit, honest, source):
         else honest[name].point.value / honest[name].expected
         for name in own
     ]
-    np.testing.assert_allclose(np.log(ratios), residuals, atol=3e-3)
+    np.testing.assert_allclose(np.log(ratios), residuals, atol=2e-3)
 
 
 def test_no_measurement_beats_its_bound():

@@ -372,7 +372,7 @@ def test_layouts_of_one_table_are_named_in_their_notes(tmp_path, fastcalc):
     )
     both = runs(tmp_path, {}, {"chips": "8", "tp": "8"})
     (four,) = records(fastcalc, *ASKED, "--tp", "4", "--batch", "8", "--like", both)
-    assert "its rows for 8 chips, tp 8 do not apply" in str(four["warnings"])
+    assert "measurements for 8 chips, tp 8 are not used" in str(four["warnings"])
 
 
 def test_a_misspelt_chip_of_rows_is_blamed_on_the_chip(tmp_path, fastcalc):

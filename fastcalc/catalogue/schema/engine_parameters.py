@@ -71,6 +71,8 @@ class DeclaredParameters(Generic[Value]):
     expert_layer_extra: Value = _NEUTRAL["expert_layer_extra"]
     latent_layer_extra: Value = _NEUTRAL["latent_layer_extra"]
     indexer_layer_extra: Value = _NEUTRAL["indexer_layer_extra"]
+    recurrent_layer_extra: Value = _NEUTRAL["recurrent_layer_extra"]
+    state_copies: Value = _NEUTRAL["state_copies"]
     floor_width_exponent: Value = _NEUTRAL["floor_width_exponent"]
     sequence_overhead: Value = _NEUTRAL["sequence_overhead"]
     stage_overhead: Value = _NEUTRAL["stage_overhead"]

@@ -29,13 +29,16 @@ Phase = Literal["decode", "prefill", "served"]
 """The phase to which a range applies: decode, prefill (and TTFT), or mixed serving."""
 
 
-def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> str:
+ENOUGH = 3  # publishers per chip, engine and phase above which another one adds little
+
+
+def width_name(phase: Phase, *, has_experts: bool, machine: str, publishers: int) -> str:
     """Return the name of the `RangeWidths` field that applies to a speed.
 
     machine : The class of the chip.
-    is_measured : Whether at least three publishers measured prefill with the engine on this chip.
+    publishers : The number of publishers that measured the phase with the engine on this chip.
     """
-    if phase == "prefill" and is_measured:
+    if phase == "prefill" and publishers >= ENOUGH:
         return "prefill_measured"
     if phase == "served" and has_experts:
         return "served_experts"
@@ -63,7 +66,7 @@ class RangeWidths(Entry):
         that memory; None to use ``decode``.
     prefill_measured : The half-widths for prefill on chips where at least three publishers measured
         it with the engine, so that its kernels are well known; None to use ``prefill``.
-    unseen : The factor on the width for chip classes on which nobody has measured the engine.
+    unseen : The factor on the width for chips on which nobody has measured the engine.
     """
 
     decode: HalfWidths
@@ -76,10 +79,10 @@ class RangeWidths(Entry):
     unseen: Annotated[float, Field(ge=1.0, le=10.0)]
     basis: str
 
-    def of(self, phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> HalfWidths:
+    def of(self, phase: Phase, *, has_experts: bool, machine: str, publishers: int) -> HalfWidths:
         """Return the half-widths for a phase, for mixture-of-experts or dense models.
 
-        machine, is_measured : As for `width_name`.
+        machine, publishers : As for `width_name`.
         """
         widths = {
             "decode": self.decode,
@@ -90,7 +93,7 @@ class RangeWidths(Entry):
             "served": self.served,
             "served_experts": self.served_experts,
         }
-        name = width_name(phase, has_experts=has_experts, machine=machine, is_measured=is_measured)
+        name = width_name(phase, has_experts=has_experts, machine=machine, publishers=publishers)
         return widths[name]
 
 
@@ -294,8 +297,7 @@ class Engine(NamedEntry):
     fitted_on: str
     is_bound: bool = False
     fitted_architectures: list[Identifier] = []
-    fitted_kinds: dict[Phase, list[str]] = {}
-    prefill_chips: list[Identifier] = []
+    publishers: dict[Phase, dict[Identifier, int]] = {}
     cache_formats: list[DefaultCache] = []
     formats: list[FormatsRun] = []
     refused: list[FormatsRefused] = []

@@ -100,6 +100,13 @@ class Workload:
         return max((group.latent_heads for group in self.caches), default=0.0)
 
     @property
+    def recurrent_layers(self) -> float:
+        """The number of layers with a recurrent state other than inputs of a convolution."""
+        if self.layer_kinds:
+            return sum(count * layer.recurrent_layers for count, layer in self.layer_kinds)
+        return self.layers if self.state_elements > self.convolution_elements else 0.0
+
+    @property
     def indexer_layers(self) -> float:
         """The number of layers that select the tokens to attend to with an indexer."""
         return sum(group.layers for group in self.caches if group.element_bytes is not None)

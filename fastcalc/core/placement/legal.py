@@ -77,6 +77,7 @@ class Topology(NamedTuple):
     has_copies : Whether every tensor-parallel rank stores norms, routers and the down-projections
         of latent attention in full (ReplicatedLinear in vllm/model_executor/models/deepseek_v2.py
         and sglang/srt/models/deepseek_v2.py).
+    state_copies : The copies of recurrent states in a decode step (an engine parameter).
     """
 
     ranks: int
@@ -87,6 +88,7 @@ class Topology(NamedTuple):
     has_scale_out: bool
     is_bridged: bool
     has_copies: bool
+    state_copies: float
 
     @property
     def is_over_host(self) -> bool:
@@ -115,6 +117,7 @@ def topology_of(machine: Machine) -> Topology:
         has_scale_out=out is not None,
         is_bridged=hardware.is_bridged,
         has_copies=machine.engine.program in _SERVERS,
+        state_copies=float(machine.software.state_copies),
     )
 
 

@@ -59,7 +59,8 @@ class AttentionWork:
         if not (isinstance(tp, int) and tp == 1):
             on_rank = self.work.cache_of(attended, tp)
         # Recurrent states are written back in full; caches gain only one token.
-        self.cache_on_rank = on_rank + self.work.state_bytes / tp
+        moved = 1.0 + 2.0 * topology.state_copies
+        self.cache_on_rank = on_rank + moved * self.work.state_bytes / tp
         self.decode_flops = self.work.decode_flops_of(attended)
         self.head_flops = self.work.head_flops_of(attended)
 
@@ -146,17 +147,19 @@ class Routing(NamedTuple):
 
 
 class Latents(NamedTuple):
-    """The latent attention of a step, in which query heads share each cached token.
+    """Latent attention, in which query heads share each cached token, and recurrent layers.
 
     layers, heads : The number of layers with latent attention, and of query heads on a rank.
     flops : The FLOPs per decoded token of one query head on each rank of a chip, in FLOPs.
     indexers : The number of layers whose attention selects tokens with an indexer of its own.
+    recurrent : The number of layers with a recurrent state.
     """
 
     layers: ArrayLike
     heads: ArrayLike
     flops: ArrayLike
     indexers: ArrayLike
+    recurrent: ArrayLike
 
 
 class TensorParallel(NamedTuple):
@@ -222,7 +225,7 @@ class PassWork:
         bytes.
     weights : The number of weights on a chip in formats below 16 bits.
     depth : The number of sequential layers.
-    latents : The latent attention.
+    latents : The latent attention and the recurrent layers.
     hidden : The hidden width, or a default if not published.
     routing : The routed experts.
     tp, exchange, pipeline : The ranks that exchange messages.
@@ -339,7 +342,11 @@ def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWor
         weights=on_chip(dense, head, experts),
         depth=work.depth,
         latents=Latents(
-            work.latent_layers, work.latent_heads / layout.tp, 0.0, work.indexer_layers
+            layers=work.latent_layers,
+            heads=work.latent_heads / layout.tp,
+            flops=0.0,
+            indexers=work.indexer_layers,
+            recurrent=work.recurrent_layers,
         ),
         hidden=work.sent_width,
         routing=Routing(

@@ -345,6 +345,8 @@ PARAMETERS = [
     ("expert_layer_extra", ("0.05", "8"), ("0.04", "8.1")),
     ("latent_layer_extra", ("0.05", "4"), ("0.04", "4.1")),
     ("indexer_layer_extra", ("0.05", "4"), ("0.04", "4.1")),
+    ("recurrent_layer_extra", ("0.05", "4"), ("0.04", "4.1")),
+    ("state_copies", ("0.5", "4"), ("0.4", "4.1")),
     ("floor_width_exponent", ("0.1", "1"), ("0.09",)),
     ("sequence_overhead", ("0.5 us", "5 ms"), ("0.49 us", "5.1 ms")),
     ("stage_overhead", ("0.5 us", "5 ms"), ("0.49 us", "5.1 ms")),

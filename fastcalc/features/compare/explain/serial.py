@@ -25,6 +25,7 @@ def _floors(context: PassContext, part: Component) -> list[Equation]:
     if not has_prompt:
         layers += numbers.setting("latent_layer_extra") * pass_work.latents.layers
         layers += numbers.setting("indexer_layer_extra") * pass_work.latents.indexers
+        layers += numbers.setting("recurrent_layer_extra") * pass_work.latents.recurrent
     decode, floor = numbers.setting("decode_layer_floor"), numbers.setting("prefill_layer_floor")
     ahead = numbers.setting("launches_ahead")
     if not has_prompt:

@@ -84,8 +84,10 @@ def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
 
 
 def cache_moved(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
-    """Return the KV-cache bytes read plus the state written back, in bytes."""
+    """Return the KV-cache bytes read plus the state written back and copied, in bytes."""
     state = numbers.counted(numbers.work.state_bytes, "state of a sequence, written", "B")
+    if (copies := numbers.setting("state_copies")).value:
+        state = state * (number(1.0) + number(2.0) * copies)
     return cache_read(numbers, traffic, ranks) + state / ranks
 
 
