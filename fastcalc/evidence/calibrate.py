@@ -64,9 +64,9 @@ def calibrate(
     behind = publishers_behind(left_out, evidence.publisher)
     widths = widths_of(left_out, awaiting(evidence, catalogue, fit, logs), evidence)
     cells = defaultdict[Cell, set[str]](set)
-    for one in left_out:
-        cell = one.engine_used, one.phase, one.point.hardware
-        cells[cell].add(evidence.publisher(one.point))
+    for prediction in left_out:
+        cell = prediction.engine_used, prediction.phase, prediction.point.hardware
+        cells[cell].add(evidence.publisher(prediction.point))
     architectures = defaultdict(set)
     for deployment in rows.deployments:
         naming = (e.id for e in family.chain(deployment.engine.id) if e.fitted_architectures)
@@ -113,7 +113,8 @@ def widths_of(
     fitted : The predictions by fits without the publisher.
     """
     everything = [*fitted, *later]
-    blind = {one.point.id for one in everything if evidence.is_blind(one.point)}
+    points = [prediction.point for prediction in everything]
+    blind = {point.id for point in points if evidence.is_blind(point)}
     return learned(everything, blind, publishers_behind(everything, evidence.publisher, fitted))
 
 

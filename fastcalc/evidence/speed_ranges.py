@@ -52,8 +52,8 @@ def by_novelty(
     ends = (("none", 0, 0), ("one or two", 1, ENOUGH - 1), ("three or more", ENOUGH, inf))
     counted = list(zip(predictions, behind, strict=True))
     groups = {
-        name: [prediction for prediction, count in counted if least <= count <= most]
-        for name, least, most in ends
+        name: [prediction for prediction, count in counted if first <= count <= last]
+        for name, first, last in ends
     }
     return {name: group for name, group in groups.items() if group}
 
@@ -95,7 +95,7 @@ def learned(
     names = np.array([_name(prediction, count) for prediction, count in fitted_rows])
     sides = np.array([_needed(prediction) for prediction, _ in fitted_rows])
     is_unseen = np.array([count == 0 for _, count in fitted_rows], dtype=bool)
-    is_blind = np.array([one.point.id in blind for one, *_ in fitted_rows], dtype=bool)
+    is_blind = np.array([prediction.point.id in blind for prediction, _ in fitted_rows], dtype=bool)
     sources = np.array([prediction.point.source_key for prediction, *_ in fitted_rows])
     counts = np.where(is_blind, _BLIND_COUNTS, 1.0)
     widths: dict[str, tuple[float, float]] = {}
