@@ -326,8 +326,8 @@ def test_what_the_price_of_owned_chips_is_based_on(prices, basis):
     scenario = deployed()
     priced = replace(scenario, pricing=replace(scenario.pricing, user_prices=prices))
     said = fleet_notes.owning(replace(plan(), scenario=priced), 8, 0.0)
-    assert said.startswith("owning all 8 made-up-chip costs $21,024 per month, ")
-    assert said.endswith(", at the price set") is basis
+    assert said.startswith("owning all 8 made-up-chip costs $21,024 per month. Basis: ")
+    assert said.endswith(": the price set") is basis
 
 
 def test_the_limit_that_a_class_is_nearest_to():

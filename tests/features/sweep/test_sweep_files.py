@@ -88,7 +88,7 @@ def test_what_does_not_fit_stays_and_is_counted(capsys, monkeypatch):
     ran = run(*asked[:-1], "1,100", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.err == ""
     help_ = run("sweep", "--help", capsys=capsys, monkeypatch=monkeypatch).out
-    assert "Points that do not fit their chips are kept, with fits false" in words(help_)
+    assert "Points that do not fit on their chips are kept, with fits set to false" in words(help_)
 
 
 def test_a_context_beyond_the_model_is_left_out(capsys, monkeypatch):
