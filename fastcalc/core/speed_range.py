@@ -36,7 +36,10 @@ def weaknesses(engine: Engine, hardware: Hardware) -> Iterator[str]:
     if widths is None or engine.stated_range("decode"):
         return
     if not publishers_on(engine, hardware):
-        yield f"{widths.unseen:.3g} times as wide, for {engine.id} has no measurement of this chip"
+        yield (
+            f"{widths.unseen:.3g} times as wide, because {engine.id} is fitted to no decode "
+            "measurement of this chip"
+        )
 
 
 def reach(

@@ -4,6 +4,7 @@ import pytest
 
 import fastcalc
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.host import memory_choice, with_usual_cores
 from fastcalc.core.chip.machine import MemoryChoice, machine
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout
@@ -90,6 +91,19 @@ def test_llama_cpp_multiplies_on_a_host_whose_cores_nobody_states():
     assert low < 36.7 < high
     assert streamed["tokens_per_s_per_user"] < 15
     assert any("host is assumed to compute at 3 TFLOP/s" in line for line in local["warnings"])
+
+
+def test_a_rate_assumed_for_one_engine_is_taken_back_for_another():
+    """A service that leaves llama.cpp for vLLM has the host that vLLM is given from the start."""
+    engines = Catalogue()
+    choice = memory_choice(engines, "dram=480GB@500GB/s,link=450GB/s,chips=2")
+    assumed = with_usual_cores(choice, engines.engine("llama-cpp"))
+    assert assumed.host.rate("bf16").text == "3 TFLOP/s"
+    assert with_usual_cores(assumed, engines.engine("llama-cpp")) == assumed
+    assert with_usual_cores(assumed, engines.engine("vllm")) == choice
+    stated = memory_choice(engines, "dram=480GB@500GB/s,link=450GB/s,compute=3TFLOP/s")
+    for name in ("llama-cpp", "vllm"):
+        assert with_usual_cores(stated, engines.engine(name)) == stated
 
 
 # RTX PRO 6000: 0.376 of the link among eight where two have 0.60, kernel tables of aiconfigurator.

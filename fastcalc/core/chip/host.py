@@ -42,11 +42,14 @@ _TAKEN = (
 def with_usual_cores(memory: MemoryChoice, engine: Engine) -> MemoryChoice:
     """Give the host a typical compute rate if it has none and the engine computes on the host.
 
-    llama.cpp always computes offloaded layers on the host.
+    llama.cpp always computes offloaded layers on the host. An assumed rate is taken back under an
+    engine that does not.
     """
-    host = memory.host
-    if engine.program != "llama-cpp" or host is None or memory.note != _STREAMS:
+    host, computes = memory.host, engine.program == "llama-cpp"
+    if host is None or memory.note != (_STREAMS if computes else _TAKEN):
         return memory
+    if not computes:
+        return replace(memory, host=_host_of(host.name), use="stream", note=_STREAMS)
     cores = _host_of(f"{host.name},compute={_USUAL_CORES}").model_copy(update={"name": host.name})
     return replace(memory, host=cores, use=None, note=_TAKEN)
 

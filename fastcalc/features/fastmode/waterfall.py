@@ -86,10 +86,9 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
     last, software = end.scenario, _evidence_of_engine(end)
     scenario = replace(today.scenario, kv=today.placement.work.kv_format, sharding=Sharding())
     if last.hardware.id != scenario.hardware.id:
-        borrowed = last.engine_is_borrowed
-        scenario = replace(
-            scenario, hardware=last.hardware, engine=last.engine, engine_is_borrowed=borrowed
-        )
+        memory = replace(scenario.memory, host=last.memory.host, use=last.memory.use)
+        moved = replace(scenario, hardware=last.hardware, engine=last.engine, memory=memory)
+        scenario = replace(moved, engine_is_borrowed=last.engine_is_borrowed)
         yield _Step("machine", last.hardware.id, scenario, *software)
     if last.model.id != scenario.model.id:
         scenario, model = replace(scenario, model=last.model, weights=None, kv=None), last.model

@@ -94,7 +94,7 @@ def test_ranges_without_measurements_like_them_are_marked(fastcalc, records):
     plan += ("--rate", "5/s", "--by", "chip")
     wider = {row["hardware"]: row["range_is_wider"] for row in records(*plan)}
     assert wider["h100-sxm"] is None
-    assert "sglang has no measurement of this chip" in wider["rtx-4090"]
+    assert "sglang is fitted to no decode measurement of this chip" in wider["rtx-4090"]
     text = words(fastcalc(*plan).out)
     assert "!: wider range: few or no measurements resemble this deployment" in text
 
