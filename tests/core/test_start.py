@@ -58,12 +58,23 @@ def test_a_hybrid_with_fewer_blocks_than_sequences_does_not_start():
     assert (started.verdict, started.stop_line, started.remedies) == ("fits", None, [])
 
 
-@every("engine", ["vllm-0.19", "vllm-0.16", "vllm-0.25+eager"])
+@every("engine", ["vllm-0.19", "vllm-0.16+eager", "vllm-0.25+eager"])
 def test_only_releases_that_check_states_need_a_block_for_each_sequence(engine):
-    """vllm/config/compilation.py: up to 0.19, graphs of fewer sequences are captured instead."""
+    """vllm/config/compilation.py: 0.17 to 0.19 capture graphs of fewer sequences instead."""
     hybrid = placed("qwen3.6-27b", "h100-sxm", engine, share=0.95, weights="fp8")
     assert hybrid.expected_blocks < 1024
     assert (hybrid.verdict, hybrid.stop_line) == ("fits", None)
+
+
+def test_graphs_of_releases_up_to_0_16_need_a_block_for_each_of_512_sequences():
+    """Qwen3-Coder-Next on two H100 NVL failed under 0.15 (issue 559 of QwenLM/Qwen3-Coder)."""
+    limits = {"memory": replace(OWN_MEMORY, longest=16_000.0), "sharding": Sharding(tp=2)}
+    stopped = placed("qwen3-next-80b-a3b", "h100-nvl", "vllm-0.15", **limits)
+    assert stopped.expected_blocks < 512
+    assert (stopped.verdict, stopped.stop_line) == ("no", "assert num_cache_lines >= batch")
+    large = placed("qwen3.6-27b", "h100-sxm", "vllm-0.16", share=0.95, weights="fp8")
+    assert 512 < large.expected_blocks < 1024
+    assert (large.verdict, large.stop_line) == ("fits", None)
 
 
 def test_each_length_of_several_has_its_own_step_up_to_version_0_7():

@@ -129,6 +129,7 @@ class DeclaredParameters(Generic[Value]):
     rank_memory: Value = _NEUTRAL["rank_memory"]
     replica_memory: Value = _NEUTRAL["replica_memory"]
     rotary_memory: Value = _NEUTRAL["rotary_memory"]
+    mrope_positions: Value = _NEUTRAL["mrope_positions"]
     ngrams_on_host: Value = _NEUTRAL["ngrams_on_host"]
     expert_columns: Value = _NEUTRAL["expert_columns"]
     expert_rows: Value = _NEUTRAL["expert_rows"]

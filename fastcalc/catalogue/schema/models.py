@@ -303,8 +303,9 @@ class Model(NamedEntry):
     scale, by format; such blocks are not split between ranks. ``also_published`` lists other
     releases by the same maker, by weight format, as quoted from a source. ``repositories`` gives
     the repository of the weights in their published formats, for each of the model's names.
-    ``rotary_columns`` counts the sines and cosines that vLLM stores for each position, at 16 bits,
-    if they are not as wide as a head: 0 without rotary embeddings.
+    ``rotary_columns`` counts the sines and cosines that engines store for each position, if they
+    are not as wide as a head: 0 without rotary embeddings. With ``mrope`` (M-RoPE), positions have
+    axes for time, height and width, for which some engines store more positions.
     """
 
     id: Identifier
@@ -326,6 +327,7 @@ class Model(NamedEntry):
     repositories: dict[Identifier, RepositoryName] = {}
     max_context: Whole | None = None
     rotary_columns: WholeOrZero | None = None
+    mrope: bool = False
     hidden_size: Whole | None = None
     vocabulary: Whole | None = None
     tied_embeddings: bool = False
@@ -396,7 +398,7 @@ class Model(NamedEntry):
     @property
     @once
     def rotary_values(self) -> float:
-        """The number of sines and cosines of rotary embeddings, for all positions."""
+        """The number of sines and cosines of rotary embeddings up to the maximum context."""
         columns = self.rotary_columns
         if columns is None:
             attentions = (block.attention for block in self.blocks)

@@ -158,6 +158,12 @@ def on_host(machine: Machine, work: Workload) -> float:
     return ngrams.si * work.weights.embedding.format.bytes
 
 
+def rotary_bytes(machine: Machine, work: Workload) -> ArrayLike:
+    """Compute the sines and cosines of rotary embeddings that each rank stores, in bytes."""
+    positions = machine.software.mrope_positions if work.model.mrope else 1.0
+    return machine.software.rotary_memory * positions * work.model.rotary_values
+
+
 @once_a_layout
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
     """Compute the weights on the fullest chip by category, including the embedding table, in bytes.
@@ -197,7 +203,7 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
         whole = copied * (1.0 - 1.0 / np.asarray(layout.tp))
         copies = whole + work.absorbed_bytes / np.asarray(layout.tp)
         copies = copies * stage_share(topology, work, layout)
-    copies = copies + machine.software.rotary_memory * work.model.rotary_values
+    copies = copies + rotary_bytes(machine, work)
     unread = has_embedding * embedding + machine.unread_bytes - of_draft + draft
     return {
         "dense": floats(dense / layout.tp * ranks),

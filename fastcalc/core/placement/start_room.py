@@ -31,9 +31,9 @@ def least_room(
 ) -> Array | None:
     """Compute the cache memory of the fullest chip below which the engine does not start. [byte]
 
-    vLLM must be able to serve its longest sequence and, since 0.20 and if it captures CUDA graphs,
-    needs a block for the recurrent states of each sequence in its limit, unless that limit may be
-    lowered. None for engines whose checks are unknown.
+    vLLM must be able to serve its longest sequence and, if it captures CUDA graphs (except in 0.17
+    to 0.19), needs a block for the recurrent states of each sequence in its limit, unless that
+    limit may be lowered. None for engines whose checks are unknown.
 
     tokens : The tokens of the requests, the longest sequence unless the engine has a limit.
     """
@@ -50,11 +50,11 @@ def _least(machine: Machine, work: Workload, lengths: ArrayLike, ranks: tuple[in
     pool = block_pool(machine, work, *ranks)
     of_one = where(needed > 0.0, needed, -inf)
     is_lowered = machine.memory.lowers_sequence_limit
-    is_checked = np.any(machine.software.checks_states) and not is_lowered
-    if pool is None or not pool.has_states or not is_checked:
+    checked = float(np.max(machine.software.checks_states))
+    if pool is None or not pool.has_states or not checked or is_lowered:
         return of_one
-    of_states = float(np.max(machine.max_sequences)) * pool.block_bytes * machine.ranks
-    return np.maximum(of_one, of_states)
+    sequences = min(float(np.max(machine.max_sequences)), checked)
+    return np.maximum(of_one, sequences * pool.block_bytes * machine.ranks)
 
 
 _least_once = lru_cache(maxsize=4096)(_least)

@@ -337,6 +337,9 @@ def _counts(work: Workload) -> TextTable:
         rows.append(("state per sequence", size(work.state_bytes), "at any length"))
     if model.max_context:
         rows.append(("largest context", f"{model.max_context:,}", "tokens"))
+    if model.rotary_values:
+        axes = ", M-RoPE" if model.mrope else ""
+        rows.append(("rotary table", f"{model.rotary_values:,.0f}", f"sines and cosines{axes}"))
     extra_parameters = checkpoint_parameters(model) - work.total_parameters
     if extra_parameters:
         entry_types = (("MTP layers", model.mtp), ("vision tower", model.vision_parameters))

@@ -21,7 +21,7 @@ from fastcalc.importers.huggingface.from_gguf import configuration
 from fastcalc.importers.huggingface.json_file import CONFIG, JsonFile, config_path, read_json
 from fastcalc.importers.huggingface.parts import Layer
 from fastcalc.importers.huggingface.quantization import Formats, as_formats, formats, quoted
-from fastcalc.importers.huggingface.rotary import rotary_columns
+from fastcalc.importers.huggingface.rotary import rotary_embeddings
 from fastcalc.importers.huggingface.towers import vision_parameters
 from fastcalc.mentions import option
 from fastcalc.written import Json, without_controls
@@ -156,7 +156,7 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
         **({"block_sizes": {"fp8": stored.block_side}} if stored.block_side else {}),
         "kv_format": stored.cache,
         **({"max_context": context} if context else {}),
-        **(rotary_columns(fields, layers) if context else {}),
+        **(rotary_embeddings(fields, layers) if context else {}),
         "hidden_size": fields.count("hidden_size"),
         "vocabulary": fields.count("vocab_size"),
         "tied_embeddings": tied,

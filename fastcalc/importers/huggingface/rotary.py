@@ -1,4 +1,4 @@
-"""Rotary embeddings: the sines and cosines that vLLM stores for each position."""
+"""Rotary embeddings: the sines and cosines that engines store for each position."""
 
 from itertools import zip_longest
 
@@ -6,21 +6,18 @@ from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.parts import Layer
 from fastcalc.written import Json
 
-_AXES = 4.0
-"""Multiples of the maximum context that are stored if images and videos have positions of their own
-(vLLM, MRotaryEmbedding in model_executor/layers/rotary_embedding/mrope.py). [1]"""
 _WITHOUT = ("nope", "alibi", "absolute", "learned_absolute")
 _UNROTATED = ("nemotron_h", "jamba", "kimi_linear", "kimi_k3", "bloom")
 
 
-def rotary_columns(fields: Fields, layers: list[Layer]) -> dict[str, int]:
-    """Return ``rotary_columns`` of a model file, empty if they are those of a head.
+def rotary_embeddings(fields: Fields, layers: list[Layer]) -> dict[str, int]:
+    """Return ``rotary_columns`` of a model file unless they are those of a head, and ``mrope``.
 
     Values of another type than expected are ignored. If windows have a base of their own, there are
     two tables. Linear scaling stores as many positions more as its factor.
     """
     compressed = any(_attention(layer).get("kind") == "compressed" for layer in layers)
-    if compressed:  # two tables, at 32 bits
+    if compressed:  # vLLM: two tables at 32 bits; SGLang: twice two, by two classes
         return {"rotary_columns": 4 * (fields.maybe("qk_rope_head_dim") or 64)}
     widths = sorted({width for layer in layers if (width := _width(_attention(layer)))})
     if not widths:
@@ -36,7 +33,8 @@ def rotary_columns(fields: Fields, layers: list[Layer]) -> dict[str, int]:
             for width, table in pairs
         )
     )
-    return {} if columns == sum(widths) else {"rotary_columns": columns}
+    found = {} if columns == sum(widths) else {"rotary_columns": columns}
+    return found | ({"mrope": True} if any(table.get("mrope_section") for table in tables) else {})
 
 
 def _attention(layer: Layer) -> dict[str, Json]:
@@ -74,4 +72,4 @@ def _columns(fields: Fields, width: int, settings: dict[str, Json]) -> float:
     factor = settings.get("factor")
     if rope_type == "linear" and isinstance(factor, (int, float)) and 1.0 < factor < 1e3:
         columns *= factor
-    return columns * (_AXES if settings.get("mrope_section") else 1.0)
+    return columns

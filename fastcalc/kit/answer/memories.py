@@ -23,7 +23,7 @@ NAMES = dict(
         KINDS,
         (
             *("dense weights", "output head", "experts", "KV cache"),
-            "other weights (embeddings, draft model, encoder)",
+            "other weights (embeddings, rotary tables, draft model, encoder)",
         ),
         strict=True,
     )

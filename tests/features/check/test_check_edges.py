@@ -364,6 +364,8 @@ PARAMETERS = [
     ("large_chunk", ("64", "1000000"), ("63", "1000001")),
     ("sampler_copies", ("0.5", "20"), ("0.4", "21")),
     ("rotary_memory", ("1", "8"), ("0.9", "9")),
+    ("mrope_positions", ("1", "8"), ("9",)),
+    ("checks_states", ("16", "16384"), ("15", "16385")),
     ("stored_logits", ("0.5", "4"), ("0.4", "4.1")),
     ("chunk_logits", ("0.5", "4"), ("0.4", "4.1")),
     ("whole_prompts", ("1024", "100000000"), ("1023", "100000001")),
@@ -412,7 +414,6 @@ def test_parameters_that_no_engine_has_are_doubted(tmp_path_factory, name, fine,
 
 def test_parameters_without_an_edge_here_have_those_of_their_type():
     shares = {
-        "checks_states",
         "counts_by_table",
         "counts_segments",
         "encoder_fraction",

@@ -156,6 +156,7 @@ def test_counts_of_a_page_are_those_of_the_record(capsys, monkeypatch):
         "FLOPs per token 15 GFLOP in matmuls",
         "FLOPs per context token 524 kFLOP in attention",
         "largest context 131,072 tokens",
+        "rotary table 16,777,216 sines and cosines checkpoint",
         "checkpoint 8,030,261,248 parameters; label 8.03B",
         "32 blocks[0].attention gqa: heads 32, kv_heads 8, head_dim 128 blocks[0].ffn dense: width 14,336",
     ):

@@ -104,7 +104,9 @@ def test_the_key_of_memory_contents_names_draft_weights(capsys, monkeypatch):
     asked = ("fit", "llama-3.1-70b", "--on", "h100-sxm", "--tp", "8")
     said = run(*asked, "--draft-model", "llama-3.1-70b", capsys=capsys, monkeypatch=monkeypatch)
     assert "TTTTTTTT" in said.out
-    assert "T other weights (embeddings, draft model, encoder)" in " ".join(said.out.split())
+    assert "T other weights (embeddings, rotary tables, draft model, encoder)" in " ".join(
+        said.out.split()
+    )
     assert "GB of weights and 327.7 kB of KV cache per token, divided by" in said.err
 
 

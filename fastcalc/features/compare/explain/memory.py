@@ -48,7 +48,12 @@ def memory_equations(placement: Placement) -> tuple[Equation, ...]:
     )
     lines = [] if machine.reserve == NOTHING else list(_kept(placement, numbers))
     reserve = next((line.answer for line in lines if line.name == "reserve"), number(0.0))
-    weights = named("weights", "B", number(placement.weights_per_chip, "B"))
+    tables = _rotary(placement, numbers)
+    stored = number(placement.weights_per_chip - tables.answer.value, "B")
+    if tables.answer.value:
+        lines.append(tables)
+        stored = stored + tables.answer
+    weights = equation("weights", placement.weights_per_chip, "B", stored)
     left = filled.answer - weights.answer - reserve
     cache = numbers.setting("cache_fraction")
     available = equation("KV cache", placement.available, "B", left * cache)
@@ -56,6 +61,16 @@ def memory_equations(placement: Placement) -> tuple[Equation, ...]:
     # With several memories the user chooses the placement, so there is no single sum.
     sums = [] if machine.place else [available]
     return (filled, *lines, weights, *sums, sequence)
+
+
+def _rotary(placement: Placement, numbers: Numbers) -> Equation:
+    """Return the memory for the sines and cosines that each rank on a chip stores."""
+    machine, model = placement.machine, placement.work.model
+    bytes_each = numbers.setting("rotary_memory") * number(float(machine.ranks), "B")
+    if model.mrope:
+        bytes_each = bytes_each * numbers.setting("mrope_positions")
+    values = numbers.counted(model.rotary_values, "sines and cosines of rotary embeddings")
+    return named("rotary tables", "B", values * bytes_each)
 
 
 def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
