@@ -670,7 +670,7 @@ def test_a_chart_is_drawn_as_the_command_draws_it(kind, tmp_path, run):
         ((), {}, TypeError, "needs kind"),
         (("frontir",), {}, fc.InputError, "did you mean 'frontier'"),
         (("frontier", "qwen3-8b", "llama-3.1-8b"), {}, fc.InputError, "draws one model, not 2"),
-        (("speed", "deepseek-r1"), {"on": "l4", "chips": 1}, fc.InputError, "nothing fits"),
+        (("speed", "deepseek-r1"), {"on": "l4", "chips": 1}, fc.InputError, "675 GB does not fit"),
         (("speed",), {"out": "speed.abc"}, fc.InputError, "speed.abc"),
         (("speed",), {"width": 100}, fc.InputError, "width 100 is outside 2 to 40 inches"),
     ],

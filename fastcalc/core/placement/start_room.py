@@ -49,9 +49,10 @@ def _least(machine: Machine, work: Workload, lengths: ArrayLike, ranks: tuple[in
     needed = needed_for_one(machine, work, ranks, np.floor(lengths))
     pool = block_pool(machine, work, *ranks)
     of_one = where(needed > 0.0, needed, -inf)
-    is_lowered = machine.memory.lowers_sequence_limit
+    if pool is None or not pool.has_states or machine.memory.lowers_sequence_limit:
+        return of_one
     checked = float(np.max(machine.software.checks_states))
-    if pool is None or not pool.has_states or not checked or is_lowered:
+    if not checked:
         return of_one
     sequences = min(float(np.max(machine.max_sequences)), checked)
     return np.maximum(of_one, sequences * pool.block_bytes * machine.ranks)
@@ -85,9 +86,11 @@ def sequence_blocks(machine: Machine, pool: BlockPool, lengths: ArrayLike, pp: i
     pp : The pipeline stages, whose steps may overlap.
     """
     software = machine.software
-    whole = np.where(lengths <= software.whole_prompts, lengths, 0.0)  # in one step
+    step: ArrayLike = _tokens_per_step(machine)
+    if float(np.max(software.whole_prompts)) > step:
+        step = np.maximum(step, np.where(lengths <= software.whole_prompts, lengths, 0.0))
     in_flight = 1.0 + float(np.max(software.overlaps_steps)) * pp
-    return pool.reserved(lengths, step=np.maximum(_tokens_per_step(machine), whole) * in_flight)
+    return pool.reserved(lengths, step=step * in_flight)
 
 
 @once
