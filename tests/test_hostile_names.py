@@ -235,9 +235,8 @@ def test_a_calibrated_file_keeps_every_other_letter():
         family=family,
         values=[node.value for node in family.nodes],
         widths=engine.range_widths.model_copy(update={"basis": "a\\1 b"}),
-        kinds={"gpu": {"decode": ["gpu"]}},
         architectures={"gpu": ("hopper",)},
-        prefill_chips={},
+        cells={"gpu": {"decode": {"h100-sxm": 2}}},
         left_out=[],
     )
     text = (ROOT / "engines" / "gpu.yaml").read_text()
@@ -245,6 +244,7 @@ def test_a_calibrated_file_keeps_every_other_letter():
     windows = rewritten(ANY_LETTERS + text.replace("\n", "\r\n"), engine, calibration)
     assert windows == ANY_LETTERS + plain.replace("\n", "\r\n")
     assert "fitted_architectures: [hopper]\n" in plain
+    assert "publishers: {decode: {h100-sxm: 2}}\n" in plain
     assert '"a\\\\1 b"' in plain
 
 

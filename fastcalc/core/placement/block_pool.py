@@ -85,6 +85,6 @@ class BlockPool:
             elif isfinite(window):
                 resident = window_blocks(tokens=tokens, window=window, step=step, block=size)
                 resident = resident - group.layer.is_chunked
-                blocks = np.where(np.asarray(step) > 1.0, resident, np.minimum(resident, blocks))
+                blocks = np.where(np.greater(step, 1.0), resident, np.minimum(resident, blocks))
             total = total + group.tables * blocks
         return total

@@ -1,12 +1,13 @@
 """Chips and formats that a plan leaves out, and what it says of them."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.features.plan.class_table import OVER, UPPER, _slowest
+from fastcalc.features.plan.class_table import OVER, UPPER, ServedClass, _slowest
 from fastcalc.features.plan.demand import _formats, _in_full, _run_by, scenarios_of
 from fastcalc.features.plan.replica_options import _Best
 from fastcalc.features.plan.request import FindPlans
@@ -143,6 +144,7 @@ def test_the_slowest_of_a_class(percentiles, share, is_random, is_over, cell):
         percentiles=spread, share=share, request_class=SimpleNamespace(is_random=is_random), ttft=0.5,
         over=lambda _: is_over,
     )  # fmt: skip
+    served.longest = partial(ServedClass.longest, served)
     assert _slowest("ttft", served) == cell
 
 
