@@ -98,7 +98,7 @@ class Places(NamedTuple):
     def _alike(self, rows: "Places", own_length: ArrayLike, row_length: ArrayLike) -> Array:
         """Compute the covariance of one type of step, given its batch and one length.
 
-        own_length, row_length : The this length and the length of each measurement, as logarithms.
+        own_length, row_length : This length and the length of each measurement, as logarithms.
         """
         pairs = ((self.batch, rows.batch), (own_length, row_length))
         squares = ((own_value - row_value) ** 2 for own_value, row_value in pairs)

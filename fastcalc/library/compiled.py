@@ -148,7 +148,7 @@ def compile_deployment(
 ) -> CompiledDeployment:
     """Compile a deployment to a function of plain floats, or record why it cannot be compiled.
 
-    by_arrays : The evaluates a point with arrays, to check the compiled function against.
+    by_arrays : Evaluates a point with arrays, to check the compiled function against.
     """
     traffic = outcome.scenario.traffic
     defaults = (float(traffic.prompt), float(traffic.output))

@@ -10,7 +10,7 @@ from fastcalc.catalogue.schema.quantities import Entry
 class EvidenceSource(Entry):
     """The publication and method behind all measurements whose ids share a prefix.
 
-    publisher : The who measured or published them, which decides whether they are used for fitting.
+    publisher : Who measured or published them, which decides whether they are used for fitting.
     blind : Whether nobody had seen these measurements when publishers were divided.
     awaits_fit : Whether these measurements arrived after the engines were fitted.
     """

@@ -21,7 +21,7 @@ from fastcalc.written import instead_of, shown
 class Policy:
     """Configuration of which problems a check reports and counts.
 
-    require_sources, fail_on_warnings : The require a source for every number; treat warnings as
+    require_sources, fail_on_warnings : Require a source for every number; treat warnings as
         errors.
     select, ignore : Ids or id prefixes of the only rules to apply, and of rules not to apply.
     baseline : The number of known problems by `signature` [1]; it never contains problems that

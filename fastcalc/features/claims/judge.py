@@ -45,7 +45,7 @@ class Tested:
 
     input_texts : The inputs as shown in the formula.
     origins : The file and source of each input that comes from the catalogue.
-    trial : The evaluates the check for any inputs.
+    trial : Evaluates the check for any inputs.
     outcome_over_ranges : The outcome over the plausible ranges of the inputs.
     ranges : The smallest and largest number over those ranges, in the unit of the expected value;
         one pair per number if each number has its own criterion.

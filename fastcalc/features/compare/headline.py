@@ -76,7 +76,7 @@ class Headline:
     left_out : For each chip, batches that need more chips than its rows have, and how many.
     has_rivals : Whether the model fits on several chips.
     is_sized : Whether the user set the number of chips, or ranks.
-    is_stopped : Whether memory holds the model on each of the chips, but no engine starts.
+    stopped : Those of `tried` whose memory holds the model, but whose engine does not start.
     """
 
     model: str
@@ -87,7 +87,7 @@ class Headline:
     left_out: tuple[tuple[str, dict[int, int]], ...]
     has_rivals: bool
     is_sized: bool
-    is_stopped: bool = False
+    stopped: tuple[str, ...] = ()
 
     @property
     def has_ratio(self) -> bool:
@@ -121,7 +121,10 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
         is_cheaper = not _are_level(fastest.leaders[0], row, "cost")
         cheapest = Statement("cost", (row,)) if is_cheaper else None
     short = _by_chip(
-        row for row in rows if not row.record["fits"] and (row.record["min_chips"] or 0) > row.chips
+        row
+        for row in rows
+        if not (row.record["fits"] or (by_chip and row.outcome.is_stopped))
+        and (row.record["min_chips"] or 0) > row.chips
     )
     shardings = [outcome.scenario.sharding for outcome in outcomes]
     return Headline(
@@ -135,7 +138,7 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
         ),
         has_rivals=len(by_chip) > 1,
         is_sized=any(sharding.chips is not None or sharding.names_ranks for sharding in shardings),
-        is_stopped=all(outcome.is_stopped for outcome in outcomes),
+        stopped=tuple(dict.fromkeys(row.name for row in rows if row.outcome.is_stopped)),
     )
 
 

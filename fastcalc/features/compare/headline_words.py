@@ -55,16 +55,20 @@ def speed(stated: Headline) -> str:
     """Name the fastest chips, or give the speed per user of a single chip."""
     fastest = stated.fastest
     if fastest is None:
-        chips = listed(first_few(stated.tried, _MOST_NAMED), "or")
-        verb = "does not start" if stated.is_stopped else "does not fit"
-        sentence = f"{stated.model} {verb} on {chips} at batch {stated.smallest_batch:,}."
+        too_small = [name for name in stated.tried if name not in stated.stopped]
+        clauses = [
+            f"does not {verb} on {listed(first_few(names, _MOST_NAMED), 'or')}"
+            for verb, names in (("start", stated.stopped), ("fit", too_small))
+            if names
+        ]
+        sentence = f"{stated.model} {listed(clauses)} at batch {stated.smallest_batch:,}."
         needs = []
         for chip, needed in stated.left_out:
             smallest, largest = min(needed), max(needed)
             words = f"{needed[smallest]:,} {chip} at batch {smallest:,}"
             more = f" and {needed[largest]:,} at batch {largest:,}"
             needs.append(words + more * (needed[largest] > needed[smallest]))
-        verb = "starts on" if stated.is_stopped else "needs"
+        verb = "needs" if too_small else "starts on"
         return f"{sentence} It {verb} {listed(first_few(needs, 2))}." if needs else sentence
     return f"{_fastest(fastest)}." if stated.has_rivals else alone(fastest.leaders[0])
 

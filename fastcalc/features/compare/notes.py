@@ -37,23 +37,12 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
         yield Note(f"{listed(first_few(chips, _NAMED))}: {reason}" if chips else reason)
     yield from (Note(limit) for limit in map(raised_limit, outcomes) if limit is not None)
     yield from map(Note, _drafts(outcomes))
-    of_services = [
-        outcome for outcome in outcomes if class_of(outcome.scenario.hardware) in SRAM_CLASSES
-    ]
-    smallest = dict[tuple[str, str], Outcome]()  # the outcome with batch 1, if there is one
-    for outcome in sorted(of_services, key=lambda outcome: outcome.scenario.batches[0]):
-        if outcome.estimate.fits[0]:
-            key = outcome.scenario.model.id, outcome.scenario.hardware.id
-            smallest.setdefault(key, outcome)
-    for (model, chip), outcome in smallest.items():
-        from fastcalc.evidence.public_speeds import public_speeds
-
-        shape = outcome.scenario.model
-        speeds = public_speeds(chip, {shape.id, *shape.aliases})
-        if text := _published(speeds, outcome):
-            yield Note(f"published tokens/s of {model} on {chip} with one user{text}")
+    published = [*_services(outcomes)]
+    alone, others = (published, []) if len(published) == 1 else ([], published)
+    yield from map(Note, alone)
     yield from map(Note, each_warning(outcomes))
     yield from map(Note, _engines(outcomes))
+    yield from map(Note, others)  # several would fill a screen
     for about in (_rates, _ranges, _memories, _serial_bounds):
         yield from (Note(sentence, weight=0) for sentence in about(outcomes))
 
@@ -91,10 +80,30 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
         )
     elif scenario.memory.draft:
         yield (
-            "only the memory of the draft model is included, because the number of draft tokens is "
-            f"not set (use {option('speculate', '0.8x5')} for 5 draft tokens, each accepted with "
+            "speeds are without speculative decoding, because the number of draft tokens is not "
+            "set: only the memory of the draft model is included "
+            f"(use {option('speculate', '0.8x5')} for 5 draft tokens, each accepted with "
             "probability 0.8)"
         )
+
+
+def _services(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield the speeds published for each model and chip that is known by its service."""
+    of_services = [
+        outcome for outcome in outcomes if class_of(outcome.scenario.hardware) in SRAM_CLASSES
+    ]
+    smallest = dict[tuple[str, str], Outcome]()  # the outcome with batch 1, if there is one
+    for outcome in sorted(of_services, key=lambda outcome: outcome.scenario.batches[0]):
+        if outcome.estimate.fits[0]:
+            key = outcome.scenario.model.id, outcome.scenario.hardware.id
+            smallest.setdefault(key, outcome)
+    for (model, chip), outcome in smallest.items():
+        from fastcalc.evidence.public_speeds import public_speeds
+
+        shape = outcome.scenario.model
+        speeds = public_speeds(chip, {shape.id, *shape.aliases})
+        if text := _published(speeds, outcome):
+            yield f"published tokens/s of {model} on {chip} with one user{text}"
 
 
 def _published(speeds: "Sequence[PublicSpeed]", outcome: Outcome) -> str:
@@ -125,8 +134,10 @@ def _published(speeds: "Sequence[PublicSpeed]", outcome: Outcome) -> str:
 def _explained(speeds: "Collection[PublicSpeed]", outcome: Outcome) -> str:
     """Describe what would explain published speeds above the range, as a clause."""
     is_spatial = outcome.placement.machine.is_spatial
-    if not is_spatial and any(speed.chips is None for speed in speeds):
-        return "chips and speculative decoding not stated"
+    unstated = [speed for speed in speeds if speed.chips is None]
+    if unstated and not is_spatial:
+        of_some = " (of some)" * (len(unstated) < len(speeds))
+        return f"chips{of_some} and speculative decoding not stated"
     estimate, rates = outcome.estimate, [speed.tokens_per_s for speed in speeds]
     assert estimate.high is not None
     least = number(min(rates) / float(estimate.high[0]), 2)

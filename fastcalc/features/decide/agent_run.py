@@ -23,9 +23,9 @@ class OptionTerms:
 
     speed : Tokens per second of one stream. [1/s]
     accuracy : The probability that an answer to a step is right.
-    price, input_price : The per million output and input tokens, or NaN if unknown, in USD.
-    cached_price : The per million tokens found in a prefix cache, or None for the input price, in
-        USD.
+    price, input_price : The prices per million output and input tokens, or NaN if unknown, in USD.
+    cached_price : The price per million tokens found in a prefix cache, or None for the input
+        price, in USD.
     plan : The monthly price of a subscription, in USD.
     quota : The input and output tokens included per month, or per ``quota_hours`` of use. More
         tokens are charged at the prices, or are unavailable without a price. None if the prices
@@ -126,8 +126,8 @@ class Prospect:
 
     seconds : The time from the start to a success, including the user's checks and repairs, in
         seconds.
-    user_seconds : user's time per success: the time between two successes of concurrent sessions,
-        or less if the user works on something else while waiting, in seconds.
+    user_seconds : The user's time per success: the time between two successes of concurrent
+        sessions, or less if the user works on something else while waiting, in seconds.
     busy_sessions : The number of sessions above which more speed does not help the user; infinity
         if there are no checks.
     usd : The cost of tokens and plan per success, or infinity if no run succeeds, in USD.

@@ -173,8 +173,9 @@ class DecideAnswer(Answer):
             )
             other = {"time": "cost", "cost": "time", "total": "the user's time"}
             yield (
-                "speeds and prices of models are expected values. Options whose 80% ranges "
-                f"overlap are ranked by {other[decision.objective]}. Batches: {where}"
+                "speeds and prices of models are expected values. Options that tie with the best "
+                "one (the 80% range of their ratio contains 1) are ranked by "
+                f"{other[decision.objective]}. Batches: {where}"
             )
         limits = (row.tool_limit for row in offered if row.option is decision.winner)
         yield from filter(None, limits)

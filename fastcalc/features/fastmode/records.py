@@ -21,7 +21,7 @@ class Trial:
     """Compares an option with today's serving point.
 
     option, point : The option and its record (empty if nothing reaches the speed).
-    today : today's record.
+    today : Today's record.
     """
 
     solution: SpeedupOptions

@@ -30,8 +30,8 @@ class Curve:
         seconds.
     chips, speedup : The number of chips at both ends, and the speed-up requested.
     starts, speed, before : The batch, speed per user and layout at the start.
-    batch, faster, after : The same at the end; 0 and nan if no batch is fast enough. [1], [1/s]
-    alone : tokens/s of a single user in the best layout for one user. [1/s]
+    batch, faster, after : The same at the end; 0 and NaN if no batch is fast enough.
+    alone : The tokens/s of a single user in the best layout for one user. [1/s]
     """
 
     space: Space

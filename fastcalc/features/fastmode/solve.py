@@ -104,7 +104,8 @@ def fastmode(
         needed, max_batch = outcome.min_chips[0], outcome.placement.max_batch
         count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id
         plural, verb = ("s", "") if count > 1 else ("", "s")
-        fault = f"batch {today.batches[0]:,} of {model} does not fit {count} {chip} chip{plural}"
+        fits = "start on" if outcome.is_stopped else "fit"
+        fault = f"batch {today.batches[0]:,} of {model} does not {fits} {count} {chip} chip{plural}"
         most = f", which fit{verb} at most {max_batch:,}" if max_batch else ""
         hint = f"; write {option('chips', needed)}" if needed and needed > count else ""
         raise InputError(f"{fault}{most}: {why(outcome)}{hint}")

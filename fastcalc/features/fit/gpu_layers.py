@@ -15,7 +15,7 @@ class MostOnCard:
 
     chip, host : Names of the card and the host.
     setting : ``n_gpu_layers`` (its largest value) or ``n_cpu_moe`` (its smallest value).
-    count : The that value, or None if the host has too little memory.
+    count : That value, or None if the host has too little memory.
     layers : The layers of the model, without the output layer.
     """
 

@@ -67,7 +67,7 @@ class Capacity:
         """Count the sequences of the given lengths that fit in the layout with most capacity.
 
         tokens : The final length of a sequence.
-        reserves : engine's reserve relative to its expected reserve.
+        reserves : The engine's reserve relative to its expected reserve.
         is_limited : If False, only memory counts, without limits or startup checks of the engine.
         """
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
@@ -81,7 +81,7 @@ class Capacity:
         """Find the longest sequence that fits for each number of users, or 0 if none fits.
 
         users : The number of users of the whole deployment.
-        reserves : engine's reserve relative to its expected reserve.
+        reserves : The engine's reserve relative to its expected reserve.
         is_limited : If False, only memory counts.
         """
         users_at = partial(self.users, reserves=reserves, is_limited=is_limited)
@@ -119,7 +119,7 @@ class Capacity:
         """Find the longest sequence that fits in a server with its default maximum length.
 
         users : The number of users of the whole deployment.
-        reserves : engine's reserve relative to its expected reserve.
+        reserves : The engine's reserve relative to its expected reserve.
         """
         return int(self.context(np.array([users]), reserves)[0])
 

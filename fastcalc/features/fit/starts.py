@@ -69,22 +69,21 @@ def start_note(location: Location) -> str | None:
     pool, replicas = cache_size(placement), placement.layout.dp
     if engine.program not in _WITH_POOL or pool is None or not pool.tokens:
         return None
-    is_short, available = pool.concurrency < 1.0, float(placement.available)
+    available = float(placement.available)
     layout = str(placement.layout)
     chip = location.scenario.hardware.id + f" ({layout})" * bool(layout)
     name = f"each of {replicas} replicas of {engine.id}" if replicas > 1 else engine.id
     if engine.program != "vllm":
-        hint = f"; longer requests are refused at any {option('max_model_len')}" * is_short
+        hint = f"; longer requests are refused at any {option('max_model_len')}"
         return (
             f"{chip}: caches of {name} are expected to hold {pool.tokens:,} tokens, in "
-            f"{size(available)} of a chip{hint}"
+            f"{size(available)} of a chip{hint * (pool.concurrency < 1.0)}"
         )
-    hint = f"; it should start with {option('max_model_len')} {pool.tokens} or less" * is_short
     return (
         f"{chip}: with the expected memory reserve, {name} should print at start-up "
         f"'Available KV cache memory: {available / GIB:.2f} GiB', "
         f"'GPU KV cache size: {pool.tokens:,} tokens' and 'Maximum "
-        f"concurrency for {pool.length:,} tokens per request: {pool.concurrency:.2f}x'{hint}"
+        f"concurrency for {pool.length:,} tokens per request: {pool.concurrency:.2f}x'"
     )
 
 

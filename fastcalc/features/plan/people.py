@@ -133,7 +133,7 @@ def solve_closed_loop(
     If resource limits allow no plan, returns the refusal at the rate of the cheapest plan without
     those limits.
 
-    fleet_at, unlimited_at : The return the plan for a rate, with and without resource limits. [1/s]
+    fleet_at, unlimited_at : Return the plan for a rate, with and without resource limits. [1/s]
     """
     first = fleet_at(people.rate(0.0))
     if people.think is None or not (first.is_enough or _has_means(first.service)):

@@ -163,7 +163,7 @@ def _with_caches(
     The memory that a plan leaves for caches determines the hit rate for the trace. Starting from a
     plan without hits, the assumed hit rate is lowered until a plan reaches it.
 
-    best_for : The finds only the best plan, without the others to report, which is faster.
+    best_for : Finds only the best plan, without the others to report, which is faster.
     """
     if not isinstance(recorded.reuse, Reuse):
         return planned_for(recorded)

@@ -38,7 +38,7 @@ class FieldSetting:
     is_hidden : Whether ``--help`` leaves it out.
     is_repeated : Whether it can be given several times; the field is then a list.
     variable : The environment variable to use if the flag is not given.
-    parser : The parses its text.
+    parser : Parses its text.
     parser_of : Returns a parser whose errors name the flag.
     completion : Returns completions for the text typed so far.
     says : The phrase for a value in a heading, as a template or a function of the value, or None to

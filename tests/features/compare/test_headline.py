@@ -902,3 +902,17 @@ def test_a_comparison_does_not_ask_for_chips_where_settings_stop_the_server(fast
     first = "qwen3.5-27b does not start on one h100-sxm at batch 1. It starts on 2 h100-sxm"
     assert (first in ran.out, "needs 2" in ran.out) == (True, False)
     assert "does not start\n" in ran.out
+
+
+def test_a_server_that_does_not_start_is_told_apart_from_chips_that_are_too_small(fastcalc):
+    """55 GB on one L40S of 48 GB; one H100 has memory, and too few blocks for 1,024 sequences."""
+    settings = ("--chips", 1, "--batch", 1, "--max-num-seqs", 1024)
+    ran = fastcalc("compare", "qwen3.5-27b", "--on", "h100-sxm,l40s", *settings)
+    first = "qwen3.5-27b does not start on one h100-sxm and does not fit on one l40s at batch 1."
+    assert words(ran.out).startswith(first)
+    ran = fastcalc("compare", "qwen3.5-27b", "--on", "h100-sxm,mi300x", *settings, "--notes")
+    assert ("does not start\n" in ran.out, "larger batches" in ran.out) == (True, False)
+    ran = fastcalc("fastmode", "qwen3.5-27b", "--on", "h100-sxm", *settings)
+    assert "batch 1 of qwen3.5-27b does not start on 1 h100-sxm chip: one chip has" in words(
+        ran.err
+    )

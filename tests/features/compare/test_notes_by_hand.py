@@ -68,7 +68,8 @@ def test_drafts_are_told_where_there_are_some(monkeypatch):
 def test_a_draft_model_without_draft_tokens_leaves_speeds_as_they_are(capsys, monkeypatch):
     (said,) = notes._drafts([outcome(draft="d")])
     assert said.startswith(
-        "only the memory of the draft model is included, because the number of draft"
+        "speeds are without speculative decoding, because the number of draft tokens is not set: "
+        "only the memory of the draft model is included"
     )
     words = "compare llama-3.1-70b --on h100-sxm --batch 1".split()
     plain, drafted = (
@@ -77,7 +78,7 @@ def test_a_draft_model_without_draft_tokens_leaves_speeds_as_they_are(capsys, mo
     )
     row = "4 x h100-sxm"
     assert plain.split(row)[1].split()[:7] == drafted.split(row)[1].split()[:7]
-    assert "Only the memory of the draft model is included" in " ".join(drafted.split())
+    assert "Speeds are without speculative decoding, because" in " ".join(drafted.split())
     assert "--draft-model llama-3.2-1b" in drafted.split("next: ")[1]
 
 

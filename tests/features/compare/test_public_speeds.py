@@ -5,7 +5,7 @@ import re
 import pytest
 
 from fastcalc.evidence.public_speeds import PublicSpeed, public_speeds
-from fastcalc.features.compare.notes import remarks
+from fastcalc.features.compare.notes import _explained, remarks
 from tests.helpers import outcome
 
 
@@ -58,3 +58,25 @@ def test_several_users_and_chips_that_people_own_are_not_set_against_them():
     (sentence,) = sentences(outcome("llama-3.1-70b", "wse-3", batch=(8,)))
     assert "above the range" not in sentence
     assert sentences(outcome("llama-3.1-8b", "h100-sxm", batch=(1,))) == []
+
+
+def test_several_published_speeds_follow_what_a_first_screen_must_say():
+    """Three chips have them; two have no price, without which costs are blank."""
+    chips = ("sn40l", "groq-lpu", "wse-3")
+    outcomes = [outcome("llama-4-maverick", chip, batch=(1,)) for chip in chips]
+    notes = [note.text for note in remarks(outcomes) if note.weight]
+    published = [at for at, note in enumerate(notes) if note.startswith("Published")]
+    unpriced = [at for at, note in enumerate(notes) if "no cloud price" in note]
+    assert (len(published), len(unpriced)) == (3, 2)
+    assert max(unpriced) < min(published)
+
+
+def test_only_speeds_without_chips_are_said_to_have_none():
+    predicted = outcome("llama-4-maverick", "sn40l", batch=(1,))
+    stated, unstated = PublicSpeed(900.0, "2025", None, 16.0), PublicSpeed(900.0, "2025", None)
+    said = [_explained(speeds, predicted) for speeds in ([stated], [stated, unstated], [unstated])]
+    assert said[0].startswith("speculative decoding with")
+    assert said[1:] == [
+        "chips (of some) and speculative decoding not stated",
+        "chips and speculative decoding not stated",
+    ]

@@ -89,7 +89,9 @@ class SlowdownTerm:
 
 
 _POWER = "a power cap or low clocks (nvidia-smi -q -d POWER,CLOCK)"
-OLD_RELEASE = "an old release of the engine (newer ones schedule asynchronously)"
+OLD_RELEASE = (
+    "an old release of the engine (newer ones launch fewer kernels and schedule asynchronously)"
+)
 NEWER_RELEASE = "use a newer release of the engine, which schedules asynchronously"
 EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
 
