@@ -14,10 +14,11 @@ from fastcalc.mentions import as_flags
 from tests.helpers import every
 
 
-def outcome(*, chips=2, needed=4, most=7, refused=None, fits=False):
+def outcome(*, chips=2, needed=4, most=7, **changes):
     layout = SimpleNamespace(chips=chips)
     placement = SimpleNamespace(layout=layout, max_batch=most)
-    return SimpleNamespace(refused=refused, fits=fits, min_chips=[needed], placement=placement)
+    usual = {"refused": None, "fits": False, "is_stopped": False}
+    return SimpleNamespace(min_chips=[needed], placement=placement, **usual | changes)
 
 
 TODAY = SimpleNamespace(
@@ -34,6 +35,7 @@ TODAY = SimpleNamespace(
         ({"needed": 2}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7: why"),
         ({"needed": None}, "batch 1,200 of m does not fit 2 h chips, which fit at most 7: why"),
         ({"chips": 1, "most": 0, "needed": None}, "batch 1,200 of m does not fit 1 h chip: why"),
+        ({"chips": 1, "most": 0, "is_stopped": True}, "batch 1,200 of m does not start on 1 h chip: why; write --chips 4"),
         ({"refused": "no such format", "fits": True}, "no such format"),
     ],
 )  # fmt: skip
