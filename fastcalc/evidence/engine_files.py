@@ -70,7 +70,7 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
         for name, width in widths
         if isinstance(width, HalfWidths)
     }
-    numbers["unseen"] = f"{widths.unseen:g}"
+    numbers |= {"unseen": f"{widths.unseen:g}", "basis": yaml_text(widths.basis)}
     family = calibration.family
     is_first = engine.id == family.nodes[0].engine
     parent = family.engines[engine.extends] if engine.extends else None
@@ -80,9 +80,8 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
         if prediction.engine_used == engine.id
         or (is_first and engine in family.chain(prediction.engine_used))
     ]
-    if not rows or not (parent or is_first):
-        fitted_on = None
-    else:
+    fitted_on = None
+    if rows and (parent or is_first):
         own = groups_of(rows)[0]
         points = f"{own.count:,} published measurements from {many(own.sources, 'source')}"
         if parent is None:
@@ -103,7 +102,7 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
                 for phase, counts in cells.items()
             }
         ),
-        "range_widths": _mapped(numbers | {"basis": yaml_text(widths.basis)}),
+        "range_widths": _mapped(numbers),
     }
 
 

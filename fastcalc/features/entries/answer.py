@@ -343,16 +343,9 @@ def _counts(work: Workload) -> TextTable:
     extra_parameters = checkpoint_parameters(model) - work.total_parameters
     if extra_parameters:
         entry_types = (("MTP layers", model.mtp), ("vision tower", model.vision_parameters))
-        kinds_present = listed(
-            [entry_type for entry_type, count_of_kind in entry_types if count_of_kind]
-        )
-        rows.append(
-            (
-                "in addition to the core",
-                f"{extra_parameters:,.0f}",
-                f"parameters of {kinds_present}",
-            )
-        )
+        present = listed([name for name, count in entry_types if count])
+        of = f"parameters of {present}"
+        rows.append(("in addition to the core", f"{extra_parameters:,.0f}", of))
     published = model.published
     if published.checkpoint:
         count = f"{published.checkpoint.si:,.0f}"
