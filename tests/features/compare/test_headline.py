@@ -665,7 +665,7 @@ TODAY = re.compile(
 FAST = re.compile(
     r"(?:(?:(?P<none>Nothing on [\w.-]+ reaches |On [\w.-]+, only quantization or another model reaches )|With (?P<technique>.+?), (?P<chip>[\w.-]+) reaches )?(?P<goal>[\d.,]+) tokens/s per user \((?P<speedup>[\d.,]+)x\)(?:"
     r"(?P<changed> requires quantization or another model, which changes the output)?"
-    r"(?: (?P<same>(?:at|without) .+?)(?:\. On other hardware, (?P<beside>.+?))?"
+    r"(?: (?P<same>(?:at|without) .+?)(?:\. (?:On other hardware|With \w+ techniques), (?P<beside>.+?))?"
     r"|\. Other hardware reaches it with (?P<other>.+?))?)\. (?=(?:On-demand p|P)rice|Ownership|Today)"
     r"|Nothing in the catalogue reaches (?P<missed>[\d.,]+) tokens/s; a single user gets at "
     r"most (?P<most>[\d.,]+), with (?P<with>.*?)\. )"

@@ -738,7 +738,7 @@ def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     given = fastcalc(
         "plan", "gpt-oss-20b", "--own", "apple-m3-ultra-80=1", "--price", "apple-m3-ultra-80=0"
     )
-    cost = "costs $0 per month, $0/Mtok (input and output), at the price set"
+    cost = "costs $0 per month, or $0/Mtok (input and output). Basis: the price set"
     assert cost in words(given.out)
 
 

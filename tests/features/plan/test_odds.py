@@ -54,7 +54,7 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     assert f"{found['limits_hold_percent']:.0f}% chance of meeting the latency limits" in text
     bill = f"{plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} per month"
     assert plan["hardware"] == found["records"][0]["hardware"]  # so the note leaves it out
-    assert f"A 90% chance of meeting the limits needs {bill} (--confidence 90)" in text
+    assert f"A 90% chance of meeting the limits (--confidence 90) needs {bill}" in text
 
 
 @pytest.mark.thorough
@@ -149,4 +149,4 @@ def test_owned_chips_say_what_fewer_bits_would_serve(fastcalc):
     assert "uantized further (" in text
     asked = json.loads(fastcalc(*plan, "--weights", "fp8", "--kv", "fp8", "--format", "json").out)
     assert asked["requests_per_s"] > most
-    assert f"these chips would serve {asked['requests_per_s']:.1f} requests/s" in text
+    assert f"These chips would serve {asked['requests_per_s']:.1f} requests/s" in text

@@ -916,4 +916,4 @@ def test_bursts_are_not_said_to_hold_a_percentile(capsys, monkeypatch, tmp_path)
     assert "p99 ms" in said[1]
     assert "p99" not in said[3]
     assert "coefficient of variation" not in said[1]
-    assert "chat: requests arrive in bursts (coefficient of variation 3.00)" in said[3]
+    assert "chat: requests arrive in bursts (coefficient of variation 3.00; 1" in said[3]
