@@ -117,8 +117,7 @@ def normal_share(*, score: ArrayLike) -> Array:
     .. math:: \Phi(z) = 1 - \tfrac12 t \, (a_1 + t (a_2 + t (a_3 + t (a_4 + t a_5)))) \,
         e^{-z^2 / 2}, \quad t = \frac{1}{1 + 0.3275911 z / \sqrt 2}
 
-    score : The standard deviations above the mean, :math:`z`; negative ones use the complement.
-        [1]
+    score : The standard deviations above the mean, :math:`z`; if negative, by complement. [1]
 
     Source: M. Abramowitz, I. A. Stegun, "Handbook of mathematical functions," 1964, 7.1.26 (error
     below 1.5e-7).

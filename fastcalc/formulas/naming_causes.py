@@ -28,10 +28,8 @@ def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array
     .. math:: \ln p(r) = -\tfrac12 \left( r^\top C^{-1} r + \ln |C| + n \ln 2\pi \right), \quad
               C = \operatorname{diag}(\sigma^2) + G G^\top
 
-    residuals : The logarithms of measured over predicted time, with points on the last axis,
-        :math:`r`. [1]
-    shared : The effect of one standard deviation of each shared error, points by errors,
-        :math:`G`. [1]
+    residuals : The logarithms of measured over predicted time per point (last axis), :math:`r`. [1]
+    shared : The effect of one deviation of each shared error, points by errors, :math:`G`. [1]
     noise : The standard deviation of each point's independent error, :math:`\sigma`. [1]
 
     By Woodbury's identity, the inverted matrix has one row per shared error. Source: C. E.
