@@ -75,6 +75,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
         _coverage.switch_context(item.nodeid)
     start = time.process_time()
     result = yield
+    if _tests:  # what pytest does after a test is not the test's
+        signal.setitimer(signal.ITIMER_VIRTUAL, 6 * LIMIT)
     if item.nodeid in _passed:
         _passed[item.nodeid] = time.process_time() - start
     if _coverage:
