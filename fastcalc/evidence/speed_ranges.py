@@ -139,8 +139,9 @@ _NAMES = (
 def _of_next(fraction: float, sources: int) -> float:
     """Return the quantile of the known sources that contains a fraction of the next one's errors.
 
-    Of n + 1 exchangeable errors, the last one has any rank alike, so that the quantile rises by a
-    factor of 1 + 1/n. If measurements of a source differ as much as sources do, it rises by half.
+    Of n + 1 exchangeable errors, the last one has every rank with equal probability, so that the
+    quantile rises by a factor of 1 + 1/n. We take half of the increase, because measurements of
+    one source differ, too. The half is our choice, not the source's.
 
     Source: G. Shafer and V. Vovk, "A Tutorial on Conformal Prediction," Journal of Machine Learning
     Research 9, 2008, pp. 371-421.

@@ -74,7 +74,7 @@ def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
     """Compute the fastest dense peak in any format that represents the weights exactly, in FLOP/s.
 
     Any format at least as wide as the stored format is exact, and the bound uses the fastest of
-    them. Storing weights in fewer bits can only raise this rate.
+    them. Quantized weights can only raise this rate.
     """
     peaks = []
     for inner, fraction in stored.shares:

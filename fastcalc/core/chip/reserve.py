@@ -219,7 +219,7 @@ def _encoder_buffers(
     """Compute the divided and the undivided memory for encoding images or clips, in bytes.
 
     tokens : The largest number of tokens in a step.
-    free : The memory besides that for runtime and libraries, in bytes.
+    free : The memory left by the runtime and its libraries, in bytes.
     """
     items = max(tokens // float(software.encoder_tokens), 1.0)
     divided = items * float(software.encoder_divided_memory)

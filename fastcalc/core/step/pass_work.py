@@ -314,6 +314,16 @@ def count_whole_pass(rows: PassInput, in_flight: ArrayLike, split: Split | None 
     )
 
 
+def _latents(work: Workload, layout: AnyLayout) -> Latents:
+    return Latents(
+        layers=work.latent_layers,
+        heads=work.latent_heads / layout.tp,
+        flops=0.0,
+        indexers=work.indexer_layers,
+        recurrent=work.recurrent_layers,
+    )
+
+
 @once_a_layout
 def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWork:
     """Count the work that depends only on the layout: a step without sequences."""
@@ -341,13 +351,7 @@ def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWor
         prompt_bytes=work.prompt_traffic / group,
         weights=on_chip(dense, head, experts),
         depth=work.depth,
-        latents=Latents(
-            layers=work.latent_layers,
-            heads=work.latent_heads / layout.tp,
-            flops=0.0,
-            indexers=work.indexer_layers,
-            recurrent=work.recurrent_layers,
-        ),
+        latents=_latents(work, layout),
         hidden=work.sent_width,
         routing=Routing(
             layers=work.expert_layers,

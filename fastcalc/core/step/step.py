@@ -246,8 +246,8 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
     """
     layers = work.depth + software.expert_layer_extra * work.routing.layers
     latent = software.latent_layer_extra * work.latents.layers
-    latent += software.indexer_layer_extra * work.latents.indexers
-    latent += software.recurrent_layer_extra * work.latents.recurrent
+    latent = latent + software.indexer_layer_extra * work.latents.indexers
+    latent = latent + software.recurrent_layer_extra * work.latents.recurrent
     decode, prefill = software.decode_layer_floor, software.prefill_layer_floor
     if is_nothing(work.prompt):
         return Component("layer floors", count=layers + latent, seconds_each=decode)

@@ -77,6 +77,11 @@ class Capacity:
             sequences = np.minimum(placements.batch_beside(reserves), placements.engine_batch)
         return floats(np.minimum(sequences, LIMITS["sequences"].maximum).max(axis=-1))
 
+    @property
+    def most_taken(self) -> float:
+        """The maximum number of sequences that the engine accepts, regardless of memory."""
+        return float(np.max(floats(self.site.machine.max_sequences) * self._stack.dp))
+
     def context(self, users: Array, reserves: float, *, is_limited: bool = True) -> Floats:
         """Find the longest sequence that fits for each number of users, or 0 if none fits.
 
@@ -171,9 +176,7 @@ def solve_for(unknown: Unknown, location: StartLocation) -> Solution:
         return Solution(unknown, certain, edge, by, placed if certain else location)
     output, users = float(scenario.traffic.output), min(scenario.batches)
     if certain <= output:
-        refuses = users > float(
-            np.max(floats(capacity.site.machine.max_sequences) * capacity._stack.dp)
-        )
+        refuses = users > capacity.most_taken
         edge = edge if edge > output else 0
         return Solution(unknown, 0, edge, "engine" if refuses else "memory", location)
     ends: dict[float | None, Limiter] = {
