@@ -192,10 +192,7 @@ class Names:
     def _by_alias(self, entry_type: Kind) -> dict[str, Path]:
         """Map all ids and aliases in lower case to files. The user's files take precedence."""
         folders = reversed(self.folders(entry_type))
-        indices = (
-            _index(folder, _listed(folder), lambda path: _names(path)[0]).items()
-            for folder in folders
-        )
+        indices = (_index(folder, _listed(folder), _ids).items() for folder in folders)
         return {name: files[-1] for index in indices for name, files in index}
 
     def _files(self, kind: Kind) -> dict[str, Path]:
@@ -254,6 +251,11 @@ def _names(path: Path) -> tuple[list[str], str, bytes]:
     listed = data.get("aliases")
     names = [data.get("id", path.stem), *(listed if isinstance(listed, list) else [])]
     return [path.stem.lower(), *(str(name).lower() for name in names)], vendor, text
+
+
+def _ids(path: Path) -> list[str]:
+    """List the id and aliases of an entry in lower case."""
+    return _names(path)[0]
 
 
 _WORD = rb"[A-Za-z][\w.-]*"

@@ -1,6 +1,7 @@
 """Names as people type them: other hyphens, the vendor before them or left out, several at once."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -230,3 +231,13 @@ def test_a_gguf_file_of_another_machine_is_computed_by_its_name(capsys, monkeypa
 def test_gguf_files_keep_the_experts_of_gpt_oss(name, gib):
     (row,) = fastcalc.fit(f"unsloth/gpt-oss-120b-{name}.gguf", on="gb10")
     assert row["weights_gb"] == pytest.approx(gib * 1.024**3, rel=0.01)
+
+
+def test_files_are_read_for_their_aliases_once(tmp_path, monkeypatch):
+    """Each look-up once read every file again, most of the files that `validate` read."""
+    file = tmp_path / "l4.yaml"
+    file.write_bytes(Path("hardware/l4.yaml").read_bytes())
+    catalogue, opened, read_bytes = Catalogue({"hardware": (tmp_path,)}), [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read_bytes(path))
+    assert {"l4"} < catalogue.known("hardware") == catalogue.known("hardware")
+    assert opened.count(file) == 1

@@ -399,10 +399,12 @@ def _whole(model: Model, formats: WeightFormats, kv_format: str) -> Workload:
     assert model.hidden_size and model.vocabulary
     table = float(model.hidden_size) * model.vocabulary
     small = model.hidden_size * (1.0 + model.norm_bias) + model.other_parameters
-    layers = _layers(model, model.blocks, formats, kv_format)
+    runs = [(block.count, block, count_layer(block, model)) for block in model.blocks]
+    layers = _layers(model, runs, formats, kv_format)
     in_layers = layers.weights.small
-    alone = (block.model_copy(update={"count": 1}) for block in model.blocks)
-    one_of_each = [_layers(model, [block], formats, kv_format) for block in alone]
+    one_of_each = [
+        _layers(model, [(1, block, layer)], formats, kv_format) for _, block, layer in runs
+    ]
     return replace(
         layers,
         weights=layers.weights._replace(
@@ -421,15 +423,20 @@ def _whole(model: Model, formats: WeightFormats, kv_format: str) -> Workload:
 
 
 def _layers(
-    model: Model, blocks: Sequence[Block], formats: WeightFormats, kv_format: str
+    model: Model,
+    runs: Sequence[tuple[int, Block, LayerCount]],
+    formats: WeightFormats,
+    kv_format: str,
 ) -> Workload:
-    """Build the workload of a subset of a model's layers, without head and embedding."""
+    """Build the workload of a subset of a model's layers, without head and embedding.
+
+    runs : How often each type of layer occurs, the type, and the parameters of one layer.
+    """
     assert model.hidden_size
-    runs = [(block.count, count_layer(block, model)) for block in blocks]
-    experts = [block for block in blocks if isinstance(block.ffn, MixtureOfExperts)]
-    first = experts[0].ffn if experts else None
+    experts = [run for run in runs if isinstance(run[1].ffn, MixtureOfExperts)]
+    first = experts[0][1].ffn if experts else None
     total = LayerCount()
-    for count, layer in runs:
+    for count, _, layer in runs:
         total += layer.times(count)
     none, at_16 = Weights(0.0, formats.base), FORMATS["bf16"]
 
@@ -447,21 +454,23 @@ def _layers(
         ),
         experts=float(first.experts) if isinstance(first, MixtureOfExperts) else 0.0,
         active_experts=float(first.active_experts) if isinstance(first, MixtureOfExperts) else 0.0,
-        expert_layers=float(sum(block.count for block in experts)),
+        expert_layers=float(sum(count for count, *_ in experts)),
         latent_layers=float(
-            sum(block.count for block in blocks if isinstance(block.attention, LatentAttention))
+            sum(count for count, block, _ in runs if isinstance(block.attention, LatentAttention))
         ),
-        layers=float(sum(block.count for block in blocks)),
-        depth=sum(block.count * block.parts / 2.0 for block in blocks),
+        layers=float(sum(count for count, *_ in runs)),
+        depth=sum(count * block.parts / 2.0 for count, block, _ in runs),
         hidden=float(model.hidden_size),
         expert_width=float(first.width) if isinstance(first, MixtureOfExperts) else inf,
         caches=tuple(
-            replace(group, layers=float(count)) for count, layer in runs for group in layer.caches
+            replace(group, layers=float(count))
+            for count, _, layer in runs
+            for group in layer.caches
         ),
         state_elements=total.state,
         convolution_elements=total.convolution,
         prompt_traffic=total.prompt_traffic,
-        largest_layer_bytes=max(_layer_bytes(layer, formats) for _, layer in runs),
+        largest_layer_bytes=max(_layer_bytes(layer, formats) for *_, layer in runs),
         copied=Weights(total.copied, formats.of("attention")),
         absorbed_bytes=total.absorbed * _16_BIT,
     )

@@ -2,6 +2,7 @@
 
 from functools import lru_cache, partial
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,11 +52,8 @@ def _least(machine: Machine, work: Workload, lengths: ArrayLike, ranks: tuple[in
     of_one = where(needed > 0.0, needed, -inf)
     if pool is None or not pool.has_states or machine.memory.lowers_sequence_limit:
         return of_one
-    checked = float(np.max(machine.software.checks_states))
-    if not checked:
-        return of_one
-    sequences = min(float(np.max(machine.max_sequences)), checked)
-    return np.maximum(of_one, sequences * pool.block_bytes * machine.ranks)
+    sequences = _limits(machine).sequences
+    return np.maximum(of_one, sequences * pool.block_bytes * machine.ranks) if sequences else of_one
 
 
 _least_once = lru_cache(maxsize=4096)(_least)
@@ -85,18 +83,39 @@ def sequence_blocks(machine: Machine, pool: BlockPool, lengths: ArrayLike, pp: i
     lengths : The tokens of the sequence.
     pp : The pipeline stages, whose steps may overlap.
     """
-    software = machine.software
-    step: ArrayLike = _tokens_per_step(machine)
-    if float(np.max(software.whole_prompts)) > step:
-        step = np.maximum(step, np.where(lengths <= software.whole_prompts, lengths, 0.0))
-    in_flight = 1.0 + float(np.max(software.overlaps_steps)) * pp
-    return pool.reserved(lengths, step=step * in_flight)
+    limits = _limits(machine)
+    step: ArrayLike = limits.step
+    if limits.whole_prompts > step:
+        step = np.maximum(step, np.where(lengths <= limits.whole_prompts, lengths, 0.0))
+    return pool.reserved(lengths, step=step * (1.0 + limits.overlap * pp))
+
+
+class _Limits(NamedTuple):
+    """The limits of an engine that its startup checks read.
+
+    step : The prompt tokens of a step with chunked prefill. [1]
+    whole_prompts : The length up to which prompts are never split. [1]
+    overlap : The steps in flight for each pipeline stage. [1]
+    sequences : The sequences that need a block for recurrent states, or 0 if unchecked. [1]
+    """
+
+    step: float
+    whole_prompts: float
+    overlap: float
+    sequences: float
 
 
 @once
-def _tokens_per_step(machine: Machine) -> float:
-    """Return the prompt tokens of a step with chunked prefill. [1]"""
-    return start_rows(machine.software, largest_memory(machine.hardware)).tokens
+def _limits(machine: Machine) -> _Limits:
+    """Read the limits once for all layouts of a machine."""
+    software = machine.software
+    checked, limit = float(np.max(software.checks_states)), float(np.max(machine.max_sequences))
+    return _Limits(
+        step=start_rows(software, largest_memory(machine.hardware)).tokens,
+        whole_prompts=float(np.max(software.whole_prompts)),
+        overlap=float(np.max(software.overlaps_steps)),
+        sequences=min(limit, checked),
+    )
 
 
 @once
