@@ -90,8 +90,11 @@ _CALLS = {
     "isnan": "isnan",
 }  # fmt: skip
 _LARGEST = {"maximum": "<", "fmax": "<", "minimum": ">", "fmin": ">"}
-_COMMUTE = frozenset(("add", "multiply"))
-_NEUTRAL = {"multiply": 1.0, "divide": 1.0, "true_divide": 1.0, "subtract": 0.0, "add": 0.0}
+_COMMUTE = frozenset(("add", "multiply", *_LARGEST))
+_NEUTRAL = {
+    "multiply": 1.0, "divide": 1.0, "true_divide": 1.0, "power": 1.0, "subtract": 0.0, "add": 0.0,
+    "maximum": -math.inf, "minimum": math.inf,
+}  # fmt: skip
 _DEEPEST = 40
 """The maximum number of operations per expression; Python's parser allows 200 parentheses. [1]"""
 
@@ -145,12 +148,29 @@ def _distinct(results: Sequence[Any]) -> tuple[Operations, list[Operand]]:
         operands = [operand_of(value) for value in node.operands]
         if node.operation in _COMMUTE:
             operands.sort(key=lambda operand: (not isinstance(operand, str), operand))
-        if _NEUTRAL.get(node.operation) == operands[-1] and isinstance(operands[0], str):
-            names[node.number] = operands[0]
-        else:
+        known = _known(node.operation, operands)
+        if known is None:
             key = node.operation, tuple(operands)
-            names[node.number] = interned.setdefault(key, f"_{len(interned)}")
+            if node.operation == "power" and operands[-1] == 2.0:
+                key = "multiply", (operands[0], operands[0])
+            known = interned.setdefault(key, f"_{len(interned)}")
+        names[node.number] = known
     return {name: key for key, name in interned.items()}, [operand_of(value) for value in results]
+
+
+def _known(operation: str, operands: Sequence[Operand]) -> Operand | None:
+    """Return the operand or constant that an operation always yields, if there is one.
+
+    Every number is finite: a division by zero and an overflow of a function are errors.
+    """
+    first, last = operands[0], operands[-1]
+    if operation == "where" and (isinstance(first, bool) or operands[1] == last):
+        return operands[1] if first else last
+    if _NEUTRAL.get(operation) == last and isinstance(first, str):
+        return first
+    if first == last and (operation == "subtract" or operation in _LARGEST):
+        return 0.0 if operation == "subtract" else first
+    return 0.0 if operation == "multiply" and last == 0.0 else None
 
 
 def _in_order(results: Sequence[Any]) -> list[Recorded]:
@@ -179,10 +199,8 @@ def _lines(operations: Operations, outputs: Sequence[Operand]) -> tuple[list[str
         if not uses[name]:
             continue
         operand_texts = [texts.get(operand, (_plain(operand), 0)) for operand in operands]
-        text, depth = (
-            _text(operation, [operand_text for operand_text, _ in operand_texts]),
-            1 + max(d for _, d in operand_texts),
-        )
+        text = _text(operation, [operand_text for operand_text, _ in operand_texts], operands[-1])
+        depth = 1 + max(d for _, d in operand_texts)
         if uses[name] > 1 or depth > _DEEPEST:
             lines.append(f"{name} = {text}")
             text, depth = name, 0
@@ -194,15 +212,20 @@ def _plain(operand: Operand) -> str:
     return operand if isinstance(operand, str) else repr(operand)
 
 
-def _text(operation: str, parts: list[str]) -> str:
-    """Generate the expression for an operation; maximum and minimum propagate NaN."""
+def _text(operation: str, parts: list[str], last: Operand) -> str:
+    """Generate the expression for an operation; maximum and minimum propagate NaN.
+
+    parts, last : The texts of its operands, and the last operand.
+    """
     if operation in _INFIX:
         return f"({parts[0]} {_INFIX[operation]} {parts[1]})"
     if operation in _CALLS:
         return f"{_CALLS[operation]}({', '.join(parts)})"
     if operation in _LARGEST:
         left, right = parts
-        takes_right = f"{left} {_LARGEST[operation]} {right} or {right} != {right}"
+        takes_right = f"{left} {_LARGEST[operation]} {right}"
+        if isinstance(last, str) or math.isnan(last):
+            takes_right += f" or {right} != {right}"
         return f"({right} if {takes_right} else {left})"
     if operation in _PREFIX:
         return f"({_PREFIX[operation]}{parts[0]})"

@@ -35,6 +35,8 @@ def same(one, other):
         lambda x, y: -x * np.abs(y),
         lambda x, y: np.atleast_1d(floats(x)) * np.squeeze(y),
         lambda x, y: (x * 1.0 + 0.0) / 1.0 - 0.0 + y,
+        lambda x, y: np.maximum(2.0, x) + np.minimum(y, 1.5),
+        lambda x, y: x**2.0 + y,
     ],
 )
 def test_a_recorded_formula_has_the_numbers_of_numpy(formula):
@@ -69,6 +71,16 @@ def test_equal_operations_are_done_once_and_unused_ones_never():
     assert plain(3.0, 2.0) == (7.0, 8.0, 6.0)
     assert plain.__code__.co_nlocals == 3  # x, y and their product
     assert "log" not in plain.__code__.co_names
+
+
+def test_operations_whose_result_is_known_are_never_done():
+    x, y = recorded("x", "y")
+    known = [x * 0.0 + y, (x - x) + y, np.maximum(x, x), np.minimum(np.inf, x), x**1.0]
+    chosen = np.where(x > 1.0, y, y)  # the same either way
+    plain = function_of([*known, chosen], ["x", "y"])
+    assert plain(3.0, 2.0) == (2.0, 2.0, 3.0, 3.0, 3.0, 2.0)
+    written_out = compile("lambda x, y: (y, y, x, x, x, y)", "", "eval").co_consts[0]
+    assert len(plain.__code__.co_code) == len(written_out.co_code)
 
 
 def test_constants_stay_what_they_are():
