@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf
 from pathlib import Path
 
 from fastcalc.catalogue.formats import number_format
@@ -201,8 +200,11 @@ class Deployments:
     def _may_fill_means(self) -> bool:
         """Whether chips are owned or resources limited, so that chips need no price to be used."""
         service, rate = self.service, self.service.rate or self.traffic.rate or self.request.users
-        is_limited = min(service.max_chips, service.budget, service.power) < inf
-        return is_limited or self.pricing is not None or (not rate and is_of_fleet(self.request))
+        return (
+            service.has_means
+            or self.pricing is not None
+            or (not rate and is_of_fleet(self.request))
+        )
 
     def _grid(self, scenario: Scenario, classes: Classes, service: Service) -> Grid | None:
         key = (id(scenario), classes)

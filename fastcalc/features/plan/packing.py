@@ -1,7 +1,7 @@
 """Replica counts that use up the chips allowed by a budget, a power limit or ownership."""
 
 from collections.abc import Callable
-from math import floor, inf
+from math import floor
 from typing import NamedTuple
 
 import numpy as np
@@ -134,13 +134,10 @@ def bills(
 
 def chips_within(service: Service, scenario: Scenario) -> float:
     """Return how many chips of a type the limits on chips, budget and power allow."""
-    chips = service.max_chips
-    per_chip = usd_per_month(scenario)
-    if service.budget < inf and per_chip:
-        chips = min(chips, floor(service.budget / per_chip + _ROUNDING))
-    watts = site_power(scenario.hardware)
-    if service.power < inf and watts:
-        chips = min(chips, floor(service.power / watts + _ROUNDING))
+    chips, limits = service.max_chips, service.limits
+    for name, per_chip in LIMITED.items():
+        if name in limits and (amount := per_chip(scenario)):
+            chips = min(chips, floor(limits[name] / amount + _ROUNDING))
     return chips
 
 

@@ -136,7 +136,7 @@ def solve_closed_loop(
     fleet_at, unlimited_at : Return the plan for a rate, with and without resource limits. [1/s]
     """
     first = fleet_at(people.rate(0.0))
-    if people.think is None or not (first.is_enough or _has_means(first.service)):
+    if people.think is None or not (first.is_enough or first.service.has_means):
         return first
     if not first.is_enough:
         unlimited = solve_closed_loop(people, unlimited_at, unlimited_at)
@@ -159,10 +159,6 @@ def with_alternatives(people: People, fleet: Fleet, fleet_at: Callable[[float], 
     if fleet.searched_rate is None:
         return searched
     return at_rate(searched, _settled_rate(people, searched))
-
-
-def _has_means(service: Service) -> bool:
-    return min(service.budget, service.power, service.max_chips) < inf
 
 
 def _falling(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -> Fleet | None:

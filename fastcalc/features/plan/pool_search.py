@@ -97,7 +97,7 @@ class PoolSearch:
                 sharing = self._sharing(chosen, groups, service, rate or chosen.rate)
                 return replace(sharing, on_one_chip=self._on_one_chip(chosen, groups, service))
         unserved = tuple(
-            self._alone(request_class, _without_means(service), rate or _FIRST)
+            self._alone(request_class, service.without_means, rate or _FIRST)
             for request_class in self.classes
             if request_class not in groups.served
         )
@@ -111,7 +111,7 @@ class PoolSearch:
         def pools_of(count: int) -> Pools | None:
             same_count = [grouping for grouping in groupings if len(grouping) == count]
             cheapest = _cheapest(same_count, chosen.rate)  # whether or not the resources allow them
-            return self._pools(cheapest, _without_means(service)) if cheapest else None
+            return self._pools(cheapest, service.without_means) if cheapest else None
 
         is_short = rate > chosen.rate * _STEP
         return Sharing(
@@ -301,10 +301,6 @@ def _needed(groups: Groups, rate: float, service: Service) -> dict[str, float]:
     return {name: value for name, value in amounts.items() if value > service.means[name]}
 
 
-def _without_means(service: Service) -> Service:
-    return replace(service, max_chips=inf, budget=inf, power=inf)
-
-
 def _most(groups: Groups, service: Service, beyond: float) -> _Chosen | None:
     """Find the pools with the highest throughput within the resource limits of a service.
 
@@ -313,7 +309,7 @@ def _most(groups: Groups, service: Service, beyond: float) -> _Chosen | None:
 
     beyond : A rate that is too high. [1/s]
     """
-    if min(service.means.values()) == inf:
+    if not service.has_means:
         return None
     best, trial = None, min(_FIRST, beyond / 2.0)
     while trial > _LEAST:

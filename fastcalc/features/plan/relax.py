@@ -93,7 +93,7 @@ def _rented(answer: "PlanAnswer", search: PoolSearch) -> tuple[list[str], list[s
 def _relaxed_means(answer: "PlanAnswer", decision: Decision, search: PoolSearch) -> list[str]:
     """Add the sustainable rate and the rental of single chips to the possible relaxations."""
     service, sentences = decision.service, list[str]()
-    if min(service.max_chips, service.budget, service.power) == inf:
+    if not service.has_means:
         return []
     if service.in_nodes:
         decision.relaxed |= _by_chip(search, replace(service, in_nodes=False))
@@ -229,24 +229,24 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
     """
     limited = [name for name, limit in service.limits.items() if limit < inf]
     lowest = dict.fromkeys(limited, inf)
-    gaps: dict[str, list[Gaps]] = {name: [] for name in limited}
+    gaps: list[tuple[str, Gaps]] = []
+
+    def note(name: str, group: Scored) -> None:
+        lowest[name] = min(lowest[name], _least_met(group, service, name))
+        gaps.extend((name, gap) for gap in _gaps(group, service, name, lowest[name]))
+
     for grid in grids:  # all their deployments at once need more than a gigabyte
         for group in _scored(grid, service, lowest):
             for name in limited:
-                lowest[name] = min(lowest[name], _least_met(group, service, name))
-                gaps[name] += _gaps(group, service, name, lowest[name])
+                note(name, group)
     while waiting := [
-        (name, promising)
-        for name in limited
-        for promising in [gap.below(lowest[name] * _LESS) for gap in gaps[name]]
-        if len(promising)
+        (name, promising) for name, gap in gaps if len(promising := gap.below(lowest[name] * _LESS))
     ]:
-        gaps = {name: [] for name in limited}
+        gaps.clear()
         scored = score_in_stacks([(gap.between(), service, gap.pools) for _, gap in waiting])
         for (name, _), groups in zip(waiting, scored, strict=True):
             for group in groups:
-                lowest[name] = min(lowest[name], _least_met(group, service, name))
-                gaps[name] += _gaps(group, service, name, lowest[name])
+                note(name, group)
     return {name: value for name, value in lowest.items() if value < inf}
 
 

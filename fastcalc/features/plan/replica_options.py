@@ -172,7 +172,7 @@ def find_replica_options(
 
     service : The service of the classes, whose rate and resource limits are ignored.
     """
-    service = replace(service, rate=1.0, max_chips=inf, budget=inf, power=inf)
+    service = replace(service.without_means, rate=1.0)
     options, bounds = _Best(), list[CostBound]()
     waiting = [with_own_batches(grid) for grid in grids if has_cost(grid.scenario, service)]
     while waiting:

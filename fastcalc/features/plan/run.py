@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from math import floor, inf
+from math import floor
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.selection import selected
@@ -94,8 +94,7 @@ def _planned_for(
 
     if people is not None:
         # The resources that would suffice are those of the cheapest plan in any formats.
-        without_means = replace(of_mix, budget=inf, power=inf, max_chips=inf)
-        without_means = replace(without_means, any_weights=True, any_cache=True)
+        without_means = replace(of_mix.without_means, any_weights=True, any_cache=True)
         # Alternatives of a single class are searched at the fixed point only.
         best_at = partial(fleet_at, rented=replace(deployments.search, shown=0))
         unlimited_at = partial(best_at, of_mix=without_means)

@@ -20,18 +20,7 @@ from fastcalc.grid.grid import Grid
 _LEAST = 1e-9  # of a limit, if nothing is left of it
 Amounts = TypeVar("Amounts", float, Floats)
 
-_OF_ESTIMATE = (
-    "batch",
-    "total",
-    "served",
-    "tpot",
-    "tpot_in_traffic",
-    "ttft",
-    "prompts_together",
-    "run",
-    "slowness",
-    "in_turn_at_random",
-)
+_OF_LAYOUT = ("chips", "pp", "dp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +62,10 @@ class Replica:
                 points = np.broadcast_to(points, (1, *fits.shape))
             return points.reshape(-1)[where]
 
-        return cls(
-            **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
-            layout=layout,
-            chips=those(points.layout.chips),
-            pp=those(points.layout.pp),
-            dp=those(points.layout.dp),
-        )
+        names = [part.name for part in fields(cls) if part.name not in ("layout", *_OF_LAYOUT)]
+        of_layout = {name: those(getattr(points.layout, name)) for name in _OF_LAYOUT}
+        of_estimate = {name: those(getattr(points.estimate, name)) for name in names}
+        return cls(layout=layout, **of_layout, **of_estimate)
 
     def at_random(self, output: float) -> "Replica":
         """Return the replicas for random arrivals, whose attention replicas prefill in turn.

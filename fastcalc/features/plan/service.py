@@ -172,6 +172,12 @@ class Service:
         )
         return float(charged)
 
+    @property
+    def api_usd_per_hour(self) -> float | None:
+        """What the API charges at the request rate, or None if no API is compared. [USD/h]"""
+        charged = self.api_request_usd
+        return None if charged is None else charged * (self.rate or 0.0) * 3600.0
+
     def limited(self, limits: Mapping[str, float]) -> "Service":
         """Return this service with other values for some limits, by name."""
         fields: dict[str, Any] = dict(limits)
@@ -183,6 +189,16 @@ class Service:
     def sized_to_limits(self) -> "Service":
         """The service with as many whole-node replicas as limits allow, if there is no rate."""
         return self if self.rate is not None else replace(self, is_fleet=True)
+
+    @property
+    def without_means(self) -> "Service":
+        """The service without limits on chips, cost and power."""
+        return replace(self, max_chips=inf, budget=inf, power=inf)
+
+    @property
+    def has_means(self) -> bool:
+        """Whether chips, cost or power are limited."""
+        return min(self.max_chips, self.budget, self.power) < inf
 
     @property
     def means(self) -> dict[str, float]:

@@ -133,8 +133,8 @@ def _costs(service: Service, grids: dict[str, list[Grid]]) -> Costs:
 
 
 def _api(service: Service) -> Costs:
-    charged = service.api_request_usd
-    return {} if charged is None else {API: (charged * (service.rate or 0.0) * 3600.0, 0.0)}
+    charged = service.api_usd_per_hour
+    return {} if charged is None else {API: (charged, 0.0)}
 
 
 def _leader(costs: Costs) -> str:
@@ -197,8 +197,8 @@ def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
     if decision.may_lead(cheapest) and not decision.may_lead(second):
         return None, None
     ours, theirs = (plan.scenario.hardware.id for plan in (cheapest, second))
-    charged = service.api_request_usd
-    api = inf if charged is None or not service.rate else charged * service.rate * 3600.0
+    charged = service.api_usd_per_hour
+    api = inf if charged is None or not service.rate else charged
     above = break_even_price(cheapest, ours, second.cost, second.cost * share_of_cost(second, ours))
     lowest, of_theirs = cheapest.cost, cheapest.cost * share_of_cost(cheapest, theirs)
     if api < lowest:

@@ -15,7 +15,6 @@ from fastcalc.features.plan.pool_search import (  # fmt: skip
     _Chosen,
     _most,
     _needed,
-    _without_means,
 )
 from fastcalc.features.plan.replica_options import ReplicaOption
 from fastcalc.features.plan.service import Service
@@ -170,7 +169,7 @@ def test_what_all_of_a_rate_would_take_of_the_means_it_lacks():
     }
     assert _needed(groups(option), 6.0, service(max_chips=6)) == {}
     assert _needed(groups(), 6.0, service(max_chips=1)) == {}
-    without = _without_means(service(max_chips=1, budget=2.0, power=3.0, ttft=4.0))
+    without = service(max_chips=1, budget=2.0, power=3.0, ttft=4.0).without_means
     assert without == service(ttft=4.0)
 
 
@@ -382,7 +381,7 @@ def test_other_sharings_are_of_the_rate_that_is_sustained(search, monkeypatch, r
     )
     monkeypatch.setattr(pool_search, "_needed", lambda _, rate, __: {"chips": rate})
     found = search._sharing(chosen_on("a"), groups, asked, rate)
-    without = _without_means(asked)
+    without = asked.without_means
     assert found.shared_by_all == (("both", 2.0), without)
     assert found.one_each == (("one", "other", 2.0), without)
     assert found.pools[1] == asked

@@ -9,10 +9,9 @@ from fastcalc.core.step.component import Component
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.features.compare.explain.context import PassContext
-from fastcalc.features.compare.explain.explained import component
+from fastcalc.features.compare.explain.explained import Formulas, component
 from fastcalc.features.compare.explain.numbers import Numbers
 from fastcalc.features.compare.explain.terms import (
-    Equation,
     Term,
     equation,
     largest,
@@ -26,7 +25,7 @@ from fastcalc.formulas.pipeline import REFERENCE_WIDTH
 
 
 @component("layer sweeps", "a token passes the layers one after another, each in its region")
-def _sweeps(context: PassContext, part: Component) -> list[Equation]:
+def _sweeps(context: PassContext, part: Component) -> Formulas:
     pass_work, numbers = context.pass_work, context.numbers
     cache = equation("cache", pass_work.bytes.kv, "B", cache_moved(numbers, context.traffic, 1.0))
     stored = (
@@ -62,41 +61,41 @@ def _sweeps(context: PassContext, part: Component) -> list[Equation]:
 
 
 @component("hops", "activations sent between wafers")
-def _hops(context: PassContext, part: Component) -> list[Equation]:
+def _hops(context: PassContext, part: Component) -> Formulas:
     message = context.hidden * number(ACTIVATION_BYTES, "B") * context.pass_work.verified
     return [
-        equation("sent", part.sent, "B", context.everywhere * message),
-        context.linked(part, is_inside=False),
-        equation("hops", part.count, "", context.everywhere),
-        equation("each", part.seconds_each, "s", context.numbers.hop(part.seconds_each)),
+        ("sent", context.everywhere * message),
+        context.linked(is_inside=False),
+        ("hops", context.everywhere),
+        ("each", context.numbers.hop(part.seconds_each)),
     ]
 
 
 @component("host", "weights offloaded to the host, multiplied by its cores while the chip waits")
-def _host(context: PassContext, part: Component) -> list[Equation]:
+def _host(context: PassContext, part: Component) -> Formulas:
     bandwidth = context.numbers.setting("host_bandwidth_fraction")
     memory = next(tier for tier in context.machine.tiers if tier.flop_rates)
     printed = context.numbers.bandwidth(memory)
     fraction = number(part.bandwidth / (bandwidth.value * printed.value))
     link = context.numbers.setting("host_link_fraction") * context.numbers.way_to(memory)
     return [
-        equation("bytes", part.bytes, "B", number(part.bytes, "B")),
-        equation("read rate", part.bandwidth, "B/s", bandwidth * printed * fraction),
-        equation("FLOPs", part.flops, "FLOP", number(part.flops, "FLOP")),
-        equation("link rate", part.link, "B/s", link),
-        equation("turns", part.count, "", number(part.count)),
-        equation("each", part.seconds_each, "s", context.numbers.setting("host_layer_overhead")),
+        ("bytes", number(part.bytes, "B")),
+        ("read rate", bandwidth * printed * fraction),
+        ("FLOPs", number(part.flops, "FLOP")),
+        ("link rate", link),
+        ("turns", number(part.count)),
+        ("each", context.numbers.setting("host_layer_overhead")),
     ]
 
 
 @component("shared memory", "weights outside of regions, read one after another")
 @component("slower memory", "bytes that the chip reads from slower memory tiers")
-def _elsewhere(_: PassContext, part: Component) -> list[Equation]:
+def _elsewhere(_: PassContext, part: Component) -> Formulas:
     return [
-        equation("bytes", part.bytes, "B", number(part.bytes, "B")),
-        equation("read rate", part.bandwidth, "B/s", number(part.bandwidth, "B/s")),
-        equation("FLOPs", part.flops, "FLOP", number(part.flops, "FLOP")),
-        equation("rate", part.flop_rate, "FLOP/s", number(part.flop_rate, "FLOP/s")),
+        ("bytes", number(part.bytes, "B")),
+        ("read rate", number(part.bandwidth, "B/s")),
+        ("FLOPs", number(part.flops, "FLOP")),
+        ("rate", number(part.flop_rate, "FLOP/s")),
     ]
 
 
@@ -145,20 +144,20 @@ def components(bound: Bound) -> list[Component]:
 
 
 @component("memory", "fewest bytes to read, at data-sheet bandwidth")
-def _memory(context: BoundContext, part: Component) -> list[Equation]:
+def _memory(context: BoundContext, part: Component) -> Formulas:
     numbers, tiers, places = context.numbers, context.machine.tiers, context.machine.place
     weights = {group: numbers.stored(group) for group in ("dense", "head", "experts")}
     weights["experts"] *= context.picked
     stored = named("weights", "B", total(weights.values()))
     cache = named("cache", "B", cache_read(numbers, context.traffic, 1.0))
     caches = number(context.decoded) * cache.answer
-    moved = equation("bytes", part.bytes, "B", stored.answer + caches)
+    moved = stored.answer + caches
     # Memories are read in parallel; the one with the shortest read time fills first.
     memories = [
         (context.memories(tier) * numbers.capacity(tier), context.bandwidth(tier)) for tier in tiers
     ]
     memories.sort(key=lambda memory: memory[0].value / memory[1].value)
-    left, times = number(moved.term.value, "B"), []
+    left, times = number(moved.value, "B"), []
     for index, (capacity, _) in enumerate(memories):
         times.append(left / total(bandwidth for _, bandwidth in memories[index:]))
         left = left - capacity
@@ -171,13 +170,13 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
         )
         times += [placed_bytes / context.bandwidth(tier)] if placed_bytes.value else []
     time = equation("time", part.memory_time, "s", largest(*times))
-    return [stored, *([cache] if context.decoded else []), moved, time]
+    return [stored, *([cache] if context.decoded else []), ("bytes", moved), time]
 
 
 @component(
     "compute", "FLOPs of all tokens, at the fastest data-sheet dense rate without loss of precision"
 )
-def _compute(context: BoundContext, part: Component) -> list[Equation]:
+def _compute(context: BoundContext, part: Component) -> Formulas:
     numbers = context.numbers
     dense, head, experts, attention = (context.peak(group) for group in READ)
     decoded = context.decoded * context.kept
@@ -209,7 +208,7 @@ def _compute(context: BoundContext, part: Component) -> list[Equation]:
 
 
 @component("link", "bytes that must cross links, with in-switch reductions")
-def _link(context: BoundContext, part: Component) -> list[Equation]:
+def _link(context: BoundContext, _: Component) -> Formulas:
     work, layout, chip = context.work, context.layout, context.machine.chip
     tokens = number(context.decoded) * context.kept + context.prompt
     hidden = context.numbers.counted(work.hidden or 0.0, "hidden width")
@@ -221,7 +220,4 @@ def _link(context: BoundContext, part: Component) -> list[Equation]:
         crossed = number(2.0) * work.depth * (chips - 1.0) * message
         sent = crossed / (chips * layout.pp * layout.dp)
     is_inside = reducing > 1.0 or bool(chip.link >= chip.link_out)
-    return [
-        equation("sent", part.sent, "B", sent),
-        equation("link rate", part.link, "B/s", context.numbers.link(is_inside=is_inside)),
-    ]
+    return [("sent", sent), ("link rate", context.numbers.link(is_inside=is_inside))]

@@ -4,7 +4,6 @@ from fastcalc.core.chip.machine import FED_BITS
 from fastcalc.core.chip.tiers import read_first
 from fastcalc.core.placement.legal import topology_of
 from fastcalc.core.step.chip_work import chip_work
-from fastcalc.core.step.component import Component
 from fastcalc.core.step.host_use import offload_options, offloaded_pass, part_of, tier_rates
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.step.schedule import Schedule
@@ -110,18 +109,16 @@ class PassContext:
         fed = number(self.fed.value, "FLOP/s") * wider
         return 1.0 / (1.0 / fraction + 1.0 / fed)
 
-    def rate(self, component: Component, group: str, *losses: Term) -> Equation:
+    def rate(self, group: str, *losses: Term) -> tuple[str, Term]:
         """Return the effective rate of matrix products after additional losses."""
         term = self.reached(group)
         for loss in (*losses, self.everywhere):
             term = term * loss
-        return equation("rate", component.flop_rate, "FLOP/s", term)
+        return "rate", term
 
-    def linked(
-        self, component: Component, *, is_inside: bool, fraction: ArrayLike = 1.0
-    ) -> Equation:
+    def linked(self, *, is_inside: bool, fraction: ArrayLike = 1.0) -> tuple[str, Term]:
         """Return the rate of a rank's links inside or beyond the link domain."""
         link = self.numbers.link(is_inside=is_inside) * self.numbers.setting("link_fraction")
         if scalar(fraction) != 1.0:
             link = link * self.numbers.counted(fraction, "fraction of a link used at once")
-        return equation("link rate", component.link, "B/s", link)
+        return "link rate", link

@@ -10,6 +10,7 @@ from fastcalc.core.step.component import Component
 from fastcalc.features.compare.explain.terms import (
     Equation,
     Origin,
+    Term,
     equation,
     number,
     origins_of,
@@ -17,10 +18,23 @@ from fastcalc.features.compare.explain.terms import (
     scalar,
 )
 
-Formula = TypeVar("Formula", bound=Callable[..., list[Equation]])
+Formulas = list[Equation | tuple[str, Term]]
+"""The formulas of a component. A name with a term is one of the component's own numbers."""
+
+Formula = TypeVar("Formula", bound=Callable[..., Formulas])
 
 _MEANINGS: dict[str, str] = {}  # by name of the component
-_FORMULAS: dict[str, Callable[..., list[Equation]]] = {}
+_FORMULAS: dict[str, Callable[..., Formulas]] = {}
+_NUMBERS = {
+    "bytes": ("bytes", "B"),
+    "FLOPs": ("flops", "FLOP"),
+    "sent": ("sent", "B"),
+    "read rate": ("bandwidth", "B/s"),
+    "rate": ("flop_rate", "FLOP/s"),
+    "link rate": ("link", "B/s"),
+    "each": ("seconds_each", "s"),
+}
+"""The attribute and unit of a component's numbers. Any other name stands for its count."""
 
 
 def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
@@ -115,12 +129,21 @@ def plain(component: Component) -> Component:
     return replace(component, **amounts)
 
 
+def _equation_of(term: Component, written: Equation | tuple[str, Term]) -> Equation:
+    if isinstance(written, Equation):
+        return written
+    name, expression = written
+    attribute, unit = _NUMBERS.get(name, ("count", ""))
+    return equation(name, getattr(term, attribute), unit, expression)
+
+
 def explained(context: object, term: Component, *, is_hidden: bool = False) -> ExplainedPart:
     """Explain a component of a pass with the formulas whose work and rate are nonzero."""
     formula = _FORMULAS.get(term.name)
     equations = [
         candidate
-        for candidate in (formula(context, term) if formula else [])
+        for written in (formula(context, term) if formula else [])
+        for candidate in [_equation_of(term, written)]
         if candidate.result.value != 0.0 and isfinite(candidate.result.value)
     ]
     if not equations or equations[-1].name != "time":

@@ -3,20 +3,12 @@
 from fastcalc.core.step.component import Component
 from fastcalc.core.step.step import KnownParts, slowest_stage
 from fastcalc.features.compare.explain.context import PassContext
-from fastcalc.features.compare.explain.explained import component
-from fastcalc.features.compare.explain.terms import (
-    Equation,
-    Term,
-    equation,
-    largest,
-    named,
-    number,
-    scalar,
-)
+from fastcalc.features.compare.explain.explained import Formulas, component
+from fastcalc.features.compare.explain.terms import Term, equation, largest, named, number, scalar
 
 
 @component("layer floors", "kernel launches, ramps and tails, layer by layer")
-def _floors(context: PassContext, part: Component) -> list[Equation]:
+def _floors(context: PassContext, _: Component) -> Formulas:
     numbers = context.numbers
     pass_work = context.pass_work
     has_prompt = scalar(context.pass_work.prompt) > 0.0
@@ -32,14 +24,11 @@ def _floors(context: PassContext, part: Component) -> list[Equation]:
         floor = decode
     elif ahead.value and scalar(pass_work.sequences) > 0.0 and floor.value > decode.value:
         floor = floor - ahead * (floor - decode) * pass_work.depth / layers
-    return [
-        equation("layers", part.count, "", layers),
-        equation("each", part.seconds_each, "s", floor),
-    ]
+    return [("layers", layers), ("each", floor)]
 
 
 @component("all-reduce", "two all-reduces per layer over the tensor-parallel ranks")
-def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
+def _all_reduce(context: PassContext, part: Component) -> Formulas:
     pass_work, group = context.pass_work, context.pass_work.tp
     chips, is_inside = scalar(group.chips), scalar(group.is_inside) > 0.0
     reductions = number(2.0) * pass_work.depth
@@ -53,20 +42,17 @@ def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
         latency = latency + context.numbers.setting("crossing_latency")
     return [
         message,
-        equation("sent", part.sent, "B", sent),
-        context.linked(part, is_inside=is_inside, fraction=group.link_share),
-        equation("exchanges", part.count, "", reductions * shots),
-        equation("each", part.seconds_each, "s", latency),
+        ("sent", sent),
+        context.linked(is_inside=is_inside, fraction=group.link_share),
+        ("exchanges", reductions * shots),
+        ("each", latency),
     ]
 
 
 @component("rank wait", "waiting for the slowest rank of every all-reduce")
-def _rank_wait(context: PassContext, part: Component) -> list[Equation]:
+def _rank_wait(context: PassContext, _: Component) -> Formulas:
     sums = number(2.0) * context.pass_work.depth
-    return [
-        equation("sums", part.count, "", sums),
-        equation("each", part.seconds_each, "s", context.numbers.setting("rank_wait")),
-    ]
+    return [("sums", sums), ("each", context.numbers.setting("rank_wait"))]
 
 
 def _exchange_latency(context: PassContext, *, is_inside: bool) -> Term:
@@ -75,7 +61,7 @@ def _exchange_latency(context: PassContext, *, is_inside: bool) -> Term:
 
 
 @component("expert exchange", "all-to-all of tokens to the ranks of their experts and back")
-def _exchange(context: PassContext, part: Component) -> list[Equation]:
+def _exchange(context: PassContext, _: Component) -> Formulas:
     pass_work, exchange = context.pass_work, context.pass_work.exchange
     is_inside = scalar(exchange.is_inside) > 0.0
     experts, missed = context.numbers.work.experts, number(1.0)
@@ -93,42 +79,34 @@ def _exchange(context: PassContext, part: Component) -> list[Equation]:
     sent = layers * number(3.0, "B") * tokens * context.hidden * reached * scalar(exchange.crossing)
     return [
         visited,
-        equation("sent", part.sent, "B", sent),
-        context.linked(part, is_inside=is_inside, fraction=exchange.link_share),
-        equation("exchanges", part.count, "", 2.0 * layers),
-        equation("each", part.seconds_each, "s", _exchange_latency(context, is_inside=is_inside)),
+        ("sent", sent),
+        context.linked(is_inside=is_inside, fraction=exchange.link_share),
+        ("exchanges", 2.0 * layers),
+        ("each", _exchange_latency(context, is_inside=is_inside)),
     ]
 
 
 @component("sequences", "host and sampler time per sequence")
-def _sequences(context: PassContext, part: Component) -> list[Equation]:
-    return [
-        equation("count", part.count, "", context.sequences),
-        equation("each", part.seconds_each, "s", context.numbers.setting("sequence_overhead")),
-    ]
+def _sequences(context: PassContext, _: Component) -> Formulas:
+    return [("count", context.sequences), ("each", context.numbers.setting("sequence_overhead"))]
 
 
 @component("stage hops", "activations sent between pipeline stages")
-def _stage_hops(context: PassContext, part: Component) -> list[Equation]:
+def _stage_hops(context: PassContext, part: Component) -> Formulas:
     pipeline = context.pass_work.pipeline
     crossings, is_inside = number(pipeline.stages) - 1.0, scalar(pipeline.is_inside) > 0.0
     exchange = context.numbers.setting("collective_latency")
     is_exchange = is_inside and exchange.value >= scalar(context.chip.hop_inside)
     return [
-        equation("sent", part.sent, "B", crossings * context.message()),
-        context.linked(part, is_inside=is_inside),
-        equation("hops", part.count, "", crossings),
-        equation(
-            "each",
-            part.seconds_each,
-            "s",
-            exchange if is_exchange else context.numbers.hop(part.seconds_each),
-        ),
+        ("sent", crossings * context.message()),
+        context.linked(is_inside=is_inside),
+        ("hops", crossings),
+        ("each", exchange if is_exchange else context.numbers.hop(part.seconds_each)),
     ]
 
 
 @component("stage wait", "waiting while the slowest stage serves the micro-batches ahead")
-def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
+def _stage_wait(context: PassContext, part: Component) -> Formulas:
     pass_work, hops = context.pass_work, context.seconds["stage hops"]
     chip, software, pipeline = context.chip, context.machine.software, pass_work.pipeline
     passed = number(sum(context.seconds.values()) - hops, "s")
@@ -153,19 +131,19 @@ def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
 @component(
     "drafting", "draft tokens before the step: a layer of the slowest type, or a draft model's step"
 )
-def _drafting(context: PassContext, part: Component) -> list[Equation]:
+def _drafting(context: PassContext, part: Component) -> Formulas:
     if context.work.layer_kinds or context.machine.is_spatial or context.machine.draft:
-        return [named("each", "s", number(part.seconds_each, "s"))]
+        return [("each", number(part.seconds_each, "s"))]
     plain = context.schedule.expected(context.schedule.decode_work(verified=1.0)).seconds
-    return [equation("each", part.seconds_each, "s", number(plain, "s") / context.work.depth)]
+    return [("each", number(plain, "s") / context.work.depth)]
 
 
 @component("as measured", "correction by your own measurements of this deployment")
-def _as_measured(_: PassContext, part: Component) -> list[Equation]:
+def _as_measured(_: PassContext, part: Component) -> Formulas:
     return [named("time", "s", number(part.seconds_each, "s"))]
 
 
 @component("up to the bound", "time that keeps an engine without losses within the bound")
-def _up_to_the_bound(context: PassContext, part: Component) -> list[Equation]:
+def _up_to_the_bound(context: PassContext, part: Component) -> Formulas:
     bound, before = context.schedule.bound().seconds, sum(context.seconds.values())
     return [equation("time", part.seconds_each, "s", number(bound, "s") - number(before, "s"))]

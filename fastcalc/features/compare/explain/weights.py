@@ -7,7 +7,7 @@ from fastcalc.core.chip.machine import PACKED_ROWS
 from fastcalc.core.step.component import Component
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.compare.explain.context import PassContext
-from fastcalc.features.compare.explain.explained import component
+from fastcalc.features.compare.explain.explained import Formulas, component
 from fastcalc.features.compare.explain.numbers import Numbers
 from fastcalc.features.compare.explain.terms import (
     Equation,
@@ -23,7 +23,7 @@ from fastcalc.formulas.memory import attended_tokens
 
 
 @component("attention", "KV caches of the decoded sequences, each read once")
-def _attention(context: PassContext, part: Component) -> list[Equation]:
+def _attention(context: PassContext, _: Component) -> Formulas:
     pass_work, ranks = context.pass_work, scalar(context.pass_work.tp.ranks)
     read = cache_moved(context.numbers, context.traffic, ranks) * context.on_chip
     cache = equation("cache", pass_work.bytes.kv, "B", read)
@@ -37,15 +37,15 @@ def _attention(context: PassContext, part: Component) -> list[Equation]:
         computed += context.sequences * (tile - number(heads)) * each
     return [
         cache,
-        equation("bytes", part.bytes, "B", context.sequences * cache.answer * context.near("kv")),
+        ("bytes", context.sequences * cache.answer * context.near("kv")),
         flops,
-        equation("FLOPs", part.flops, "FLOP", computed * context.near("kv")),
-        context.rate(part, "kv"),
+        ("FLOPs", computed * context.near("kv")),
+        context.rate("kv"),
     ]
 
 
 @component("prompt: attention", "attention of prompt tokens to the tokens before them")
-def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
+def _prompt_attention(context: PassContext, _: Component) -> Formulas:
     pass_work = context.pass_work
     looked = (
         looked_back(context.numbers, context.traffic, scalar(pass_work.tp.ranks), is_prompt=True)
@@ -53,17 +53,15 @@ def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
     )
     flops = equation("FLOPs per token", pass_work.prompt_flops.kv, "FLOP", looked)
     prompt = number(pass_work.prompt) * context.here("kv")
-    written = [
-        flops,
-        equation("FLOPs", part.flops, "FLOP", prompt * flops.answer),
-        context.rate(part, "kv"),
-    ]
-    if not scalar(part.bytes):
-        return written
     moved = context.numbers.counted(
         pass_work.prompt_bytes, "bytes that recurrent layers move per prompt token", "B"
     )
-    return [equation("bytes", part.bytes, "B", prompt * moved), *written]
+    return [
+        ("bytes", prompt * moved),
+        flops,
+        ("FLOPs", prompt * flops.answer),
+        context.rate("kv"),
+    ]
 
 
 def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
@@ -115,7 +113,7 @@ def looked_back(
 
 
 @component("dense weights", "weights that every token uses, read once")
-def _dense(context: PassContext, part: Component) -> list[Equation]:
+def _dense(context: PassContext, _: Component) -> Formulas:
     numbers, near = context.numbers, context.near("dense")
     rows, tile = context.decoded, _least_rows(context)
     prompt = number(context.pass_work.prompt)
@@ -128,14 +126,14 @@ def _dense(context: PassContext, part: Component) -> list[Equation]:
         flops = flops + prompt * context.two * _with_norms(context)
     stored = number(context.work.copied.format.bytes, "B") * copied
     return [
-        equation("bytes", part.bytes, "B", context.part(numbers.stored("dense"), stored) * near),
-        equation("FLOPs", part.flops, "FLOP", flops * near),
-        context.rate(part, "dense", _blocks(context) if prompt.value else number(1.0)),
+        ("bytes", context.part(numbers.stored("dense"), stored) * near),
+        ("FLOPs", flops * near),
+        context.rate("dense", _blocks(context) if prompt.value else number(1.0)),
     ]
 
 
 @component("head and norms", "output head, norms, biases and routers")
-def _head(context: PassContext, part: Component) -> list[Equation]:
+def _head(context: PassContext, _: Component) -> Formulas:
     numbers, near = context.numbers, context.near("head")
     rows, tile = context.decoded, _least_rows(context)
     if rows.value != 0.0 and tile.value > min(rows.value, 1.0):
@@ -144,40 +142,35 @@ def _head(context: PassContext, part: Component) -> list[Equation]:
     flops = rows * context.two * context.part(numbers.parameters("small", "head"), small) * near
     stored = small * number(context.work.weights.small.format.bytes, "B")
     return [
-        equation("bytes", part.bytes, "B", context.part(numbers.stored("head"), stored) * near),
-        equation("FLOPs", part.flops, "FLOP", flops),
-        context.rate(part, "head"),
+        ("bytes", context.part(numbers.stored("head"), stored) * near),
+        ("FLOPs", flops),
+        context.rate("head"),
     ]
 
 
 @component("routed experts", "experts that the tokens of the step select, each read once")
-def _routed(context: PassContext, part: Component) -> list[Equation]:
+def _routed(context: PassContext, _: Component) -> Formulas:
     distinct, routing = _distinct(context), context.pass_work.routing
     width = scalar(routing.width)
     stored = context.numbers.stored("experts")
     read, near = stored * distinct.answer * _imbalance(context), context.near("experts")
     flops = _routed_flops(context, number(context.pass_work.expert_tokens))
-    equations = [
+    equations: Formulas = [
         distinct,
-        equation(
-            "bytes",
-            part.bytes,
-            "B",
-            read * near / (number(routing.experts) * context.shards / context.on_chip),
-        ),
-        equation("FLOPs", part.flops, "FLOP", flops * near),
-        context.rate(part, "experts", context.numbers.setting("grouped_gemm_fraction")),
+        ("bytes", read * near / (number(routing.experts) * context.shards / context.on_chip)),
+        ("FLOPs", flops * near),
+        context.rate("experts", context.numbers.setting("grouped_gemm_fraction")),
     ]
     half = context.numbers.setting("narrow_expert_width")
     if half.value and width != inf:  # narrow slices of experts reach a fraction of the bandwidth
         columns = context.numbers.counted(width, "columns of an expert's slice")
         reached = context.bandwidth * (columns / (columns + half))
-        equations.append(equation("read rate", part.bandwidth, "B/s", reached))
+        equations.append(("read rate", reached))
     return equations
 
 
 @component("unpacking", "quantized weights widened to 16 bits on the vector units")
-def _unpacking(context: PassContext, part: Component) -> list[Equation]:
+def _unpacking(context: PassContext, _: Component) -> Formulas:
     pass_work, chip, numbers = context.pass_work, context.chip, context.numbers
     distinct = _distinct(context)
     routed = numbers.parameters("experts") * (distinct.answer / pass_work.routing.experts)
@@ -199,30 +192,24 @@ def _unpacking(context: PassContext, part: Component) -> list[Equation]:
     return [
         *([distinct] if has_routed else []),
         weights,
-        equation("FLOPs", part.flops, "FLOP", flops),
-        equation("rate", part.flop_rate, "FLOP/s", numbers.vector() / context.two),
+        ("FLOPs", flops),
+        ("rate", numbers.vector() / context.two),
     ]
 
 
 @component("prompt: dense", "prompt tokens through the weights that every token uses")
-def _prompt_dense(context: PassContext, part: Component) -> list[Equation]:
+def _prompt_dense(context: PassContext, _: Component) -> Formulas:
     flops = number(context.pass_work.prompt) * context.two * _with_norms(context)
-    return [
-        equation("FLOPs", part.flops, "FLOP", flops * context.here("dense")),
-        context.rate(part, "dense"),
-    ]
+    return [("FLOPs", flops * context.here("dense")), context.rate("dense")]
 
 
 @component("prompt: experts", "prompt tokens through the experts they select")
-def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
+def _prompt_experts(context: PassContext, _: Component) -> Formulas:
     grouped = context.numbers.setting("grouped_gemm_fraction")
     flops = _routed_flops(context, number(context.pass_work.expert_prompt)) * context.here(
         "experts"
     )
-    return [
-        equation("FLOPs", part.flops, "FLOP", flops),
-        context.rate(part, "experts", _blocks(context), grouped),
-    ]
+    return [("FLOPs", flops), context.rate("experts", _blocks(context), grouped)]
 
 
 def _least_rows(context: PassContext) -> Term:
