@@ -5,6 +5,7 @@ from functools import cached_property
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.host import with_usual_cores
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.model.workload import Workload, workload
@@ -30,6 +31,10 @@ class Scenario:
     engine_is_borrowed: bool = False
     ignores_ranks: bool = False
     memory: MemoryChoice = OWN_MEMORY
+
+    def __post_init__(self) -> None:
+        """Decide whether the host computes, which depends on the engine."""
+        object.__setattr__(self, "memory", with_usual_cores(self.memory, self.engine))
 
     @cached_property
     def work(self) -> Workload:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_args
 
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
@@ -39,6 +40,7 @@ _TAKEN = (
 )
 
 
+@once
 def with_usual_cores(memory: MemoryChoice, engine: Engine) -> MemoryChoice:
     """Give the host a typical compute rate if it has none and the engine computes on the host.
 

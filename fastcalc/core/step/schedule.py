@@ -174,31 +174,22 @@ class Schedule:
 
     def decode_work(self, verified: float | None = None) -> PassWork:
         """Count the work of a decode-only step."""
-        return self._count(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, verified))
+        return self._count(self._decoded(verified))
 
     def mixed_work(self) -> PassWork:
         """Count the work of a mixed step in steady state."""
-        replicas = self.prefilling_replicas
-        return self._count(self._rows(self.streams, self.expert_sequences, self.lump, replicas))
+        return self._count(self._mixed_rows)
 
     def first_work(self) -> PassWork:
         """Count the work of a step that prefills a chunk of one request while others decode."""
-        prompt = self.traffic.computed_prompt / self.chunks
-        return self._count(
-            self._rows(
-                np.maximum(self.streams - 1.0, 0.0),
-                np.maximum(self.expert_sequences - 1.0, 0.0),
-                prompt,
-            )
-        )
+        return self._count(self._one_prefilling(self.traffic.computed_prompt / self.chunks))
 
     def prefill_seconds(self, tokens: Floats) -> Floats:
         """Compute the time of a mixed step in which one lane prefills while the others decode. [s]
 
         tokens : The prompt tokens, along a separate axis, for a single batch.
         """
-        others = np.maximum(self.streams - 1.0, 0.0), np.maximum(self.expert_sequences - 1.0, 0.0)
-        seconds = self.expected(self._count(self._rows(*others, tokens))).seconds
+        seconds = self.expected(self._count(self._one_prefilling(tokens))).seconds
         return np.ravel(seconds * self._as_measured("prompts"))
 
     def prefill_work(self, tokens: ArrayLike) -> PassWork:
@@ -283,6 +274,21 @@ class Schedule:
             return decode
         mixed = self._mixing.seconds(split) + drafting
         return (self.steps - self.lumps) * decode + self.lumps * np.maximum(decode, mixed)
+
+    def _decoded(self, verified: ArrayLike | None = None) -> PassInput:
+        """The sequences of a decode step."""
+        return self._rows(self.streams, self.expert_sequences, 0.0, verified=verified)
+
+    @property
+    def _mixed_rows(self) -> PassInput:
+        """The sequences and prompt tokens of a mixed step in steady state."""
+        replicas = self.prefilling_replicas
+        return self._rows(self.streams, self.expert_sequences, self.lump, replicas)
+
+    def _one_prefilling(self, tokens: ArrayLike) -> PassInput:
+        """The prompt tokens of one sequence of a lane, while the others decode."""
+        others = np.maximum(self.streams - 1.0, 0.0), np.maximum(self.expert_sequences - 1.0, 0.0)
+        return self._rows(*others, tokens)
 
     def _rows(
         self,
@@ -387,8 +393,7 @@ class Schedule:
         is_drafting = bool(np.any(drafted)) and not machine.is_spatial
         if is_simple:
             stages = self.placement.layout.pp
-            rows = self._rows(self.streams, self.expert_sequences, 0.0)
-            work = count_whole_pass(rows, self.in_flight)
+            work = count_whole_pass(self._decoded(), self.in_flight)
             # The heaviest stage is no lighter than an average one.
             pipeline = work.pipeline._replace(fullest=1.0 / stages)
             fastest = self.expected(replace(work, pipeline=pipeline)).seconds
@@ -454,21 +459,19 @@ class Schedule:
     @cached_property
     def _decoding(self) -> OpenPass:
         """The decode step, for any placement of its bytes."""
-        return self._open(self._rows(self.streams, self.expert_sequences, 0.0))
+        return self._open(self._decoded())
 
     @cached_property
     def _mixing(self) -> OpenPass:
         """The mixed step in steady state, for any placement of its bytes."""
-        replicas = self.prefilling_replicas
-        rows = self._rows(self.streams, self.expert_sequences, self.lump, replicas)
-        return self._open(rows, self._decoding)
+        return self._open(self._mixed_rows, self._decoding)
 
     @cached_property
     def _drafts(self) -> OpenPass | None:
         """The step of which each draft token needs one layer, for any placement of its bytes."""
         if not np.any(self.traffic.speculation.drafted):
             return None
-        return self._open(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, 1.0))
+        return self._open(self._decoded(1.0))
 
     def expected(self, work: PassWork) -> Step:
         """Compute the expected step from its work."""
@@ -497,8 +500,8 @@ class Schedule:
     @cached_property
     def _drafted_kinds(self) -> list[OpenPass]:
         """The step of a draft token through one layer of each type, for any placement."""
-        rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
-        chips, layers = self.placement.layout.chips, count_layer_passes(rows, self.in_flight)
+        chips = self.placement.layout.chips
+        layers = count_layer_passes(self._decoded(1.0), self.in_flight)
         return [OpenPass(self.machine, chips, layer) for _, layer in layers]
 
     def drafted_layer(self, split: Split | None) -> Array:
@@ -515,8 +518,7 @@ class Schedule:
             deeper = self.expected(replace(plain, depth=plain.depth + drafted)).seconds
             return floats((deeper - self.expected(plain).seconds) / drafted)
         if not work.layer_kinds:
-            rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
-            plain = count_pass(self.placement, rows, self.in_flight, split)
+            plain = count_pass(self.placement, self._decoded(1.0), self.in_flight, split)
             return floats(self.expected(plain).seconds / plain.depth)
         near_head = head_in_first_memory(split)
         times = (

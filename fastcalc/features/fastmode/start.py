@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.host import with_usual_cores
 from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of, engine_of_class
 from fastcalc.core.model.workload import workload
 from fastcalc.core.outcome import Outcome
@@ -117,9 +116,7 @@ class Base:
             name, borrowed = engine_of_class(hardware)
             engine = self._engines.get(name) or self.catalogue.engine(name)
             self._engines[name] = engine
-        memory = with_usual_cores(scenario.memory, engine)
-        moved = replace(scenario, hardware=hardware, engine=engine, memory=memory)
-        return replace(moved, engine_is_borrowed=borrowed)
+        return replace(scenario, hardware=hardware, engine=engine, engine_is_borrowed=borrowed)
 
     def options(self, changes: Iterable[tuple[str, str, Scenario]]) -> list[Option]:
         """Build options for other machines or models, each with the reason if it is impossible.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.host import shares_memory_with_host, with_gpu_layers, with_usual_cores
+from fastcalc.core.chip.host import shares_memory_with_host, with_gpu_layers
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.outcome import Location, site_of
 from fastcalc.mentions import option
@@ -69,14 +69,14 @@ def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
         choice = replace(memory, gpu_layers=count)
         if is_moe:
             choice = replace(memory, cpu_moe_layers=count)
-        shared = with_gpu_layers(entries, chip, scenario.model, choice)
-        choices[count] = with_usual_cores(shared, scenario.engine)
-    assert shared.host is not None
+        choices[count] = with_gpu_layers(entries, chip, scenario.model, choice)
 
     def holds(memory: MemoryChoice) -> bool:
         site = site_of(replace(scenario, memory=memory), scenario.traffic.reserved)
         return bool(site.place(placement.layout).certain_batch >= min(scenario.batches))
 
+    host = choices[count].host
+    assert host is not None
     most = next((count for count, choice in choices.items() if holds(choice)), None)
     setting = "n_cpu_moe" if is_moe else "n_gpu_layers"
-    return MostOnCard(chip.id, shared.host.id, setting, most, layers)
+    return MostOnCard(chip.id, host.id, setting, most, layers)

@@ -10,7 +10,6 @@ from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.chip.formats_run import formats_run, narrower_caches
-from fastcalc.core.chip.host import with_usual_cores
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import check_start, layouts_on_offer
@@ -61,7 +60,7 @@ def deployments(
                         kv=cache,
                         pricing=pricing,
                         engine_is_borrowed=is_borrowed,
-                        memory=with_usual_cores(memory, engine).drafting(speculation.drafted),
+                        memory=memory.drafting(speculation.drafted),
                         sharding=ranks or Sharding(),
                     )
 

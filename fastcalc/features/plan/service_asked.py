@@ -10,6 +10,7 @@ from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.catalogue.numerals import parse_number
 from fastcalc.core.load import ROOM_FOR_CHANCE
 from fastcalc.errors import InputError
+from fastcalc.features.plan.people import people_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Objective, Service, Tariff
 from fastcalc.formulas.money import HOURS_PER_MONTH
@@ -211,14 +212,9 @@ def phrase(request: FindPlans, service: Service, models: str | None = None) -> s
     if service.claimed_share and request.ttft:
         phrases["ttft"] = f"p{service.claimed_share * 100:g} {phrases['ttft']}"
     if request.users is not None:
-        loop = f"{number(service.rate or 0.0)} requests/s"
-        if service.rate and request.think is not None:
-            users = request.users * (request.active_fraction or 1.0)
-            users *= request.peak_multiplier or 1.0
-            think = readers.quantity(
-                request.think, option("think"), "time", LIMITS["duration"], "30s or 5min"
-            )
-            loop += f", mean latency {number(users / service.rate - think)} s"
+        loop, people = f"{number(service.rate or 0.0)} requests/s", people_of(request)
+        if service.rate and people is not None and people.think is not None:
+            loop += f", mean latency {number(people.waiting / service.rate - people.think)} s"
         phrases["users"] = f"{phrases['users']} ({loop})"
     if request.traffic is not None:
         limits = [] if models else _limits_of_file(request, service)

@@ -11,7 +11,6 @@ import numpy as np
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.chip.formats_run import four_bits
-from fastcalc.core.chip.host import with_usual_cores
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import open_layouts
 from fastcalc.core.outcome import site_of
@@ -186,9 +185,9 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
             kv=kv,
             pricing=axes.pricing,
             engine_is_borrowed=is_borrowed,
-            memory=replace(
-                with_usual_cores(axes.memory, engine), draft=axes.drafts.get(model.id)
-            ).drafting(speculation.drafted),
+            memory=replace(axes.memory, draft=axes.drafts.get(model.id)).drafting(
+                speculation.drafted
+            ),
             ignores_ranks=cuts_layers and hardware.execution == "spatial",
         )
 

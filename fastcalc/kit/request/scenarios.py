@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.host import with_gpu_layers, with_usual_cores
+from fastcalc.core.chip.host import with_gpu_layers
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.outcome import by_layout
 from fastcalc.core.scenario import Scenario
@@ -86,7 +86,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
 def _memory_under(
     engine: Engine, chip: Hardware, model: Model, memory: MemoryChoice, entries: Catalogue
 ) -> MemoryChoice:
-    """Apply the user's memory settings to an engine. llama.cpp computes on the host.
+    """Apply the user's memory settings to an engine.
 
     Raises InputError if the sequence length exceeds the model's, as vLLM and SGLang do by default.
     """
@@ -98,14 +98,14 @@ def _memory_under(
             "max_context in a copy of the model's file, as rope scaling does"
         )
     if not memory.shares_layers:
-        return with_usual_cores(memory, engine)
+        return memory
     if engine.program != "llama-cpp":
         flag = option("n_cpu_moe" if memory.gpu_layers is None else "n_gpu_layers")
         raise InputError(
             f"{flag} is a setting of llama.cpp, and {chip.id} runs {engine.id}: add "
             f"{option('engine', 'llama-cpp')}, or leave it out"
         )
-    return with_usual_cores(with_gpu_layers(entries, chip, model, memory), engine)
+    return with_gpu_layers(entries, chip, model, memory)
 
 
 def _check_points(points: int) -> None:
