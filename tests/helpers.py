@@ -30,8 +30,7 @@ from fastcalc.cli import lazy_commands, main
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.outcome import Outcome, solve
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, engine_for
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding, engine_for
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.shipped import Evidence, shipped

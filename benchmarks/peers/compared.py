@@ -12,7 +12,7 @@ from benchmarks.peers.answer import SPAN
 from benchmarks.peers.install import PEERS, AbsentError, Peer, answer, install
 from benchmarks.table import figure, markdown, ratio
 from fastcalc.core.outcome import solve
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 
 CASES = {
     "step-1": "decode step, Llama 3.1 8B bf16, 1 H100 SXM, batch 1, 2,048 in and 128 out",

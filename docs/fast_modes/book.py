@@ -10,8 +10,7 @@ from fastcalc.catalogue.schema.claims import Input
 from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.core.outcome import Outcome, solve
 from fastcalc.core.pricing import PriceBasis, Pricing
-from fastcalc.core.scenario import Scenario, engine_for
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding, engine_for
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.claims.break_evens import digits
 from fastcalc.features.claims.judge import Judged, Tested, judge

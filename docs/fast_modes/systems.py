@@ -75,7 +75,7 @@ def newer(book: Book) -> Words:
             )
         ),
         "price_verdict": book.verdict("gb200-price"),
-        "price_notes": "; ".join(_rent(book, chip) for chip in (OLD, *NEW)),
+        "cost_notes": "; ".join(_rent(book, chip) for chip in (OLD, *NEW)),
     }
 
 

@@ -39,8 +39,7 @@ from fastcalc.core.placement.legal import domain_notes
 from fastcalc.core.placement.placement import Placement, Site
 from fastcalc.core.placement.practice import practice_notes
 from fastcalc.core.placement.split import Split, memories_used
-from fastcalc.core.scenario import Scenario, check_traffic
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding, check_traffic
 from fastcalc.core.stacked import Evaluation, evaluate_all
 from fastcalc.core.start_checks import start_notes
 from fastcalc.core.step.schedule import Schedule

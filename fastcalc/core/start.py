@@ -16,8 +16,7 @@ from fastcalc.core.outcome import Location, evaluate_located, locate
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.practice import usual_layouts
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.start_checks import GIB, StartCheck, certain_check, likely_check
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.formulas.solving import bisect_integers

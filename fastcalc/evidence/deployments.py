@@ -9,18 +9,17 @@ from typing import TypeVar, cast
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.assumed_share import with_raised_limit
 from fastcalc.core.chip.formats_run import refused_formats
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
-from fastcalc.core.chip.working_set import with_raised_limit
 from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.placement import Placement, Site
-from fastcalc.core.scenario import cache_format
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding, cache_format
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 

@@ -18,8 +18,7 @@ from fastcalc.core.outcome import Location, layout_notes, site_of, warnings_of
 from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
 from fastcalc.core.placement.layout import Layout, LayoutError, Layouts
 from fastcalc.core.placement.placement import Placements, Site
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.stacked import Count, Evaluation, evaluate_all
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.core.verdict import edge_notes

@@ -9,8 +9,7 @@ from fastcalc.core.outcome import Outcome, site_of, solve
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.placement.practice import MOST_STAGES, copies_run_by_people, run_by_people
-from fastcalc.core.scenario import Scenario, check_traffic
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding, check_traffic
 
 _WHOLE = 64  # for chips with whole layers, the number of chips up to which every number is tried
 

@@ -16,12 +16,11 @@ from fastcalc.features.dictionary import meanings, type_of
 from fastcalc.formulas.types import Array
 from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer import console, record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Screen
 from fastcalc.kit.answer.output import whole
 from fastcalc.kit.answer.parts import HeadlineCase, Notes, Part, Title, sentence
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.respond import screen, write
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import phrases
 from fastcalc.kit.request.groups import Output
 from fastcalc.kit.request.readers import choice

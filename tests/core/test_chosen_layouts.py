@@ -11,7 +11,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core import chosen_layouts
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.practice import copies_run_by_people
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from tests.core.test_overflow import records
 from tests.helpers import outcome, run

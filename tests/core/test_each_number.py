@@ -17,8 +17,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.outcome import locate, solve
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from tests import strategies

@@ -9,7 +9,7 @@ from fastcalc.core.model.layers import CacheGroup
 from fastcalc.core.model.workload import workload
 from fastcalc.core.outcome import warnings_of
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.step.component import LIMITERS
 from fastcalc.formulas.memory import chips_for_capacity, largest_batch
 from fastcalc.formulas.roofline import critical_batch

@@ -24,7 +24,7 @@ from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.defaults_used import _moves
 from fastcalc.core.model.workload import VOCABULARY, WIDTH_RATIO, workload
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from tests import made_up
 from tests.helpers import every, outcome, run

@@ -10,8 +10,7 @@ from fastcalc.catalogue.schema.quantities import Quantity
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.outcome import Outcome
-from fastcalc.core.scenario import engine_for
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding, engine_for
 from fastcalc.errors import InputError
 from tests.helpers import outcome
 from tests.strategies import examples

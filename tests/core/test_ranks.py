@@ -4,7 +4,7 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout, LayoutError
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from tests import made_up
 from tests.core.test_step import part, passes
 from tests.helpers import outcome

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.schema import Model
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from tests.helpers import outcome
 
 

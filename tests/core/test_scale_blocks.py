@@ -6,7 +6,7 @@ import pytest
 
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import LegalLayouts
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from tests.helpers import outcome
 
 EIGHT = Sharding(tp=8)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastcalc as fc
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from tests.helpers import outcome, run, words

@@ -8,7 +8,7 @@ import pytest
 
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.practice import copies_run_by_people, run_by_people, usual_layouts
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic
 from tests import made_up

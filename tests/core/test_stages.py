@@ -21,7 +21,7 @@ from fastcalc.core.placement.fullest_chip import stored_weights
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import slots
 from fastcalc.core.placement.placement import Placement
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.pipeline import heaviest_stage
 from tests import made_up, strategies

@@ -17,8 +17,7 @@ from fastcalc.core.entry_notes import plugin_notes
 from fastcalc.core.outcome import locate
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.placement.start_room import needed_for_one
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.start import StartRemedy, limited, start_location, without_graphs
 from fastcalc.core.start_checks import StartCheck, likely_check
 from fastcalc.core.traffic.traffic import Traffic

@@ -22,8 +22,7 @@ from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.outcome import Outcome, by_layout, locate, solve
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.split import Split, asked_split
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.step.host_use import HOST
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError

@@ -16,7 +16,7 @@ import pytest
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.step.schedule import FIRST, Schedule
 from fastcalc.core.timeline import Timeline, prefill, token_in_traffic
 from fastcalc.core.traffic.traffic import Speculation, Traffic

@@ -13,7 +13,7 @@ from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployment, PointDeployments
 from fastcalc.evidence.own_engine import fit_own

@@ -15,8 +15,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.outcome import solve
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, engine_for
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding, engine_for
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.sweep.axes import Axes, Ranks, four_bits, grids

@@ -7,8 +7,7 @@ import pytest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.outcome import locate
 from fastcalc.core.placement.fullest_chip import rotary_bytes
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.importers.huggingface.model import import_model
 

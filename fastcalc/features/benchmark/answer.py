@@ -24,7 +24,7 @@ from fastcalc.features.benchmark.tools import (
 from fastcalc.grid.column import TableColumn, key_figure, values
 from fastcalc.grid.columns import columns_from, pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Screen
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import (
     WORDS,
@@ -39,7 +39,6 @@ from fastcalc.kit.answer.parts import Listing, Note, Part
 from fastcalc.kit.answer.placed_batch import PlacedBatch
 from fastcalc.kit.answer.point_records import Record, assumptions, plain, plainly
 from fastcalc.kit.answer.record_tables import numbers
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import phrases
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import flag, option

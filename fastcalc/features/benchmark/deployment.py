@@ -8,8 +8,7 @@ from fastcalc.catalogue.schema.own_rows import OwnRow
 from fastcalc.core import timeline
 from fastcalc.core.outcome import Outcome, solve, solve_all
 from fastcalc.core.own_rows import Places, is_of, measured_on
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.benchmark.request import Measure
 from fastcalc.features.benchmark.runs import RATES, places_of

@@ -12,13 +12,12 @@ from fastcalc.grid.column import TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.grid.prefix_caches import BEHIND, CachedDeployment, CachedTier
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer, Charts
+from fastcalc.kit.answer.answer import Answer, Charts, Screen
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import number, percent, size
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.prices import prices_of
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.mentions import flag, option
 

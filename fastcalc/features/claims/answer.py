@@ -15,13 +15,12 @@ from fastcalc.features.claims.reasons import reason, verdict_sentence
 from fastcalc.features.claims.registry import in_words
 from fastcalc.features.claims.request import JudgeClaims
 from fastcalc.grid.column import TableColumn, key_figure
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Screen
 from fastcalc.kit.answer.console import render, word_list
 from fastcalc.kit.answer.numbers_as_text import stated_percent
 from fastcalc.kit.answer.parts import Note, Part, TextTable
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.kit.answer.record_tables import words
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
 from fastcalc.written import many

@@ -17,8 +17,7 @@ from fastcalc.core.chosen_layouts import fewest_chips, open_placements
 from fastcalc.core.outcome import Outcome, site_of, solve_each
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.pricing import PriceBasis, Pricing
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.claims.evaluations import SOLVED, Question

@@ -17,7 +17,7 @@ from fastcalc.features.compare.request import Compare
 from fastcalc.grid.column import TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import point_records, record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Screen
 from fastcalc.kit.answer.next_commands import follow_up, report_on, rows_kept
 from fastcalc.kit.answer.numbers_as_text import dollars
 from fastcalc.kit.answer.outcome_lines import (
@@ -32,7 +32,6 @@ from fastcalc.kit.answer.parts import Note, Notes, Part, Remark, Title, sentence
 from fastcalc.kit.answer.point_records import Record, compare_records
 from fastcalc.kit.answer.prices import price_line, prices
 from fastcalc.kit.answer.row_words import TIED
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.answer.why_so_many import why
 from fastcalc.kit.request.chips import names_typed
 from fastcalc.kit.request.fields import phrases

@@ -17,12 +17,11 @@ from fastcalc.features.decide.verdict import cached_at_full_price, failures, ver
 from fastcalc.grid.column import TableColumn, key_figure
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer, Charts
+from fastcalc.kit.answer.answer import Answer, Charts, Screen
 from fastcalc.kit.answer.numbers_as_text import number, seconds
 from fastcalc.kit.answer.parts import Note, Notes, Part, TextTable
 from fastcalc.kit.answer.point_records import Record, plainly, price_records
 from fastcalc.kit.answer.prices import price_line
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line

@@ -22,13 +22,12 @@ from fastcalc.features.entries.records import (
 from fastcalc.features.entries.request import ListEntries, ShowEntry
 from fastcalc.grid.column import TableColumn, key_figure
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Screen
 from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.kit.answer.parts import Note, Notes, Part, TextTable, Title
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.record_tables import marked, numbers, words
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import Request
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import command, flag

@@ -10,12 +10,11 @@ from fastcalc.features.entries.answer import EXECUTION, question_on
 from fastcalc.features.entries.records import CatalogueEntry, model_record, offers_of, quantities
 from fastcalc.features.entries.request import DiffEntries
 from fastcalc.grid.column import Column, TableColumn
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Screen
 from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.answer.numbers_as_text import number, size
 from fastcalc.kit.answer.parts import Note, Part, TextTable
 from fastcalc.kit.answer.point_records import Record
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.readers import as_text
 
 _COLUMNS: tuple[TableColumn, ...] = (

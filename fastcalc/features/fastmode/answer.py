@@ -16,12 +16,11 @@ from fastcalc.features.fastmode.request import Fastmode
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer import next_commands, outcome_lines, record_tables
-from fastcalc.kit.answer.answer import Answer, Charts
+from fastcalc.kit.answer.answer import Answer, Charts, Screen
 from fastcalc.kit.answer.console import THINNEST
 from fastcalc.kit.answer.parts import Note, Part, Remark
 from fastcalc.kit.answer.point_records import Record, assumptions, plain, plainly
 from fastcalc.kit.answer.prices import price_line, prices
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option

@@ -15,12 +15,11 @@ from fastcalc.grid.column import TableColumn, key_figure, values
 from fastcalc.grid.columns import columns_from
 from fastcalc.kit.answer import output, record_tables
 from fastcalc.kit.answer import point_records as records
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Screen
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.parts import Note, Notes, Part, Title
 from fastcalc.kit.answer.point_records import Record, plainly
 from fastcalc.kit.answer.record_tables import numbers
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.charts.drawing import Panel, Series, axes
 from fastcalc.kit.charts.terminal import plot
 from fastcalc.written import many

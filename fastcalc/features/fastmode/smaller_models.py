@@ -8,7 +8,7 @@ from typing import Any
 from fastcalc.catalogue.schema import DenseFFN, MixtureOfExperts, Model
 from fastcalc.core.model.workload import workload
 from fastcalc.core.outcome import solve
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.option import Option
 from fastcalc.features.fastmode.start import Base, family_of, with_model

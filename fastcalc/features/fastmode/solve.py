@@ -9,8 +9,7 @@ import numpy as np
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chosen_layouts import layouts_on_offer
 from fastcalc.core.outcome import Outcome, locate, solve
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.smaller_batch import ROUNDING, speeds
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode import lighter_passes as passes

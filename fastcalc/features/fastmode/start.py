@@ -14,8 +14,7 @@ from fastcalc.core.outcome import Outcome
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import link_domain
 from fastcalc.core.placement.placement import Site
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.option import Option, in_order, option_of
 from fastcalc.grid.largest_batch import cheapest_of_each

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fastcalc.core.outcome import Outcome, solve
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 

@@ -7,8 +7,7 @@ from itertools import groupby
 
 from fastcalc.core.entry_notes import plugin_notes
 from fastcalc.core.outcome import Location
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.start import StartLocation
 from fastcalc.features import request_of
 from fastcalc.features.fit import contents
@@ -33,12 +32,11 @@ from fastcalc.features.fit.verdict import (
 from fastcalc.grid.column import Column, TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer, Charts
+from fastcalc.kit.answer.answer import Answer, Charts, Screen
 from fastcalc.kit.answer.memories import KEY, kept_note
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import phrases
 from fastcalc.kit.request.loading import DEFAULT_MODELS
 from fastcalc.mentions import flag, option

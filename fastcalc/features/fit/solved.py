@@ -15,11 +15,10 @@ from fastcalc.features.fit.verdict import MOST_LISTED
 from fastcalc.grid.column import Column, TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Charts
+from fastcalc.kit.answer.answer import Charts, Screen
 from fastcalc.kit.answer.memories import kept_note
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record, named_chips
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.answer.why_so_many import engine_limit
 from fastcalc.mentions import option
 from fastcalc.written import listed

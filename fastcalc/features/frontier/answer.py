@@ -18,13 +18,12 @@ from fastcalc.features.frontier.search import FrontierPoint, edge
 from fastcalc.grid.column import Column, TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import outcome_lines, record_tables
-from fastcalc.kit.answer.answer import Answer, Charts
+from fastcalc.kit.answer.answer import Answer, Charts, Screen
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record, assumptions, compare_records, named_chips
 from fastcalc.kit.answer.prices import price_line, prices
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag, option

@@ -9,8 +9,7 @@ import numpy as np
 
 from fastcalc.core.outcome import Outcome
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.smaller_batch import largest_batches, speeds
 from fastcalc.errors import InputError
 from fastcalc.formulas.dominance import undominated

@@ -14,12 +14,11 @@ from fastcalc.features.infer.two_tiers import BOX, COMPUTE_REACH, NOUNS, SIDES, 
 from fastcalc.grid.column import Column, TableColumn, key_figure, values
 from fastcalc.grid.columns import columns_from, pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Screen
 from fastcalc.kit.answer.numbers_as_text import number, stable, stated_percent, whole_percent
 from fastcalc.kit.answer.parts import Note, Part
 from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.record_tables import numbers, words
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
 from fastcalc.written import listed

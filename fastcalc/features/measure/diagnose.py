@@ -9,8 +9,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.outcome import locate
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.start import start_location
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError

@@ -25,13 +25,12 @@ from fastcalc.features.measure.term_rows import COLUMNS, TermRow
 from fastcalc.grid.column import TableColumn, key_figure, values
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer, Charts
+from fastcalc.kit.answer.answer import Answer, Charts, Screen, on_one_screen
 from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.parts import Listing, Notes, Part, Remark, sentence
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.record_tables import numbers, words
-from fastcalc.kit.answer.screen import Screen, on_one_screen
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import flag, option
 from fastcalc.written import listed, many

@@ -11,11 +11,10 @@ from fastcalc.features.measure.request import Diagnose
 from fastcalc.features.measure.term_rows import COLUMNS
 from fastcalc.grid.column import TableColumn
 from fastcalc.grid.columns import pick
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Screen
 from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.parts import Listing, Note, Part
 from fastcalc.kit.answer.point_records import Record
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import flag
 
 

@@ -15,14 +15,13 @@ from fastcalc.features import request_of
 from fastcalc.features.measure.request import Validate
 from fastcalc.grid.column import TableColumn, key_figure
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer, Charts
+from fastcalc.kit.answer.answer import Answer, Charts, Screen
 from fastcalc.kit.answer.envelope import envelope
 from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.parts import Note, Part, Remark
 from fastcalc.kit.answer.point_records import Record, plainly
 from fastcalc.kit.answer.record_tables import numbers, words
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import flag, option
 from fastcalc.written import first_few, listed, many, to_json
 

@@ -12,13 +12,13 @@ from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation, Fleet, allocate, with_next_node
 from fastcalc.features.plan.class_table import ServedClass, class_record, served_classes
 from fastcalc.features.plan.columns import KEYS
+from fastcalc.features.plan.cost_notes import break_even
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.demand import typed_of
 from fastcalc.features.plan.notes import notes_of
 from fastcalc.features.plan.odds import CONFIDENT
 from fastcalc.features.plan.page_tables import columns, rows_of, tables_of
 from fastcalc.features.plan.pool_search import PoolSearch
-from fastcalc.features.plan.price_notes import break_even
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
@@ -26,19 +26,18 @@ from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.sharing import ReplicaPool
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.grid.column import TableColumn
-from fastcalc.kit.answer.answer import Answer, Charts
+from fastcalc.kit.answer.answer import Answer, Charts, Screen
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.parts import HeadlineCase, Part
 from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.prices import price_line
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.readers import as_text
 from fastcalc.written import listed
 
 if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 from fastcalc.features.plan.headline import headline
-from fastcalc.features.plan.legend import legend
+from fastcalc.features.plan.page_tables import legend
 
 
 def _charge_all_owned(

@@ -17,8 +17,7 @@ from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, cache_format
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding, cache_format
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Floats

@@ -12,8 +12,7 @@ import numpy as np
 from fastcalc.core.outcome import Outcome, solve
 from fastcalc.core.own_formats import is_narrowed, narrows_cache, narrows_weights, own_formats
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.features.plan.pools import PrefillPool, transfer_seconds
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import NEAR, Service

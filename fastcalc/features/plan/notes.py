@@ -16,15 +16,19 @@ from fastcalc.features.plan.answer_regret import (
     tipping_point_notes,
 )
 from fastcalc.features.plan.cheapest_plans import decide
-from fastcalc.features.plan.decision import Decision, Plan
-from fastcalc.features.plan.fleet_notes import (
+from fastcalc.features.plan.cost_notes import (
+    against_api,
     idle_chips,
     next_nodes,
     one_chip_type,
+    other_prices_of_plans,
     other_sharings,
     over_limits,
     owning_each,
+    uncertain_prices,
+    ways_to_pay,
 )
+from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.latency_notes import (
     bursts,
     busy,
@@ -41,12 +45,6 @@ from fastcalc.features.plan.phrases import (
     level_runner_up,
     times_the_cost,
     weighted,
-)
-from fastcalc.features.plan.price_notes import (
-    against_api,
-    other_prices_of_plans,
-    uncertain_prices,
-    ways_to_pay,
 )
 from fastcalc.features.plan.refusal import MOST_NAMED, chips_of, refusal_of, unknown_chips, why_lost
 from fastcalc.features.plan.service import NEAR

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from math import isfinite
 
+from fastcalc.features.sensitivity.answer import MovedBatch
 from fastcalc.features.sensitivity.effects import OtherValue
-from fastcalc.features.sensitivity.moved_batch import MovedBatch
 from fastcalc.kit.answer.outcome_lines import requests_of
 from fastcalc.kit.charts.drawing import Chart, Swing
 from fastcalc.kit.charts.outcome_series import grounds

@@ -7,10 +7,9 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.units import UNITS
 from fastcalc.core.outcome import Outcome, solve_all
 from fastcalc.errors import InputError
-from fastcalc.features.sensitivity.answer import TABLE, SensitivityAnswer
+from fastcalc.features.sensitivity.answer import TABLE, MovedBatch, SensitivityAnswer, batches_of
 from fastcalc.features.sensitivity.effects import effects
 from fastcalc.features.sensitivity.figures import MovedFigures
-from fastcalc.features.sensitivity.moved_batch import MovedBatch, batches_of
 from fastcalc.features.sensitivity.moved_numbers import COLUMNS
 from fastcalc.features.sensitivity.request import Sensitivity
 from fastcalc.features.sensitivity.targets import Target, goals

@@ -16,8 +16,7 @@ from fastcalc.core.chosen_layouts import open_layouts
 from fastcalc.core.outcome import site_of
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.grid.grid import Grid

@@ -31,12 +31,12 @@ from fastcalc.grid.evaluated_points import CodedColumn
 from fastcalc.grid.grid import Grid
 from fastcalc.kit.answer import output, progress
 from fastcalc.kit.answer import point_records as records
+from fastcalc.kit.answer.answer import Screen
 from fastcalc.kit.answer.console import Wording, is_terminal
 from fastcalc.kit.answer.envelope import envelope
 from fastcalc.kit.answer.parts import Part, Remark
 from fastcalc.kit.answer.record_tables import table
 from fastcalc.kit.answer.respond import page
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.change_lists import ChangeLists, change_lists
 from fastcalc.kit.request.chips import chips_of

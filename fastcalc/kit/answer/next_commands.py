@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fastcalc import mentions
 from fastcalc.core.outcome import Outcome
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.importers.setup import LAYOUT
 from fastcalc.kit.request.chips import count_of_names, names_typed
 from fastcalc.kit.request.evaluation import Evaluated

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from fastcalc.catalogue.kinds import SCHEMAS
 from fastcalc.kit.answer import console, output, record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Screen
 from fastcalc.kit.answer.console import Wording
 from fastcalc.kit.answer.envelope import envelope
 from fastcalc.kit.answer.parts import Part
 from fastcalc.kit.answer.point_records import SCHEMA
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.fields import Request, declared, phrases
 from fastcalc.kit.request.groups import Output, OutputFile, OwnFolders
 from fastcalc.kit.request.loading import catalogue

@@ -9,8 +9,7 @@ from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.own_rows import measured_on
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.errors import InputError
 from fastcalc.importers.setup import LAYOUT
 from fastcalc.kit.request import readers

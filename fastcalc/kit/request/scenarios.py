@@ -12,8 +12,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import with_gpu_layers
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.outcome import by_layout
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.kit.request import readers

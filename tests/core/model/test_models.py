@@ -11,7 +11,7 @@ from fastcalc.catalogue.schema.models import LinearAttention
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.model.layers import CacheGroup, _linear
 from fastcalc.core.model.workload import Workload, checkpoint_parameters, workload
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from tests import strategies
 from tests.helpers import ROOT, every, outcome

@@ -11,7 +11,7 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.outcome import solve
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.features.compare.headline import Comparison, headline
 from fastcalc.features.compare.headline_words import sentences
 from fastcalc.features.compare.request import Compare

@@ -16,8 +16,8 @@ from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.request import Decide
 from fastcalc.features.decide.rows import COLUMNS, Row
 from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.answer import Screen
 from fastcalc.kit.answer.parts import Notes
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
 from tests.helpers import every
 

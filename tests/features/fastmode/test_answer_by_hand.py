@@ -11,7 +11,7 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.features.fastmode import waterfall as steps
 from fastcalc.features.fastmode.answer import FastmodeAnswer
@@ -21,8 +21,8 @@ from fastcalc.features.fastmode.request import Fastmode
 from fastcalc.features.fastmode.smaller_models import SmallerShape
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.features.fastmode.waterfall import waterfall
+from fastcalc.kit.answer.answer import Screen
 from fastcalc.kit.answer.parts import Remark, TextTable
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.mentions import as_flags
 from tests import made_up

@@ -10,7 +10,7 @@ import pytest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.outcome import solve
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode import factors, records, run, sentences
 from fastcalc.features.fastmode.combined import ModelOnChip, _Way

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fastcalc.core.outcome import solve
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.features.fastmode.combined import COUNTS, combinations, nearest

@@ -14,8 +14,7 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.outcome import solve
-from fastcalc.core.scenario import Scenario, engine_for
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding, engine_for
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.lighter_passes import PUBLISHED, narrower, needed_drafts

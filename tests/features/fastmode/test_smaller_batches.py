@@ -9,8 +9,7 @@ import pytest
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.outcome import solve
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.fastmode.smaller_batches import curve, study, textbook

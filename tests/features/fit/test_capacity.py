@@ -12,8 +12,7 @@ from fastcalc.core.outcome import locate
 from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.practice import copies_run_by_people
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.fit.chart import context as context_chart
 from fastcalc.features.fit.solve import solve_for

@@ -1,7 +1,6 @@
 """The chart of contexts against users, on chips whose memory a head can divide."""
 
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.fit.chart import _finding, _line, context
 from fastcalc.kit.charts.drawing import MOST, Series

@@ -16,8 +16,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.outcome import locate
 from fastcalc.core.placement.cache_size import cache_size
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.start import start_location
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.compare.explain.memory import memory_equations

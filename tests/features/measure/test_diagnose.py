@@ -24,8 +24,8 @@ from fastcalc.features.measure.diagnosis_chart import slowdowns
 from fastcalc.features.measure.diagnosis_words import unnamed, verdict
 from fastcalc.features.measure.request import Diagnose
 from fastcalc.formulas.naming_causes import disagreement, log_likelihood, log_mean, posterior
+from fastcalc.kit.answer.answer import Screen
 from fastcalc.kit.answer.console import render
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.written import csv_cell
 from tests.helpers import ROOT, every, run
 

@@ -9,8 +9,8 @@ import pytest
 from fastcalc.features.measure import diagnosis_answer as page
 from fastcalc.features.measure.diagnosis.terms import EAGER, NEWER_RELEASE, OLD_RELEASE, TERMS
 from fastcalc.features.measure.diagnosis_answer import DiagnosisAnswer
+from fastcalc.kit.answer.answer import Screen
 from fastcalc.kit.answer.parts import Listing
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
 
 FIRST, SECOND = (

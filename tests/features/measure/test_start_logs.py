@@ -13,8 +13,8 @@ from fastcalc.features.measure.diagnose import run as diagnosed
 from fastcalc.features.measure.diagnosis.terms import HOST, NEWER_RELEASE, RUNNING
 from fastcalc.features.measure.request import Diagnose
 from fastcalc.importers.start_log import read_start
+from fastcalc.kit.answer.answer import Screen
 from fastcalc.kit.answer.console import render
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import command
 from tests.features.measure.test_diagnose import ENTRIES, FAULTS, LARGE, SMALL, file_of, measured
 from tests.helpers import ROOT, every, run

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastcalc.features.plan import fleet_notes, latency_notes, page_tables, records
+from fastcalc.features.plan import cost_notes, latency_notes, page_tables, records
 from fastcalc.features.plan import headline as plan_headline
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from tests import made_up
@@ -36,20 +36,20 @@ def fleet(*parts, **facts):
 def test_idle_chips_are_told(left, chips, said):
     owned = SimpleNamespace(hardware=SimpleNamespace(id="a"))
     assert [
-        *fleet_notes.idle_chips(fleet(part(pool(), owned=owned, left=left, chips=chips)))
+        *cost_notes.idle_chips(fleet(part(pool(), owned=owned, left=left, chips=chips)))
     ] == said
-    assert [*fleet_notes.idle_chips(fleet(part(pool(), left=left)))] == []
-    assert [*fleet_notes.idle_chips(fleet(part(owned=owned, left=left)))] == []
+    assert [*cost_notes.idle_chips(fleet(part(pool(), left=left)))] == []
+    assert [*cost_notes.idle_chips(fleet(part(owned=owned, left=left)))] == []
 
 
 def test_what_one_chip_type_would_cost():
     two = (pool("b", usd=90.0), pool("b", usd=60.0))
-    (text,) = fleet_notes.one_chip_type(fleet(part(pool(), one_chip=two), part(pool())))
+    (text,) = cost_notes.one_chip_type(fleet(part(pool(), one_chip=two), part(pool())))
     assert text == "with one chip type, b: 16 chips, $150 per month, $50.0 (50%) more"
     unpriced = (pool("b", usd=None), pool("b", usd=60.0))
-    (text,) = fleet_notes.one_chip_type(fleet(part(pool(), one_chip=unpriced)))
+    (text,) = cost_notes.one_chip_type(fleet(part(pool(), one_chip=unpriced)))
     assert text == "with one chip type, b: 16 chips"
-    (text,) = fleet_notes.one_chip_type(fleet(part(pool(), one_chip=two, usd=None)))
+    (text,) = cost_notes.one_chip_type(fleet(part(pool(), one_chip=two, usd=None)))
     assert text == "with one chip type, b: 16 chips, $150 per month"
 
 
@@ -72,7 +72,7 @@ TWO, ONE = (pool("a", chips=4), pool("b", chips=4)), (pool("c", chips=6, classes
     ],
 )  # fmt: skip
 def test_what_other_groupings_would_cost(parts, models, said):
-    assert [*fleet_notes.other_sharings(fleet(*parts), ["m"] * models)] == said
+    assert [*cost_notes.other_sharings(fleet(*parts), ["m"] * models)] == said
 
 
 @every(
@@ -87,7 +87,7 @@ def test_what_other_groupings_would_cost(parts, models, said):
 def test_what_one_more_node_would_add(sustained, power, unit, said):
     owned = SimpleNamespace(hardware=SimpleNamespace(id="a"), unit=lambda _: unit)
     made = fleet(owned=[owned], requests=10.0, service=SimpleNamespace(power=power))
-    assert [*fleet_notes.next_nodes(made, {"a": sustained})] == said
+    assert [*cost_notes.next_nodes(made, {"a": sustained})] == said
 
 
 @every(
@@ -125,14 +125,14 @@ def test_what_owned_chips_cost(per_hour, chips, tokens, said):
     hardware = SimpleNamespace(id="h", chip_price=SimpleNamespace(purchase=None))
     pricing = SimpleNamespace(per_chip_hour=lambda _: per_hour, user_prices={"h": 1.8})
     plan = SimpleNamespace(scenario=SimpleNamespace(hardware=hardware, pricing=pricing))
-    assert fleet_notes.owning(plan, chips, tokens).startswith(said)
+    assert cost_notes.owning(plan, chips, tokens).startswith(said)
 
 
 def test_a_chip_without_power_has_a_price_to_buy():
     chip = made_up.chip(price={"purchase": "30000 USD"})
     pricing = SimpleNamespace(per_chip_hour=lambda _: None)
     plan = SimpleNamespace(scenario=SimpleNamespace(hardware=chip, pricing=pricing))
-    assert fleet_notes.owning(plan, 1, 0.0).startswith(
+    assert cost_notes.owning(plan, 1, 0.0).startswith(
         "no power is known for made-up-chip ($30,000 per chip to buy), so its ownership cost is "
         "unknown"
     )
@@ -144,7 +144,7 @@ def test_classes_over_a_limit_are_named():
         SimpleNamespace(pool=2, request_class=kind, share=0.99, over={"ttft": 0.75, "tpot": 0.03}.get),
         SimpleNamespace(pool=3, request_class=kind, share=None, over=lambda _: None),
     ]  # fmt: skip
-    assert [*fleet_notes.over_limits(served)] == [
+    assert [*cost_notes.over_limits(served)] == [
         "pool 2, chat: p99 TTFT is 750 ms, above the limit of 500 ms",
         "pool 2, chat: p99 TPOT is 30.0 ms, above the limit of 20.0 ms; the mean TPOT at "
         "full batch is within it",

@@ -18,8 +18,7 @@ from fastcalc.core.outcome import solve
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.practice import usual_layouts
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, engine_for
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding, engine_for
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError

@@ -13,16 +13,16 @@ from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan import (
     answer_regret,
+    cost_notes,
     latency_notes,
     notes,
     page_tables,
-    price_notes,
     refusal,
 )
 from fastcalc.features.plan import headline as plan_headline
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer import PlanAnswer
-from fastcalc.features.plan.fleet_notes import (
+from fastcalc.features.plan.cost_notes import (
     idle_chips,
     next_nodes,
     one_chip_type,
@@ -30,17 +30,16 @@ from fastcalc.features.plan.fleet_notes import (
     over_limits,
     owning_each,
 )
-from fastcalc.features.plan.legend import legend
-from fastcalc.features.plan.page_tables import columns, hidden_columns, rows_of
+from fastcalc.features.plan.page_tables import columns, hidden_columns, legend, rows_of
 from fastcalc.features.plan.phrases import Weight
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers import script
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing, in_shared_nodes
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.answer import Screen
 from fastcalc.kit.answer.commands import Typed
 from fastcalc.kit.answer.parts import TextTable
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
 from tests import made_up
 from tests.features.plan.test_plan_sentences import (  # fmt: skip
@@ -460,8 +459,8 @@ def test_an_api_is_compared_with_all_that_chips_sustain(monkeypatch, is_one, tex
     monkeypatch.setattr(Sharing, "requests", 2.0)
     service = replace(SERVICE, tariff=API)
     made = answer(part(pool()), service=service, classes=ONE if is_one else TWO)
-    assert text in " ".join(price_notes.against_api(made))
-    assert not [*price_notes.against_api(answer(part(pool())))]
+    assert text in " ".join(cost_notes.against_api(made))
+    assert not [*cost_notes.against_api(answer(part(pool())))]
 
 
 @every("share,is_known,cell", [(0.99, True, "500"), (0.99, False, "<500"), (None, False, "500")])

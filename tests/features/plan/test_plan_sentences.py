@@ -20,20 +20,19 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.plan import (
     answer,
     answer_regret,
-    fleet_notes,
+    cost_notes,
     latency_notes,
     notes,
     phrases,
-    price_notes,
     refusal,
 )
 from fastcalc.features.plan import headline as plan_headline
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer_regret import tipping_point_notes
+from fastcalc.features.plan.cost_notes import api_notes
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.headline import cheaper_api
 from fastcalc.features.plan.phrases import Weight
-from fastcalc.features.plan.price_notes import api_notes
 from fastcalc.features.plan.random_load import in_words
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.regret import Measurement, Regret
@@ -253,14 +252,14 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
 
 
 def test_prices_of_other_chips_leave_out_those_of_the_first_plan():
-    assert not told(price_notes.other_prices_of_plans([plan(), plan(weights="int4")]))
-    said = told(price_notes.other_prices_of_plans([plan(), plan(SECOND)]))
+    assert not told(cost_notes.other_prices_of_plans([plan(), plan(weights="int4")]))
+    said = told(cost_notes.other_prices_of_plans([plan(), plan(SECOND)]))
     assert said.startswith("price per chip-hour: ")
     assert "second-chip $3.60" in said
     assert "made-up-chip" not in said
     # A plan that prefills on the second chip has its price above.
     both = plan(prefill_scenario=deployed(SECOND), prefill_chips=1.0)
-    assert not told(price_notes.other_prices_of_plans([both, plan(SECOND)]))
+    assert not told(cost_notes.other_prices_of_plans([both, plan(SECOND)]))
 
 
 # Terms of prices.
@@ -274,17 +273,17 @@ def test_reserving_pays_above_the_ratio_of_both_prices():
         ]
     }
     of_two = plan(made_up.clocked(price=price), values={"chips": 2.0})
-    said = told(price_notes.ways_to_pay(of_two))
+    said = told(cost_notes.ways_to_pay(of_two))
     assert said == (
         "made-up-chip per month: on-demand $5,840, spot $1,460, reserved $4,380. Reserved chips "
         "are cheaper if you use them more than 75% of the time"
     )
     given = plan(made_up.clocked(price=price), pricing=Pricing(user_prices={"made-up-chip": 9.0}))
-    assert told(price_notes.ways_to_pay(given)) == said
+    assert told(cost_notes.ways_to_pay(given)) == said
     one = {"offers": price["offers"][:1]}
-    assert not told(price_notes.ways_to_pay(plan(made_up.clocked(price=one))))
+    assert not told(cost_notes.ways_to_pay(plan(made_up.clocked(price=one))))
     without = {"offers": [price["offers"][0], price["offers"][2]]}
-    both = told(price_notes.ways_to_pay(plan(made_up.clocked(price=without))))
+    both = told(cost_notes.ways_to_pay(plan(made_up.clocked(price=without))))
     assert both.endswith("on-demand $5,840, spot $1,460")
 
 
@@ -599,7 +598,7 @@ def test_one_chip_sustains_and_several_sustain(kinds, verb):
     ],
 )  # fmt: skip
 def test_what_owning_chips_costs(chips, tokens, cost):
-    said = fleet_notes.owning(plan(), chips, tokens)
+    said = cost_notes.owning(plan(), chips, tokens)
     assert said.startswith(cost)
     assert said.removeprefix(cost) == "Basis: cloud prices"
 
@@ -614,7 +613,7 @@ def test_what_owning_chips_costs(chips, tokens, cost):
 )  # fmt: skip
 def test_what_is_missing_of_the_cost_of_owning(price, power, missing):
     chip = made_up.clocked(price=price, power=power)
-    said = as_flags(fleet_notes.owning(plan(chip, pricing=Pricing("tco")), 2, 1.0))
+    said = as_flags(cost_notes.owning(plan(chip, pricing=Pricing("tco")), 2, 1.0))
     assert said == (
         f"{missing} its ownership cost is unknown; set a price per hour with --price "
         "made-up-chip=0.10 (0 is allowed)"

@@ -25,22 +25,21 @@ from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.candidates import candidates, deployments
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.class_table import ServedClass, class_record
+from fastcalc.features.plan.cost_notes import one_chip_type
 from fastcalc.features.plan.decision import Plan
-from fastcalc.features.plan.fleet_notes import one_chip_type
 from fastcalc.features.plan.latency_notes import unlimited_ttft
-from fastcalc.features.plan.legend import legend
 from fastcalc.features.plan.notes import decision_notes
-from fastcalc.features.plan.page_tables import with_formats
+from fastcalc.features.plan.page_tables import legend, with_formats
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.grid.columns import pick
+from fastcalc.kit.answer.answer import Screen
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.kit.answer.parts import TextTable, sentence
-from fastcalc.kit.answer.screen import Screen
 from fastcalc.mentions import as_flags
 from tests.helpers import every, outcome, run_once, thorough, words
 

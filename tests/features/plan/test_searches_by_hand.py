@@ -13,9 +13,9 @@ from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
 from fastcalc.features.plan import (
     class_groups,
+    cost_notes,
     demand,
     first_tokens,
-    fleet_notes,
     random_load,
     score,
 )
@@ -325,7 +325,7 @@ def test_only_owned_chips_may_cost_nothing(price, own, refused):
 def test_what_the_price_of_owned_chips_is_based_on(prices, basis):
     scenario = deployed()
     priced = replace(scenario, pricing=replace(scenario.pricing, user_prices=prices))
-    said = fleet_notes.owning(replace(plan(), scenario=priced), 8, 0.0)
+    said = cost_notes.owning(replace(plan(), scenario=priced), 8, 0.0)
     assert said.startswith("owning all 8 made-up-chip costs $21,024 per month. Basis: ")
     assert said.endswith(": the price set") is basis
 

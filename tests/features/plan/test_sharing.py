@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fastcalc.core import timeline
 from fastcalc.core.outcome import solve
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.request_class import Lengths, RequestClass

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from fastcalc.features.plan import tipping_points
+from fastcalc.features.plan.cost_notes import break_even
 from fastcalc.features.plan.decision import Decision
-from fastcalc.features.plan.price_notes import break_even
 from fastcalc.features.plan.service import Service, Tariff
 from fastcalc.features.plan.tipping_points import (  # fmt: skip
     API,

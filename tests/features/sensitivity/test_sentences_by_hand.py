@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastcalc.features.sensitivity.moved_batch import MovedBatch, _distance, _in_words
+from fastcalc.features.sensitivity.answer import MovedBatch, _distance, _in_words
 from fastcalc.features.sensitivity.targets import Target
 from tests.helpers import every
 

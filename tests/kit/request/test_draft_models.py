@@ -10,8 +10,7 @@ from fastcalc.catalogue.difference import change as written_change
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.outcome import locate
-from fastcalc.core.scenario import Scenario
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError

@@ -9,7 +9,7 @@ import pytest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.sharding import Sharding
+from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.compare.request import Compare
 from fastcalc.features.plan.request import FindPlans

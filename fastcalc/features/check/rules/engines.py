@@ -6,9 +6,8 @@ from typing import get_args
 from fastcalc.catalogue.reader import Path_
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
-from fastcalc.features.check.dates import day
 from fastcalc.features.check.document import Sheet, WrittenNumber
-from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.rule import Findings, RuleContext, day, rule
 from fastcalc.features.check.words import amount
 from fastcalc.written import Json, shown
 

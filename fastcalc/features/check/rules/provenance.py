@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from fastcalc.features.check.dates import day
 from fastcalc.features.check.document import Sheet, place_holders
 from fastcalc.features.check.notes import accepted, prints
-from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.rule import Findings, RuleContext, day, rule
 from fastcalc.features.check.words import amount, near, ratio
 from fastcalc.written import Json, shown
 

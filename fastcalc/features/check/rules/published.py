@@ -8,10 +8,9 @@ from math import prod
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.reader import Path_
 from fastcalc.catalogue.schema import Model
-from fastcalc.features.check.dates import day
 from fastcalc.features.check.document import Sheet
 from fastcalc.features.check.printed import plain_numbers
-from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.rule import Findings, RuleContext, day, rule
 from fastcalc.features.check.words import amount, near
 from fastcalc.written import shown
 
