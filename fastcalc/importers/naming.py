@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.names import files_in
@@ -56,20 +56,23 @@ class Options:
             if value and ours and ours != self._id(name, value):
                 self.contradicted.setdefault(name, value)
             elif not (name in LAYOUT and is_laid_out):
-                left[name] = text
+                left[name] = (ours if name in _KINDS else None) or text
         self.used |= left.keys()
         return left
 
     def _id(self, name: str, text: str) -> str | None:
-        categories: dict[str, Kind] = {
-            "hardware": "hardware",
-            "model": "models",
-            "engine": "engines",
-        }
-        if name in categories:
-            return self.names.owners(categories[name])(text)
-        return text.lower()
+        """Return the id that a driver's or a hub's name means; None for files and unknown names."""
+        kind = _KINDS.get(name)
+        if kind is None:
+            return text.lower()
+        known = self.names.owners(kind)(text)
+        if known or kind == "engines" or Path(text).exists():
+            return known
+        return self.names.model(text) if kind == "models" else self.names.chip(text)
 
+
+_KINDS: dict[str, Kind] = {"hardware": "hardware", "model": "models", "engine": "engines"}
+"""The kinds of catalogue entries that options name."""
 
 _NOISE = {
     "nvidia", "amd", "intel", "geforce", "gpu", "graphics", "generation", "edition",

@@ -1509,6 +1509,18 @@ def test_what_the_user_says_completes_a_file(catalogue, stated, options, left, c
     assert (said.used, said.contradicted) == (left, contradicted)
 
 
+def test_options_mean_the_same_as_names_in_a_file(catalogue, tmp_path):
+    """A request that gives the names of a hub and of a driver, as its server does."""
+    said = {"hardware": "NVIDIA H100 80GB HBM3", "model": "Qwen/Qwen3-8B", "engine": "vllm"}
+    options = Options(said, NameLookup(catalogue))
+    meant = {"hardware": "h100-sxm", "model": "qwen3-8b", "engine": "vllm"}
+    assert options.left_by({}) == options.left_by(meant) == meant
+    file = tmp_path / "qwen3-8b"  # a folder with the configuration of a model of the user's own
+    file.mkdir()
+    own = Options({"model": str(file)}, NameLookup(catalogue))
+    assert own.left_by({"model": "qwen3-8b"}) == {"model": str(file)}
+
+
 @every(
     "named,options,message",
     [

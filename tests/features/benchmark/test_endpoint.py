@@ -69,6 +69,15 @@ def test_results_are_added_to_a_file_and_read_by_every_command(tmp_path):
     )
 
 
+def test_rows_of_a_model_named_as_on_a_hub_are_read_again(tmp_path):
+    """They once had that name, with which every command skipped them."""
+    file = tmp_path / "measured.csv"
+    with StandIn(tpot=0.009) as server:
+        table = fc.measure("Qwen/Qwen3-8B", **ASKED | {"url": server.url, "results": file})
+    assert len(fc.validate(file)) == 3 * len(table)
+    assert table.details["batches"][0]["tokens_per_s_per_user_now"] < 120.0  # 111 measured
+
+
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
