@@ -16,9 +16,6 @@ from fastcalc.mentions import command, option
 
 GIB = 2.0**30
 
-_GRAPH_SEQUENCES = 512.0
-"""Sequences of the largest CUDA graph, whose capture fails in releases that do not check states."""
-
 
 @dataclass(frozen=True, eq=False)
 class StartCheck:
@@ -120,15 +117,14 @@ class StartCheck:
                 f"({self._longest}), ({needed / GIB:.2f} GiB KV cache is needed, which is "
                 f"larger than the available KV cache memory ({self.room / GIB:.2f} GiB)."
             )
-        checked = float(np.max(software.checks_states))
-        if self._pool is not None and self._pool.has_states and checked and self.is_failed:
-            if checked <= _GRAPH_SEQUENCES:
-                return "assert num_cache_lines >= batch"
+        if self._pool is None or not self._pool.has_states or not self.is_failed:
+            return None
+        if software.checks_states:
             return (
                 f"max_num_seqs ({self._sequences:.0f}) exceeds available Mamba cache blocks "
                 f"({self.blocks})."
             )
-        return None
+        return "assert num_cache_lines >= batch" if software.graphs_need_states else None
 
     @property
     def _line_of_sglang(self) -> str:

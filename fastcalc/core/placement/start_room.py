@@ -16,6 +16,7 @@ from fastcalc.core.placement.cache_blocks import block_pool, by_ranks
 from fastcalc.core.placement.fullest_chip import cache_on_chip
 from fastcalc.core.placement.layout import AnyLayout, Layout
 from fastcalc.formulas.cache_size import whole_blocks
+from fastcalc.formulas.reserve import largest_capture
 from fastcalc.formulas.types import Array, ArrayLike, where
 
 BLOCK = 16.0
@@ -109,13 +110,27 @@ class _Limits(NamedTuple):
 def _limits(machine: Machine) -> _Limits:
     """Read the limits once for all layouts of a machine."""
     software = machine.software
-    checked, limit = float(np.max(software.checks_states)), float(np.max(machine.max_sequences))
     return _Limits(
         step=start_rows(software, largest_memory(machine.hardware)).tokens,
         whole_prompts=float(np.max(software.whole_prompts)),
         overlap=float(np.max(software.overlaps_steps)),
-        sequences=min(limit, checked),
+        sequences=_with_states(machine),
     )
+
+
+def _with_states(machine: Machine) -> float:
+    """Count the sequences that need a block of recurrent states each, or the start fails. [1]
+
+    These are all sequences in the limit, in some releases only as many as the largest CUDA graph
+    has rows, and none without such a check.
+    """
+    software, sequences = machine.software, float(np.max(machine.max_sequences))
+    if software.checks_states:
+        return sequences
+    if not software.graphs_need_states:
+        return 0.0
+    largest = float(software.largest_graph)
+    return min(sequences, float(largest_capture(sequences=sequences, largest=largest)))
 
 
 @once

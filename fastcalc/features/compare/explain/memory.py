@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from fastcalc.core.chip.reserve import (
-    NOTHING,
-    StartRows,
+from fastcalc.core.chip.cuda_graphs import (
     cut_graphs,
     cut_layers,
     graph_count,
     has_states,
     has_workspace,
-    start_rows,
 )
+from fastcalc.core.chip.reserve import NOTHING, StartRows, start_rows
 from fastcalc.core.chip.tiers import largest_memory
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.placement import Placement
@@ -151,7 +149,7 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
     work, graphs = placement.work, number(graph_count(rows, largest))
     cuts = number(cut_graphs(work.model, rows, largest)) * number(cut_layers(work))
     memory = graphs * numbers.setting("graph_memory") + cuts * numbers.setting("graph_layer_memory")
-    if has_workspace(work, placement.machine.memory.drafted):
+    if has_workspace(placement.machine.software, work, placement.machine.memory.drafted):
         memory = _with(memory, numbers.setting("narrow_cache_memory"))
     row = numbers.setting("graph_row_memory")
     if not has_states(work.model) or not row.value:

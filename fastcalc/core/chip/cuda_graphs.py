@@ -1,0 +1,102 @@
+"""Memory that vLLM reserves for CUDA graphs, which it captures after the start of a server."""
+
+from functools import cache
+
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import LatentAttention, LinearAttention, Model
+from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
+from fastcalc.catalogue.schema.models import Attention
+from fastcalc.core.model.workload import Workload
+from fastcalc.formulas.reserve import captured_graphs, graph_memory, largest_capture, prompt_graphs
+from fastcalc.formulas.types import ArrayLike
+
+
+@once
+def has_states(model: Model) -> bool:
+    """Check whether a model has recurrent states."""
+    return any(isinstance(block.attention, LinearAttention) for block in model.blocks)
+
+
+def graph_row_bytes(
+    software: DeclaredParameters[ArrayLike], model: Model, rows: float
+) -> ArrayLike:
+    """Compute the memory that a rank reserves at startup for CUDA graphs of all sizes, in bytes.
+
+    vLLM captures two graphs and assumes that all others are as large as the second, whose buffers
+    for recurrent states grow with its rows. Ranks divide half of this memory, which belongs to
+    heads rather than hidden states.
+
+    rows : The maximum number of tokens in a decode-only step.
+    """
+    if not software.graph_row_memory or not has_states(model):
+        return 0.0
+    largest = float(software.largest_graph)
+    captured = float(largest_capture(sequences=rows, largest=largest))
+    return software.graph_row_memory * captured * graph_count(rows, largest)
+
+
+def cut_graphs(model: Model, rows: float, largest: float) -> float:
+    """Count the CUDA graphs that need memory in every layer.
+
+    These are the prefill graphs, or all graphs if layers have recurrent states.
+
+    rows : The maximum number of tokens in a decode-only step.
+    largest : The number of rows of the largest graph if configured, otherwise infinity.
+    """
+    return graph_count(rows, largest) if has_states(model) else _graphs_with_prompts(rows, largest)
+
+
+@cache
+def _graphs_with_prompts(rows: float, largest: float) -> float:
+    return float(prompt_graphs(sequences=rows, largest=largest))
+
+
+def graph_bytes(
+    software: DeclaredParameters[ArrayLike], work: Workload, sequences: float, drafted: float
+) -> tuple[float, float]:
+    """Compute the memory of CUDA graphs that tensor-parallel ranks divide, and the rest. [byte]"""
+    rows, largest = sequences * (1.0 + drafted), float(software.largest_graph)
+    fixed = graph_memory(
+        graphs=graph_count(rows, largest),
+        cut=cut_graphs(work.model, rows, largest),
+        layers=cut_layers(work),
+        of_graph=software.graph_memory,
+        of_layer=software.graph_layer_memory,
+    )
+    half = float(graph_row_bytes(software, work.model, rows)) / 2.0
+    workspace = float(software.narrow_cache_memory) * has_workspace(software, work, drafted)
+    return half, float(fixed) + half + workspace
+
+
+def has_workspace(software: DeclaredParameters[ArrayLike], work: Workload, drafted: float) -> bool:
+    """Check whether attention to 8-bit caches allocates its workspace while graphs are profiled.
+
+    FlashInfer has no graphs of whole steps that check draft tokens (get_cudagraph_support in
+    vllm/v1/attention/backends/flashinfer.py, version 0.24).
+
+    drafted : The number of draft tokens per sequence and step.
+    """
+    attentions = [block.attention for block in work.model.blocks]
+    heads = [one.head_dim for one in attentions if isinstance(one, Attention)]
+    is_read = 0 < max(heads, default=0) <= float(software.narrow_cache_columns)
+    return is_read and not drafted and work.formats.kv.cache_bytes <= 1.0
+
+
+def cut_layers(work: Workload) -> float:
+    """Count the splits of a graph: at attention, and at the indexer of latent attention.
+
+    Source: splitting_ops of vllm/config/compilation.py, version 0.28.
+    """
+    attentions = [(block.count, block.attention) for block in work.model.blocks]
+    indexed = (n for n, one in attentions if isinstance(one, LatentAttention) and one.indexer)
+    return work.layers + sum(indexed)
+
+
+@cache
+def graph_count(rows: float, largest: float) -> float:
+    """Count the CUDA graphs captured at startup.
+
+    rows : The maximum number of tokens in a decode-only step.
+    largest : The number of rows of the largest graph if configured, otherwise infinity.
+    """
+    return float(captured_graphs(sequences=rows, largest=largest))
