@@ -23,6 +23,8 @@ _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SPANS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0))
 UNIT_WORDS = {1.0: "seconds", 1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
 
+_FEW = 100
+
 _BUSIEST = 100.0
 """The request rate above which a trace counts as milliseconds only if it says so: the busiest
 published trace in milliseconds has 7 requests/s. [1/s]"""
@@ -131,9 +133,14 @@ def ask_for_unit(field: str, rate: float) -> str:
 def arrivals_words(count: int, seconds: float, rate: float) -> str:
     """Describe the number of requests, their time span and their rate.
 
-    >>> arrivals_words(40, 20.094, 1.941), arrivals_words(1_429_737, 5.27e6, 0.271)
-    ('40 requests in 20.1 s, 1.94 per second', '1,429,737 requests in 61 days, 0.271 per second')
+    In few requests, the rate differs from count over span, as it is one over the mean interval.
+
+    >>> arrivals_words(3, 3.0, 2 / 3)
+    '3 requests in 3 s, 0.667 per second (1.5 s apart on average)'
+    >>> arrivals_words(1_429_737, 5.27e6, 0.271)
+    '1,429,737 requests in 61 days, 0.271 per second'
     """
     unit, size = next((span for span in _SPANS if seconds >= 2 * span[1]), ("s", 1.0))
     per_second = float(f"{rate:.3g}")
-    return f"{count:,} requests in {seconds / size:.3g} {unit}, {per_second:,g} per second"
+    apart = f" ({1.0 / rate:.3g} s apart on average)" if rate and count < _FEW else ""
+    return f"{count:,} requests in {seconds / size:.3g} {unit}, {per_second:,g} per second{apart}"

@@ -135,7 +135,7 @@ def test_latent_attention_expands_a_chunk_of_the_context():
     """65,536 tokens, 128 heads, keys of 128 and values of 128 at 16 bits, divided by ranks."""
     reserve = placed("deepseek-r1", "h200-sxm", sharding=Sharding(tp=8)).placement.machine.reserve
     assert (65_536 * 128 * (128 + 128) * 2, 0.0) in reserve.layers
-    assert reserve.on(8, 8, 0).layer < reserve.on(8, 1, 8).layer
+    assert reserve.on(8, 8, 0, 8).layer < reserve.on(8, 1, 8, 1).layer
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,8 @@ def test_states_have_a_pool_of_their_own_under_sglang():
 
 
 def test_graphs_of_recurrent_layers_are_estimated_larger_on_blackwell():
-    """102 graphs of 1 MiB and 0.3 at each layer, of a dense model 51 of them; 512 rows of 150 KiB."""
+    """102 graphs of 1 MiB and 0.3 at each layer, of a dense model and on Hopper 51 of them; 512 rows
+    of 150 KiB; on Hopper, two buffers of 32 splits of 24 heads of 256 columns for each row."""
     large = {"share": 0.95, "weights": "bf16"}
     chip, model, mib = "rtx-pro-6000-max-q", "qwen3.6-27b", 2.0**20
     hybrid = placed(model, chip, **large).placement.kept.graphs
@@ -252,10 +253,49 @@ def test_graphs_of_recurrent_layers_are_estimated_larger_on_blackwell():
     older = placed(model, chip, "vllm-0.25", **large).placement.kept.graphs
     fixed, rows = 102 * (1 + 64 * 0.3) * mib, 102 * 512 * 150 * 2**10
     assert dense == pytest.approx(102 * mib + 51 * 64 * 0.3 * mib)
-    assert hopper == older == pytest.approx(fixed)
+    splits = 2 * 32 * 512 * 24 * 256 * 4
+    assert older == pytest.approx(fixed)
+    assert hopper == pytest.approx(fixed - 51 * 64 * 0.3 * mib + splits)
     assert hybrid == pytest.approx(fixed + rows)
     halved = placed(model, chip, sharding=Sharding(tp=2), **large).placement
     assert halved.kept.graphs == pytest.approx(fixed + 0.75 * rows)
+
+
+def test_graphs_of_decode_steps_have_the_scores_of_indexers():
+    """Two buffers of 512 rows with a 32-bit score for each token of the longest sequence, and for
+    every fourth one of DeepSeek V4; wider heads than 256 columns have no buffer of splits."""
+    longest = [replace(OWN_MEMORY, longest=length) for length in (400_000.0, 800_000.0)]
+    for model, merged in (("glm-5.2", 1), ("deepseek-v4-flash", 4)):
+        graphs = [
+            placed(model, "b200", sharding=Sharding(tp=8), memory=memory).placement.kept.graphs
+            for memory in longest
+        ]
+        assert graphs[1] - graphs[0] == pytest.approx(2 * 512 * 400_000 / merged * 4)
+    wide = placed("gemma-4-31b", "h100-sxm", weights="bf16").placement.machine.reserve
+    assert wide.graphs[0] == 0.0
+
+
+def test_compressed_attention_gathers_entries_of_four_prompts():
+    """Each has those of 400,000 tokens, one for four tokens, of the window and of 8,192 tokens."""
+    memory = replace(OWN_MEMORY, longest=400_000.0)
+    layout = Sharding(tp=8)
+    reserve = placed("deepseek-v4-flash", "h100-sxm", sharding=layout, memory=memory)
+    gathered = 4 * (100_000 + 128 + 8192) * 512 * 2
+    buffers = [undivided for _, undivided in reserve.placement.machine.reserve.workspaces]
+    assert pytest.approx(gathered) in buffers
+
+
+def test_ranks_do_not_divide_the_buffers_of_whole_experts():
+    """Of eight experts of a token, three products of 768 columns: 8,192 x 8 x 2,304 x 2 bytes."""
+    kept = {
+        ep: placed(
+            "qwen3-30b-a3b", "h100-sxm", weights="bf16", sharding=Sharding(tp=2, ep=ep)
+        ).placement.kept
+        for ep in (1, 2)
+    }
+    widths = {1: 8 * max(3 * 768 / 2, 2 * 768 / 2 + 2048, 2 * 2048), 2: 8 * (2 * 768 + 2048)}
+    more = max(widths[2], 8 * 2 * 2048) - widths[1]
+    assert kept[2].layer - kept[1].layer == pytest.approx(8192 * more * 2)
 
 
 def test_attention_to_narrow_caches_has_a_workspace_while_graphs_are_captured():
@@ -291,8 +331,8 @@ def test_each_remedy_starts_it_and_a_little_less_does_not():
 
 
 def test_two_changes_start_what_none_alone_does():
-    """Kimi K2 on eight H200: 120 GiB of weights leave 2 of 5.9 GiB for one sequence of 90,000."""
-    memory = replace(OWN_MEMORY, longest=90_000.0)
+    """Kimi K2 on eight H200: 120 GiB of weights leave 0.2 of 3.9 GiB for one sequence of 60,000."""
+    memory = replace(OWN_MEMORY, longest=60_000.0)
     kimi = partial(
         placed, "kimi-k2", "h200-sxm", "vllm-0.28", sharding=Sharding(tp=8), memory=memory
     )
@@ -307,16 +347,16 @@ def test_two_changes_start_what_none_alone_does():
     assert kimi(kv="fp8", share=float(share.value)).joint_remedies == []
 
 
-def test_a_change_of_the_cache_may_need_a_shorter_length():
-    """Llama 3.3 70B on two H100: 66 GiB of weights leave few of 9.2 GiB for 60,000 tokens."""
-    memory = replace(OWN_MEMORY, longest=60_000.0)
+def test_fewer_sequences_may_need_a_shorter_length():
+    """Llama 3.3 70B on two H100: 66 GiB of weights leave few of 12.2 GiB for 80,000 tokens."""
+    memory = replace(OWN_MEMORY, longest=80_000.0)
     llama = partial(placed, "llama-3.3-70b", "h100-sxm", sharding=Sharding(tp=2), share=0.952)
-    ((cache, shorter),) = llama(memory=memory).joint_remedies
-    assert (cache, shorter.setting) == (("kv", "fp8"), "max_model_len")
+    ((fewer, shorter),) = llama(memory=memory).joint_remedies
+    assert (fewer, shorter.setting) == (("max_num_seqs", "256"), "max_model_len")
     shortened = replace(OWN_MEMORY, longest=float(shorter.value))
-    assert llama(memory=shortened, kv="fp8").verdict == "fits"
+    assert llama(memory=shortened, sequences=256).verdict == "fits"
     assert llama(memory=shortened).verdict != "fits"
-    assert llama(memory=memory, kv="fp8").verdict != "fits"
+    assert llama(memory=memory, sequences=256).verdict != "fits"
 
 
 @every("drafted,graphs", [(0.0, 12), (1.0, 18), (3.0, 30)])

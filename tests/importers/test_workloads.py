@@ -582,7 +582,7 @@ def test_odd_rows_and_failed_requests_are_left_out_and_counted(tmp_path):
     first, failed, odd = read.reading
     assert (
         first
-        == "a.csv: 3 requests in 20 s, 0.1 per second; Timestamp read as seconds (BurstGPT trace format)"
+        == "a.csv: 3 requests in 20 s, 0.1 per second (10 s apart on average); Timestamp read as seconds (BurstGPT trace format)"
     )
     assert failed == "a.csv: skipped 1 failed requests (Response tokens 0)"
     assert odd.startswith(f"{tmp_path / 'a.csv'}:3:1: '5,m,many,8,0,x' is not a time and two whole")
@@ -603,7 +603,7 @@ def test_commands_begin_with_what_a_trace_says(tmp_path, fixtures):
         for k in range(41)
     ]
     path = trace(tmp_path, lines_of(*bailian))
-    says = "t.jsonl: 41 requests in 20 s, 2 per second; timestamp read as seconds (Bailian trace format)"
+    says = "t.jsonl: 41 requests in 20 s, 2 per second (0.5 s apart on average); timestamp read as seconds (Bailian trace format)"
     for command in (["plan", "--ttft", "2s"], ["caches"]):
         words = (command[0], "llama-3.1-8b", "--traffic", path, "--on", "h100-sxm", *command[1:])
         page = run(*words, **fixtures)

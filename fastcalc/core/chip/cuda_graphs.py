@@ -6,9 +6,12 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import LatentAttention, LinearAttention, Model
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.catalogue.schema.models import Attention
+from fastcalc.core.chip.kernel_buffers import indexer_of, merged_tokens
 from fastcalc.core.model.workload import Workload
 from fastcalc.formulas.reserve import captured_graphs, graph_memory, largest_capture, prompt_graphs
 from fastcalc.formulas.types import ArrayLike
+
+_SCORE_BYTES = 4.0
 
 
 @once
@@ -35,15 +38,17 @@ def graph_row_bytes(
     return software.graph_row_memory * captured * graph_count(rows, largest)
 
 
-def cut_graphs(model: Model, rows: float, largest: float) -> float:
+def cut_graphs(software: DeclaredParameters[ArrayLike], model: Model, rows: float) -> float:
     """Count the CUDA graphs that need memory in every layer.
 
-    These are the prefill graphs, or all graphs if layers have recurrent states.
+    These are the graphs for steps with prompts, or all graphs if recurrent layers need it there.
 
     rows : The maximum number of tokens in a decode-only step.
-    largest : The number of rows of the largest graph if configured, otherwise infinity.
     """
-    return graph_count(rows, largest) if has_states(model) else _graphs_with_prompts(rows, largest)
+    largest = float(software.largest_graph)
+    if software.cuts_recurrent_graphs and has_states(model):
+        return graph_count(rows, largest)
+    return _graphs_with_prompts(rows, largest)
 
 
 @cache
@@ -52,20 +57,55 @@ def _graphs_with_prompts(rows: float, largest: float) -> float:
 
 
 def graph_bytes(
-    software: DeclaredParameters[ArrayLike], work: Workload, sequences: float, drafted: float
+    software: DeclaredParameters[ArrayLike],
+    work: Workload,
+    sequences: float,
+    drafted: float,
+    longest: float,
 ) -> tuple[float, float]:
-    """Compute the memory of CUDA graphs that tensor-parallel ranks divide, and the rest. [byte]"""
+    """Compute the memory of CUDA graphs that tensor-parallel ranks divide, and the rest. [byte]
+
+    sequences : The maximum number of sequences per step.
+    drafted : The number of draft tokens per sequence and step.
+    longest : The tokens of the longest sequence.
+    """
     rows, largest = sequences * (1.0 + drafted), float(software.largest_graph)
     fixed = graph_memory(
         graphs=graph_count(rows, largest),
-        cut=cut_graphs(work.model, rows, largest),
+        cut=cut_graphs(software, work.model, rows),
         layers=cut_layers(work),
         of_graph=software.graph_memory,
         of_layer=software.graph_layer_memory,
     )
     half = float(graph_row_bytes(software, work.model, rows)) / 2.0
     workspace = float(software.narrow_cache_memory) * has_workspace(software, work, drafted)
-    return half, float(fixed) + half + workspace
+    splits, scores = decode_buffers(software, work, rows, longest)
+    return half + splits, float(fixed) + half + workspace + scores
+
+
+def decode_buffers(
+    software: DeclaredParameters[ArrayLike], work: Workload, rows: float, longest: float
+) -> tuple[float, float]:
+    """Compute the buffers of graphs of decode steps: those that ranks divide, and the rest. [byte]
+
+    FlashAttention 3 holds a partial result for each split of a sequence, at 32 bits. An indexer
+    holds a score for each token or merged group of the longest sequence.
+
+    rows : The maximum number of tokens in a decode-only step.
+    longest : The tokens of the longest sequence.
+    """
+    captured = min(rows, float(largest_capture(sequences=rows, largest=software.largest_graph)))
+    is_flash = widest_head(work.model) <= float(software.flash_columns)
+    width = scored = 0.0
+    for attention in (block.attention for block in work.model.blocks):
+        if indexer := indexer_of(attention):
+            scored = max(scored, longest / merged_tokens(attention, indexer))
+        elif isinstance(attention, LatentAttention):
+            width = max(width, attention.heads * attention.kv_rank)
+        elif isinstance(attention, Attention) and is_flash:
+            width = max(width, attention.heads * (attention.value_dim or attention.head_dim))
+    of_row = float(software.graph_buffer_copies) * captured * _SCORE_BYTES
+    return of_row * float(software.graph_splits) * width, of_row * scored
 
 
 def has_workspace(software: DeclaredParameters[ArrayLike], work: Workload, drafted: float) -> bool:
@@ -76,10 +116,15 @@ def has_workspace(software: DeclaredParameters[ArrayLike], work: Workload, draft
 
     drafted : The number of draft tokens per sequence and step.
     """
-    attentions = [block.attention for block in work.model.blocks]
-    heads = [one.head_dim for one in attentions if isinstance(one, Attention)]
-    is_read = 0 < max(heads, default=0) <= float(software.narrow_cache_columns)
+    is_read = 0 < widest_head(work.model) <= float(software.flash_columns)
     return is_read and not drafted and work.formats.kv.cache_bytes <= 1.0
+
+
+@once
+def widest_head(model: Model) -> int:
+    """Return the columns of the widest head, by which vLLM chooses kernels for all layers."""
+    attentions = (block.attention for block in model.blocks)
+    return max((one.head_dim for one in attentions if isinstance(one, Attention)), default=0)
 
 
 def cut_layers(work: Workload) -> float:

@@ -48,7 +48,7 @@ def context_buffers(
     if software.context_chunk <= 1.0:
         return
     for attention in (block.attention for block in model.blocks):
-        if _indexer_of(attention):
+        if indexer_of(attention):
             yield 0.0, float(software.indexer_memory)
         elif isinstance(attention, LatentAttention):
             width = attention.heads * (attention.nope_dim + attention.value_dim)
@@ -57,10 +57,17 @@ def context_buffers(
             yield float(stream_memory(copies=1.0, tokens=tokens, width=width)), 0.0
 
 
-def _indexer_of(attention: object) -> Indexer | None:
+def indexer_of(attention: object) -> Indexer | None:
+    """Return the indexer of an attention layer, if it has one."""
     if not isinstance(attention, (LatentAttention, CompressedAttention)):
         return None
     return attention.indexer
+
+
+def merged_tokens(attention: object, indexer: Indexer) -> int:
+    """Count the tokens that share a key of the indexer."""
+    compression = attention.compression if isinstance(attention, CompressedAttention) else None
+    return indexer.pool * (compression or 1)
 
 
 def indexer_buffers(
@@ -73,11 +80,26 @@ def indexer_buffers(
     is_long = longest > software.long_indexer_tokens and float(software.long_indexer_lengths) > 0.0
     lengths = software.long_indexer_lengths if is_long else software.indexer_lengths
     for attention in (block.attention for block in model.blocks):
-        if indexer := _indexer_of(attention):
-            merged = indexer.pool
-            if isinstance(attention, CompressedAttention):
-                merged *= attention.compression or 1
-            yield 0.0, float(lengths * longest / merged * (indexer.head_dim + 4.0))
+        if indexer := indexer_of(attention):
+            keys = lengths * longest / merged_tokens(attention, indexer)
+            yield 0.0, float(keys * (indexer.head_dim + 4.0))
+
+
+def gathered_entries(
+    software: DeclaredParameters[ArrayLike], model: Model, tokens: float, longest: float
+) -> Iterator[tuple[float, float]]:
+    """Yield the 16-bit entries of a few prompts that compressed attention gathers, in bytes.
+
+    A prompt has those of the longest sequence, of the window and of the tokens of a step.
+
+    tokens : The maximum number of tokens in a step.
+    longest : The tokens of the longest sequence.
+    """
+    for attention in (block.attention for block in model.blocks):
+        if isinstance(attention, CompressedAttention):
+            merged = longest / attention.compression if attention.compression else 0.0
+            rows = float(software.gathered_prompts) * (merged + attention.window + tokens)
+            yield 0.0, float(stream_memory(copies=1.0, tokens=rows, width=attention.head_dim))
 
 
 def streams(

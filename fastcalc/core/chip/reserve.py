@@ -14,6 +14,7 @@ from fastcalc.core.chip.kernel_buffers import (
     context_buffers,
     encoder_buffers,
     expert_widths,
+    gathered_entries,
     indexer_buffers,
     layer_widths,
     padded_widths,
@@ -64,8 +65,8 @@ class Reserve:
     layers : The memory for a layer, for each type of attention and feed-forward network: bytes
         divided among tensor-parallel ranks, and bytes that are not, in bytes.
     compiled : The memory for compiling the model, if one chip holds the embedding table, in bytes.
-    workspaces : The buffers that layers share and that stay allocated, for each type of layer,
-        divided likewise, in bytes.
+    workspaces : The buffers that layers share and that stay allocated, for each type of layer:
+        bytes divided among the ranks that divide an expert, and bytes that are not, in bytes.
     held : The memory that compiling on one chip freed, and that these buffers hold, in bytes.
     alone, joined : The memory for runtime and libraries, and the addition for multiple chips, in
         bytes.
@@ -92,13 +93,16 @@ class Reserve:
     below: float = 1.0
     above: float = 1.0
 
-    def on(self, ranks: ArrayLike, tp: ArrayLike, replicas: ArrayLike) -> KeptMemory:
+    def on(
+        self, ranks: ArrayLike, tp: ArrayLike, replicas: ArrayLike, slices: ArrayLike
+    ) -> KeptMemory:
         """Compute the expected reserve by component.
 
         ranks, tp, replicas : The numbers of cooperating ranks, of tensor-parallel ranks among them,
             and of attention replicas that share experts (0 if none do).
+        slices : The number of ranks that divide an expert, 1 with expert parallelism.
         """
-        workspace = _largest(self.workspaces, tp)
+        workspace = _largest(self.workspaces, slices)
         is_alone = np.asarray(tp) == 1
         workspace = np.maximum(workspace, self.held * is_alone)
         layer = np.maximum(_largest(self.layers, tp), self.compiled * is_alone)
@@ -184,7 +188,11 @@ def reserve_of(
         compiled=float(
             stream_memory(copies=compiled, tokens=vocabulary + 2.0 * tokens, width=hidden)
         ),
-        workspaces=(*experts, *indexer_buffers(software, model, longest)),
+        workspaces=(
+            *experts,
+            *indexer_buffers(software, model, longest),
+            *gathered_entries(software, model, tokens, longest),
+        ),
         held=float(
             stream_memory(copies=compiled, tokens=vocabulary, width=hidden)
             * software.counts_segments
@@ -195,7 +203,7 @@ def reserve_of(
         rank=float(software.rank_memory),
         replica=float(software.replica_memory),
         encoder=encoder if has_encoder else (0.0, 0.0),
-        graphs=graph_bytes(software, work, sequences, drafted),
+        graphs=graph_bytes(software, work, sequences, drafted, longest),
         below=stated.below if stated else 1.0,
         above=stated.above if stated else 1.0,
     )

@@ -64,6 +64,11 @@ class Layout:
         return max(self.tp, self.ep)
 
     @property
+    def expert_slices(self) -> int:
+        """The number of ranks that divide the columns of an expert."""
+        return self.expert_shards // self.ep
+
+    @property
     def sharing_replicas(self) -> int:
         """The number of attention replicas that share one copy of the experts, or 0."""
         return self.expert_shards // self.tp * (self.expert_shards > self.tp)
@@ -120,6 +125,11 @@ class Layouts:
     def expert_shards(self) -> Ints:
         """The number of ranks over which one copy of the experts is spread."""
         return np.maximum(self.tp, self.ep)
+
+    @property
+    def expert_slices(self) -> Ints:
+        """The number of ranks that divide the columns of an expert."""
+        return self.expert_shards // self.ep
 
     @property
     def sharing_replicas(self) -> Ints:

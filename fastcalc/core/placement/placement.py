@@ -18,6 +18,7 @@ from fastcalc.core.placement.fullest_chip import (
     cache_on_chip,
     chips_per_layer,
     expert_padding,
+    rotary_bytes,
     stored_weights,
     weights_per_chip,
 )
@@ -283,7 +284,9 @@ class _PlacedWorkload(Generic[OneOrMore]):
         """The engine's expected reserve by component. Replicas that share experts cooperate."""
         layout = self.layout
         ranks = layout.expert_shards * layout.pp
-        return self.machine.reserve.on(ranks, layout.tp, layout.sharing_replicas)
+        return self.machine.reserve.on(
+            ranks, layout.tp, layout.sharing_replicas, layout.expert_slices
+        )
 
     @property
     def available(self) -> Array:
@@ -386,6 +389,11 @@ class Site(LegalLayouts):
         padded = self.work.weight_bytes + self._experts - self.work.bytes.experts
         return padded + self.machine.unread_bytes
 
+    @property
+    def copied_bytes(self) -> float:
+        """The sines and cosines of rotary embeddings, which each chip stores whole, in bytes."""
+        return float(rotary_bytes(self.machine, self.work)) * self.machine.ranks
+
     def batch_cache_bytes(self, batch: float) -> float:
         """Compute the cache size of a batch, in bytes."""
         return batch * self._cache_bytes(self.reserved_tokens)
@@ -412,11 +420,15 @@ class Site(LegalLayouts):
         sizes["embedding"] = work.weights.embedding.bytes
         places = self.machine.place
         pinned = [
-            (sum(fractions[tier] * sizes[group] for group, fractions in places.items()), [tier])
+            (
+                sum(fractions[tier] * sizes[group] for group, fractions in places.items()),
+                [tier],
+                0.0,
+            )
             for tier in tiers
             if any(fractions[tier] for fractions in places.values())
         ]
-        needs = [(self.weight_bytes_needed + cache, tiers), *pinned]
+        needs = [(self.weight_bytes_needed + cache, tiers, self.copied_bytes), *pinned]
         most_chips = max(self._chips_for(*need) for need in needs)
         capacity = int(most_chips) if most_chips < inf else None
         if not self.machine.is_spatial:
@@ -434,14 +446,17 @@ class Site(LegalLayouts):
     def _usable(self, chips: float) -> list[ArrayLike]:
         """Compute the memory of each tier that split layers are certain to get, in bytes."""
         reserve = self.machine.reserve
-        return self.machine.usable(chips, reserve.above * reserve.on(chips, chips, 0).total)
+        return self.machine.usable(chips, reserve.above * reserve.on(chips, chips, 0, chips).total)
 
-    def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
-        """Count the chips whose memories in the given tiers fit a number of bytes."""
+    def _chips_for(self, needed: float, tiers: Sequence[int], copied: float) -> float:
+        """Count the chips whose memories in the given tiers fit a number of bytes.
+
+        copied : The bytes that each chip stores in addition.
+        """
 
         def usable(chips: float) -> float:
             usable_bytes = self._usable(chips)
-            return float(sum(np.asarray(usable_bytes[tier]) for tier in tiers))
+            return max(float(sum(np.asarray(usable_bytes[tier]) for tier in tiers)) - copied, 0.0)
 
         chips = float(chips_for_capacity(needed=needed, usable_per_chip=usable(1.0)))
         if chips < inf and any(self.machine.tiers[tier].shared_by > 1.0 for tier in tiers):

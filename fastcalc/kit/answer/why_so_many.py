@@ -48,9 +48,10 @@ class _Demand(NamedTuple):
         return f"{size(self.total)}{self.details}"
 
 
-def _of_all(site: Site, batch: float) -> _Demand:
+def _of_all(site: Site, batch: float, chips: float) -> _Demand:
     longest, tokens = site.longest_cache_bytes, site.machine.length_to_start
-    return _Demand(site.weight_bytes_needed, site.batch_cache_bytes(batch), longest, tokens)
+    weights = site.weight_bytes_needed + chips * site.copied_bytes
+    return _Demand(weights, site.batch_cache_bytes(batch), longest, tokens)
 
 
 def _of_chip(placement: Placement, batch: float) -> _Demand:
@@ -79,7 +80,8 @@ def why(location: Location) -> str:
         return f"tight fit: {_short_of(placement, batch)}"
     if not location.fits:
         return _too_large(location)
-    needed, usable = _of_all(location.site, batch).text, size(float(sum(placement.usable)))
+    needed = _of_all(location.site, batch, chips).text
+    usable = size(float(sum(placement.usable)))
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
         is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
@@ -98,7 +100,8 @@ def why(location: Location) -> str:
 def _too_large(location: Location) -> str:
     """Explain why a batch does not fit even with the engine's smallest reserve."""
     placement, batch, site = location.placement, min(location.scenario.batches), location.site
-    chips, needed = placement.layout.chips, _of_all(site, batch)
+    chips = placement.layout.chips
+    needed = _of_all(site, batch, chips)
     layouts = site.default_layouts if location.is_default_layout else [placement.layout]
     if np.max(site.place_all(layouts).edge_batch) >= batch:
         return engine_limit(location)
@@ -132,8 +135,9 @@ def _why_not_fewer(location: Location) -> str:
             f"{capacity} chips have enough memory, but {by_layers} are needed because layers "
             "cannot be split"
         )
-    needed, fewer = _of_all(site, batch), on_fewer_chips(site, chips)
-    fewest = min(ceil(needed.total / usable), chips)
+    fewer, left = on_fewer_chips(site, chips), usable - site.copied_bytes
+    fewest = min(ceil(_of_all(site, batch, 0).total / left), chips)
+    needed = _of_all(site, batch, fewest)
     if (
         fewer is not None
         and fewer.held_beside(site.machine.reserve.above) >= batch > fewer.edge_batch

@@ -181,21 +181,21 @@ def test_the_longest_context_fits_with_it_as_the_maximum_length(model, flags, ne
 
 def test_a_longest_context_states_the_maximum_length_to_start_with(fastcalc_run):
     flags = ("--on", "h200-sxm", "--tp", "8", "--pp", "2")
-    assert fastcalc_run("fit", "glm-5.2", *flags, "--max-model-len", "490000").code == 0
+    assert fastcalc_run("fit", "glm-5.2", *flags, "--max-model-len", "460000").code == 0
     text = " ".join(fastcalc_run("fit", "glm-5.2", *flags, "--solve", "context").out.split())
     longest = text.split(" tokens on 16 h200-sxm.")[0].split()[-1].replace(",", "")
-    assert int(longest) >= 490_000
+    assert int(longest) >= 460_000
     assert f"tokens on 16 h200-sxm need --max-model-len {longest}" in text
     assert f"--max-model-len {longest}" in text.partition("next: fastcalc compare")[2]
 
 
 def test_a_tight_fit_of_long_prompts_names_the_length_that_starts(fastcalc_run):
-    """530,000 tokens and 1,000 of output, where vLLM's default is the model's 1,048,576."""
-    flags = ("fit", "glm-5.2", "--on", "h200-sxm", "--chips", "16", "--prompt", "530000")
+    """440,000 tokens and 1,000 of output, where vLLM's default is the model's 1,048,576."""
+    flags = ("fit", "glm-5.2", "--on", "h200-sxm", "--chips", "16", "--prompt", "440000")
     tight = " ".join(fastcalc_run(*flags).out.split())
     changes = tight.partition("; vllm starts with ")[2]
     length = int(changes.partition("--max-model-len ")[2].split(",")[0])
-    assert length >= 530_000 + 1_000
+    assert length >= 440_000 + 1_000
     assert "fits at batch 1" in fastcalc_run(*flags, "--max-model-len", str(length)).out
 
 
@@ -223,7 +223,7 @@ def test_what_is_solved_for_starts():
     ]
     assert verdicts == ["fits", "edge"]
     (users,) = fastcalc.fit("gemma-3-27b", solve="users", prompt=100_000, output=1000, **asked)
-    assert (users["solution"], users["solution_at_edge"]) == (0, 2)
+    assert (users["solution"], users["solution_at_edge"]) == (0, 1)
 
 
 def test_memory_of_a_record_by_hand():

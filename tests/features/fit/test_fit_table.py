@@ -78,7 +78,8 @@ def test_each_row_has_the_largest_batch_of_its_own_layout(capsys, monkeypatch):
 
     (chosen, roomiest), said = rows("--chips", "8")
     assert chosen == rows("--tp", "8")[0][0]
-    alone = rows("--dp", "8", "--ep", "8", "--batch", roomiest[1].replace(",", ""))[0][0]
+    ranks = ("--tp", "2", "--dp", "4", "--ep", "8")
+    alone = rows(*ranks, "--batch", roomiest[1].replace(",", ""))[0][0]
     assert roomiest == alone
     assert roomiest[1] == roomiest[2] != chosen[2]
     assert f"The largest batch is {roomiest[2]}." in said

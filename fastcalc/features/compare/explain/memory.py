@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from fastcalc.core.chip.cuda_graphs import (
     cut_graphs,
     cut_layers,
+    decode_buffers,
     graph_count,
     has_states,
     has_workspace,
@@ -77,15 +78,17 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     work = placement.work
     length = machine.memory.longest or float(work.model.max_context or 0)
     rows = start_rows(machine.software, largest_memory(machine.hardware), length)
-    is_alone = placement.layout.tp == 1
-    held, compiled = ([(0.0, part)] * is_alone for part in (reserve.held, reserve.compiled))
-    workspace = named("shared buffers", "B", _largest(placement, [*reserve.workspaces, *held]))
+    tp = placement.layout.tp
+    held, compiled = ([(0.0, part)] * (tp == 1) for part in (reserve.held, reserve.compiled))
+    slices = placement.layout.expert_slices
+    shared = _largest(slices, [*reserve.workspaces, *held])
+    workspace = named("shared buffers", "B", shared)
     sampled = _with(_sampling(work, numbers, rows), workspace.answer)
     sampling = equation("peak of sampling", memory.sampling, "B", sampled)
-    of_layer = _with(_largest(placement, [*reserve.layers, *compiled]), workspace.answer)
+    of_layer = _with(_largest(tp, [*reserve.layers, *compiled]), workspace.answer)
     layer = equation("peak of a layer", memory.layer, "B", of_layer)
     encoder = equation(
-        "peak of image encoding", memory.encoder, "B", _largest(placement, [reserve.encoder])
+        "peak of image encoding", memory.encoder, "B", _largest(tp, [reserve.encoder])
     )
     peaks = [line for line in (sampling, layer, encoder) if line.result.value]
     peak = largest(*(line.answer for line in peaks)) if peaks else number(0.0)
@@ -101,7 +104,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         "CUDA graphs",
         memory.graphs,
         "B",
-        _graphs(placement, numbers, rows.sequences * (1.0 + machine.memory.drafted)),
+        _graphs(placement, numbers, rows.sequences * (1.0 + machine.memory.drafted), length),
     )
     summands = [line for line in (activations, runtime, joined, graphs) if line.result.value]
     yield from (*([workspace] if workspace.result.value else []), *peaks, *summands)
@@ -140,17 +143,23 @@ def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
     return logits * vocabulary * number(LOGIT_BYTES, "B") + states
 
 
-def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
+def _graphs(placement: Placement, numbers: Numbers, rows: float, length: float) -> Term:
     """Return the memory of CUDA graphs: per graph, layer split and row of states, in bytes.
 
     rows : The maximum number of tokens in a decode-only step.
+    length : The tokens of the longest sequence.
     """
     largest = float(placement.machine.software.largest_graph)
     work, graphs = placement.work, number(graph_count(rows, largest))
-    cuts = number(cut_graphs(work.model, rows, largest)) * number(cut_layers(work))
+    cuts = number(cut_graphs(placement.machine.software, work.model, rows)) * number(
+        cut_layers(work)
+    )
     memory = graphs * numbers.setting("graph_memory") + cuts * numbers.setting("graph_layer_memory")
     if has_workspace(placement.machine.software, work, placement.machine.memory.drafted):
         memory = _with(memory, numbers.setting("narrow_cache_memory"))
+    splits, scores = decode_buffers(placement.machine.software, work, rows, length)
+    if splits or scores:
+        memory = memory + number(splits, "B") / number(placement.layout.tp) + number(scores, "B")
     row = numbers.setting("graph_row_memory")
     if not has_states(work.model) or not row.value:
         return memory
@@ -159,8 +168,10 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
     return memory + graphs * row * largest_rows * half
 
 
-def _largest(placement: Placement, pairs: Sequence[tuple[float, float]]) -> Term:
-    """Return the largest of several buffers, each with a sharded and an unsharded part. [B]"""
-    tp = number(placement.layout.tp)
-    buffers = [number(divided, "B") / tp + number(undivided, "B") for divided, undivided in pairs]
+def _largest(ranks: int, pairs: Sequence[tuple[float, float]]) -> Term:
+    """Return the largest of several buffers, of which ranks divide the first part. [B]"""
+    buffers = [
+        number(divided, "B") / number(ranks) + number(undivided, "B")
+        for divided, undivided in pairs
+    ]
     return max(buffers, key=lambda term: term.value, default=number(0.0))
