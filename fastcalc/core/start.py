@@ -1,7 +1,7 @@
 """Whether a server starts on a placement, and otherwise its error and the smallest fix."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from math import ceil
 from typing import NamedTuple
@@ -78,7 +78,6 @@ class GraphsGivenUp(NamedTuple):
         return f"{option('engine', self.engine)} is vLLM's --enforce-eager ({self.effect})"
 
 
-@dataclass(frozen=True, eq=False)
 class StartLocation(Location):
     """A scenario on its chips, with the checks that the engine runs at startup."""
 

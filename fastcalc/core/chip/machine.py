@@ -59,7 +59,7 @@ class Chip:
     hop_inside: ArrayLike
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)  # inherits the method of 83 fields
 class EngineParameters(DeclaredParameters[ArrayLike]):
     """The efficiencies and latency floors of an engine on one chip, as plain numbers."""
 

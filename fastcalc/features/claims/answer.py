@@ -253,7 +253,6 @@ class ClaimsAnswer(Answer):
         return {"verdicts": dict(MEANING)}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class ExplainedClaim(ClaimsAnswer):
     """The result of ``fastcalc claims --explain``: one claim with its full calculation."""
 
