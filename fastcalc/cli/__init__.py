@@ -86,7 +86,7 @@ def _run() -> int:
     except _usage_error() as error:
         from fastcalc.cli.usage import sentence
 
-        raise InputError(sentence(error, words[:1])) from error
+        raise InputError(sentence(error, words)) from error
     except typer.Abort:
         return EXIT_INTERRUPTED
     return code if isinstance(code, int) else EXIT_OK

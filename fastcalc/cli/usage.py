@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from fastcalc.features import COMMANDS, request_of
-from fastcalc.kit.request.fields import Request, declared
+from fastcalc.kit.request.fields import FieldSetting, Request, declared
 from fastcalc.mentions import as_flags, flag
 from fastcalc.written import first_few, listed
 
@@ -29,10 +30,10 @@ _EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)")
 _EXPLAIN = "No such command 'explain'"
 
 
-def sentence(error: Exception, name: Sequence[str] = ()) -> str:
+def sentence(error: Exception, words: Sequence[str] = ()) -> str:
     """Return the message for an error of typer or click: what is wrong, and how to fix it.
 
-    name : The command, if there is one.
+    words : The command line without the program: the command, if there is one, and its arguments.
     """
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split()).rstrip(".")
     unknown = _UNKNOWN.match(message)
@@ -45,7 +46,7 @@ def sentence(error: Exception, name: Sequence[str] = ()) -> str:
         )
     if message.startswith(_EXPLAIN):
         return "there is no command explain; write 'fastcalc compare MODEL --on CHIPS --explain'"
-    if name and name[0] in COMMANDS and (instead := _instead(message, request_of(name[0]))):
+    if words and words[0] in COMMANDS and (instead := _instead(message, words)):
         return instead
     return f"{message} See --help." if message.endswith("?") else f"{message}; see --help"
 
@@ -59,8 +60,9 @@ def _commands_with(option: str) -> list[str]:
     ]
 
 
-def _instead(message: str, request: type[Request]) -> str:
+def _instead(message: str, words: Sequence[str]) -> str:
     """Suggest a replacement for a missing or extra word. Returns nothing for other errors."""
+    request = request_of(words[0])
     example = f"write for example '{request.examples[0]}'"
     unknown = _UNKNOWN.match(message)
     arguments = {
@@ -77,12 +79,26 @@ def _instead(message: str, request: type[Request]) -> str:
         return f"{request.command()} has no option {unknown[1]}, which {names} {has}; {example}"
     if missing := _MISSING.match(message):
         return f"{missing[1]} is missing; {example}"
+    options = _options(request)
     if extra := _EXTRA.match(message):
-        return f"{request.command()} does not take '{extra[1]}'; {example}"
-    if option := _NO_VALUE.match(message):
-        for field, declaration in declared(request).items():
-            setting = declaration.setting
-            if option[1] in (flag(field), *setting.names):
-                help_text = as_flags(setting.help)
-                return f"{option[1]} needs a value, {setting.metavar}: {help_text}"
+        # Typer takes the next option as the value, and then has a word too many.
+        bare = (one for one, after in pairwise(words) if one in options and after in options)
+        without_value = next(bare, "")
+        if not without_value:
+            return f"{request.command()} does not take '{extra[1]}'; {example}"
+    else:
+        option = _NO_VALUE.match(message)
+        without_value = option[1] if option else ""
+    if setting := options.get(without_value):
+        return f"{without_value} needs a value, {setting.metavar}: {as_flags(setting.help)}"
     return ""
+
+
+def _options(request: type[Request]) -> dict[str, FieldSetting]:
+    """Return the options of a command that have a value, by each of their spellings."""
+    return {
+        spelling: declaration.setting
+        for field, declaration in declared(request).items()
+        for spelling in (flag(field), *declaration.setting.names)
+        if declaration.setting.metavar and not declaration.setting.is_argument
+    }

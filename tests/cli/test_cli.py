@@ -437,6 +437,8 @@ WRONG_REQUESTS = [
         "--explain needs a value, ID: Explain one claim in full, such as 30.",
     ),
     (("compare", "-o"), "-o needs a value"),
+    (("plan", "qwen3-8b", "--emit", "-o", "x.sh"), "--emit needs a value, vllm|sglang|"),
+    (("plan", "qwen3-8b", "--rate", "--on", "h100-sxm"), "--rate needs a value, N/s: "),
     (("frontier",), "MODEL is missing; write for example 'fastcalc frontier "),
     (("infer", "50"), "infer does not take '50'; write for example 'fastcalc infer "),
     (("infer", "50", "60"), "infer does not take '50 60'; "),
