@@ -103,7 +103,7 @@ def tested(copy: Path, paths: list[str], plugin: Mapping[str, str], timeout: flo
     unset = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
     path = os.pathsep.join(map(str, (copy, ROOT)))
     options = ("-q", "--tb=line", "-p", "no:cacheprovider", "-p", "benchmarks.mutants.plugin")
-    options += ("--assert=plain",)
+    options += ("--assert=plain", f"--rootdir={copy}")  # whatever lies in the folders above it
     command = [sys.executable, "-m", "pytest", *options, *paths]
     with subprocess.Popen(
         command,
