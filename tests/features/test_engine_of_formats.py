@@ -23,6 +23,13 @@ def test_awq_weights_are_not_computed_under_llama_cpp(weights):
     assert engines == {"vllm"}
 
 
+@every("kv,engine", [("fp8_e4m3", "vllm"), ("q8_0", "llama-cpp"), ("auto", "llama-cpp")])
+def test_a_cache_that_llama_cpp_does_not_have_runs_under_vllm(kv, engine):
+    """``--cache-type-k`` of llama-server has f32, f16, bf16 and types of GGUF blocks."""
+    (fitted,) = fastcalc.fit("qwen3-8b", on=CARD, kv=kv)
+    assert (fitted["engine"], fitted["refused_formats"]) == (engine, None)
+
+
 @every(
     "words",
     [

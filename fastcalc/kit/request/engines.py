@@ -21,12 +21,16 @@ def implied_engine(
 ) -> str | None:
     """Return the engine for a request that llama.cpp, the default, cannot run, or None otherwise.
 
-    It is vLLM if limits with its names are set, or if no GGUF file exists in one of the formats.
+    It is vLLM if limits with its names are set, if no GGUF file exists in one of the formats, or if
+    llama.cpp has no cache in one of those requested.
 
     weights : The requested formats, by default those of the models' checkpoints.
     """
     limits = (*STARTED_WITH, "max_model_len", "language_model_only")
     if any(request.values[name] not in (None, False) for name in limits):
+        return "vllm"
+    caches = readers.caches_if_any(request.values.get("kv")) or []
+    if not all(is_read_by_llama_cpp(name, as_published=True) for name in caches if name):
         return "vllm"
     asked = readers.weights_if_any(weights)
     formats = asked or [model.own_formats.text for model in models]

@@ -48,12 +48,19 @@ def models_of(
         if model not in models:
             models.append(model)
             given_names.append([])
-        given_names[models.index(model)].append(as_text(name))
+        given_names[models.index(model)].append(_name_in(model, as_text(name)))
         notes += [] if named else reading_of(entries, name)
     entries.refuse_idle_changes("models", models)
     return [
         _asked_as(model, tuple(given)) for model, given in zip(models, given_names, strict=True)
     ]
+
+
+def _name_in(model: Model, given: str) -> str:
+    """Return the longest id or alias of a model with which the name of a repository begins."""
+    base = given.rpartition("/")[2].lower()
+    names = (name for name in (model.id, *model.aliases) if base.startswith(name.lower()))
+    return max(names, key=len, default=given)
 
 
 def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
