@@ -283,11 +283,6 @@ def _choices(question: LayoutQuestion) -> "Iterator[_Choice]":
         yield replace(choice, is_here=is_here)
 
 
-def layout_of(site: Site, chips: int | None, batch: int, traffic: Traffic) -> Layout:
-    """Choose the layout for a single batch, like `chosen_layouts`."""
-    return chosen_layouts(site, chips, np.array([float(batch)]), traffic).first
-
-
 @_once_a_site
 def open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
     """List the layouts allowed on a number of chips, and place the workload on all of them."""

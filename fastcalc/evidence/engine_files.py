@@ -95,7 +95,7 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
             fitted_on = f"{points}, with the values of {whose}{' as prior' * has_own} ({_EVIDENCE})"
     return {
         **({"fitted_on": yaml_text(fitted_on)} if fitted_on else {}),
-        "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
+        "fitted_architectures": f"[{', '.join(calibration.architectures.get(engine.id, ()))}]",
         "publishers": _mapped(
             {
                 phase: _mapped({chip: str(count) for chip, count in counts.items()})
@@ -104,10 +104,6 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
         ),
         "range_widths": _mapped(numbers),
     }
-
-
-def _listed(names: Iterable[str]) -> str:
-    return f"[{', '.join(names)}]"
 
 
 def _mapped(texts: Mapping[str, str]) -> str:

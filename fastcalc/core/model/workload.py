@@ -107,11 +107,6 @@ class Workload:
         return self.layers if self.state_elements > self.convolution_elements else 0.0
 
     @property
-    def indexer_layers(self) -> float:
-        """The number of layers that select the tokens to attend to with an indexer."""
-        return sum(group.layers for group in self.caches if group.element_bytes is not None)
-
-    @property
     def sent_width(self) -> float:
         """The elements per token sent between chips, or a default if the width is unpublished.
 

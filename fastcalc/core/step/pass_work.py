@@ -319,7 +319,7 @@ def _latents(work: Workload, layout: AnyLayout) -> Latents:
         layers=work.latent_layers,
         heads=work.latent_heads / layout.tp,
         flops=0.0,
-        indexers=work.indexer_layers,
+        indexers=sum(group.layers for group in work.caches if group.element_bytes is not None),
         recurrent=work.recurrent_layers,
     )
 

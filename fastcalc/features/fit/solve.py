@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.core.chosen_layouts import layout_of, open_layouts
+from fastcalc.core.chosen_layouts import chosen_layouts, open_layouts
 from fastcalc.core.outcome import Location, site_of
 from fastcalc.core.placement.layout import Layout, LayoutError, Layouts
 from fastcalc.core.placement.placement import Placements, Site
@@ -202,5 +202,6 @@ def _placed(scenario: Scenario, location: Location) -> StartLocation:
     """Place a scenario on the chips of a placement, in the same layout if ranks are given."""
     site, layout = site_of(scenario, scenario.traffic.reserved), location.placement.layout
     if not scenario.sharding.names_ranks:
-        layout = layout_of(site, layout.chips, min(scenario.batches), scenario.traffic)
+        smallest = np.array([float(min(scenario.batches))])
+        layout = chosen_layouts(site, layout.chips, smallest, scenario.traffic).first
     return StartLocation(scenario, site, site.place(layout), location.is_default_layout)

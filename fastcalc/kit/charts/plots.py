@@ -72,12 +72,6 @@ class PanelGrid:
         titles = filter(None, map(self._title, self.chart.panels))
         return max((title.count("\n") + 1 for title in titles), default=0)
 
-    def _ticks(self, high: float) -> float:
-        """Return the width of the tick labels on the y axes, in points."""
-        axes = (panel.upward for panel in self.chart.panels)
-        texts = (written(tick) for axis in axes for tick in _ticks_up(axis, high, self.letters))
-        return max(map(self.letters.measure, texts)) + 5.0
-
     def draw(self, drawing: "Figure", look: Look, area: Box) -> None:
         """Draw all plots in an area of a figure."""
         left, low, right, top = area
@@ -87,7 +81,9 @@ class PanelGrid:
         is_across, is_upward = _is_shared(all_across), _is_shared(all_upward)
         room = (top - low) / self.rows - 3.0 * line
         upward = self.letters.wrapped(_common_label(all_upward), room)
-        ticks = self._ticks(room)
+        axes = (panel.upward for panel in self.chart.panels)
+        texts = (written(tick) for axis in axes for tick in _ticks_up(axis, room, self.letters))
+        ticks = max(map(self.letters.measure, texts)) + 5.0
         left += 1.3 * line * (1 + upward.count("\n")) + ticks * is_upward
         across = _common_label(all_across)
         low += 1.5 * line * bool(across) + 1.2 * line * is_across
