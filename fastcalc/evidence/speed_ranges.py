@@ -92,17 +92,7 @@ def learned(
     # The engines of all other measurements have explicit ranges.
     rows = zip(predictions, behind, strict=True)
     fitted_rows = [row for row in rows if row[0].part != SRAM]
-    names = np.array(
-        [
-            width_name(
-                prediction.phase,
-                has_experts=prediction.has_experts,
-                machine=prediction.machine,
-                publishers=count,
-            )
-            for prediction, count in fitted_rows
-        ]
-    )
+    names = np.array([_name(prediction, count) for prediction, count in fitted_rows])
     sides = np.array([_needed(prediction) for prediction, _ in fitted_rows])
     is_unseen = np.array([count == 0 for _, count in fitted_rows], dtype=bool)
     is_blind = np.array([prediction.point.id in blind for prediction, _ in fitted_rows], dtype=bool)
@@ -157,6 +147,19 @@ def _of_next(fraction: float, sources: int) -> float:
     Research 9, 2008, pp. 371-421.
     """
     return min(fraction * (1.0 + 0.5 / sources), 1.0) if sources else fraction
+
+
+def _name(prediction: Prediction, behind: int) -> str:
+    """Return the name of the `RangeWidths` width that applies to a prediction.
+
+    behind : The number of publishers that measured the same chip, engine and phase.
+    """
+    return width_name(
+        prediction.phase,
+        has_experts=prediction.has_experts,
+        machine=prediction.machine,
+        publishers=behind,
+    )
 
 
 def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools) -> float:

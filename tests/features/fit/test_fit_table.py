@@ -66,6 +66,7 @@ def test_what_fills_memories(asked, rows, sentence):
 
 def test_each_row_has_the_largest_batch_of_its_own_layout(capsys, monkeypatch):
     """The chosen layout of DeepSeek-R1 on eight H200 holds less than the roomiest, which follows."""
+    monkeypatch.setenv("COLUMNS", "100")
 
     def rows(*ranks):
         ran = run_once(
