@@ -148,13 +148,13 @@ def _distinct(results: Sequence[Any]) -> tuple[Operations, list[Operand]]:
         operands = [operand_of(value) for value in node.operands]
         if node.operation in _COMMUTE:
             operands.sort(key=lambda operand: (not isinstance(operand, str), operand))
-        known = _known(node.operation, operands)
-        if known is None:
+        operand = _known(node.operation, operands)
+        if operand is None:
             key = node.operation, tuple(operands)
             if node.operation == "power" and operands[-1] == 2.0:
                 key = "multiply", (operands[0], operands[0])
-            known = interned.setdefault(key, f"_{len(interned)}")
-        names[node.number] = known
+            operand = interned.setdefault(key, f"_{len(interned)}")
+        names[node.number] = operand
     return {name: key for key, name in interned.items()}, [operand_of(value) for value in results]
 
 

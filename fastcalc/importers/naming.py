@@ -65,9 +65,9 @@ class Options:
         kind = _KINDS.get(name)
         if kind is None:
             return text.lower()
-        known = self.names.owners(kind)(text)
-        if known or kind == "engines" or Path(text).exists():
-            return known
+        entry = self.names.owners(kind)(text)
+        if entry or kind == "engines" or Path(text).exists():
+            return entry
         return self.names.model(text) if kind == "models" else self.names.chip(text)
 
 

@@ -142,5 +142,7 @@ def arrivals_words(count: int, seconds: float, rate: float) -> str:
     """
     unit, size = next((span for span in _SPANS if seconds >= 2 * span[1]), ("s", 1.0))
     per_second = float(f"{rate:.3g}")
-    apart = f" ({1.0 / rate:.3g} s apart on average)" if rate and count < _FEW else ""
-    return f"{count:,} requests in {seconds / size:.3g} {unit}, {per_second:,g} per second{apart}"
+    interval = f" ({1.0 / rate:.3g} s apart on average)" if rate and count < _FEW else ""
+    return (
+        f"{count:,} requests in {seconds / size:.3g} {unit}, {per_second:,g} per second{interval}"
+    )

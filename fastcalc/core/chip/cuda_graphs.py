@@ -124,7 +124,7 @@ def has_workspace(software: DeclaredParameters[ArrayLike], work: Workload, draft
 def widest_head(model: Model) -> int:
     """Return the columns of the widest head, by which vLLM chooses kernels for all layers."""
     attentions = (block.attention for block in model.blocks)
-    return max((one.head_dim for one in attentions if isinstance(one, Attention)), default=0)
+    return max((layer.head_dim for layer in attentions if isinstance(layer, Attention)), default=0)
 
 
 def cut_layers(work: Workload) -> float:

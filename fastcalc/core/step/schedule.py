@@ -287,8 +287,8 @@ class Schedule:
 
     def _one_prefilling(self, tokens: ArrayLike) -> PassInput:
         """The prompt tokens of one sequence of a lane, while the others decode."""
-        others = np.maximum(self.streams - 1.0, 0.0), np.maximum(self.expert_sequences - 1.0, 0.0)
-        return self._rows(*others, tokens)
+        decoding = np.maximum(self.streams - 1.0, 0.0), np.maximum(self.expert_sequences - 1.0, 0.0)
+        return self._rows(*decoding, tokens)
 
     def _rows(
         self,
