@@ -131,9 +131,9 @@ def api_notes(
         if rate <= capacity:
             of_capacity = f"{number(rate / capacity * 100.0)}% of their throughput"
         note += (
-            f". They break even at {number(rate)} requests/s ({number(tokens / 1e6)} Mtok per "
-            f"month, {of_capacity}), or if the chips were {number(bill / usd)} times as expensive "
-            "or as slow"
+            f". The chips and the API break even at {number(rate)} requests/s "
+            f"({number(tokens / 1e6)} Mtok per month, {of_capacity}), or if "
+            f"the chips were {number(bill / usd)} times as expensive or as slow"
         )
     yield note
 

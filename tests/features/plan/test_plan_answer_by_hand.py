@@ -550,7 +550,7 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
     waits = "percentiles are upper bounds, because utilization is "
     by_text = {text: weight for weight, text in weighted(made)}
     told = {
-        "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $11,096. They "
+        "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $11,096. The chips and the API "
         "break even at 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
         "One more made-up-chip would raise the sustained rate from 2.00 to 3.50 requests/s.": Weight.OWNED,
         "Owning all 8 made-up-chip costs $21,024 per month, or $4.00/Mtok (input and output). ": Weight.OWNED,
@@ -588,7 +588,7 @@ def test_notes_of_a_mix_in_their_order(served):
         weighted(made),
         [
             (Weight.OVER_LIMITS, "Pool 2, chat: p99 TTFT is 750 ms, above the limit of 500 ms."),
-            (Weight.API, "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $26,280. They "
+            (Weight.API, "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $26,280. The chips and the API "
             "break even at 2.50 requests/s"),
             (Weight.SHARING, "With one chip type, second-chip: 11 chips, $28,908 per month, $2,628 (10%) more."),
             (Weight.SHARING, "No replica meets the limits of all classes together."),

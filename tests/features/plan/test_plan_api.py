@@ -38,7 +38,7 @@ def test_the_sentence_has_the_numbers_of_the_first_record():
     ratio = first["api_usd_per_month"] / first["usd_per_month"]
     assert f"30.0 requests/s cost ${first['api_usd_per_month']:,.0f} per month" in words
     assert (
-        f"these chips cost ${first['usd_per_month']:,.0f}. They break even at {rate:.2f} requests/s"
+        f"these chips cost ${first['usd_per_month']:,.0f}. The chips and the API break even at {rate:.2f} requests/s"
         in words
     )
     assert f"{100 * first['api_break_even_utilization']:.2f}% of their throughput" in words

@@ -116,7 +116,7 @@ def test_no_two_kinds_of_notes_share_a_weight():
 
 
 CROSSING = (
-    ". They break even at 0.500 requests/s (2,628 Mtok per month, {share}), or if the chips were "
+    ". The chips and the API break even at 0.500 requests/s (2,628 Mtok per month, {share}), or if the chips were "
     "4.00 times as expensive or as slow"
 )
 
