@@ -167,9 +167,10 @@ def reserve_of(
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     longest = longest or float(model.max_context or 0)
     sequences, tokens = start_rows(software, tier, longest)
-    is_text = not outside_core(model).get("vision")  # others embed tokens outside of compiled code
-    compiled = is_text * software.embedding_copies
+    # Models with a vision encoder embed tokens outside of compiled code.
+    compiled = software.embedding_copies * (not outside_core(model).get("vision"))
     experts = streams(software.keeps_expert_buffers, tokens, expert_widths(model))
+    kept = compiled * software.counts_segments * bool(experts)
     stated = (engine.ranges or {}).get("reserve")
     stored = logits_memory(copies=software.stored_logits, rows=sequences, vocabulary=vocabulary)
     alone = float(software.runtime_memory + software.chunk_memory * tokens + stored)
@@ -193,11 +194,7 @@ def reserve_of(
             *indexer_buffers(software, model, longest),
             *gathered_entries(software, model, tokens, longest),
         ),
-        held=float(
-            stream_memory(copies=compiled, tokens=vocabulary, width=hidden)
-            * software.counts_segments
-            * bool(experts)
-        ),
+        held=float(stream_memory(copies=kept, tokens=vocabulary, width=hidden)),
         alone=alone,
         joined=float(software.joined_memory),
         rank=float(software.rank_memory),

@@ -428,13 +428,14 @@ def _layers(
     runs : How often each type of layer occurs, the type, and the parameters of one layer.
     """
     assert model.hidden_size
-    experts = [run for run in runs if isinstance(run[1].ffn, MixtureOfExperts)]
-    first = experts[0][1].ffn if experts else None
+    feed_forward = [(count, block.ffn) for count, block, _ in runs]
+    experts = [(count, ffn) for count, ffn in feed_forward if isinstance(ffn, MixtureOfExperts)]
+    first = experts[0][1] if experts else None
     total = LayerCount()
     for count, _, layer in runs:
         total += layer.times(count)
     none, at_16 = Weights(0.0, formats.base), FORMATS["bf16"]
-
+    latent = [count for count, block, _ in runs if isinstance(block.attention, LatentAttention)]
     return Workload(
         model=model,
         weight_format=formats.text,
@@ -447,16 +448,14 @@ def _layers(
             experts=Weights(total.experts, formats.of("experts")),
             expert_biases=Weights(total.expert_biases, at_16),
         ),
-        experts=float(first.experts) if isinstance(first, MixtureOfExperts) else 0.0,
-        active_experts=float(first.active_experts) if isinstance(first, MixtureOfExperts) else 0.0,
-        expert_layers=float(sum(count for count, *_ in experts)),
-        latent_layers=float(
-            sum(count for count, block, _ in runs if isinstance(block.attention, LatentAttention))
-        ),
+        experts=float(first.experts) if first else 0.0,
+        active_experts=float(first.active_experts) if first else 0.0,
+        expert_layers=float(sum(count for count, _ in experts)),
+        latent_layers=float(sum(latent)),
         layers=float(sum(count for count, *_ in runs)),
         depth=sum(count * block.parts / 2.0 for count, block, _ in runs),
         hidden=float(model.hidden_size),
-        expert_width=float(first.width) if isinstance(first, MixtureOfExperts) else inf,
+        expert_width=float(first.width) if first else inf,
         caches=tuple(
             replace(group, layers=float(count))
             for count, _, layer in runs
