@@ -431,9 +431,7 @@ def _layers(
     feed_forward = [(count, block.ffn) for count, block, _ in runs]
     experts = [(count, ffn) for count, ffn in feed_forward if isinstance(ffn, MixtureOfExperts)]
     first = experts[0][1] if experts else None
-    total = LayerCount()
-    for count, _, layer in runs:
-        total += layer.times(count)
+    total = sum((layer.times(count) for count, _, layer in runs), LayerCount())
     none, at_16 = Weights(0.0, formats.base), FORMATS["bf16"]
     latent = [count for count, block, _ in runs if isinstance(block.attention, LatentAttention)]
     return Workload(
