@@ -1,7 +1,7 @@
 """Error messages for typer's usage errors."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from fastcalc.features import COMMANDS, request_of
@@ -46,7 +46,7 @@ def sentence(error: Exception, words: Sequence[str] = ()) -> str:
         )
     if message.startswith(_EXPLAIN):
         return "there is no command explain; write 'fastcalc compare MODEL --on CHIPS --explain'"
-    if words and words[0] in COMMANDS and (instead := _instead(message, words)):
+    if words and words[0] in COMMANDS and (instead := _instead(message, request_of(words[0]))):
         return instead
     return f"{message} See --help." if message.endswith("?") else f"{message}; see --help"
 
@@ -60,9 +60,8 @@ def _commands_with(option: str) -> list[str]:
     ]
 
 
-def _instead(message: str, words: Sequence[str]) -> str:
+def _instead(message: str, request: type[Request]) -> str:
     """Suggest a replacement for a missing or extra word. Returns nothing for other errors."""
-    request = request_of(words[0])
     example = f"write for example '{request.examples[0]}'"
     unknown = _UNKNOWN.match(message)
     arguments = {
@@ -79,19 +78,32 @@ def _instead(message: str, words: Sequence[str]) -> str:
         return f"{request.command()} has no option {unknown[1]}, which {names} {has}; {example}"
     if missing := _MISSING.match(message):
         return f"{missing[1]} is missing; {example}"
-    options = _options(request)
     if extra := _EXTRA.match(message):
-        # Typer takes the next option as the value, and then has a word too many.
-        bare = (one for one, after in pairwise(words) if one in options and after in options)
-        without_value = next(bare, "")
-        if not without_value:
-            return f"{request.command()} does not take '{extra[1]}'; {example}"
-    else:
-        option = _NO_VALUE.match(message)
-        without_value = option[1] if option else ""
-    if setting := options.get(without_value):
-        return f"{without_value} needs a value, {setting.metavar}: {as_flags(setting.help)}"
+        return f"{request.command()} does not take '{extra[1]}'; {example}"
+    if option := _NO_VALUE.match(message):
+        return _needs_value(option[1], _options(request))
     return ""
+
+
+def missing_value(words: Sequence[str]) -> str:
+    """Return the message for an option that another option follows in place of its value.
+
+    Typer would take the next option as the value. Returns nothing if each option has its value.
+
+    words : The command line without the program.
+    """
+    if not words or words[0] not in COMMANDS:
+        return ""
+    options = _options(request_of(words[0]))
+    bare = (one for one, after in pairwise(words) if one in options and after in options)
+    return _needs_value(next(bare, ""), options)
+
+
+def _needs_value(option: str, options: Mapping[str, FieldSetting]) -> str:
+    if option not in options:
+        return ""
+    setting = options[option]
+    return f"{option} needs a value, {setting.metavar}: {as_flags(setting.help)}"
 
 
 def _options(request: type[Request]) -> dict[str, FieldSetting]:

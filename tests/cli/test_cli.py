@@ -438,6 +438,8 @@ WRONG_REQUESTS = [
     ),
     (("compare", "-o"), "-o needs a value"),
     (("plan", "qwen3-8b", "--emit", "-o", "x.sh"), "--emit needs a value, vllm|sglang|"),
+    (("compare", "qwen3-8b", "--on", "--batch", "4"), "--on needs a value, CHIPS: "),
+    (("compare", "qwen3-8b", "--kv", "--batch", "4"), "--kv needs a value, "),
     (("plan", "qwen3-8b", "--rate", "--on", "h100-sxm"), "--rate needs a value, N/s: "),
     (("frontier",), "MODEL is missing; write for example 'fastcalc frontier "),
     (("infer", "50"), "infer does not take '50'; write for example 'fastcalc infer "),

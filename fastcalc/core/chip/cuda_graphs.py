@@ -88,20 +88,22 @@ def decode_buffers(
 ) -> tuple[float, float]:
     """Compute the buffers of graphs of decode steps: those that ranks divide, and the rest. [byte]
 
-    FlashAttention 3 holds a partial result for each split of a sequence, at 32 bits. An indexer
-    holds a score for each token or merged group of the longest sequence.
+    FlashAttention 3 holds a partial result for each split of a sequence, at 32 bits. It does not
+    read 8-bit caches of latent attention (FlashAttnMLAImpl of mla/flashattn_mla.py, vLLM 0.29). An
+    indexer holds a score for each token or merged group of the longest sequence.
 
     rows : The maximum number of tokens in a decode-only step.
     longest : The tokens of the longest sequence.
     """
     captured = min(rows, float(largest_capture(sequences=rows, largest=software.largest_graph)))
     is_flash = widest_head(work.model) <= float(software.flash_columns)
+    is_narrow = work.formats.kv.cache_bytes <= 1.0
     width = scored = 0.0
     for attention in (block.attention for block in work.model.blocks):
         if indexer := indexer_of(attention):
             scored = max(scored, longest / merged_tokens(attention, indexer))
         elif isinstance(attention, LatentAttention):
-            width = max(width, attention.heads * attention.kv_rank)
+            width = max(width, (not is_narrow) * attention.heads * attention.kv_rank)
         elif isinstance(attention, Attention) and is_flash:
             width = max(width, attention.heads * (attention.value_dim or attention.head_dim))
     of_row = float(software.graph_buffer_copies) * captured * _SCORE_BYTES
