@@ -161,7 +161,7 @@ def _distinct(results: Sequence[Any]) -> tuple[Operations, list[Operand]]:
 def _known(operation: str, operands: Sequence[Operand]) -> Operand | None:
     """Return the operand or constant that an operation always yields, if there is one.
 
-    Every number is finite: a division by zero and an overflow of a function are errors.
+    Arguments are checked to be finite, so that a number minus itself and a product with 0 are 0.
     """
     first, last = operands[0], operands[-1]
     if operation == "where" and (isinstance(first, bool) or operands[1] == last):

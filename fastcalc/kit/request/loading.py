@@ -58,8 +58,8 @@ def models_of(
 
 def _name_in(model: Model, given: str) -> str:
     """Return the longest id or alias of a model with which the name of a repository begins."""
-    base = given.rpartition("/")[2].lower()
-    names = (name for name in (model.id, *model.aliases) if base.startswith(name.lower()))
+    base = f"{given.rpartition('/')[2].lower()}-"  # so that a name ends where a word does
+    names = (name for name in (model.id, *model.aliases) if base.startswith(f"{name.lower()}-"))
     return max(names, key=len, default=given)
 
 
