@@ -79,7 +79,8 @@ def test_what_is_asked_of_llama_cpp(sharding, layout):
     )
     assert asked.placement.layout == layout
     mode = "-sm tensor" if layout.tp > 1 else "-sm layer"
-    assert any(f"llama-cpp runs {layout} with {mode}" in note for note in asked.warnings)
+    rank = "tp" if layout.tp > 1 else "pp"
+    assert any(f"llama-cpp runs {rank} layouts with {mode}" in note for note in asked.warnings)
 
 
 @every(

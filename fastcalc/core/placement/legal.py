@@ -339,7 +339,7 @@ class LegalLayouts:
         if mode is None:
             return []
         note = f", {mode.note}" if mode.note else ""
-        return [f"{engine.id} runs {layout} with {mode.flag}{note}"]
+        return [f"{engine.id} runs {' '.join(layout.several)} layouts with {mode.flag}{note}"]
 
     def rank_notes(self, layout: Layout) -> list[str]:
         """Return notes on a layout for chips with several ranks."""

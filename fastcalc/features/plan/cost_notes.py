@@ -204,6 +204,11 @@ def idle_chips(fleet: Fleet) -> Iterator[str]:
         if allocation.owned is not None and allocation.plans and allocation.chips_left:
             chips = f"{allocation.chips:,} {allocation.owned.hardware.id}"
             yield f"Idle: {allocation.chips_left:,.0f} of {chips}"
+    loaded = [allocation.owned for allocation in fleet.allocations]
+    idle = [kind for kind in fleet.owned if kind not in loaded]
+    if idle:
+        chips = listed([f"all {kind.chips:,} {kind.hardware.id}" for kind in idle])
+        yield f"Idle: {chips}; the load goes to chips in the order of {option('own')}"
 
 
 def over_limits(classes: Iterable[ServedClass]) -> Iterator[str]:

@@ -38,11 +38,14 @@ def headline(planned: "PlanAnswer") -> Title:
         load = number(fleet.requests - more) + (f" of {number(rate)}" if rate else "")
         load += f" requests/s; rent {chips} for {rest}: {bill}{in_all(fleet)}"
     answer = f"{sustain_verb(fleet)} {load}"
-    counts = Counter[str]()
+    counts, idle = Counter[str](), Counter[str]()
     for allocation in fleet.allocations:
         if allocation.owned is not None:
             counts[allocation.owned.hardware.id] += allocation.chips
-    owned = listed([f"{count:,} {chip}" for chip, count in counts.items()])
+            idle[allocation.owned.hardware.id] += round(allocation.chips_left)
+    is_served = fleet.service.rate is not None and fleet.serves_all and not rented
+    running = {chip: f"{counts[chip] - idle[chip]:,} of " for chip in +idle if is_served}
+    owned = listed([f"{running.get(chip, '')}{count:,} {chip}" for chip, count in counts.items()])
     return Title(owned, f"{answer}{remarks}", answer)
 
 

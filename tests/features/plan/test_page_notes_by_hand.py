@@ -9,6 +9,7 @@ import pytest
 from fastcalc.features.plan import cost_notes, latency_notes, page_tables, records
 from fastcalc.features.plan import headline as plan_headline
 from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.mentions import option
 from tests import made_up
 from tests.helpers import every
 
@@ -28,8 +29,8 @@ def part(*pools, owned=None, one_chip=None, each=None, shared=None, left=0, chip
     )  # fmt: skip
 
 
-def fleet(*parts, **facts):
-    return SimpleNamespace(allocations=parts, **facts)
+def fleet(*parts, owned=(), **facts):
+    return SimpleNamespace(allocations=parts, owned=owned, **facts)
 
 
 @every("left,chips,said", [(3, 1200, ["Idle: 3 of 1,200 a"]), (0, 8, [])])
@@ -40,6 +41,15 @@ def test_idle_chips_are_told(left, chips, said):
     ] == said
     assert [*cost_notes.idle_chips(fleet(part(pool(), left=left)))] == []
     assert [*cost_notes.idle_chips(fleet(part(owned=owned, left=left)))] == []
+
+
+def test_owned_chips_that_the_load_does_not_reach_are_idle():
+    """The first type serves the whole load, so nothing is allocated to the second."""
+    first, second = (SimpleNamespace(hardware=SimpleNamespace(id=name), chips=8) for name in "ab")
+    made = fleet(part(pool(), owned=first), owned=(first, second))
+    assert [*cost_notes.idle_chips(made)] == [
+        f"Idle: all 8 b; the load goes to chips in the order of {option('own')}"
+    ]
 
 
 def test_what_one_chip_type_would_cost():

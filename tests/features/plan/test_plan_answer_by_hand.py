@@ -106,7 +106,7 @@ LITTLE = replace(SERVICE, power=3.5 * site_power(OWN.hardware))
         # Owned chips alone, and with what is rented on top.
         (
             answer(part(pool(), kind=OWN, chips=8), kinds=[OWN]),
-            "8 made-up-chip: serve 2.00 requests/s, 2,000 output tokens/s",
+            "2 of 8 made-up-chip: serve 2.00 requests/s, 2,000 output tokens/s",
         ),
         (
             answer(
@@ -121,7 +121,7 @@ LITTLE = replace(SERVICE, power=3.5 * site_power(OWN.hardware))
         # The power of three and a half chips runs three of eight.
         (
             answer(part(pool(), kind=OWN, chips=8), kinds=[OWN], service=LITTLE),
-            "8 made-up-chip: serve 2.00 requests/s, 2,000 output tokens/s; the power limit leaves "
+            "2 of 8 made-up-chip: serve 2.00 requests/s, 2,000 output tokens/s; the power limit leaves "
             "5 made-up-chip idle",
         ),
     ],
