@@ -41,6 +41,11 @@ class PlacedModel:
         self.outcome = outcome
         self._cached_count = lru_cache(maxsize=256)(self._count)
 
+    def __repr__(self) -> str:
+        scenario, layout = self.outcome.scenario, self.outcome.placement.layout
+        chips = f"{scenario.model.id} on {layout.chips} x {scenario.hardware.id}"
+        return f"PlacedModel({', '.join(filter(None, [chips, str(layout)]))})"
+
     @property
     def chips(self) -> int:
         """The number of chips that the deployment uses."""

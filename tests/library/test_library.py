@@ -715,3 +715,9 @@ def test_a_warning_that_begins_with_an_engine_is_a_note_once():
     about = [note for note in notes if "max_num_seqs" in note]
     assert len(about) == 1
     assert about[0].startswith("vllm ")
+
+
+@every("chips,said", [(1, "1 x h100-sxm"), (2, "2 x h100-sxm, tp 2")])
+def test_a_notebook_shows_what_was_placed(chips, said):
+    placed = fc.deployment("llama-3.1-8b", on="h100", chips=chips)
+    assert repr(placed) == f"PlacedModel(llama-3.1-8b on {said})"
