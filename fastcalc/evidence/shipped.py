@@ -79,9 +79,13 @@ class Evidence:
         return source.awaits_fit or self.role(point) == "judge"
 
     def is_awaiting(self, point: Point) -> bool:
-        """Check whether a measurement arrived after the fit and is not reserved for evaluation."""
+        """Check whether a measurement arrived between the fit and the ranges learned from it.
+
+        Measurements that are reserved for evaluation do not count.
+        """
         source = self.provenance.sources[point.source_key]
-        return source.awaits_fit and self.is_used(point) and self.role(point) != "judge"
+        is_between = source.awaits_fit and not source.awaits_ranges
+        return is_between and self.is_used(point) and self.role(point) != "judge"
 
     def is_blind(self, point: Point) -> bool:
         """Check whether a measurement had not been used when publishers were divided."""

@@ -13,6 +13,8 @@ from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.schema.evidence import Provenance
 from fastcalc.catalogue.store import Catalogue, load
 from fastcalc.catalogue.weight_formats import weight_formats
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.validate import validate
 
 FOLDER = shipped_folder("evidence")
 HEADER = (
@@ -45,6 +47,7 @@ RANKS = {"inferentia-2": 2, "trainium-1": 2, "trainium-2": 4}
 """Ranks of chips that are not one: tp, pp and dp count these."""
 PROVENANCE = load(FOLDER / "sources.yaml", Provenance)
 PREFIXES = {row["id"].rpartition("-")[0] for row in ROWS}
+PAGE = (FOLDER.parent / "docs/evidence.md").read_text(encoding="utf-8")
 
 
 def test_the_header_is_the_contract():
@@ -152,16 +155,16 @@ def test_exclusions_name_rows_that_exist_once():
         ("seventh_score.csv", 186, 10, (1.29, 2.43, 66)),
         ("eighth_score.csv", 122, 9, (1.39, 2.61, 65)),
         ("ninth_score.csv", 127, 19, (1.19, 1.58, 88)),
+        ("tenth_score.csv", 178, 16, (1.19, 1.74, 76)),
     ],
 )
 def test_scores_of_unseen_sources_are_what_the_documents_say(file, points, sources, scores):
     """Median factor, 90% within, percent in range; the page on evidence has the same row."""
     assert _pooled(file) == (points, sources, *scores)
-    names = "first second third fourth fifth sixth seventh eighth ninth".split()
+    names = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
     number = names.index(file.removesuffix("_score.csv")) + 1
-    page = (FOLDER.parent / "docs/evidence.md").read_text(encoding="utf-8")
     row = next(
-        line for line in page.splitlines() if re.match(rf"\| {number}(st|nd|rd|th) \|", line)
+        line for line in PAGE.splitlines() if re.match(rf"\| {number}(st|nd|rd|th) \|", line)
     )
     _, what, of_points, median, most, _, inside = row.strip("| ").split(" | ")
     assert (int(of_points), int(re.search(r"\d+", what)[0])) == (points, sources)
@@ -171,12 +174,12 @@ def test_scores_of_unseen_sources_are_what_the_documents_say(file, points, sourc
 @pytest.mark.parametrize(
     ("document", "name", "first", "cell"),
     [
-        ("README.md", "blind tests of 30 November 2026", "fifth", "{} {} {:.2f}x {:.2f}x {}%"),
-        ("docs/evidence.md", "all", "seventh", "{} {} {:.2f} {:.2f} {}%"),
+        ("README.md", "blind tests since 30 November 2026", "fifth", "{:,} {} {:.2f}x {:.2f}x {}%"),
+        ("docs/evidence.md", "all", "eighth", "{} {} {:.2f} {:.2f} {}%"),
     ],
 )
 def test_documents_pool_the_latest_scores(document, name, first, cell):
-    names = "fifth sixth seventh eighth ninth".split()
+    names = "fifth sixth seventh eighth ninth tenth".split()
     files = [f"{one}_score.csv" for one in names[names.index(first) :]]
     text = (FOLDER.parent / document).read_text(encoding="utf-8")
     table = ([one.strip() for one in line.strip("| ").split("|")] for line in text.splitlines())
@@ -185,12 +188,64 @@ def test_documents_pool_the_latest_scores(document, name, first, cell):
     assert found == f"{points} {sources} {median} {most} {inside}"
 
 
+def test_the_page_counts_what_is_shipped():
+    """Each number that the page on evidence states of the rows, their sources and exclusions."""
+    evidence, text = shipped(), " ".join(PAGE.split())
+    sources = evidence.provenance.sources
+    is_later = {name for name, source in sources.items() if source.awaits_ranges}
+    used = [one for one in evidence.points if evidence.is_used(one)]
+    judges = [one for one in used if evidence.role(one) == "judge"]
+    later = [one for one in used if one.source_key in is_later and one not in judges]
+    for points, sentence in (
+        (evidence.points, "ships with {} measurements from {} sources"),
+        (list(filter(evidence.is_fitted, used)), "fitted on {} measurements from {} sources"),
+        (judges, "Another {} measurements from {} sources are [the test"),
+        (list(filter(evidence.is_awaiting, used)), "further {} measurements from {} sources arr"),
+        (later, "Another {} measurements from {} sources arrived later"),
+    ):
+        assert sentence.format(f"{len(points):,}", len({p.source_key for p in points})) in text
+    excluded = {*evidence.unpredictable, *evidence.suspect}
+    assert f"do not use {len(excluded)} of them. For {len(evidence.unpredictable)} of" in text
+    names = "fifth sixth seventh eighth ninth tenth".split()
+    left = [sum(row["id"] in excluded for row in _kept(f"{name}_score.csv")) for name in names]
+    assert left == [46, 22, 37, 2, 0, 35]
+    assert f"In {left[2]} of the 7th score and {left[5]} of the 10th" in text
+    assert f"{left[0]} of the 5th, {left[1]} of the 6th and {left[3]} of the 8th" in text
+
+
+def test_what_is_credible_of_the_last_score_is_what_the_page_says():
+    rows = [row for row in _kept("tenth_score.csv") if row["id"] not in shipped().suspect]
+    _, _, median, most, inside = _scores(rows)
+    said = f"median error is {median:.2f}, 90% are within {most:.2f}, and {inside}% are in range"
+    assert said in " ".join(PAGE.split())
+
+
+@pytest.mark.thorough
+def test_classes_of_the_last_three_scores_are_those_of_the_page():
+    rows = {row["id"]: row for n in ("eighth", "ninth", "tenth") for row in _kept(f"{n}_score.csv")}
+    points = [point for point in shipped().points if point.id in rows]
+    parts = {p.point.id: p.part for p in validate(points, Catalogue()).predictions}
+    assert set(parts) == set(rows)
+    for part in set(parts.values()):
+        found = _scores([rows[name] for name in rows if parts[name] == part])
+        name = "prefill and TTFT" if part == "prefill" else part
+        line = next(line for line in PAGE.splitlines() if line.startswith(f"| {name} | "))
+        points, sources, median, most, _, inside = line.strip("| ").split(" | ")[1:]
+        stated = int(points), int(sources), float(median), float(most), int(inside.rstrip("%"))
+        assert stated == found
+
+
+def _kept(file):
+    with (FOLDER / file).open(encoding="utf-8", newline="") as rows:
+        return list(csv.DictReader(rows))
+
+
 def _pooled(*files):
     """Points, sources, median factor, 90% within and percent in range of some scores together."""
-    found = []
-    for file in files:
-        with (FOLDER / file).open(encoding="utf-8", newline="") as rows:
-            found += csv.DictReader(rows)
+    return _scores([row for file in files for row in _kept(file)])
+
+
+def _scores(found):
     numbers = np.array(
         [[float(row[name]) for name in ("measured", "expected", "low", "high")] for row in found]
     )

@@ -13,6 +13,7 @@ class EvidenceSource(Entry):
     publisher : Who measured or published them, which decides whether they are used for fitting.
     blind : Whether nobody had seen these measurements when publishers were divided.
     awaits_fit : Whether these measurements arrived after the engines were fitted.
+    awaits_ranges : Whether they arrived after the ranges were learned, too.
     """
 
     title: str
@@ -23,6 +24,7 @@ class EvidenceSource(Entry):
     date: str
     blind: bool = False
     awaits_fit: bool = False
+    awaits_ranges: bool = False
 
 
 class Exclusion(Entry):
