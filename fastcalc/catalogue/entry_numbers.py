@@ -50,7 +50,8 @@ def with_value(entry: Any, location: Place, value: float) -> Any:
         copy[key] = with_value(copy[key], tuple(below), value)
         return copy
     name = str(key)
-    item = entry.given.get(name, Quantity(si=value, text=f"{value:g}"))
+    item = vars(entry)[name]
+    item = Quantity(si=value, text=f"{value:g}") if item is None else item
     return entry.changed(**{name: with_value(item, tuple(below), value)})
 
 

@@ -35,6 +35,11 @@ def floats(numbers: ArrayLike) -> Floats:
     return np.asarray(numbers, np.float64)
 
 
+def max_of(numbers: ArrayLike) -> float:
+    """Return the largest number, like numpy.max but fast for scalars."""
+    return float(np.max(numbers) if isinstance(numbers, np.ndarray) else numbers)
+
+
 def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Array:
     """Select one of two values by a condition, like numpy.where but fast for scalars."""
     if isinstance(condition, (bool, float, np.bool_)):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import Field, create_model
 
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS, STARTED_WITH
 from fastcalc.catalogue.schema.hardware import Hardware
 from fastcalc.catalogue.schema.models import Model
@@ -129,9 +130,8 @@ class Parameters(_Declared):
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
     """Merge parameters. Later values replace earlier ones."""
-    for override in later:
-        first = first.model_copy(update=override.given)
-    return first
+    given = {name: value for override in later for name, value in override.given.items()}
+    return first.model_copy(update=given) if given else first
 
 
 _KINDS_OF_ATTENTION = {"latent": "mla", "compressed": "compressed"}
@@ -379,5 +379,10 @@ class Engine(NamedEntry):
 
     def on(self, *groups: str | None) -> Parameters:
         """Return the parameters for a chip. The most specific group takes precedence."""
-        overrides = [self.architectures[key] for key in groups if key in self.architectures]
-        return merged(self.parameters, *overrides)
+        return _on(self, groups)
+
+
+@once
+def _on(engine: Engine, groups: tuple[str | None, ...]) -> Parameters:
+    of_groups = engine.architectures
+    return merged(engine.parameters, *(of_groups[key] for key in groups if key in of_groups))

@@ -248,10 +248,14 @@ def chips_filled(ranks: ArrayLike, of_chip: int) -> ArrayLike:
     return ranks if of_chip == 1 else np.ceil(np.asarray(ranks) / of_chip)
 
 
-@once
 def parameters_on(engine: Engine, hardware: Hardware) -> EngineParameters:
-    """Look up the parameters of an engine on a chip."""
-    return EngineParameters.of(engine.on(*hardware.groups))
+    """Look up the parameters of an engine on a chip, which chips of the same groups share."""
+    return _parameters_of(engine, hardware.groups)
+
+
+@once
+def _parameters_of(engine: Engine, groups: tuple[str, ...]) -> EngineParameters:
+    return EngineParameters.of(engine.on(*groups))
 
 
 @once

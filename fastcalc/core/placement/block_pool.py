@@ -1,6 +1,7 @@
 """Pool of KV-cache blocks: block tables and block size."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, isfinite
 from typing import NamedTuple
 
@@ -76,15 +77,24 @@ class BlockPool:
         tokens : The tokens of the sequence.
         step : The tokens added by steps in flight before a window frees any: 1 during decode.
         """
-        total = floats(0.0)
-        for group in self.groups:
-            size, window = group.tokens, group.layer.window + group.layer.is_chunked
-            blocks: ArrayLike = np.ceil(floats(tokens) / size)
-            if group.layer.state:
-                blocks = self.state_blocks
-            elif isfinite(window):
-                resident = window_blocks(tokens=tokens, window=window, step=step, block=size)
-                resident = resident - group.layer.is_chunked
-                blocks = np.where(np.greater(step, 1.0), resident, np.minimum(resident, blocks))
-            total = total + group.tables * blocks
-        return total
+        if isinstance(tokens, float) and isinstance(step, float):
+            return _reserved_once(self, tokens, step)
+        return _reserved(self, tokens, step)
+
+
+def _reserved(pool: BlockPool, tokens: ArrayLike, step: ArrayLike) -> Array:
+    total = floats(0.0)
+    for group in pool.groups:
+        size, window = group.tokens, group.layer.window + group.layer.is_chunked
+        blocks: ArrayLike = np.ceil(floats(tokens) / size)
+        if group.layer.state:
+            blocks = pool.state_blocks
+        elif isfinite(window):
+            resident = window_blocks(tokens=tokens, window=window, step=step, block=size)
+            resident = resident - group.layer.is_chunked
+            blocks = np.where(np.greater(step, 1.0), resident, np.minimum(resident, blocks))
+        total = total + group.tables * blocks
+    return total
+
+
+_reserved_once = lru_cache(maxsize=4096)(_reserved)

@@ -16,7 +16,7 @@ from fastcalc.core.placement.block_pool import BlockGroup, BlockPool, LayerCache
 from fastcalc.core.placement.compressed_blocks import compressed_pool
 from fastcalc.core.placement.layout import AnyLayout, Layout
 from fastcalc.formulas.cache_blocks import group_layers, state_block_tokens
-from fastcalc.formulas.types import Array, ArrayLike, floats
+from fastcalc.formulas.types import Array, ArrayLike, floats, max_of
 
 _LATENT_ALIGNMENT = 128.0
 """With recurrent states, block sizes for latent attention are multiples of this (vLLM 0.27,
@@ -54,11 +54,11 @@ class _Paging(NamedTuple):
 @once
 def _paging(machine: Machine, work: Workload) -> _Paging | None:
     """Read the settings of an engine whose layers share pages, or return None for other engines."""
-    block = float(np.max(machine.software.block_size))
+    block = max_of(machine.software.block_size)
     if block == inf or machine.place or machine.is_spatial:
         return None
     drafted = machine.memory.drafted if work.model.mtp or machine.draft else 0.0
-    state_blocks = float(np.max(machine.software.state_blocks)) + drafted
+    state_blocks = max_of(machine.software.state_blocks) + drafted
     return _Paging(block, drafted, state_blocks, machine.ranks, machine.draft)
 
 
@@ -191,12 +191,7 @@ def reserved_on_chip(
     paging = _paging(machine, work)
     if len(work.layer_kinds) < 2 or paging is None:
         return None
-    count: Callable[[tuple[int, int]], Array | None]
-    if isinstance(tokens, float):
-        count = partial(_pages_once, work, paging, tokens)
-    else:
-        count = partial(_pages, work, paging, tokens)
-    return by_ranks(layout, tokens, count)
+    return by_ranks(layout, tokens, partial(_pages, work, paging, tokens))
 
 
 def by_ranks(
@@ -233,6 +228,3 @@ def _pages(
     if pool is None or len(pool.groups) < 2:
         return None
     return pool.reserved(tokens) * (pool.block_bytes * paging.ranks)
-
-
-_pages_once = lru_cache(maxsize=4096)(_pages)

@@ -26,7 +26,7 @@ from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.legal import MOST_CHIPS, LegalLayouts, slots
 from fastcalc.core.placement.start_room import free_share, has_checks, least_room
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
-from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
+from fastcalc.formulas.types import Array, ArrayLike, Bools, floats, max_of
 
 _SHARE_OF_NOTHING = 1e-9
 """The smallest fraction of a memory, which avoids division by zero."""
@@ -180,7 +180,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
         reserves : The ratio of the engine's reserve to its expected value.
         """
-        if np.max(self.machine.software.memory_fraction) > self.free_share(reserves):
+        if max_of(self.machine.software.memory_fraction) > self.free_share(reserves):
             return False
         min_room = self.room_to_start
         return True if min_room is None else self.available_beside(reserves) >= min_room
@@ -310,7 +310,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         longest = self.machine.length_to_start
         if not longest:
             return 0.0
-        return float(np.max(self._reserved(longest)))
+        return max_of(self._reserved(longest))
 
     def sequences(self, batch: ArrayLike) -> Array:
         """Compute the number of sequences on the fullest replica."""

@@ -17,7 +17,7 @@ from fastcalc.core.placement.fullest_chip import cache_on_chip
 from fastcalc.core.placement.layout import AnyLayout, Layout
 from fastcalc.formulas.cache_size import whole_blocks
 from fastcalc.formulas.reserve import largest_capture
-from fastcalc.formulas.types import Array, ArrayLike, where
+from fastcalc.formulas.types import Array, ArrayLike, max_of, where
 
 BLOCK = 16.0
 """The default block size of vLLM."""
@@ -112,8 +112,8 @@ def _limits(machine: Machine) -> _Limits:
     software = machine.software
     return _Limits(
         step=start_rows(software, largest_memory(machine.hardware)).tokens,
-        whole_prompts=float(np.max(software.whole_prompts)),
-        overlap=float(np.max(software.overlaps_steps)),
+        whole_prompts=max_of(software.whole_prompts),
+        overlap=max_of(software.overlaps_steps),
         sequences=_with_states(machine),
     )
 
@@ -124,7 +124,7 @@ def _with_states(machine: Machine) -> float:
     These are all sequences in the limit, in some releases only as many as the largest CUDA graph
     has rows, and none without such a check.
     """
-    software, sequences = machine.software, float(np.max(machine.max_sequences))
+    software, sequences = machine.software, max_of(machine.max_sequences)
     if software.checks_states:
         return sequences
     if not software.graphs_need_states:
@@ -139,7 +139,8 @@ def free_share(machine: Machine, end: int) -> float:
 
     end : 0 for its expected value, -1 and 1 for the ends of its range.
     """
-    stated = machine.engine.on(*machine.hardware.groups).given.get("free_fraction")
-    if not end or stated is None or stated.band is None:
-        return float(np.max(machine.software.free_fraction))
-    return float(stated.band[end > 0])
+    expected = max_of(machine.software.free_fraction)
+    if not end:
+        return expected
+    stated = vars(machine.engine.on(*machine.hardware.groups))["free_fraction"]
+    return expected if stated is None or stated.band is None else float(stated.band[end > 0])

@@ -122,14 +122,15 @@ def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTer
     stages: ArrayLike = 1.0 if machine.is_spatial else layout.pp
     tp_chips = machine.chips_of(layout.tp)
     crossed = where(layout.pp > 1, np.maximum(chip.link, chip.link_out), inf)
+    at_once = _memories(machine, layout, 1.0)
     groups = (weights.dense, weights.experts, weights.small, weights.head)
     dense, experts, small, head = (component.parameters for component in groups)
     read: Kinds[ArrayLike] = work.bytes
     return BoundTerms(
         read=read._replace(experts=read.experts * work.active_share),
         stages=stages,
-        at_once=_memories(machine, layout, 1.0),
-        in_turn=_memories(machine, layout, stages),
+        at_once=at_once,
+        in_turn=at_once if np.max(stages) == 1 else _memories(machine, layout, stages),
         pinned=tuple(
             (
                 {kind: fractions[index] for kind, fractions in machine.place.items()},
@@ -235,10 +236,10 @@ def _memories(machine: Machine, layout: AnyLayout, stages: ArrayLike) -> Memorie
     chips = floats(layout.chips)
     capacities = [chips * tier.share(chips) * tier.capacity for tier in machine.tiers]
     bandwidths = [_bandwidth(tier, chips, stages) for tier in machine.tiers]
+    if len(machine.tiers) == 1:
+        return Memories(capacities[0][..., np.newaxis], bandwidths[0][..., np.newaxis])
     sizes = np.stack(np.broadcast_arrays(*capacities), axis=-1)
     rates = np.stack(np.broadcast_arrays(*bandwidths), axis=-1)
-    if sizes.shape[-1] == 1:
-        return Memories(sizes, rates)
     order = np.argsort(sizes / rates, axis=-1)
     return Memories(
         np.take_along_axis(sizes, order, axis=-1), np.take_along_axis(rates, order, axis=-1)
