@@ -77,13 +77,11 @@ def _run() -> int:
         if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # for terminals that cannot show a character
     from fastcalc.cli.engine_flags import translated
-    from fastcalc.cli.usage import missing_value, sentence
+    from fastcalc.cli.usage import sentence
 
     words, notes = translated(sys.argv[1:])
     for note in notes:
         output.notify(f"fastcalc: {note}\n")
-    if missing := missing_value(words):
-        raise InputError(missing)
     try:
         code = command(*words[:1])(args=words, standalone_mode=False)
     except _usage_error() as error:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from inspect import Parameter, Signature
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, ForwardRef, get_args
 
@@ -92,14 +93,23 @@ class SectionedCommand(TyperCommand):
     """Command whose help has sections for groups of flags and for examples."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, rejecting a second file for an option that takes only one."""
-        flags = [word.partition("=")[0] for word in args]
+        """Parse the arguments, rejecting options without a value, and a second output file.
+
+        Typer would take the next option as the value.
+        """
+        words = args[: args.index("--")] if "--" in args else args
+        flags = [word.partition("=")[0] for word in words]
         options = [option for option in self.get_params(ctx) if isinstance(option, TyperOption)]
-        for parameter in options:
-            count = sum(map(flags.count, parameter.opts))
-            if parameter.metavar == "FILE" and not parameter.multiple and count > 1:
-                name = parameter.opts[0]
-                raise InputError(f"{name} takes one file, but is given {count}: {parameter.help}")
+        by_name = {name: option for option in options for name in option.opts}
+        for word, after in zip_longest(words, flags[1:]):
+            option = by_name.get(word)
+            if option and not option.is_flag and (after is None or after in by_name):
+                raise InputError(f"{word} needs a value, {option.metavar}: {option.help}")
+        for option in options:
+            count = sum(map(flags.count, option.opts))
+            if option.metavar == "FILE" and not option.multiple and count > 1:
+                name = option.opts[0]
+                raise InputError(f"{name} takes one file, but is given {count}: {option.help}")
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -1,12 +1,11 @@
 """Error messages for typer's usage errors."""
 
 import re
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from fastcalc.features import COMMANDS, request_of
-from fastcalc.kit.request.fields import FieldSetting, Request, declared
-from fastcalc.mentions import as_flags, flag
+from fastcalc.kit.request.fields import Request, declared
+from fastcalc.mentions import flag
 from fastcalc.written import first_few, listed
 
 _UNKNOWN = re.compile(r"No such option:? '?(--[a-z-]+)")
@@ -24,7 +23,6 @@ _INSTEAD = {
 _OF_ONE_CARD = ("--n-gpu-layers", "--n-cpu-moe")
 """Options of llama.cpp that commands which choose the chips do not accept."""
 
-_NO_VALUE = re.compile(r"Option '(-[a-z-]+)' requires an argument")
 _MISSING = re.compile("Missing argument '(.*)'")
 _EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)")
 _EXPLAIN = "No such command 'explain'"
@@ -80,37 +78,4 @@ def _instead(message: str, request: type[Request]) -> str:
         return f"{missing[1]} is missing; {example}"
     if extra := _EXTRA.match(message):
         return f"{request.command()} does not take '{extra[1]}'; {example}"
-    if option := _NO_VALUE.match(message):
-        return _needs_value(option[1], _options(request))
     return ""
-
-
-def missing_value(words: Sequence[str]) -> str:
-    """Return the message for an option that another option follows in place of its value.
-
-    Typer would take the next option as the value. Returns nothing if each option has its value.
-
-    words : The command line without the program.
-    """
-    if not words or words[0] not in COMMANDS:
-        return ""
-    options = _options(request_of(words[0]))
-    bare = (one for one, after in pairwise(words) if one in options and after in options)
-    return _needs_value(next(bare, ""), options)
-
-
-def _needs_value(option: str, options: Mapping[str, FieldSetting]) -> str:
-    if option not in options:
-        return ""
-    setting = options[option]
-    return f"{option} needs a value, {setting.metavar}: {as_flags(setting.help)}"
-
-
-def _options(request: type[Request]) -> dict[str, FieldSetting]:
-    """Return the options of a command that have a value, by each of their spellings."""
-    return {
-        spelling: declaration.setting
-        for field, declaration in declared(request).items()
-        for spelling in (flag(field), *declaration.setting.names)
-        if declaration.setting.metavar and not declaration.setting.is_argument
-    }

@@ -1,15 +1,17 @@
 """Reader of measurements from a file or folder in any supported format."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastcalc.errors import InputError
-from fastcalc.evidence.point import COLUMNS
+from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.evidence.points import Points, points_in
 from fastcalc.evidence.text_files import lines_of, opened, text_in
-from fastcalc.importers.setup import option_given, ranks_in
+from fastcalc.importers.naming import NameLookup, checkpoint_format
+from fastcalc.importers.setup import option_given
 from fastcalc.written import listed, shown
 
 if TYPE_CHECKING:
@@ -64,4 +66,22 @@ def read(
                 f"{shown(path, 200)} is a CSV, whose rows state all settings; leave out "
                 f"{listed(given)}; only results of other programs take settings"
             )
-        return points_in(str(path), lines_of(str(path), stream), ranks_in(catalogue))
+        return csv_points(path, stream, NameLookup(catalogue))
+
+
+def csv_points(path: Path, stream: BufferedReader, names: NameLookup) -> Points:
+    """Read a CSV of measurements, in which models may have the names of repositories."""
+    measured = points_in(str(path), lines_of(str(path), stream), names.ranks)
+    return replace(measured, points=[_with_id(point, names) for point in measured.points])
+
+
+def _with_id(point: Point, names: NameLookup) -> Point:
+    """Replace the repository of a model by its catalogue id, and add the format in its name.
+
+    Rows of unknown models, and of formats that the name leaves open, stay as they are.
+    """
+    model = names.id("models", point.model)
+    if model is None or names.owners("models")(point.model):
+        return point
+    stored = point.weights or checkpoint_format(point.model)
+    return point if stored is None else replace(point, model=model, weights=stored)

@@ -10,8 +10,8 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.point_cells import beyond
-from fastcalc.evidence.points import Points, Skipped, gathered, points_in
-from fastcalc.evidence.text_files import FileFault, Text, lines_of, opened, text_in
+from fastcalc.evidence.points import Points, Skipped, gathered
+from fastcalc.evidence.text_files import FileFault, Text, opened, text_in
 from fastcalc.importers import (
     aiperf,
     evalscope,
@@ -26,10 +26,11 @@ from fastcalc.importers import (
     tensorrt_llm,
     vllm,
 )
+from fastcalc.importers.any_file import csv_points
 from fastcalc.importers.json_records import NoNumberError, NoRunError, Record, records
 from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.importers.served_run import ServedRun, points_of
-from fastcalc.importers.setup import Unsaid, checked, option_given, ranks_in
+from fastcalc.importers.setup import Unsaid, checked, option_given
 from fastcalc.written import shown
 
 SERVED = (
@@ -204,10 +205,10 @@ def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str
         raise InputError(f"{shown(folder, 200)} contains no {', '.join(SUFFIXES)}")
     if len(files) > MOST_FILES:
         raise InputError(f"{shown(folder, 200)} contains more than {MOST_FILES:,} result files")
-    results = Results(Options(checked(options), NameLookup(catalogue)))
+    names = NameLookup(catalogue)
+    results = Results(Options(checked(options), names))
     rows: list[Point] = []
     faults: list[FileFault] = []
-    ranks = ranks_in(catalogue)
     for path in files:
         with opened(path) as stream:
             if path.suffix != ".csv":
@@ -215,7 +216,7 @@ def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str
                 continue
             head = stream.peek(1).decode("utf-8-sig", "replace").split("\n", 1)[0]
             if {"metric", "value", "hardware"} <= {name.strip() for name in head.split(",")}:
-                table = points_in(str(path), lines_of(str(path), stream), ranks)
+                table = csv_points(path, stream, names)
                 rows += table.points
                 faults += table.faults
     has_points = any(isinstance(point, Point) for _, _, point in results.measured)

@@ -29,6 +29,14 @@ class NameLookup:
         self.model = cache(lambda text: model_id(text, catalogue))
         self.owners = cache(catalogue.owners)
         self.ranks = ranks_in(catalogue)
+        self.id = cache(self._id)
+
+    def _id(self, kind: Kind, text: str) -> str | None:
+        """Return the id that a driver's or a hub's name means; None for files and unknown names."""
+        entry = self.owners(kind)(text)
+        if entry or kind == "engines" or Path(text).exists():
+            return entry
+        return self.model(text) if kind == "models" else self.chip(text)
 
 
 @dataclass
@@ -61,14 +69,8 @@ class Options:
         return left
 
     def _id(self, name: str, text: str) -> str | None:
-        """Return the id that a driver's or a hub's name means; None for files and unknown names."""
         kind = _KINDS.get(name)
-        if kind is None:
-            return text.lower()
-        entry = self.names.owners(kind)(text)
-        if entry or kind == "engines" or Path(text).exists():
-            return entry
-        return self.names.model(text) if kind == "models" else self.names.chip(text)
+        return self.names.id(kind, text) if kind else text.lower()
 
 
 _KINDS: dict[str, Kind] = {"hardware": "hardware", "model": "models", "engine": "engines"}

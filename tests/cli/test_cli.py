@@ -425,7 +425,8 @@ WRONG_REQUESTS = [
     (("compare", "--format", "jsn"), "did you mean 'json'"),
     (("compare", "--nonsense"), "--nonsense"),
     (("compare", "no/such/file.yaml"), "no such file"),
-    (("compare", "-o", "no/such/folder/x.csv"), "cannot be written"),
+    (("compare", "-o", "no/such/x.csv"), "cannot be written: no folder is called no/such"),
+    (("plan", "no-model", "-o", "no/such/x.csv"), "no folder is called"),  # before any work
     (("compare", "--hardware-dir", "nowhere"), "is not a folder"),
     (("show", "nothing-like-it"), "nothing is called"),
     (("show", "h100-sxm", "--weights", "fp8"), "--weights and --kv apply to models"),
@@ -438,6 +439,8 @@ WRONG_REQUESTS = [
     ),
     (("compare", "-o"), "-o needs a value"),
     (("plan", "qwen3-8b", "--emit", "-o", "x.sh"), "--emit needs a value, vllm|sglang|"),
+    (("plan", "qwen3-8b", "--emit", "--wide"), "--emit needs a value, vllm|sglang|"),
+    (("compare", "--", "--on", "--batch"), "no model is called '--on'"),
     (("compare", "qwen3-8b", "--on", "--batch", "4"), "--on needs a value, CHIPS: "),
     (("compare", "qwen3-8b", "--kv", "--batch", "4"), "--kv needs a value, "),
     (("plan", "qwen3-8b", "--rate", "--on", "h100-sxm"), "--rate needs a value, N/s: "),

@@ -364,6 +364,26 @@ def test_ranks_fit_the_chips_or_the_cores_of_that_chip(tmp_path, hardware, chips
         assert sentences[0].startswith(f"{path}:2:{column}: {said}")
 
 
+@pytest.mark.parametrize(
+    ("model", "weights", "expected"),
+    [
+        ("Qwen/Qwen3-8B", "", ("qwen3-8b", "")),
+        ("Qwen/Qwen3-8B-FP8", "", ("qwen3-8b", "fp8")),
+        ("Qwen/Qwen3-8B", "int8", ("qwen3-8b", "int8")),
+        ("Qwen/Qwen3-8B-GPTQ-Int4", "", ("qwen3-8b", "gptq-int4-g128")),
+        ("mine/Qwen3-8B-int4", "", ("mine/Qwen3-8B-int4", "")),  # which of the int4 formats?
+        ("nobody/Such-8B", "", ("nobody/Such-8B", "")),
+        ("qwen3-8b", "", ("qwen3-8b", "")),
+    ],
+)
+def test_a_row_may_call_its_model_as_a_hub_does(tmp_path, model, weights, expected):
+    path = tmp_path / "mine.csv"
+    path.write_text(f"{HEADER}\n{line(model=model, weights=weights)}\n")
+    for source in (path, tmp_path):
+        (point,) = any_file.read(source, catalogue=Catalogue()).demand()
+        assert (point.model, point.weights) == expected
+
+
 def test_ranks_of_a_chip_that_no_file_describes_are_left_to_the_prediction():
     assert not points_in("p.csv", [HEADER, line(chips="4", tp="8", pp="1", dp="1")]).faults
     cells = line(hardware="h100-sxm", chips="4", tp="8", pp="1", dp="1")

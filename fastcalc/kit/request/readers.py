@@ -131,6 +131,10 @@ def file_of(text: str) -> Path | None:
         raise InputError(
             f"{option('out', shown(text))} ends like a folder but must be a file; remove the ending"
         )
+    if not os.path.isdir(folder := os.path.dirname(text) or "."):
+        raise InputError(
+            f"{option('out', shown(text))} cannot be written: no folder is called {shown(folder)}"
+        )
     return None if text == "-" else Path(text)
 
 
