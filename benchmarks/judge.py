@@ -1,19 +1,22 @@
 """How good the shipped engines are on publishers that judge, looked at once a release and noted.
 
 ``python -m benchmarks.judge`` predicts the points of publishers that no engine was fitted on,
-prints factors and cover by class and by how many fitted publishers stand behind a chip, its engine
-and the phase, and adds a line to ``evidence/judged.yaml``. A version is judged once: whoever looks
-at these points while terms are chosen has nothing left that judges them.
+prints factors, cover and interval score (see ``benchmarks.ranges``) by class and by how many fitted
+publishers stand behind a chip, its engine and the phase, and adds a line to
+``evidence/judged.yaml``. A version is judged once: whoever looks at these points while terms are
+chosen has nothing left that judges them.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import yaml
 
+from benchmarks.ranges import score_of
 from benchmarks.table import markdown, spread
 from fastcalc import __version__
 from fastcalc.catalogue.folders import shipped_folder
@@ -25,6 +28,8 @@ from fastcalc.evidence.speed_ranges import by_novelty, publishers_behind
 from fastcalc.evidence.validate import validate
 
 LOG = "judged.yaml"
+WIDER = 1.3
+"""How many times as wide the ranges are that the shipped ones are compared with."""
 
 
 def table(judged: Sequence[Prediction], behind: Sequence[int]) -> str:
@@ -33,8 +38,9 @@ def table(judged: Sequence[Prediction], behind: Sequence[int]) -> str:
     for name in sorted({one.part for one in judged}):
         groups[name] = [one for one in judged if one.part == name]
     for name, group in by_novelty(judged, behind).items():
-        groups[f"{name} fitted publishers behind it"] = group
+        groups[f"fitted publishers: {name}"] = group
     headings = ("class", "points", "sources", "median factor", "90% within", "in range")
+    headings = (*headings, "interval score", f"{WIDER:g} times as wide")
     return markdown(headings, [[name, *cells(group)] for name, group in groups.items() if group])
 
 
@@ -53,7 +59,16 @@ def scores(judged: Sequence[Prediction]) -> dict[str, float]:
 def cells(judged: Sequence[Prediction]) -> list[str]:
     """The scores of some predictions, as text."""
     points, sources, middle, high, cover = scores(judged).values()
-    return [str(points), str(sources), f"{middle:.2f}", f"{high:.2f}", f"{100 * cover:.0f}%"]
+    factors = f"{middle:.2f}", f"{high:.2f}", f"{100 * cover:.0f}%"
+    widths = (score_of(judged).score, score_of(list(map(wider, judged))).score)
+    return [str(points), str(sources), *factors, *(f"{score:.2f}" for score in widths)]
+
+
+def wider(judged: Prediction) -> Prediction:
+    """Return a prediction whose range is wider on both sides, in logarithms."""
+    low, high = judged.low or judged.expected, judged.high or judged.expected
+    low, high = (judged.expected * (end / judged.expected) ** WIDER for end in (low, high))
+    return replace(judged, low=low, high=high)
 
 
 def note(judged: Sequence[Prediction], folder: Path, version: str, day: date) -> None:
