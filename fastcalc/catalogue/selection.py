@@ -86,7 +86,7 @@ def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
         chips = [chip for chip in map(entries.hardware, ids) if chip.kind != "host"]
         if not chips:
             raise InputError(
-                f"{option('on')} {shown(name)}: no chip is called like that; 'fastcalc list "
+                f"{option('on')} {shown(name)}: no chip has such a name; 'fastcalc list "
                 "hardware' names all"
             )
         return chips

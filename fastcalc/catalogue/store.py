@@ -303,8 +303,8 @@ class Catalogue(Names):
         for change in self.changes:
             if change.path[0] in SCHEMAS[entry_type].model_fields and change.written not in applied:
                 called = f" and is called {change.entry}" if change.entry else ""
-                reason = f"no {SINGULAR[entry_type]} asked about has that place{called}"
-                hint = "'fastcalc show NAME' prints what one has"
+                reason = f"no {SINGULAR[entry_type]} in this request has that key{called}"
+                hint = "'fastcalc show NAME' prints its keys"
                 raise InputError(f"{option('set')} {change.written}: {reason}; {hint}")
 
 

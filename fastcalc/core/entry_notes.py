@@ -108,7 +108,7 @@ def unpacking_notes(placement: Placement) -> Iterator[str]:
                 names[f"{stored.id} {multiplied} ({kernel})"] = None
     for name in names:
         yield (
-            f"{machine.hardware.id}: {machine.engine.id} computes {name} only at the 16-bit rate"
+            f"{machine.hardware.id}: {machine.engine.id} computes {name} no faster than in 16 bits"
         )
 
 

@@ -27,7 +27,7 @@ def range_note(engine: Engine, hardware: Hardware) -> str | None:
         return stated.basis
     if (widths := engine.range_widths) is None:
         return None
-    return "; ".join([f"contains four of five of {widths.basis}", *weaknesses(engine, hardware)])
+    return "; ".join([f"contains 80% of {widths.basis}", *weaknesses(engine, hardware)])
 
 
 def weaknesses(engine: Engine, hardware: Hardware) -> Iterator[str]:

@@ -242,10 +242,10 @@ def test_an_id_with_dots_and_an_engine_can_be_named(run):
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [
-        ("blocks[9].count=3", "no model asked about has that place"),
-        ("blocks.1.2.3=3", "no model asked about has that place"),
-        (f"blocks[{'9' * 5000}].count=3", "no model asked about has that place"),
-        ("sglang:parameters.rank_wait=1 us", "no engine asked about has that place"),
+        ("blocks[9].count=3", "no model in this request has that key"),
+        ("blocks.1.2.3=3", "no model in this request has that key"),
+        (f"blocks[{'9' * 5000}].count=3", "no model in this request has that key"),
+        ("sglang:parameters.rank_wait=1 us", "no engine in this request has that key"),
         ("parameters=3", "parameters: '3' should be a mapping"),
         ("parameters.rank_wait=1", "1 has no unit"),
         ("extends=wse-3", "'extends' says which file it is"),
@@ -254,7 +254,7 @@ def test_an_id_with_dots_and_an_engine_can_be_named(run):
         ("efficency=0.5", "no file has a key 'efficency'; 'fastcalc show' prints an entry's keys"),
         ("bandwith=1TB/s", "did you mean 'memory.NAME.bandwidth'?"),
         ("memory_fraction=0.9", "did you mean 'parameters.memory_fraction'?"),
-        ("memory.SRM.capacity=1GB", "no hardware asked about has that place"),
+        ("memory.SRM.capacity=1GB", "no hardware in this request has that key"),
         ("b200:memory.HBM3.capacity=1GB", "has that place and is called b200"),
         ("memory.HBM3.capacity=10", "memory[0].capacity: 10 has no unit"),
         ("memory.HBM3.size=10GB", "unknown key 'size' in memory[0]"),
@@ -273,7 +273,7 @@ def test_a_what_if_that_cannot_be_is_refused(run, written, sentence):
     ("kind", "written", "sentence"),
     [
         ("models", "hidden_size=0", "--set hidden_size=0: hidden_size: 0 is out of range"),
-        ("hardware", "memory.SRM.capacity=1GB", "no hardware asked about has that place"),
+        ("hardware", "memory.SRM.capacity=1GB", "no hardware in this request has that key"),
     ],
 )
 def test_a_list_that_a_what_if_leaves_empty_or_untouched_is_refused(run, kind, written, sentence):

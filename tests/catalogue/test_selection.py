@@ -58,7 +58,7 @@ def test_names_select_what_files_say(names, expected):
     [
         (["nvidea"], "did you mean the vendor nvidia?"),
         (["h100-smx"], "did you mean h100-sxm"),
-        (["zz*"], "no chip is called like that"),
+        (["zz*"], "no chip has such a name"),
         (["nvidia", "-l44"], "no hardware is called 'l44'"),
         (["h100-sxm", "-nvidia"], "leaves no chip"),
         (["-"], "no hardware is called '-'"),

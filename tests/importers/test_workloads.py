@@ -277,7 +277,7 @@ def test_a_plan_says_what_each_class_gets(fixtures):
 @every(
     "client,words,sentence",
     [
-        (CHAT, ["--max-chips", "1"], "one would with --max-chips"),
+        (CHAT, ["--max-chips", "1"], "one would meet them with --max-chips"),
         (CHAT.replace("1s", "1s, model: nobody"), [], "nobody"),
         (CHAT.replace("1000,", "900000,"), [], "prompt + output of 'chat' = 900,300 tokens"),
     ],

@@ -57,8 +57,8 @@ class CachesAnswer(Answer):
             model = place.deployment.scenario.model.asked_name
             now, then = ((percent(tier.hit), number(tier.requests)) for tier in (near, last))
             hits = (
-                f"On {place.chips}, a prefix cache for {model} in {near.name} has a hit rate of "
-                f"{now[0]} and sustains up to {now[1]} requests/s"
+                f"{model} on {place.chips} sustains up to {now[1]} requests/s with a prefix cache "
+                f"in {near.name} (hit rate {now[0]})"
             )
             rate = f"still {now[1]}" if now[1] == then[1] else then[1]
             more = f"would raise the hit rate to {then[0]} ({rate} requests/s)"

@@ -72,11 +72,11 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
     scenario = outcomes[0].scenario
     drafts = scenario.traffic.speculation
     if drafts.drafted:
-        phrases = "; ".join(f"{name}: {phrase}" for name, phrase in drafters(outcomes).items())
+        phrases = ". ".join(f"{name} {phrase}" for name, phrase in drafters(outcomes).items())
         yield (
             f"Speculation: with {drafts.drafted:g} draft tokens and an acceptance rate of "
             f"{drafts.acceptance:.2f}, a step generates "
-            f"{number(float(drafts.tokens_per_pass))} tokens; {phrases}"
+            f"{number(float(drafts.tokens_per_pass))} tokens. {phrases}"
         )
     elif scenario.memory.draft:
         yield (
@@ -213,8 +213,8 @@ def _serial_bounds(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield (
             f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}: the bound at batch "
             f"{batch:,} is {number(float(estimate.bound_serial[0]))} tokens/s per user, because a "
-            f"token passes {outcome.placement.work.layers:.0f} layers in turn, each on its own "
-            "cores. If all cores worked on one token, compute would allow "
-            f"{number(float(estimate.bound_compute[0]))} and memory "
-            f"{number(float(estimate.bound_memory[0]))}"
+            f"token passes {outcome.placement.work.layers:.0f} layers in sequence, each on its own "
+            "cores. If all cores could work on one token, the compute bound would be "
+            f"{number(float(estimate.bound_compute[0]))} tokens/s and the memory bound "
+            f"{number(float(estimate.bound_memory[0]))} tokens/s"
         )

@@ -37,7 +37,7 @@ TRICKS = {
     "other-layout": "other layout",
     "more-chips": "more chips",
     "newer-hardware": "newer hardware",
-    "other-hardware": "other hardware",
+    "other-hardware": "other chip type",
     "fewer-bits": "quantization",
     "speculation": "speculation",
     "smaller-model": "other model",
@@ -53,11 +53,11 @@ def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
     """Build an option from a search: its serving point, or why none was found."""
     if reach.outcome is not None:
         return Option(trick, change, reach.outcome)
-    why_not = f"at most {reach.fastest:,.0f} tokens/s expected, at batch 1"
+    why_not = f"at most {reach.fastest:,.0f} tokens/s expected at batch 1"
     if not reach.is_placed:
         why_not = "no layout fits it"
     elif reach.bound < speed:
-        why_not = f"hardware bound {reach.bound:,.0f} tokens/s"
+        why_not = f"hardware bound is {reach.bound:,.0f} tokens/s"
     return Option(trick, change, why_not=why_not, fastest=reach.fastest)
 
 

@@ -127,7 +127,7 @@ def _change_cell(record: Record) -> str | None:
 def _how(record: Record) -> str:
     change, cannot = _change_cell(record), record["cannot"]
     if cannot:
-        return f"cannot: {change}, {cannot}" if change else f"cannot: {cannot}"
+        return f"not enough: {change}, {cannot}" if change else f"not enough: {cannot}"
     unpriced = None if record["usd_per_mtok_output"] is not None else "no price"
     return "; ".join(word for word in (change, record["limiter"], unpriced) if word)
 
@@ -177,7 +177,11 @@ TABLE = pick(
     "tokens_per_s_per_user_bound usd_per_mtok_output cost_multiple how",
     [
         *COLUMNS,
-        Column("how", heading=("how, and what limits it next;", "or why it cannot"), format=_how),
+        Column(
+            "how",
+            heading=("change, and what limits speed;", "or why it is not enough"),
+            format=_how,
+        ),
     ],
 )
 NARROW_TABLE = [*TABLE[:-1], Column("how", heading=("", "change"), format=_how_in_short)]

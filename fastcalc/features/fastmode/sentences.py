@@ -17,7 +17,13 @@ from fastcalc.kit.answer.record_tables import output_price
 from fastcalc.kit.answer.row_words import near_one
 from fastcalc.mentions import option
 
-_NAMED_BY_CHANGE = ("newer-hardware", "other-hardware", "sram-machine", "smaller-model")
+_NAMED_BY_CHANGE = (
+    "newer-hardware",
+    "other-hardware",
+    "speculation",
+    "sram-machine",
+    "smaller-model",
+)
 """Techniques sufficiently identified by the name of the chip or model."""
 
 _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
@@ -42,18 +48,14 @@ def headline(solution: SpeedupOptions) -> str:
         nothing = f"Nothing on {chip} reaches {target}."
         if solution.reaches_on_same_chips:
             nothing = f"On {chip}, only quantization or another model reaches {target}."
-        return f"{nothing} Other hardware reaches it with {other_chips}."
+        return f"{nothing} Other chips reach it: {other_chips}."
     means, cost = _means_and_cost(solution, on_same_chips)
     _, same = rows(solution, [on_same_chips])
     reached = f"{number(same['tokens_per_s_per_user'])} tokens/s per user"
     sentence = f"With {means}, {chip} reaches {reached} ({number(same['speedup'])}x) {cost}."
     if on_others:
         means, cost = _means_and_cost(solution, on_others)
-        _, other = rows(solution, [on_others])
-        speed = number(other["tokens_per_s_per_user"])
-        cost = cost.replace(_TODAYS, "x (")
-        where = "On other hardware" if on_others.tricks == 1 else f"With {trick_cell(other)}"
-        sentence += f" {where}, {means} reaches {speed} tokens/s {cost}."
+        sentence += f" With {means}, this speed is possible {cost.replace(_TODAYS, 'x (')}."
     return sentence
 
 
@@ -128,9 +130,9 @@ def tried(solution: SpeedupOptions) -> str:
     today = solution.today
     chips, chip = today.placement.layout.chips, today.scenario.hardware.id
     return (
-        f"Evaluated: up to {most_chips(today):,} {chip}. For other chips, today's number "
-        f"({chips:,}), one scale-up domain, or the fewest that fit. For SRAM accelerators, up to "
-        f"{WAFERS} times the fewest that fit. All replicas serve the same number of users"
+        f"numbers of chips evaluated: {chip}: up to {most_chips(today):,}; other chips: today's "
+        f"number ({chips:,}), one scale-up domain, or the fewest that fit; SRAM accelerators: up "
+        f"to {WAFERS} times the fewest that fit. All replicas serve the same number of users"
     )
 
 

@@ -68,7 +68,9 @@ def _unknown(request: FitMemory) -> Unknown | None:
         return None
     unknown = cast(Unknown, readers.choice(request.solve, option("solve"), get_args(Unknown)))
     if unknown == "context" and request.context is not None:
-        raise InputError(f"{option('solve', 'context')} finds it: remove {option('context')}")
+        raise InputError(
+            f"{option('solve', 'context')} computes the context: remove {option('context')}"
+        )
     if unknown == "users" and (request.users is not None or request.batch != FitMemory.batch):
         name = "batch" if request.users is None else "users"
         raise InputError(f"{option('solve', 'users')} finds their number: remove {option(name)}")

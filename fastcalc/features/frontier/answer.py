@@ -100,7 +100,7 @@ class FrontierAnswer(Answer):
     def body(self, screen: Screen) -> Iterator[Part]:
         """Show which chip is cheapest at which speed, and the points of the frontier."""
         records = _rows(self.points if screen.wide else self._few)
-        yield verdict(self.points)
+        yield from verdict(self.points)
         yield from price_line(self._ends, others=self._outcomes)
         yield ""
         yield outcome_lines.heading(self._outcomes, phrases(self.settings))
@@ -151,7 +151,8 @@ class FrontierAnswer(Answer):
         """A chart of speed against price, with one curve per chip."""
         from fastcalc.features.frontier.chart import frontiers
 
-        draw = partial(frontiers, self.searched, self.request.max_chips, verdict(self.points))
+        found = " ".join(verdict(self.points))
+        draw = partial(frontiers, self.searched, self.request.max_chips, found)
         return {"frontier": draw}
 
 
@@ -175,30 +176,30 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColum
     return [column for column in all_columns if several or column.key != "formats"]
 
 
-def verdict(points: Sequence[FrontierPoint]) -> str:
+def verdict(points: Sequence[FrontierPoint]) -> list[str]:
     """Name the cheapest and fastest chips, and the speed up to which each one is cheapest."""
     slow, fast = points[0], points[-1]
     if len(points) == 1:
-        return f"Cheapest and fastest: {_offer(slow)}."
+        return [f"Cheapest and fastest: {_offer(slow)}."]
     fastest = _offer(fast).replace(" per user", "")
-    sentence = f"Cheapest: {_offer(slow)}; fastest: {fastest}"
+    sentence = f"Cheapest: {_offer(slow)}; fastest: {fastest}."
     runs = runs_of(points)
     if len(runs) == 1 and len(runs[0].chips) == 1:
-        return f"{sentence}."
+        return [sentence]
     if len(runs) == 1:
         names = listed(first_few(runs[0].chips, _MOST_RUNS))
-        return f"{sentence}. At speeds in between, the prices of {names} are too close to call."
+        return [sentence, f"At speeds in between, the prices of {names} are too close to call."]
     if len(runs) > _MOST_RUNS:
         chips = dict.fromkeys(chip for run in runs for chip in run.chips)
         chips_text = listed(first_few([*chips], _MOST_RUNS))
-        return f"{sentence}. At speeds in between, the cheapest chip alternates: {chips_text}."
+        return [sentence, f"At speeds in between, the cheapest chip alternates: {chips_text}."]
     reach = [
         f"{name_of(before)} up to {number(edge(before.points, after.points))}"
         for before, after in pairwise(runs)
     ]
     reach[0] += " tokens/s"
     cheapest = f"{', '.join(reach)}, then {name_of(runs[-1])}"
-    return f"{sentence}. Cheapest chip by required speed: {cheapest}."
+    return [sentence, f"Cheapest chip by required speed: {cheapest}."]
 
 
 _MOST_RUNS = 4

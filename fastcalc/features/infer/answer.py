@@ -203,11 +203,12 @@ class InferAnswer(Answer):
         for combination in self.combinations:
             if combination.is_minimal:
                 first, *techniques = (NOUNS[technique] for technique in combination.region.tricks)
-                noun_phrase = first + f" with {listed(techniques)}" * bool(techniques)
-                noun_phrase += " (only few random setups match)" * combination.region.is_thin
+                noun_phrase = first + f" together with {listed(techniques)}" * bool(techniques)
+                noun_phrase += " (few random setups match)" * combination.region.is_thin
                 (joint if techniques else alone).append(noun_phrase)
-        sentence = f"{listed(alone + joint, 'or')} could explain the fast tier"
-        sentence += "; no technique alone could" * (not alone)
+        words = listed([f"by {phrase}" for phrase in alone + joint], "or")
+        sentence = f"the fast tier could be explained {words}"
+        sentence += "; no technique alone could explain it" * (not alone)
         unclear = " Speeds and prices alone cannot tell which." * (len(alone + joint) > 1)
         return f"{sentence[0].upper()}{sentence[1:]}.{unclear}"
 
@@ -216,7 +217,7 @@ class InferAnswer(Answer):
         return (
             f"key: matching samples: of {self.inverse.points:,} random setups, those with these "
             "speeds and prices (not a probability); a..b: their 10th to 90th percentile; -: equal "
-            "in both tiers"
+            "in both tiers; other hardware: more chips or another chip type"
         )
 
     def notes(self) -> Iterator[Note]:
@@ -251,13 +252,13 @@ class InferAnswer(Answer):
         yield Note(f"ranges searched: {'; '.join(sides)}", weight=0)
         yield Note(
             f"{self.inverse.points:,} random setups were sampled with seed {SEED}. Digits that "
-            "depend on the sample are not printed. Fractions of a range are of its logarithm",
+            "depend on the sample are not printed. Fractions of a range are on a logarithmic scale",
             weight=0,
         )
         yield Note(
             "step time: the longer of memory reads and compute at "
             f"{whole_percent(COMPUTE_REACH)} of peak, plus a floor that includes communication; "
-            "draft models cost nothing",
+            "draft models are assumed to take no time",
             weight=0,
         )
 
@@ -280,8 +281,7 @@ class InferAnswer(Answer):
         ]
         if clauses:
             yield (
-                "other hardware: more chips in the fast tier, and of another type in "
-                f"{listed(clauses)}"
+                f"other hardware means more chips, which are of another type in {listed(clauses)}"
             )
 
     def deciding(self) -> Iterator[str]:

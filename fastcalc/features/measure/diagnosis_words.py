@@ -12,7 +12,7 @@ from fastcalc.features.measure.term_rows import ends, term_name
 from fastcalc.kit.answer.numbers_as_text import capital, number, whole_percent
 from fastcalc.written import listed
 
-_SURELY = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "perhaps"))
+_SURELY = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "possibly"))
 _FASTER = 0.9  # median of measured / predicted time below which a remark is added
 
 
@@ -89,10 +89,10 @@ def unnamed(diagnosis: Diagnosis) -> str:
     untested = [f.term.name for f in not_named if not f.is_tested and f.term not in excluded]
     sentences = [f"Other possible causes, with probability: {', '.join(likely)}"] if likely else []
     if untested:
-        sentences += [f"no measurement tests {listed(untested, 'or')}"]
+        sentences += [f"No measurement tests {listed(untested, 'or')}"]
     if has_room:
-        sentences += ["the log shows enough memory for all requests"]
-    return "; ".join(sentences)
+        sentences += ["According to the log, the KV cache is large enough for all requests"]
+    return ". ".join(sentences)
 
 
 _METRICS = {"ttft_s": "TTFT", "tokens_per_s_total": "tokens/s"}

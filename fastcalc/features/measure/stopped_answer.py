@@ -64,20 +64,20 @@ class StoppedAnswer(Answer):
         changes, names = [], SETTINGS[self.log.program]
         for remedy in self.remedies:
             name = names.get(remedy.setting, remedy.setting).replace("_", "-")
-            by = "by the error" if remedy.setting in self.log.limits else "as computed"
+            by = "from the error" if remedy.setting in self.log.limits else "computed"
             line = f"--{name} {remedy.value} ({by})"
             if remedy.setting == "engine" and self.as_logged and self.as_logged.graphs_given_up:
                 line = f"--enforce-eager ({by}: {self.as_logged.graphs_given_up.effect})"
             changes.append(f"{remedy.value} chips" if remedy.setting == "chips" else line)
         if changes:
             yield ""
-            yield "Changes that would each start it alone"
+            yield "Any one of these changes would let it start"
             yield Listing(changes)
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on the expected memory, or on how to have it computed."""
         if self.location is None:
-            yield Note(f"no other changes are computed: {self.missing}")
+            yield Note(f"other changes cannot be computed: {self.missing}")
             return
         available = float(self.location.placement.available) / GIB
         logged = f"; it logged {self.log.available / GIB:.2f}" if self.log.available else ""

@@ -20,18 +20,18 @@ from fastcalc.mentions import option
 from fastcalc.written import listed
 
 _OUTSIDE = {
-    "rate": "a rate outside {low} to {high} requests/s",
-    "prompt": "prompts outside {low} to {high} tokens",
-    "output": "outputs outside {low} to {high} tokens",
+    "rate": "the rate is outside {low} to {high} requests/s",
+    "prompt": "prompts are outside {low} to {high} tokens",
+    "output": "outputs are outside {low} to {high} tokens",
 }
 """Phrases for quantities where both an increase and a decrease lead to the same plan."""
 
 _WORDS = {
-    "price": "{of} {side} ${at} per chip-hour",
-    "slowness": "{of} {at} times slower",
-    "rate": "{at} requests/s or {more}",
-    "prompt": "prompts of {at} tokens or {more}",
-    "output": "outputs of {at} tokens or {more}",
+    "price": "{of} costs ${at} per chip-hour or {more}",
+    "slowness": "{of} is {at} times slower",
+    "rate": "the rate is {at} requests/s or {more}",
+    "prompt": "prompts have {at} tokens or {more}",
+    "output": "outputs have {at} tokens or {more}",
 }
 
 
@@ -39,7 +39,8 @@ def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
     """Yield notes on the tipping points, each considered alone, grouped by the new leader."""
     for leads in dict.fromkeys(turn.leads for turn in verdict.turns or ()):
         texts = [*_texts([turn for turn in verdict.turns or () if turn.leads == leads])]
-        yield f"{leads} would be cheaper with {listed(texts, 'or')}"
+        any_of = "any of these is true: " * (len(texts) > 1)
+        yield f"{leads} would be cheaper if {any_of}{'; '.join(texts)}"
     if verdict.turns == []:
         yield "no tipping points: fewer than two chips with colocated prefill sustain a rate"
 
@@ -53,8 +54,8 @@ def _texts(turns: Sequence[TippingPoint]) -> Iterator[str]:
             if turn.is_above:
                 yield _OUTSIDE[turn.quantity].format(low=low, high=high)
             continue
-        side, more = ("from", "more") if turn.is_above else ("up to", "fewer")
-        yield _WORDS[turn.quantity].format(of=turn.of, side=side, at=_digits(turn), more=more)
+        more = "more" if turn.is_above else "less" if turn.quantity == "price" else "fewer"
+        yield _WORDS[turn.quantity].format(of=turn.of, at=_digits(turn), more=more)
 
 
 def _digits(turn: TippingPoint) -> str:
@@ -130,10 +131,9 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
     service, chosen, cheapest = decision.service, decision.plans[0], expected.plans[0]
     if chosen.cost <= cheapest.cost:
         return
-    chips = f"{cheapest.values['chips']:,.0f} {cheapest.scenario.hardware.id}"
     text = (
-        f"{chips} chips are enough at expected speeds, with a {whole_percent(odds.chance)} "
-        f"{_CHANCE}"
+        f"at expected speeds, {cheapest.scenario.hardware.id} would be enough: "
+        f"{chips_and_price(cheapest, service)}, with a {whole_percent(odds.chance)} {_CHANCE}"
     )
     if odds.chance >= NormalDist().cdf(service.deviations):
         cap = whole_percent(service.utilization)
@@ -166,8 +166,8 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
     chips = f"{best.chips} rented {chip} chips" if best.chips > 1 else f"one rented {chip}"
     benchmark = f"a {best.minutes}-minute benchmark on {chips}"
     yield Note(
-        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper. On average, it "
-        f"saves about ${_rough(saved)} per month",
+        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper. On average, "
+        f"this saves about ${_rough(saved)} per month",
         weight,
     )
     server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"

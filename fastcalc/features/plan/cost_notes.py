@@ -86,11 +86,11 @@ def break_even(decision: Decision) -> str:
     chip, runner_up = (
         plan.scenario.hardware.id for plan in (decision.plans[0], decision.runner_up)
     )
-    prices = [f"below ${number(rounded_down(below))}"] if below else []
-    prices += [f"if {chip} rose above ${number(rounded_up(above))}"] if above else []
     usd = decision.runner_up.scenario.quote.usd_per_hour
     now = f" (now ${usd:,.2f})" if usd else ""
-    return f"{runner_up}{now} would be cheaper {', or '.join(prices)}"
+    prices = [f"{runner_up}{now} cost less than ${number(rounded_down(below))}"] if below else []
+    prices += [f"{chip} cost more than ${number(rounded_up(above))}"] if above else []
+    return f"the {runner_up} plan would be cheaper if {' or '.join(prices)}"
 
 
 def against_api(planned: "PlanAnswer") -> Iterator[str]:
@@ -122,7 +122,7 @@ def api_notes(
     prices = [f"${price:g} ({name})" for name, price in zip(names, service.tariff.api, strict=True)]
     note = (
         f"at API prices of {listed(prices)} per million tokens, {number(requests)} requests/s cost "
-        f"${dollars(bill)} per month; these chips cost ${dollars(usd)}"
+        f"${dollars(bill)} per month, and these chips cost ${dollars(usd)}"
     )
     if usd > 0.0:
         rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
@@ -131,9 +131,9 @@ def api_notes(
         if rate <= capacity:
             of_capacity = f"{number(rate / capacity * 100.0)}% of their throughput"
         note += (
-            f". The chips and the API break even at {number(rate)} requests/s "
-            f"({number(tokens / 1e6)} Mtok per month, {of_capacity}), or if "
-            f"the chips were {number(bill / usd)} times as expensive or as slow"
+            f". The chips are cheaper above {number(rate)} requests/s ({number(tokens / 1e6)} Mtok "
+            f"per month, {of_capacity}). At {number(requests)} requests/s, both would cost the "
+            f"same if the chips were {number(bill / usd)} times as expensive or as slow"
         )
     yield note
 

@@ -9,7 +9,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan.allocation import Fleet
 from fastcalc.features.plan.answer_regret import chance_of_limits
 from fastcalc.features.plan.decision import Decision, Plan
-from fastcalc.features.plan.phrases import bill_of, chips_and_price, level_runner_up
+from fastcalc.features.plan.phrases import bill_of, level_runner_up
 from fastcalc.features.plan.ranked_plan import api_usd_per_month
 from fastcalc.features.plan.service import Service
 from fastcalc.kit.answer.numbers_as_text import dollars, number
@@ -74,7 +74,7 @@ def _remarks(planned: "PlanAnswer") -> str:
     remarks += "".join(map(_kind_of_market, rented.values()))
     if fleet.service.rate is not None or planned.is_of_fleet:
         remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
-    return remarks + (_expected(planned) if planned.is_of_one_class else "")
+    return remarks
 
 
 def in_all(fleet: Fleet) -> str:
@@ -110,19 +110,6 @@ def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
     if bill is None or usd is None or bill >= usd:
         return ""
     return f"; the API charges less, ${dollars(bill)} per month"
-
-
-def _expected(planned: "PlanAnswer") -> str:
-    """Describe the plan at expected speeds, if slower speeds lead to a different choice."""
-    expected, service = planned.decision.expected, planned.decision.service
-    if expected is None or planned.is_of_fleet:
-        return ""
-    chosen, cheapest = planned.decision.plans[0], expected.plans[0]
-    expected_bill, bill = (
-        (plan.scenario.hardware.id, chips_and_price(plan, service)) for plan in (cheapest, chosen)
-    )
-    enough = f"; at expected speeds, {' would be enough: '.join(expected_bill)}"
-    return enough * (expected_bill != bill)
 
 
 def _load(planned: "PlanAnswer") -> str:

@@ -297,7 +297,7 @@ _TERMS = {
     "bound": "bound: roofline TPOT",
     "util.": "util.: load of a replica / its throughput",
     "expected": "chips, TTFT, TPOT: at the slow speeds assumed for this confidence; chips "
-    "expected: at expected speeds",
+    "expected: chips needed at expected speeds",
 }
 """Explanations for ranked plans and fleets, by the column heading that must be shown."""
 
@@ -307,7 +307,7 @@ _OF_MIX = "pool: the replicas that serve a class; latencies: with Poisson arriva
 
 _OF_SLOWEST = ", in the slowest pool"
 
-_WITH_PREFILL = f"chips include those of separate prefill replicas ({option('wide')})"
+_WITH_PREFILL = f"chips include separate prefill replicas ({option('wide')} shows them)"
 
 _IN_NODES = (
     f"chips: rented in whole nodes if sold that way ({option('by', 'chip')} rents single chips)"

@@ -89,7 +89,7 @@ def people_of(request: Askers) -> People | None:
         return None
     if request.rate is not None:
         raise InputError(
-            f"{option('users')} and {option('rate')} both say how many requests arrive; give one"
+            f"{option('users')} and {option('rate')} both set the request rate; give only one"
         )
     often, think = request.requests_per_active_user_per_min, request.think
     if (often is None) == (think is None):

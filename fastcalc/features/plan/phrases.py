@@ -19,7 +19,7 @@ from fastcalc.written import many
 
 AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
 _MAYBE = {
-    "usd": "may turn out cheaper",
+    "usd": "may be cheaper",
     "watts": "may need less power",
     "chips": "may need fewer chips",
 }

@@ -41,9 +41,9 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
         chips_unknown, how = unknown_chips(decision)
         return f"{chips_unknown}, which might meet these limits: {how}"
     if not decision.candidates:
-        sentence = "no layout to choose from holds one request of this model"
+        sentence = "no available layout fits a single request of this model"
     if options := relaxed(decision, owned):
-        sentence += f"; one would with {', or '.join(options)}"
+        sentence += f"; one would meet them with {', or '.join(options)}"
     elif nearest is None and decision.candidates:
         sentence += f": {', '.join(why_lost(decision))}"
     elif nearest is not None:
@@ -55,7 +55,7 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
             ]
         )
         name = nearest.scenario.hardware.id
-        sentence += f", nor with one limit relaxed; {name} would with {needed}"
+        sentence += f", even with one of them relaxed; {name} would meet them with {needed}"
     if decision.unknown:
         chips_unknown, how = unknown_chips(decision)
         sentence += f". {capital(chips_unknown)}, which might meet them: {how}"

@@ -196,6 +196,7 @@ def _caches_note(traffic: AskedTraffic) -> Iterator[str]:
     share = traffic.classes[0].prefix_hit
     if isinstance(traffic.reuse, Reuse):
         yield (
-            f"prefix-cache hit rate of this trace: {share:.2%} of prompt tokens in the memory that "
-            "these replicas leave free, if prompts that share a prefix go to the same replica"
+            f"prefix-cache hit rate of this trace: {share:.2%} of prompt tokens, if the cache uses "
+            "the free memory of these replicas and prompts with the same prefix go to the same "
+            "replica"
         )

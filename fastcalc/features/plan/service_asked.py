@@ -110,8 +110,8 @@ def api_prices(api: "NumbersGiven | None") -> tuple[float, float, float] | None:
     prices = [price for price in known if price in LIMITS["dollars"] or price == 0.0]
     if not len(prices) == len(numbers) == 3 or not any(prices):
         raise InputError(
-            f"{option('api')} '{shown(typed)}' is not an API's dollars of a million tokens in, "
-            "cached and out; write for example 0.6/0.15/2.4"
+            f"{option('api')} '{shown(typed)}' is not the price of an API in $ per million input, "
+            "cached and output tokens; write for example 0.6/0.15/2.4"
         )
     return prices[0], prices[1], prices[2]
 

@@ -28,7 +28,7 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag, option
 from fastcalc.written import listed, many
 
-_RANKS = ("The chip or engine parameter with the largest effect on speed is", "Next is")
+_RANKS = ("Largest effect:", "Next:")
 """Words before the parameters with the largest effects."""
 
 _WORTH = 0.05
@@ -70,7 +70,7 @@ class MovedBatch:
             if row.effect.lever.file != "model" and row.needed is not None
         ]
         if reaching:
-            return f"{today} {wanted} is reached with {listed(reaching[:3], 'or')}."
+            return f"{today} The smallest change for {wanted}: {reaching[0]}."
         return f"{today} No parameter of chip or engine reaches {wanted} alone."
 
     def _today(self) -> str:
@@ -93,8 +93,7 @@ class MovedBatch:
         """Describe the chip and engine parameters with the largest effects."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"{start} {row.name} (now {row.text(row.value)}): "
-            f"1% {'more' if row.elasticity > 0 else 'less'} raises speed by "
+            f"{start} 1% {'more' if row.elasticity > 0 else 'less'} {row.name} raises speed by "
             f"{number(abs(row.elasticity), 2)}%."
             for start, row in zip(_RANKS, worth, strict=False)
         ]
@@ -106,8 +105,8 @@ class MovedBatch:
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
         above = [f"{row.name} above {row.text(row.enough)}" for row in spare]
         faster = [row.name for row in spare if row.change("ttft") < 0.0]
-        shorter = f". Raising {listed(faster, 'or')} would still shorten TTFT" if faster else ""
-        unused = f"decode hardly uses {listed(above, 'or')}: more raises speed by at most 1%"
+        shorter = f". More {listed(faster, 'or')} would still shorten TTFT" if faster else ""
+        unused = f"decode would be at most 1% faster with {listed(above, 'or')}"
         return f"{unused}{shorter}" if above else ""
 
     def _designed(self) -> Iterator[MovedNumber]:
@@ -191,7 +190,7 @@ _KEY = (
 )
 _TARGET_KEY = (
     f"key: value needed if only this parameter changes; -: no value reaches the target; "
-    f"best reached: by any value of this parameter alone; {_PATHS}"
+    f"best reached: with the best value of this parameter; {_PATHS}"
 )
 
 _MARKS = {"*": "not in the file: a median is assumed"}

@@ -134,9 +134,9 @@ def kept_note(location: Location) -> str:
     tiers = [tier for tier in machine.tiers if tier.is_near]
     reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in tiers))
     fraction = float(np.asarray(machine.software.memory_fraction))
-    fills = f"{scenario.hardware.id}: {engine.id} fills {stated_percent(fraction)} of {reported}"
+    fills = f"{scenario.hardware.id}: {engine.id} uses {stated_percent(fraction)} of {reported}"
     tables = on_host(machine, placement.work)
-    kept = f" Tables of n-grams stay on the host: {size(tables)}." if tables else ""
+    kept = f" N-gram tables ({size(tables)}) stay on the host." if tables else ""
     return f"{fills}{_kept(location)}.{kept} {_kernels(location)}"
 
 
@@ -145,7 +145,7 @@ def _kept(location: Location) -> str:
     placement = location.placement
     memory, reserve = placement.kept, placement.machine.reserve
     if reserve == NOTHING:
-        return ", and its own reserve is not published"
+        return ", and its memory reserve is not published"
     peaks = (
         (memory.sampling, "for sampling"),
         (memory.layer, "for the activations of a layer"),
@@ -187,7 +187,7 @@ def _kernels(location: Location) -> str:
     cache_bits = float(np.asarray(products.kv.bits))
     operands.setdefault(cache_bits, {})[f"the {formats.kv.id} KV cache"] = None
     rates = [f"{listed([*names])} at {bits:g} bits" for bits, names in operands.items()]
-    return f"Its kernels multiply {', and '.join(rates)}"
+    return f"Kernels multiply {', and '.join(rates)}"
 
 
 def _at(values: Array, index: int) -> float:

@@ -233,8 +233,8 @@ def drafters(outcomes: Sequence[Outcome]) -> dict[str, str]:
         else:
             name = "a one-layer head (assumed)"
         if scenario.engine.is_bound:
-            cost = f"no time under {scenario.engine.id}, which leaves out drafting"
-        by_model[scenario.model.id] = f"drafted by {name}; each draft token costs {cost}"
+            cost = f"no time with {scenario.engine.id}, which ignores drafting"
+        by_model[scenario.model.id] = f"uses {name} to draft; each draft token takes {cost}"
     return by_model
 
 

@@ -144,9 +144,8 @@ def _why_not_fewer(location: Location) -> str:
     ):
         return _does_not_start(fewer)
     if fewer is not None and fewer.max_batch < batch <= fewer.edge_max_batch:
-        return (
-            f"{counted(chips, 'chips')} are enough at any memory reserve; {_short_of(fewer, batch)}"
-        )
+        enough = f"{counted(chips, 'chips')} are enough for any memory reserve"
+        return f"{enough}. {_short_of(fewer, batch)}"
     if fewer is not None and fewer.edge_batch >= batch:
         return engine_limit(location)
     if fewer is not None and fewer.layout.chips >= fewest:
@@ -177,12 +176,13 @@ def _short_of(placement: Placement, batch: float) -> str:
         return f"the placement of {option('place')} fits only if {engine} reserves little"
     reserve = machine.reserve
     low, high = (_left(placement, times) for times in (reserve.above, 1.0 / reserve.below))
-    chip = "one chip" if chips == 1 else f"each of {counted(chips, 'chips')}"
+    chip = "one chip needs" if chips == 1 else f"{counted(chips, 'chips')} need"
+    each = " per chip" * (chips > 1)
     total, smallest, largest = sizes_apart(needed.total, low, high)
     left = f"at most {largest} for them"
     if needed.total <= high:
         left = f"{smallest} to {largest} for them, depending on its memory reserve"
-    return f"{chip} needs {total} for weights and caches{needed.details}; {engine} leaves {left}"
+    return f"{chip} {total}{each} for weights and caches{needed.details}; {engine} leaves {left}"
 
 
 def _in_each_memory(location: Location) -> str:

@@ -1178,7 +1178,7 @@ def test_a_claim_on_what_does_not_fit_is_undetermined_and_the_others_are_judged(
 def test_a_change_that_no_claim_reads_is_refused(fastcalc):
     ran = fastcalc("claims", "--explain", "1", "--set", "gb200:price.cloud=1 USD/h")
     assert ran.code == 2
-    assert "no hardware asked about has that place" in ran.err
+    assert "no hardware in this request has that key" in ran.err
 
 
 @pytest.mark.parametrize("stated", [3, 5, 7])

@@ -200,7 +200,7 @@ def test_a_first_screen_has_the_cheapest_of_each_technique_that_reaches_the_spee
     parts = page(answer())
     assert parts[0] == (
         "With a smaller batch, made-up-chip reaches 25.0 tokens/s per user (2.50x) at 1.20x "
-        "today's cost. On other hardware, second-chip reaches 25.0 tokens/s at 2.40x today's cost."
+        "today's cost. With second-chip, this speed is possible at 2.40x today's cost."
     )
     assert parts[1].startswith("Price per chip-hour: made-up-chip $3.60 (terms not stated), second")
     assert parts[3] == Remark(
@@ -218,8 +218,8 @@ def test_a_first_screen_has_the_cheapest_of_each_technique_that_reaches_the_spee
 @every(
     "options,sentence",
     [
-        ([NEWER], "Nothing on made-up-chip reaches 25.0 tokens/s per user (2.50x). Other hardware reaches it with second-chip at 2.40x today's cost."),
-        ([NEWER, OPTIONS[5]], "On made-up-chip, only quantization or another model reaches 25.0 tokens/s per user (2.50x). Other hardware reaches it with second-chip at 2.40x today's cost."),
+        ([NEWER], "Nothing on made-up-chip reaches 25.0 tokens/s per user (2.50x). Other chips reach it: second-chip at 2.40x today's cost."),
+        ([NEWER, OPTIONS[5]], "On made-up-chip, only quantization or another model reaches 25.0 tokens/s per user (2.50x). Other chips reach it: second-chip at 2.40x today's cost."),
         ([MORE], "With more chips (dp2), made-up-chip reaches 25.0 tokens/s per user (2.50x) at 1.20x today's cost."),
     ],
 )  # fmt: skip
@@ -247,13 +247,13 @@ def test_a_wide_page_has_what_is_too_slow_and_the_factors():
     assert [(row[0], row[-1]) for row in rows_of(parts)] == [
         ("today", "compute"),
         ("smaller batch", "compute"),
-        ("other layout", "cannot: there is none"),
+        ("other layout", "not enough: there is none"),
         ("more chips", "dp2; compute"),
         ("newer hardware", "second-chip; compute"),
         ("quantization", "fp8 *; compute"),
         ("quantization", "fp8, kv fp8 *; compute"),
-        ("speculation", "cannot: 3 draft tokens, too slow"),
-        ("other model", "cannot: none is given"),
+        ("speculation", "not enough: 3 draft tokens, too slow"),
+        ("other model", "not enough: none is given"),
     ]
     tables = [part for part in parts if isinstance(part, TextTable)]
     assert [row[:4] for row in tables[1].rows] == [["batch", "3,000", "2.50x", "1.20x"]]
@@ -262,7 +262,7 @@ def test_a_wide_page_has_what_is_too_slow_and_the_factors():
     assert len(rows_of(every_option)) == 1 + len(OPTIONS)
     assert [row[-1] for row in rows_of(every_option)][
         5
-    ] == "cannot: third-chip, at most 20 tokens/s"
+    ] == "not enough: third-chip, at most 20 tokens/s"
     assert len(rows_of(page(answer(format="markdown"), wide=True))) == 1 + len(OPTIONS)
 
 
@@ -270,7 +270,7 @@ BEGINNINGS = [
     (0, "Factors of smaller batch: 2.50x = 2.50 (batch 3,000 instead of 9,000); cost 1.20x. Model output is unchanged."),
     (3, "Techniques that are not fast enough alone: other layout, speculation; --wide explains why."),
     (0, "On the same hardware, cost multiple x speed-up = batch ratio for output tokens: 1.20 x 2.50 = 3.00 = 9,000 / 3,000, at the same utilization. With prompts included, a token costs 1.20 times as much, and "),
-    (0, "Evaluated: up to 8 made-up-chip. For other chips, today's number (1), one scale-up domain, or the fewest that fit. For SRAM accelerators, up to 64"),
+    (0, "numbers of chips evaluated: made-up-chip: up to 8; other chips: today's number (1), one scale-up domain, or the fewest that fit; SRAM accelerators: up to 64"),
     (0, "Each row uses the largest batch that is expected to reach the speed. "),
     (0, "Tokens per step that speculation needs at batch 9,000, by number of draft tokens: 1: 2.50 (impossible); 2: 2.50 (acceptance 0.90)."),
     (0, "Speculation assumes the tokens per step published for DeepSeek-R1 with its own draft tokens on eight B200, by number of draft tokens 1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01; "),

@@ -72,8 +72,8 @@ ROW = {
         # A price of nothing is a price.
         ({"usd_per_mtok_output": 0.0}, "tp2; memory", "tp2"),
         ({"change": None}, "memory", "-"),
-        ({"cannot": "too slow"}, "cannot: tp2, too slow", "tp2"),
-        ({"cannot": "too slow", "change": None}, "cannot: too slow", "-"),
+        ({"cannot": "too slow"}, "not enough: tp2, too slow", "tp2"),
+        ({"cannot": "too slow", "change": None}, "not enough: too slow", "-"),
         ({"trick": "today", "change": None}, "memory", "none (memory-bound)"),
     ],
 )

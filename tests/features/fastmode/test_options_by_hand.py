@@ -62,7 +62,7 @@ def test_techniques_keep_their_order():
     [
         ({"is_placed": False, "bound": 500.0, "fastest": 0.0}, "no layout fits it"),
         ({"is_placed": True, "bound": 99.0, "fastest": 70.0}, "hardware bound 99 tokens/s"),
-        ({"is_placed": True, "bound": 100.0, "fastest": 70.0}, "at most 70 tokens/s expected, at batch 1"),
+        ({"is_placed": True, "bound": 100.0, "fastest": 70.0}, "at most 70 tokens/s expected at batch 1"),
     ],
 )  # fmt: skip
 def test_why_100_tokens_per_second_are_not_reached(reach, why):

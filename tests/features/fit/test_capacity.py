@@ -354,7 +354,10 @@ def test_a_table_over_formats_and_chips():
         (("--solve", "contexts"), "did you mean 'context'?"),
         (("--solve", "users", "--users", "3"), "--solve users finds their number: remove --users"),
         (("--solve", "users", "--batch", "3"), "--solve users finds their number: remove --batch"),
-        (("--solve", "context", "--context", "9"), "--solve context finds it: remove --context"),
+        (
+            ("--solve", "context", "--context", "9"),
+            "--solve context computes the context: remove --context",
+        ),
         (("--users", "3", "--batch", "2"), "--users and --batch are the same here"),
         (("--users", "0"), "--users '0' is not a whole number"),
     ],

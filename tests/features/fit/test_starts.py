@@ -614,7 +614,7 @@ def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
         "each of two chips needs 70.9 GB for weights and caches; vllm-0.16 leaves 69.6 GB to 71.7 GB"
         in text
     )
-    assert "vllm-0.16 fills 91% of 85 GB and reserves 6.2 GB (5.64 GB to 7.75 GB)" in text
+    assert "vllm-0.16 uses 91% of 85 GB and reserves 6.2 GB (5.64 GB to 7.75 GB)" in text
     assert "multiply bf16 weights and the bf16 KV cache at 16 bits" in text
 
 

@@ -29,7 +29,9 @@ def told(monkeypatch):
         return slow.outcome.scenario.hardware.id[0] == fast.outcome.scenario.hardware.id[0]
 
     monkeypatch.setattr(answer, "_are_level", level)
-    return lambda chips: answer.verdict([point(chip, at + 1) for at, chip in enumerate(chips)])
+    return lambda chips: " ".join(
+        answer.verdict([point(chip, at + 1) for at, chip in enumerate(chips)])
+    )
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_other_hardware_is_more_chips_or_also_another_type():
         region(BATCH + HARDWARE, changed=0.0),
         region(BATCH),
     ]
-    start = "other hardware: more chips in the fast tier, and of another type in "
+    start = "other hardware means more chips, which are of another type in "
     whole = (
         "all matches of 'other hardware', some matches of 'other hardware + higher markup' "
         "and no matches of 'smaller batch + other hardware'"
@@ -66,24 +66,24 @@ def test_the_page_has_combinations_of_two_techniques_and_the_smallest_that_suffi
 @every(
     "minimal,sentence",
     [
-        ([region(BATCH)], "A smaller batch could explain the fast tier."),
+        ([region(BATCH)], "The fast tier could be explained by a smaller batch."),
         (
             [region(BATCH), region(HARDWARE)],
-            "A smaller batch or other hardware could explain the fast tier. "
+            "The fast tier could be explained by a smaller batch or by other hardware. "
             "Speeds and prices alone cannot tell which.",
         ),
         (
             [region(BATCH), region(HARDWARE + MARKUP)],
-            "A smaller batch or other hardware with a higher markup could explain the fast tier. "
+            "The fast tier could be explained by a smaller batch or by other hardware together with a higher markup. "
             "Speeds and prices alone cannot tell which.",
         ),
         (
             [region(HARDWARE + MARKUP)],
-            "Other hardware with a higher markup could explain the fast tier; no technique alone could.",
+            "The fast tier could be explained by other hardware together with a higher markup; no technique alone could explain it.",
         ),
         (
             [region(BATCH, samples=7, is_thin=True, at_edge=["batch_ratio"])],
-            "A smaller batch (only few random setups match) could explain the fast tier.",
+            "The fast tier could be explained by a smaller batch (few random setups match).",
         ),
     ],
 )

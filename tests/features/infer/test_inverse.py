@@ -294,7 +294,9 @@ def infer(capsys, monkeypatch):
 
 def test_the_command_prints_the_box_the_region_and_what_would_decide(infer):
     text = words(infer("--wide").out)
-    assert text.startswith("A smaller batch (only few random setups match), other hardware ")
+    assert text.startswith(
+        "The fast tier could be explained by a smaller batch (few random setups match), by other "
+    )
     assert "Ranges searched: active parameters at 8 bits 10..400 B" in text
     assert (
         "One model, two tiers: 65 tokens/s at $25/Mtok and 170 tokens/s at $150/Mtok of output"

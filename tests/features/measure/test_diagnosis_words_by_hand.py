@@ -69,16 +69,16 @@ def test_causes_that_are_not_named():
     findings = [finding(), finding(OTHER, 0.25), finding(RUNNING, 0.0, is_tested=False)]
     said = say.unnamed(diagnosis("differs", findings=findings, within=[OTHER]))
     likely = f"Other possible causes, with probability: {HOST.name} 50%, {OTHER.name} alone 25%"
-    assert said == f"{likely}; no measurement tests {RUNNING.name}"
+    assert said == f"{likely}. No measurement tests {RUNNING.name}"
     # Memory that a log shows to be enough needs no test, and one chip has no links.
     said = say.unnamed(diagnosis("differs", findings=findings, has_room=True))
-    assert said.endswith("; the log shows enough memory for all requests")
-    assert "no measurement tests" not in said
+    assert said.endswith(". According to the log, the KV cache is large enough for all requests")
+    assert "No measurement tests" not in said
     links = [finding(LINKS, 0.0, is_tested=False)]
     assert say.unnamed(diagnosis("differs", findings=links)) == ""
     assert (
         say.unnamed(diagnosis("differs", findings=links, tp=2))
-        == f"no measurement tests {LINKS.name}"
+        == f"No measurement tests {LINKS.name}"
     )
     assert say.unnamed(diagnosis("differs", findings=[finding(is_named=True)])) == ""
 

@@ -261,7 +261,7 @@ def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch
     assert answer["logged"][0][0].startswith("enforce_eager makes TPOT")
     assert answer._answer.details()["points_verdict"] == "nothing"
     lines = render(answer._answer.page(Screen(80)), 80).splitlines()
-    assert "the log shows enough memory" in " ".join(lines)
+    assert "the log, the KV cache is large enough" in " ".join(lines)
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
 
@@ -423,8 +423,8 @@ def test_what_would_start_it_is_computed_where_the_chip_is_known(tmp_path, capsy
     text = " ".join(ran.out.split())
     assert ran.code == 1
     assert text.startswith("vllm did not start: max_num_seqs (1024) exceeds available")
-    assert "--max-num-seqs 939 (by the error)" in text
-    assert "--tensor-parallel-size 2 (as computed)" in text
+    assert "--max-num-seqs 939 (from the error)" in text
+    assert "--tensor-parallel-size 2 (computed)" in text
     assert "--engine vllm --weights fp8 --max-num-seqs 939" in text
 
 

@@ -37,14 +37,18 @@ def answered(of_log, location=None, as_logged=None):
     "limits,computed,lines",
     [
         ({}, (), []),
-        ({"gpu_memory_utilization": 0.9512}, (), ["--gpu-memory-utilization 0.951 (by the error)"]),
-        ({"max_model_len": 1000.4}, (), ["--max-model-len 1000 (by the error)"]),
-        ({"max_num_seqs": 1.0}, (), ["--max-num-seqs 1 (by the error)"]),
+        (
+            {"gpu_memory_utilization": 0.9512},
+            (),
+            ["--gpu-memory-utilization 0.951 (from the error)"],
+        ),
+        ({"max_model_len": 1000.4}, (), ["--max-model-len 1000 (from the error)"]),
+        ({"max_num_seqs": 1.0}, (), ["--max-num-seqs 1 (from the error)"]),
         # What the error says comes first, and is not computed again.
         (
             {"max_model_len": 1000.0},
             (("max_model_len", "900"), ("max_num_seqs", "7"), ("chips", "2")),
-            ["--max-model-len 1000 (by the error)", "--max-num-seqs 7 (as computed)", "2 chips"],
+            ["--max-model-len 1000 (from the error)", "--max-num-seqs 7 (computed)", "2 chips"],
         ),
     ],
 )
@@ -52,7 +56,7 @@ def test_changes_that_start_it(limits, computed, lines):
     answer = answered(log(**limits), as_logged=place(*computed) if computed else None)
     body = [*answer.body(None)]
     assert body[0] == "vllm did not start: no memory"
-    assert body[1:3] == (["", "Changes that would each start it alone"] if lines else [])
+    assert body[1:3] == (["", "Any one of these changes would let it start"] if lines else [])
     assert [line for part in body[3:] for line in part.lines] == lines
     assert answer.details()["settings"] == [f"{one.setting} {one.value}" for one in answer.remedies]
 

@@ -1,6 +1,7 @@
 """Plans that hold at slow ends of ranges, and what it costs not to know speeds."""
 
 import json
+import re
 from functools import cache
 from statistics import NormalDist
 
@@ -52,9 +53,10 @@ def test_nine_in_ten_is_the_slow_end_of_the_80_percent_range(records):
 
 def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     text = words(fastcalc(*PLAN, "--confidence", 90).out)
-    first, _, _ = text.partition("On-demand price per chip-hour")
+    first, _, rest = text.partition("On-demand price per chip-hour")
     assert ", with a 90% chance of meeting the limits" in first
-    assert "; at expected speeds, mi355x would be enough: 3 chips, $6,461 per month" in first
+    enough = "At expected speeds, mi355x would be enough: 3 chips, $6,461 per month, with a "
+    assert enough in rest
     assert " expected " in text.partition("- key")[0]
     for wrong in (49.9, 99.5):
         refused = fastcalc(*PLAN, "--confidence", wrong)
@@ -70,16 +72,16 @@ def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc)
     node = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "5/s", "--confidence", 90)
     document = json.loads(fastcalc(*node, "--format", "json").out)
     assert document["records"][0]["chips_expected"] == document["records"][0]["chips_total"]
-    assert "at expected speeds" not in words(fastcalc(*node).out).partition(" - key")[0]
+    assert "At expected speeds" not in words(fastcalc(*node).out)
     singly = words(fastcalc(*node, "--rate", "30/s", "--by", "chip").out)
-    assert "; at expected speeds, h100-sxm would be enough: " in singly
+    assert "At expected speeds, h100-sxm would be enough: " in singly
 
 
 @pytest.mark.thorough
 def test_what_turns_a_verdict_of_chips_rented_on_top(fastcalc):
     on_top = ("plan", "llama-3.1-8b", "--own", "l40s=2", "--on", "l40s,h100-sxm", "--by", "chip")
     text = words(fastcalc(*on_top, *("--rate", "20/s", "--tpot", "30ms", "--sensitivity")).out)
-    assert "Rented chips: l40s would be cheaper with h100-sxm from $" in text
+    assert re.search("Rented chips: l40s would be cheaper if .*h100-sxm costs [$]", text)
 
 
 def test_what_turns_a_verdict_needs_two_that_are_rented_for_a_rate(fastcalc):

@@ -536,7 +536,7 @@ def test_owned_chips_whose_requests_wait_are_relaxed_without_a_fault(fastcalc):
     """A time without a limit leaves a slack of many years, and waits that are the same."""
     ran = fastcalc("plan", "llama-3.1-8b", "--own", "l40s=1", "--on", "l40s", "--ttft", "5ms")
     assert ran.code == 1
-    assert "would with --ttft" in ran.err
+    assert "would meet them with --ttft" in ran.err
 
 
 @pytest.mark.thorough
@@ -547,7 +547,7 @@ def test_the_largest_rate_and_the_fewest_chips_are_the_least_relaxations(fastcal
     command += ("--weights", "bf16", "--kv", "bf16")
     limits = ("--ttft", "200ms", "--tpot", "20ms", "--rate", "30/s", "--prompt", "3000")
     refused = fastcalc(*command, *limits)
-    options = refused.err.split("one would with ")[1].split("\n")[0].split(", or ")
+    options = refused.err.split("one would meet them with ")[1].split("\n")[0].split(", or ")
     relaxed = dict(words.removeprefix("or ").split() for words in options)
     assert refused.code == 1
     for flag, sign in (("--rate", 1), ("--max-chips", -1)):
@@ -612,10 +612,10 @@ def test_owned_chips_that_are_too_few_exceed_no_limit(fastcalc):
     """70 billion parameters are 141 GB at 16 bits and 71 at 8: 80 GB do not hold them for sure."""
     refused = fastcalc("plan", "llama-3.1-70b", "--own", "h100-sxm=1")
     assert refused.code == 1
-    expected = "no deployment fits these chips; one would with --own h100-sxm=2"
+    expected = "no deployment fits these chips; one would meet them with --own h100-sxm=2"
     assert expected in " ".join(refused.err.split())
     limited = fastcalc("plan", "llama-3.1-8b", "--own", "l4=1", "--tpot", "1ms")
-    assert "no deployment meets these limits; one would with --tpot" in limited.err
+    assert "no deployment meets these limits; one would meet them with --tpot" in limited.err
 
 
 @pytest.mark.thorough

@@ -171,7 +171,7 @@ def test_ranks_that_hold_no_request_are_named(fastcalc):
     ran = fastcalc("plan", "llama-3.1-70b", "--rate", "5/s", "--on", "h100-sxm", "--tp", "1")
     said = " ".join((ran.out + ran.err).split())
     assert ran.code == 1
-    assert "no layout to choose from holds one request of this model" in said
+    assert "no available layout fits a single request of this model" in said
     assert "only one layout was asked for: leave out --tp, --pp, --ep, --dp to try others" in said
 
 

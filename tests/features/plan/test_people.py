@@ -129,7 +129,7 @@ def test_any_owned_chips_serve_users_who_think(own, users, think):
     [
         (["--think", "3s"], "--think needs --users 500; give that too"),
         (["--users", "5"], "--users needs one of --think 30s"),
-        (["--users", "5", "--rate", "1/s", "--think", "3s"], "both say how many requests arrive"),
+        (["--users", "5", "--rate", "1/s", "--think", "3s"], "both set the request rate"),
         (["--users", "5", "--think", "3"], "--think '3' is not a time with its unit"),
         (["--users", "0", "--think", "3s"], "--users 0 is not a whole number"),
         (["--users", "5", "--think", "3s", "--peak-multiplier", "0.5"], "--peak-multiplier 0.5"),

@@ -65,7 +65,7 @@ def test_habits_that_are_not_stated_are_one(asked, expected):
         ({"users": None, "think": "30s"}, "--think needs --users 500; give that too"),
         ({"users": None, "peak_multiplier": 2.0}, "--peak-multiplier needs --users 500; give that too"),
         ({"users": None}, None),
-        ({"rate": "5/s", "think": "30s"}, "--users and --rate both say how many requests arrive; give one"),
+        ({"rate": "5/s", "think": "30s"}, "--users and --rate both set the request rate; give only one"),
         ({}, "--users needs one of --think 30s, "),
         ({"think": "30s", "requests_per_active_user_per_min": 2.0}, "--users needs one of --think 30s, "),
         ({"think": "30s", "users": 0.0}, "--users 0 is not a whole number from 1 to 1,000,000; write for example 500"),

@@ -404,7 +404,7 @@ def test_prompts_on_other_chips_are_what_both_commands_print(capsys, monkeypatch
     chips = (plan["prefill_chips"], plan["chips_total"] - plan["prefill_chips"])
     assert plan["service_usd_per_hour"] == pytest.approx(np.dot(prices, chips))
     script = run(*asked, "--emit", "vllm", **ask).out
-    assert "servers for prompts, on tp4 of h100-sxm each" in script
+    assert "servers for prefill, on tp4 of h100-sxm each" in script
     assert "servers for decode, on tp4 of h200-sxm each" in script
     for flags, sentence in (
         (words, "--prompts-on needs a rate"),
@@ -831,7 +831,7 @@ def test_what_a_refusal_says_of_a_percentile_is_enough(limit, capsys, monkeypatc
     asked += ("--percentile", 99)
     ran = run(*asked, "--ttft", limit, capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 1
-    flag, value = ran.err.split("one would with ")[1].split()[:2]
+    flag, value = ran.err.split("one would meet them with ")[1].split()[:2]
     assert flag == "--ttft"
     ran = run(*asked, "--ttft", value.rstrip(","), capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0, ran.err

@@ -147,24 +147,6 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, secon
 
 
 @every(
-    "expected,owns,text",
-    [
-        (None, (), ""),
-        ([plan()], (), ""),
-        ([plan(values={"chips": 1.0})], (), "; at expected speeds, made-up-chip would be enough: 1 chip, "
-         "$2,628 per month"),
-        ([plan(SECOND)], (), "; at expected speeds, second-chip would be enough: 2 chips, $5,256 per "
-         "month"),
-        ([plan(SECOND)], [OWN], ""),
-    ],
-)  # fmt: skip
-def test_what_expected_speeds_would_choose(expected, owns, text):
-    by_expected = expected and decision(*expected)
-    made = answer(part(pool(expected=by_expected)), kinds=owns)
-    assert plan_headline._expected(made) == text
-
-
-@every(
     "requests,rate,classes,text",
     [
         (2.0, 2.0, ONE, "2.00 requests/s, 2,000 output tokens/s"),
@@ -226,7 +208,7 @@ def test_keys_say_at_which_load_times_are(share, is_owned):
 )
 def test_keys_say_that_chips_include_those_of_prefill_without_a_column(prefill, heading, says):
     text = key_of(answer(part(pool(plan(prefill_layout=prefill)))), (heading,))
-    assert ("chips include those of separate prefill replicas" in text) is says
+    assert ("chips include separate prefill replicas" in text) is says
 
 
 @every(
@@ -550,8 +532,8 @@ def test_notes_of_a_fleet_in_their_order(monkeypatch):
     waits = "percentiles are upper bounds, because utilization is "
     by_text = {text: weight for weight, text in weighted(made)}
     told = {
-        "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $11,096. The chips and the API "
-        "break even at 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
+        "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month, and these chips cost $11,096. The chips are "
+        "cheaper above 1.06 requests/s (5,548 Mtok per month, ": Weight.API,
         "One more made-up-chip would raise the sustained rate from 2.00 to 3.50 requests/s.": Weight.OWNED,
         "Owning all 8 made-up-chip costs $21,024 per month, or $4.00/Mtok (input and output). ": Weight.OWNED,
         "No TTFT limit is set (--ttft): p99 TTFT is 500 ms.": Weight.WARNING,
@@ -588,8 +570,8 @@ def test_notes_of_a_mix_in_their_order(served):
         weighted(made),
         [
             (Weight.OVER_LIMITS, "Pool 2, chat: p99 TTFT is 750 ms, above the limit of 500 ms."),
-            (Weight.API, "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month; these chips cost $26,280. The chips and the API "
-            "break even at 2.50 requests/s"),
+            (Weight.API, "At API prices of $1 (input), $0.1 (cached input) and $3 (output) per million tokens, 2.00 requests/s cost $21,024 per month, and these chips cost $26,280. The chips are "
+            "cheaper above 2.50 requests/s"),
             (Weight.SHARING, "With one chip type, second-chip: 11 chips, $28,908 per month, $2,628 (10%) more."),
             (Weight.SHARING, "No replica meets the limits of all classes together."),
             (Weight.WARNING, "No TTFT limit is set (--ttft): p99 TTFT is 500 ms."),
@@ -853,7 +835,7 @@ def test_why_a_confidence_takes_more_chips(cost, chance, deviations, words):
     assert len(notes) == (words is not None)
     for note in notes:
         text = as_flags(note.written)
-        assert text.startswith("2 made-up-chip chips are enough at expected speeds, with a ")
+        assert text.startswith("at expected speeds, made-up-chip would be enough: 2 chips, ")
         percent, _, rest = words.partition("%")
         assert text.endswith(f"{percent}% chance of meeting the latency limits{rest}")
         assert note.weight == Weight.ODDS

@@ -294,7 +294,7 @@ def test_budgets(typed, usd):
         ("$1 / $0 / $2", (1.0, 0.0, 2.0)),
         ([1, 0.5, 2], (1.0, 0.5, 2.0)),
         (None, None),
-        *[(text, f"--api '{text}' is not an API's dollars of a million tokens in, cached and out; "
+        *[(text, f"--api '{text}' is not the price of an API in $ per million input, cached and output tokens; "
            "write for example 0.6/0.15/2.4") for text in ("1/2", "1/2/3/4", "0/0/0", "1/x/2",
            "1/-1/2", "1/2/2e9", "1/2/x/3")],
     ],

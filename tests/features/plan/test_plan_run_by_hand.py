@@ -190,7 +190,7 @@ def test_a_best_plan_that_checks_replace_is_searched_with_the_others(memory):
 def test_the_share_that_is_found_is_said():
     (said,) = _caches_note(TRACE.with_found(0.1234))
     assert said.startswith(
-        "prefix-cache hit rate of this trace: 12.34% of prompt tokens in the memory"
+        "prefix-cache hit rate of this trace: 12.34% of prompt tokens, if the cache"
     )
     assert not [*_caches_note(replace(TRACE, reuse=None))]
 

@@ -116,8 +116,8 @@ def test_no_two_kinds_of_notes_share_a_weight():
 
 
 CROSSING = (
-    ". The chips and the API break even at 0.500 requests/s (2,628 Mtok per month, {share}), or if the chips were "
-    "4.00 times as expensive or as slow"
+    ". The chips are cheaper above 0.500 requests/s (2,628 Mtok per month, {share}). At 2.00 "
+    "requests/s, both would cost the same if the chips were 4.00 times as expensive or as slow"
 )
 
 
@@ -138,7 +138,7 @@ def test_an_api_is_compared_with_the_cost_of_the_chips(capacity, usd, rest):
     )
     chips = f"these chips cost ${usd:,.0f}"
     service = replace(SERVICE, tariff=API)
-    assert told(api_notes(service, 2.0, capacity, usd)) == f"{bill}; {chips}{rest}"
+    assert told(api_notes(service, 2.0, capacity, usd)) == f"{bill}, and {chips}{rest}"
 
 
 def test_no_api_is_compared_without_its_prices_or_those_of_the_chips():
@@ -235,10 +235,8 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     best, second = plan(spread=spread, cost=10.0), plan(SECOND, spread=spread, cost=15.0)
     found = decision(best, second)
     said = phrases.times_the_cost(found, second)
-    assert said == "1.50 times the cost" + " (may turn out cheaper)" * is_tied
-    in_headline = (
-        "; second-chip ($5,256 per month) may turn out cheaper (80% ranges overlap)" * is_tied
-    )
+    assert said == "1.50 times the cost" + " (may be cheaper)" * is_tied
+    in_headline = "; second-chip ($5,256 per month) may be cheaper (80% ranges overlap)" * is_tied
     assert phrases.level_runner_up(found) == in_headline
     assert phrases.level_runner_up(decision(best)) == ""
     # The same words on a screen of a fleet, whose runner-up is told by its chips.
@@ -653,11 +651,11 @@ def test_a_relaxed_limit_as_an_option(name, value, asked, owns, text):
     [
         (
             {"candidates": 0},
-            "no layout to choose from holds one request of this model",
+            "no available layout fits a single request of this model",
         ),
         (
             {"candidates": 3, "relaxed": {"ttft": 2.0, "tpot": inf, "chips": 4.0}},
-            "no deployment meets these limits; one would with --ttft 2s, or --max-chips 4",
+            "no deployment meets these limits; one would meet them with --ttft 2s, or --max-chips 4",
         ),
         (
             {"candidates": 3, "reasons": Counter(chips=3, unfit=0)},
@@ -665,7 +663,7 @@ def test_a_relaxed_limit_as_an_option(name, value, asked, owns, text):
         ),
         (
             {"candidates": 3, "closest": {"made-up-chip": miss(ttft=1.5, tpot=1.0)}},
-            "no deployment meets these limits, nor with one limit relaxed; made-up-chip would with --ttft "
+            "no deployment meets these limits, even with one of them relaxed; made-up-chip would meet them with --ttft "
             "500ms",
         ),
         (
@@ -744,13 +742,13 @@ def test_what_a_fleet_that_is_not_enough_sustains():
     none = allocated(requests=0.0, unserved=(failed,))
     fleet = Fleet(SERVICE, [kind], (served, none))
     first = "2 made-up-chip and what may be rented sustain 1.50 of 2.00 requests/s"
-    why = "no layout to choose from holds one request of this model"
+    why = "no available layout fits a single request of this model"
     assert refusal.fleet_refusals(fleet, 1.5, ["A", "B"]) == [
         first,
         "they would sustain all of it with A, or B",
     ]
     assert refusal.fleet_refusals(fleet, 0.0, ["A"]) == [
-        "no deployment meets these limits; one would with A"
+        "no deployment meets these limits; one would meet them with A"
     ]
     assert refusal.fleet_refusals(fleet, 1.5, []) == [first, f"chips to rent: {why}"]
     assert refusal.fleet_refusals(fleet, 0.0, []) == [f"chips to rent: {why}"]
@@ -878,9 +876,10 @@ def test_what_changes_the_answer_is_listed_by_who_leads_then():
         TippingPoint("output", 1234.5, is_above=False, leads="b"),
     ]
     assert [*tipping_point_notes(SimpleNamespace(turns=turns))] == [
-        "b would be cheaper with a from $1.24 per chip-hour, prompts of 1,230 tokens or fewer, "
-        "a 1.5 times slower, b up to $1.23 per chip-hour or outputs outside 1,230 to 2,350 tokens",
-        "c would be cheaper with 1.24 requests/s or more",
+        "b would be cheaper if any of these is true: a costs $1.24 per chip-hour or more; prompts "
+        "have 1,230 tokens or fewer; a is 1.5 times slower; b costs $1.23 per chip-hour or less; "
+        "outputs are outside 1,230 to 2,350 tokens",
+        "c would be cheaper if the rate is 1.24 requests/s or more",
     ]
     (none,) = tipping_point_notes(SimpleNamespace(turns=[]))
     assert none.startswith("no tipping points")
@@ -917,7 +916,7 @@ def test_chips_that_serve_nothing_say_why(chips, said):
     part = allocated(requests=0.0, kind=kind, chips=chips, unserved=(failed,))
     (note,) = notes.notes_of_allocation(None, part, [])
     assert as_flags(note.written) == (
-        f"{said} no plan: no layout to choose from holds one request of this model"
+        f"{said} no plan: no available layout fits a single request of this model"
     )
 
 

@@ -162,7 +162,7 @@ def test_the_runner_up_wins_above_the_price_named_and_not_below(prices, planned,
     for factor, winner in ((0.999, names[1]), (1.001, names[0])):
         given = f"{names[1]}={below * factor!r}"
         assert planned(*asked, "--price", given)["records"][0]["hardware"] == winner
-    first, last = "would be cheaper below $", f", or if {names[0]} rose above $"
+    first, last = ") cost less than $", f" or {names[0]} cost more than $"
     own, _, above = page(*asked).partition(first)[2].partition(last)
     said, own = float(above.split(" ")[0].removesuffix(".")), float(own)
     assert price <= said < price * 1.011
@@ -627,7 +627,7 @@ def test_the_stricter_of_both_limits_between_tokens_counts(tpot, speed, limit, p
 def test_the_stricter_limit_is_the_one_to_relax(flags, flag, fastcalc):
     ran = fastcalc("plan", *SMALL, *flags)
     assert ran.code == 1
-    assert f"one would with {flag} " in ran.err
+    assert f"one would meet them with {flag} " in ran.err
 
 
 @pytest.mark.thorough
@@ -733,7 +733,7 @@ def test_chips_beyond_those_of_the_replicas_are_explained(capsys, monkeypatch, c
     asked = "plan deepseek-r1 --on mi355x --rate 5/s --tpot 40ms --confidence 90".split()
     text = words(run_once(*asked, capsys=capsys, monkeypatch=monkeypatch).out)
     is_shown = " 2 x tp4 " in text
-    assert ("chips include those of separate prefill replicas (--wide)" in text) is not is_shown
+    assert ("chips include separate prefill replicas (--wide shows them)" in text) is not is_shown
 
 
 @every("is_over", [False, True])

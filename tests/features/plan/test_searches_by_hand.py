@@ -493,23 +493,23 @@ def test_a_tipping_point_is_rounded_to_its_far_side(at, is_above, digits):
 @every(
     "turns,texts",
     [
-        ([("price", 2.0, True)], ["a from $2 per chip-hour"]),
-        ([("price", 2.0, False)], ["a up to $2 per chip-hour"]),
-        ([("slowness", 1.5, True)], ["a 1.5 times slower"]),
-        ([("rate", 5.0, True)], ["5 requests/s or more"]),
-        ([("rate", 5.0, False)], ["5 requests/s or fewer"]),
-        ([("rate", 5.0, True), ("rate", 2.0, False)], ["a rate outside 2 to 5 requests/s"]),
+        ([("price", 2.0, True)], ["a costs $2 per chip-hour or more"]),
+        ([("price", 2.0, False)], ["a costs $2 per chip-hour or less"]),
+        ([("slowness", 1.5, True)], ["a is 1.5 times slower"]),
+        ([("rate", 5.0, True)], ["the rate is 5 requests/s or more"]),
+        ([("rate", 5.0, False)], ["the rate is 5 requests/s or fewer"]),
+        ([("rate", 5.0, True), ("rate", 2.0, False)], ["the rate is outside 2 to 5 requests/s"]),
         (
             [("rate", 2.0, False), ("slowness", 1.5, True), ("rate", 5.0, True)],
-            ["a 1.5 times slower", "a rate outside 2 to 5 requests/s"],
+            ["a is 1.5 times slower", "the rate is outside 2 to 5 requests/s"],
         ),
         (
             [("price", 5.0, True), ("price", 2.0, False)],
-            ["a from $5 per chip-hour", "a up to $2 per chip-hour"],
+            ["a costs $5 per chip-hour or more", "a costs $2 per chip-hour or less"],
         ),
         (
             [("prompt", 500.0, True), ("output", 20.0, False)],
-            ["prompts of 500 tokens or more", "outputs of 20 tokens or fewer"],
+            ["prompts have 500 tokens or more", "outputs have 20 tokens or fewer"],
         ),
     ],
 )

@@ -403,7 +403,7 @@ def test_numbers_of_slow_chips_are_not_called_expected():
     sure, expected = (
         str(fastcalc.plan("llama-3.1-8b", **asked, **more)) for more in ({"confidence": 90}, {})
     )
-    assert "# Of chips as slow as was asked for, " in sure
+    assert "# Expected for chips as slow as requested, " in sure
     assert "Expected" not in sure
     assert "# Expected, with up to " in expected
     assert "waiting for others" not in expected
@@ -415,7 +415,7 @@ def test_a_first_token_that_waits_for_others_is_cautioned_about():
     asked["max_num_seqs"] = 1
     text = str(fastcalc.plan("qwen3-14b", **asked))
     assert "# Expected, with up to 1 sequence in flight on each" in text
-    assert "# most of which is waiting for others" in text
+    assert "# most of it queueing" in text
 
 
 SMALL = ("plan", "llama-3.1-8b", "--on", "l40s", "--rate", "1/s", "--emit", "vllm")
@@ -552,19 +552,19 @@ SHARED = "# servers that share a host need chips and a --port of their own"
     "program,role,changes,server,lines",
     [
         ("vllm", "all", {"replicas": 1.0}, None,
-         ["# 1 server for prompts and decode, on tp2 each:", FOR, "# caution", "start"]),
+         ["# 1 server for prefill and decode, on tp2 each:", FOR, "# caution", "start"]),
         ("vllm", "all", {"replicas": 2.0}, None,
-         ["# 2 servers for prompts and decode, on tp2 each:", SHARED, FOR, "# caution", "start"]),
+         ["# 2 servers for prefill and decode, on tp2 each:", SHARED, FOR, "# caution", "start"]),
         ("vllm", "prefill", {"replicas": 1.0, "prefill_replicas": 3.0}, None,
-         ["# 3 servers for prompts, on tp2 each:", SHARED, FOR, "# caution", "start"]),
+         ["# 3 servers for prefill, on tp2 each:", SHARED, FOR, "# caution", "start"]),
         ("vllm", "decode", {"replicas": 1.0, "prefill_replicas": 3.0}, None,
          ["# 1 server for decode, on tp2 each:", FOR, "# caution", "start"]),
         ("vllm", "prefill", {"prefill_replicas": 1.0, "prefill_scenario": deployed(SECOND)}, None,
-         ["# 1 server for prompts, on tp2 of second-chip each:", FOR, "# caution", "start"]),
+         ["# 1 server for prefill, on tp2 of second-chip each:", FOR, "# caution", "start"]),
         ("vllm", "decode", {"replicas": 1.0, "prefill_scenario": deployed(SECOND)}, None,
          ["# 1 server for decode, on tp2 of made-up-chip each:", FOR, "# caution", "start"]),
         ("vllm", "all", {"replicas": 1.0}, made_server(layout=Layout(tp=8, pp=2)),
-         ["# 1 server for prompts and decode, on tp8pp2 each:", FOR, "# caution",
+         ["# 1 server for prefill and decode, on tp8pp2 each:", FOR, "# caution",
           "# on each of its 2 hosts: NODE_RANK from 0, HEAD the address of host 0", "start"]),
     ],
 )  # fmt: skip
@@ -722,7 +722,7 @@ def test_which_chips_a_program_runs_on(program, chip, runs):
     [
         (0.5, 0.0, None, ["Expected, with up to 10 sequences in flight on each: TPOT 10.0 ms,",
                           "first token 500 ms;"]),
-        (0.3, 1.0, 0.95, ["Of chips as slow as was asked for, with up to 10 sequences in flight on "
+        (0.3, 1.0, 0.95, ["Expected for chips as slow as requested, with up to 10 sequences in flight on "
                           "each: TPOT of 95% within 10.0 ms,", "first token of 95% within 300 ms;"]),
     ],
 )  # fmt: skip

@@ -14,7 +14,7 @@ NOTES = [
     (("frontier", *H100), [], [PRICES, "Evaluated: practical layouts of one replica on up to --max-chips chips"]),
     thorough(
         ("sensitivity", *H100),
-        ["Decode hardly uses "],
+        ["Decode would be at most 1% faster with "],
         [PRICES, "Without effect here: ", "Host time per sequence and step (parameters.sequence_overhead): "],
     ),
     (
@@ -28,7 +28,7 @@ NOTES = [
         ["Ranges searched: active parameters", "Other hardware: more chips in the fast tier", "random setups were sampled with seed", "Step time: the longer of memory reads",
          "Ranges that reach the limit of the search"],
     ),
-    (("fit", *H100), ["h100-sxm: with the expected memory reserve, vllm should print at start-up"], ["h100-sxm: vllm fills 92% of 85 GB and reserves"]),
+    (("fit", *H100), ["h100-sxm: with the expected memory reserve, vllm should print at start-up"], ["h100-sxm: vllm uses 92% of 85 GB and reserves"]),
 ]  # fmt: skip
 
 

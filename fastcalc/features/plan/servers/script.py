@@ -155,17 +155,17 @@ def _expected(plan: Plan, service: Service, name: str, first_tokens: str | None)
     ends = tpot_range(plan)
     range_ = f" ({number(ends[0] * 1e3)} to {number(ends[1] * 1e3)})" if ends else ""
     first, tpot = (number(plan.values[key] * 1e3) for key in ("ttft", "tpot"))
-    chips = "Of chips as slow as was asked for" if service.deviations else "Expected"
+    chips = "Expected for chips as slow as requested" if service.deviations else "Expected"
     share = f" of {stated_percent(service.claimed_share)} within" if service.claimed_share else ""
     sequences = f"up to {many(int(plan.batch), 'sequence')} in flight on each"
     yield f"{chips}, with {sequences}: TPOT{share} {tpot} ms{range_},"
     yield f"first token{first_tokens or f'{share} {first} ms'};"
     if plan.values["ttft"] > _LONG_WAIT * float(plan.replica.estimate.ttft[0]):
-        yield "most of which is waiting for others: a shorter limit or more chips lessen it;"
+        yield "most of it queueing, which a lower TTFT limit or more chips would reduce;"
     yield f"{engine.name} as of {engine.date}, fastcalc {__version__}:"
 
 
-_WORK = {"all": "prompts and decode", "prefill": "prompts", "decode": "decode"}
+_WORK = {"all": "prefill and decode", "prefill": "prefill", "decode": "decode"}
 
 
 def _servers(
