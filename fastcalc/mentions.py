@@ -101,7 +101,7 @@ def _without_advice(clause: str) -> str:
     if _END not in clause:
         return clause
     head = clause[: next(_MENTION.finditer(clause)).start()]
-    if head.endswith("would with "):
+    if head.endswith(("would with ", "would meet them with ")):
         return _written(clause, lambda field, value: f"{field.replace('_', ' ')} {value}", str)
     if head.lower().startswith("to ") or head.endswith(", with "):
         return ""

@@ -255,7 +255,7 @@ def test_an_id_with_dots_and_an_engine_can_be_named(run):
         ("bandwith=1TB/s", "did you mean 'memory.NAME.bandwidth'?"),
         ("memory_fraction=0.9", "did you mean 'parameters.memory_fraction'?"),
         ("memory.SRM.capacity=1GB", "no hardware in this request has that key"),
-        ("b200:memory.HBM3.capacity=1GB", "has that place and is called b200"),
+        ("b200:memory.HBM3.capacity=1GB", "has that key and is called b200"),
         ("memory.HBM3.capacity=10", "memory[0].capacity: 10 has no unit"),
         ("memory.HBM3.size=10GB", "unknown key 'size' in memory[0]"),
         ("blocks=3", "should be a list"),

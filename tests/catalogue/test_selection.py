@@ -71,7 +71,7 @@ def test_names_that_select_nothing_are_refused(names, sentence):
 
 def test_a_host_is_selected_by_name_alone():
     """`epyc*` are hosts, whose memory chips use: a pattern has none of them."""
-    with pytest.raises(InputError, match="no chip is called"):
+    with pytest.raises(InputError, match="no chip has such a name"):
         selected(Catalogue(), ["epyc-*"])
     assert selected(Catalogue(), ["ddr5-2ch"])[0].kind == "host"
 

@@ -205,7 +205,7 @@ def test_the_kernel_that_widens_a_format_is_named(engine, chip, weights, kernel)
     model = ENTRIES.model("llama-3.1-8b")
     traffic = Traffic(1000.0, 1000.0, 1500.0)
     solved = solve(Scenario(hardware, model, entry, (1,), traffic, weights=weights))
-    assert [note for note in solved.warnings if "16-bit rate" in note and " weights " in note] == [
+    assert [note for note in solved.warnings if "in 16 bits" in note and " weights " in note] == [
         f"{chip}: {engine} computes {weights} weights ({name}) no faster than in 16 bits"
         for name in (kernel,)
         if name
@@ -234,7 +234,7 @@ def test_experts_alone_are_multiplied_at_the_16_bit_rate_where_the_engine_says_s
     assert products.experts.peak == hardware.rate("bf16").si
     traffic = Traffic(1000.0, 1000.0, 1500.0)
     solved = solve(Scenario(hardware, model, ENTRIES.engine(engine), (1,), traffic, weights="fp8"))
-    assert [note for note in solved.warnings if "16-bit rate" in note] == [
+    assert [note for note in solved.warnings if "in 16 bits" in note] == [
         f"mi300x: {engine} computes fp8 experts (fused MoE) no faster than in 16 bits"
     ]
 
@@ -249,7 +249,7 @@ def test_a_note_says_what_kernels_widen():
         weights="nvfp4",
         kv="fp8",
     )
-    notes = [note for note in solve(scenario).warnings if "16-bit rate" in note]
+    notes = [note for note in solve(scenario).warnings if "in 16 bits" in note]
     assert notes == [
         "gb10: vllm computes nvfp4 weights (Marlin) no faster than in 16 bits",
         "gb10: vllm computes fp8 KV cache (prefill attention) no faster than in 16 bits",

@@ -59,8 +59,7 @@ def computed_lines(judged: Judged, *, is_brief: bool = False) -> list[str]:
         stated = criterion(tested, is_brief=is_brief)
         if len(tested.unit) > _LONG_UNIT:
             stated = stated.replace(f" {tested.unit}", "")
-        relation = "true if" if _WORDS[tested.check.comparison] else "claim:"
-        lines.append(f"{quantity}: {over_assumptions(tested)} ({relation} {stated})")
+        lines.append(f"{quantity}: {over_assumptions(tested)} (claim: {stated})")
     return lines
 
 

@@ -91,7 +91,7 @@ def unnamed(diagnosis: Diagnosis) -> str:
     if untested:
         sentences += [f"No measurement tests {listed(untested, 'or')}"]
     if has_room:
-        sentences += ["According to the log, the KV cache is large enough for all requests"]
+        sentences += [f"The log rules out {RUNNING.name}"]
     return ". ".join(sentences)
 
 

@@ -179,7 +179,9 @@ def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list
         return sentences
     reasons = {why for allocation in fleet.allocations for why in +allocation.decision.reasons}
     is_too_small = bool(reasons) and reasons <= {"chips", "unfit"}
-    lacking = f"{'no deployment fits these chips' if is_too_small else _NONE_MEETS}; one would"
+    lacking = f"{_NONE_MEETS}; one would meet them"
+    if is_too_small:
+        lacking = "no deployment fits these chips; one would"
     if requests and fleet.service.rate:
         lacking = "they would sustain all of it"
         throughput = f"{number(requests)} of {number(fleet.service.rate)} requests/s"

@@ -1234,14 +1234,14 @@ def test_the_conclusion_of_a_claim_has_a_line_of_its_own(judged):
     """Claim 24 is misleading: its number is right, what it infers is not."""
     # 981, 1,000 and 1,201 tokens/s were measured on several wafers
     assert computed_lines(judged["24"]) == [
-        "Size at assumed numbers of parameters: 2 to 285 wafers (needs at least 2)",
-        "Speed ratio, wafers/Spark: 0.981x to 1.2x (needs at most 0.5x (0.2x to 0.9x tried))",
+        "Size at assumed numbers of parameters: 2 to 285 wafers (claim: at least 2)",
+        "Speed ratio, wafers/Spark: 0.981x to 1.2x (claim: at most 0.5x (0.2x to 0.9x tried))",
     ]
     assert computed_lines(judged["3"]) == [
-        "Token cost, fast / standard: 0.4x to 25.6x (needs at most 6x)"
+        "Token cost, fast / standard: 0.4x to 25.6x (claim: at most 6x)"
     ]
     assert computed_lines(judged["47"]) == [
-        "Token cost, fast / standard: 1x or more (needs at most 6x)"
+        "Token cost, fast / standard: 1x or more (claim: at most 6x)"
     ], "in some cases no batch reaches both speeds"
     assert computed_lines(judged["45"]) == [], "no test"
 

@@ -270,7 +270,7 @@ BEGINNINGS = [
     (0, "Factors of smaller batch: 2.50x = 2.50 (batch 3,000 instead of 9,000); cost 1.20x. Model output is unchanged."),
     (3, "Techniques that are not fast enough alone: other layout, speculation; --wide explains why."),
     (0, "On the same hardware, cost multiple x speed-up = batch ratio for output tokens: 1.20 x 2.50 = 3.00 = 9,000 / 3,000, at the same utilization. With prompts included, a token costs 1.20 times as much, and "),
-    (0, "numbers of chips evaluated: made-up-chip: up to 8; other chips: today's number (1), one scale-up domain, or the fewest that fit; SRAM accelerators: up to 64"),
+    (0, "Numbers of chips evaluated: made-up-chip: up to 8; other chips: today's number (1), one scale-up domain, or the fewest that fit; SRAM accelerators: up to 64"),
     (0, "Each row uses the largest batch that is expected to reach the speed. "),
     (0, "Tokens per step that speculation needs at batch 9,000, by number of draft tokens: 1: 2.50 (impossible); 2: 2.50 (acceptance 0.90)."),
     (0, "Speculation assumes the tokens per step published for DeepSeek-R1 with its own draft tokens on eight B200, by number of draft tokens 1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01; "),

@@ -61,7 +61,7 @@ def test_techniques_keep_their_order():
     "reach,why",
     [
         ({"is_placed": False, "bound": 500.0, "fastest": 0.0}, "no layout fits it"),
-        ({"is_placed": True, "bound": 99.0, "fastest": 70.0}, "hardware bound 99 tokens/s"),
+        ({"is_placed": True, "bound": 99.0, "fastest": 70.0}, "hardware bound is 99 tokens/s"),
         ({"is_placed": True, "bound": 100.0, "fastest": 70.0}, "at most 70 tokens/s expected at batch 1"),
     ],
 )  # fmt: skip

@@ -611,7 +611,7 @@ def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
     assert "four h100-sxm hold it in any case" in text
     assert " 0..3 " in text
     assert (
-        "each of two chips needs 70.9 GB for weights and caches; vllm-0.16 leaves 69.6 GB to 71.7 GB"
+        "two chips need 70.9 GB per chip for weights and caches; vllm-0.16 leaves 69.6 GB to 71.7 GB"
         in text
     )
     assert "vllm-0.16 uses 91% of 85 GB and reserves 6.2 GB (5.64 GB to 7.75 GB)" in text

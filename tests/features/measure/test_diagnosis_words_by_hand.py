@@ -31,7 +31,7 @@ def diagnosis(verdict, slowdowns=(1.0,), findings=(), **changes):
 @every(
     "probability,word",
     [(0.96, "Almost certainly"), (0.95, "Almost certainly"), (0.94, "Very likely"), (0.8, "Very likely"),
-     (0.79, "Likely"), (0.5, "Likely"), (0.49, "Perhaps"), (0.0, "Perhaps")],
+     (0.79, "Likely"), (0.5, "Likely"), (0.49, "Possibly"), (0.0, "Possibly")],
 )  # fmt: skip
 def test_how_sure_a_cause_is(probability, word):
     named = finding(probability=probability, is_named=True)
@@ -72,7 +72,7 @@ def test_causes_that_are_not_named():
     assert said == f"{likely}. No measurement tests {RUNNING.name}"
     # Memory that a log shows to be enough needs no test, and one chip has no links.
     said = say.unnamed(diagnosis("differs", findings=findings, has_room=True))
-    assert said.endswith(". According to the log, the KV cache is large enough for all requests")
+    assert said.endswith(f". The log rules out {RUNNING.name}")
     assert "No measurement tests" not in said
     links = [finding(LINKS, 0.0, is_tested=False)]
     assert say.unnamed(diagnosis("differs", findings=links)) == ""

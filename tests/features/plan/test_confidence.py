@@ -53,7 +53,7 @@ def test_nine_in_ten_is_the_slow_end_of_the_80_percent_range(records):
 
 def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     text = words(fastcalc(*PLAN, "--confidence", 90).out)
-    first, _, rest = text.partition("On-demand price per chip-hour")
+    first, _, rest = text.partition("rice per chip-hour")
     assert ", with a 90% chance of meeting the limits" in first
     enough = "At expected speeds, mi355x would be enough: 3 chips, $6,461 per month, with a "
     assert enough in rest

@@ -612,7 +612,7 @@ def test_owned_chips_that_are_too_few_exceed_no_limit(fastcalc):
     """70 billion parameters are 141 GB at 16 bits and 71 at 8: 80 GB do not hold them for sure."""
     refused = fastcalc("plan", "llama-3.1-70b", "--own", "h100-sxm=1")
     assert refused.code == 1
-    expected = "no deployment fits these chips; one would meet them with --own h100-sxm=2"
+    expected = "no deployment fits these chips; one would with --own h100-sxm=2"
     assert expected in " ".join(refused.err.split())
     limited = fastcalc("plan", "llama-3.1-8b", "--own", "l4=1", "--tpot", "1ms")
     assert "no deployment meets these limits; one would meet them with --tpot" in limited.err

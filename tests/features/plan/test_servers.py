@@ -403,10 +403,10 @@ def test_numbers_of_slow_chips_are_not_called_expected():
     sure, expected = (
         str(fastcalc.plan("llama-3.1-8b", **asked, **more)) for more in ({"confidence": 90}, {})
     )
-    assert "# Expected for chips as slow as requested, " in sure
+    assert "# For chips as slow as requested, " in sure
     assert "Expected" not in sure
     assert "# Expected, with up to " in expected
-    assert "waiting for others" not in expected
+    assert "queueing" not in expected
 
 
 def test_a_first_token_that_waits_for_others_is_cautioned_about():
@@ -722,7 +722,7 @@ def test_which_chips_a_program_runs_on(program, chip, runs):
     [
         (0.5, 0.0, None, ["Expected, with up to 10 sequences in flight on each: TPOT 10.0 ms,",
                           "first token 500 ms;"]),
-        (0.3, 1.0, 0.95, ["Expected for chips as slow as requested, with up to 10 sequences in flight on "
+        (0.3, 1.0, 0.95, ["For chips as slow as requested, with up to 10 sequences in flight on "
                           "each: TPOT of 95% within 10.0 ms,", "first token of 95% within 300 ms;"]),
     ],
 )  # fmt: skip
@@ -732,7 +732,7 @@ def test_what_a_script_expects(ttft, deviations, share, lines):
     found = [*script._expected(made_plan(values={"ttft": ttft}), service, "m", None)]
     assert found[0] == "2 chips, $5,256 per month of made-up-chip for m"
     assert found[1:3] == lines
-    assert ("waiting for others" in found[3]) is (ttft > 0.4)
+    assert ("queueing" in found[3]) is (ttft > 0.4)
     assert found[-1].startswith("Made up as of ")
 
 

@@ -25,7 +25,7 @@ NOTES = [
     (
         ("infer", "--points", "65536"),
         ["Only decode is modeled"],
-        ["Ranges searched: active parameters", "Other hardware: more chips in the fast tier", "random setups were sampled with seed", "Step time: the longer of memory reads",
+        ["Ranges searched: active parameters", "Other hardware means more chips", "random setups were sampled with seed", "Step time: the longer of memory reads",
          "Ranges that reach the limit of the search"],
     ),
     (("fit", *H100), ["h100-sxm: with the expected memory reserve, vllm should print at start-up"], ["h100-sxm: vllm uses 92% of 85 GB and reserves"]),

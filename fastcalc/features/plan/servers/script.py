@@ -155,7 +155,7 @@ def _expected(plan: Plan, service: Service, name: str, first_tokens: str | None)
     ends = tpot_range(plan)
     range_ = f" ({number(ends[0] * 1e3)} to {number(ends[1] * 1e3)})" if ends else ""
     first, tpot = (number(plan.values[key] * 1e3) for key in ("ttft", "tpot"))
-    chips = "Expected for chips as slow as requested" if service.deviations else "Expected"
+    chips = "For chips as slow as requested" if service.deviations else "Expected"
     share = f" of {stated_percent(service.claimed_share)} within" if service.claimed_share else ""
     sequences = f"up to {many(int(plan.batch), 'sequence')} in flight on each"
     yield f"{chips}, with {sequences}: TPOT{share} {tpot} ms{range_},"
