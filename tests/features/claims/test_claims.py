@@ -1235,7 +1235,7 @@ def test_the_conclusion_of_a_claim_has_a_line_of_its_own(judged):
     # 981, 1,000 and 1,201 tokens/s were measured on several wafers
     assert computed_lines(judged["24"]) == [
         "Size at assumed numbers of parameters: 2 to 285 wafers (claim: at least 2)",
-        "Speed ratio, wafers/Spark: 0.981x to 1.2x (claim: at most 0.5x (0.2x to 0.9x tried))",
+        "Speed, wafers / Spark: 0.981x to 1.2x (claim: at most 0.5x (0.2x to 0.9x tried))",
     ]
     assert computed_lines(judged["3"]) == [
         "Token cost, fast / standard: 0.4x to 25.6x (claim: at most 6x)"
