@@ -198,7 +198,8 @@ def _level(statement: Statement) -> str:
         f"{_LEVEL[statement.figure]}{at}: {listed(first_few(names, count))}"
         for count in range(_MOST_NAMED, 1, -1)
     ]
-    return next((text for text in sentences_of if len(text) < _LINE), sentences_of[-1])
+    shortest = sentences_of[-1].replace(" per user", "")
+    return next((text for text in sentences_of if len(text) < _LINE), shortest)
 
 
 def _amount(row: TableRow, figure: str) -> str:

@@ -22,13 +22,7 @@ from fastcalc.features.fit.starts import (
     start_note,
     why_or_stop,
 )
-from fastcalc.features.fit.verdict import (
-    MOST_LISTED,
-    assumptions,
-    at_smallest_batch,
-    heading,
-    verdict,
-)
+from fastcalc.features.fit.verdict import assumptions, heading, verdict
 from fastcalc.grid.column import Column, TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
@@ -102,8 +96,7 @@ class FitAnswer(Answer):
         for index, members in enumerate(self._groups):
             yield from [""] * bool(index)
             shown = [*_with_roomiest(members)]
-            is_short = len(at_smallest_batch(members)) <= MOST_LISTED
-            yield " ".join([verdict(members), *(assumptions(members) if is_short else ())])
+            yield verdict(members)
             yield ""
             yield heading(members, phrases(self.settings, without=_IN_HEADING))
             yield contents.table(shown, fit_records(shown), screen.width)
@@ -126,8 +119,7 @@ class FitAnswer(Answer):
         for of, location in labelled_locations:
             yield Note(f"{of}{location.scenario.hardware.id}: {why_or_stop(location)}")
         for members in self._groups:
-            is_long = len(at_smallest_batch(members)) > MOST_LISTED
-            yield from map(Note, assumptions(members) if is_long else ())
+            yield from (Note(text, weight=3) for text in assumptions(members))
         for scenario in self.scenarios:
             yield from map(Note, plugin_notes(scenario.hardware, scenario.engine))
         alone = self.locations[0]

@@ -102,10 +102,10 @@ def assumptions(members: Sequence[StartLocation]) -> Iterator[str]:
             stated = option("gpu_memory_utilization", f"{share.on_chip:g}")
             yield (
                 f"{hardware.id} shares its memory with the system. Since {engine.id} may not start "
-                f"at its default utilization of {share.usual:g}, {stated} is assumed."
+                f"at its default utilization of {share.usual:g}, {stated} is assumed"
             )
         if limit is not None:
-            yield f"{limit}."
+            yield limit
         elif flips is not None:
             counts = [
                 f"with {whole_percent(flip.share)} or {side}, the model fits on "
@@ -114,8 +114,8 @@ def assumptions(members: Sequence[StartLocation]) -> Iterator[str]:
                 if flip is not None
             ]
             yield (
-                f"This assumes that the engine ({engine.id}) can use {100 * flips.share:.0f}% of "
-                f"{hardware.id} memory; {', '.join(counts)}."
+                f"{hardware.id}: assumes that {engine.id} can use {100 * flips.share:.0f}% of its "
+                f"memory; {', '.join(counts)}"
             )
 
 

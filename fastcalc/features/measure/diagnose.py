@@ -221,7 +221,7 @@ def _missing_names(request: Diagnose, catalogue: Catalogue, log: StartLog) -> st
         None if model else no_model(called),
         None
         if request.hardware
-        else f"it does not name the chip: give {option('hardware', 'CHIP')}",
+        else f"the log does not name the chip: give {option('hardware', 'CHIP')}",
         unclear_format(called) if stored is None else None,
     ]
     return "; ".join(filter(None, missing))

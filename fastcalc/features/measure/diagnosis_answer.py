@@ -102,15 +102,13 @@ class DiagnosisAnswer(Answer):
         return [*self.changes, *self.suspects]
 
     @property
-    def sentence(self) -> str:
+    def verdicts(self) -> list[str]:
         """The verdict from the log, and the verdict from the measurements."""
         by_points = verdict(self.diagnosis) if self.diagnosis else ""
         if not self.start:
-            return by_points
-        by_log = verdict_by_log(self.start, self.causes)
-        if not by_points:
-            return by_log
-        return f"{by_log}. With the logged settings, {by_points[0].lower()}{by_points[1:]}"
+            return [by_points]
+        logged_settings = f"With the logged settings, {by_points[:1].lower()}{by_points[1:]}"
+        return [verdict_by_log(self.start, self.causes), *[logged_settings] * bool(by_points)]
 
     def page(self, screen: Screen) -> Sequence[Part]:
         """Build the page: inputs, verdict, times before and after, and as much advice as fits."""
@@ -120,7 +118,9 @@ class DiagnosisAnswer(Answer):
         """Build the page with one setting more than ``count``."""
         diagnosis, advice = self.diagnosis, self.advice
         shown = advice if screen.notes or screen.wide else advice[: count + 1]
-        page: list[Part] = [*self._given(), "", sentence(self.sentence), ""]
+        page: list[Part] = [*self._given(), ""]
+        for text in self.verdicts:
+            page += [sentence(text), ""]
         notes: list[str] = []
         if diagnosis:
             page += [*_picture(diagnosis, screen.width, ("logged" if self.start else "causes")), ""]
@@ -191,7 +191,7 @@ class DiagnosisAnswer(Answer):
         by_points = diagnosis.verdict if diagnosis else "nothing"
         return {
             "verdict": "differs" if self.causes else by_points,
-            "sentence": self.sentence,
+            "sentence": ". ".join(self.verdicts),
             "settings": self.advice,
             **(_of_points(diagnosis) if diagnosis else {}),
             **({"start": _of_start(start)} if start else {}),

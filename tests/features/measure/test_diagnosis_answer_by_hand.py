@@ -71,9 +71,9 @@ def test_named_terms_come_first():
 def test_both_verdicts_make_one_sentence(monkeypatch):
     monkeypatch.setattr(page, "verdict", lambda _: "Likely (60%), x is slow")
     monkeypatch.setattr(page, "verdict_by_log", lambda *_: "From the log: y")
-    assert answered([]).sentence == "Likely (60%), x is slow"
-    assert answered(log=start()).sentence == "From the log: y"
-    both = answered([], start()).sentence
+    assert answered([]).verdicts == ["Likely (60%), x is slow"]
+    assert answered(log=start()).verdicts == ["From the log: y"]
+    both = ". ".join(answered([], start()).verdicts)
     assert both == "From the log: y. With the logged settings, likely (60%), x is slow"
 
 

@@ -74,8 +74,8 @@ def test_more_chips_are_named_where_nothing_else_is(monkeypatch):
 
 
 def test_what_is_told_of_memory():
-    (note,) = replace(answered(log()), missing="it does not name the chip").notes()
-    assert note.text == "Other changes cannot be computed: it does not name the chip."
+    (note,) = replace(answered(log()), missing="the log does not name the chip").notes()
+    assert note.text == "Other changes cannot be computed: the log does not name the chip."
     expected, requests = answered(log(), place()).notes()
     assert expected.text == "3.00 GiB of a chip are expected for caches."
     assert "assume 4,000 prompt and 500 output tokens" in requests.text
