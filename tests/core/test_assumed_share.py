@@ -9,19 +9,19 @@ from tests.helpers import run_once, words
 CASES = [
     (
         "dense-20b --on wse-3",
-        "wse-3: assumes that cerebras can use 90% of its memory; with 94% or more, the model fits on "
+        "wse-3: cerebras is assumed to use 90% of the memory; with 94% or more, the model fits on "
         "one.",
     ),
     (
         "dense-20b --on wse-3 --chips 1",
-        "wse-3: assumes that cerebras can use 90% of its memory",
+        "wse-3: cerebras is assumed to use 90% of the memory",
     ),
-    ("dense-40b --on wse-3", "its memory; with 96% or more, the model fits on one"),
+    ("dense-40b --on wse-3", "the memory; with 96% or more, the model fits on one"),
     (
         "llama-3.1-70b --on wse-3",
-        "wse-3: assumes that cerebras can use 90%",
+        "wse-3: cerebras is assumed to use 90%",
     ),
-    ("llama-3.1-70b --on wse-3", "its memory; with 82% or less, the model fits on five"),
+    ("llama-3.1-70b --on wse-3", "the memory; with 82% or less, the model fits on five"),
 ]
 
 
@@ -47,7 +47,7 @@ def test_a_count_that_turns_on_an_assumed_share_says_so(fit, request_, sentence)
     ],
 )
 def test_what_turns_on_no_assumption_says_nothing(fit, request_):
-    assert ": assumes that" not in fit(*request_.split())
+    assert "is assumed to use" not in fit(*request_.split())
 
 
 @pytest.mark.parametrize(("model", "percent"), [("dense-20b", 94), ("dense-40b", 96)])

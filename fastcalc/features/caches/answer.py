@@ -61,12 +61,12 @@ class CachesAnswer(Answer):
                 f"in {near.name} (hit rate {now[0]})"
             )
             rate = f"still {now[1]}" if now[1] == then[1] else then[1]
-            more = f"would raise the hit rate to {then[0]} ({rate} requests/s)"
-            added = f"{size(last.size)} in {_named(last)} {more}"
+            more = f"it would sustain {rate} (hit rate {then[0]})"
+            added = f"With {size(last.size)} in {_named(last)}, {more}"
             if now == then:
-                added = f"{_named(last)} would change neither"
+                added = f"Adding {_named(last)} would change neither"
             yield from [""] * bool(index)
-            yield from (f"{hits}. Adding {added}.", "")
+            yield from (f"{hits}. {added}.", "")
             yield record_tables.table(_ROWS, place.records(), screen.width)
 
     def key(self) -> str:

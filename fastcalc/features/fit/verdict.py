@@ -114,7 +114,7 @@ def assumptions(members: Sequence[StartLocation]) -> Iterator[str]:
                 if flip is not None
             ]
             yield (
-                f"{hardware.id}: assumes that {engine.id} can use {100 * flips.share:.0f}% of its "
+                f"{hardware.id}: {engine.id} is assumed to use {100 * flips.share:.0f}% of the "
                 f"memory; {', '.join(counts)}"
             )
 

@@ -118,9 +118,7 @@ class DiagnosisAnswer(Answer):
         """Build the page with one setting more than ``count``."""
         diagnosis, advice = self.diagnosis, self.advice
         shown = advice if screen.notes or screen.wide else advice[: count + 1]
-        page: list[Part] = [*self._given(), ""]
-        for text in self.verdicts:
-            page += [sentence(text), ""]
+        page: list[Part] = [*self._given(), "", *map(sentence, self.verdicts), ""]
         notes: list[str] = []
         if diagnosis:
             page += [*_picture(diagnosis, screen.width, ("logged" if self.start else "causes")), ""]

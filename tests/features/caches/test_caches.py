@@ -201,7 +201,7 @@ def test_a_tier_that_changes_nothing_is_said_to(folder, capsys, monkeypatch):
     )
     said = " ".join(asked(capsys=capsys, monkeypatch=monkeypatch).out.split())
     changed = re.search(
-        r"up to ([\d.]+) requests/s .* Adding .* would raise the hit rate to .* \(([\d.]+) requests/s\)\.",
+        r"up to ([\d.]+) requests/s .* it would sustain ([\d.]+) \(hit rate [\d.]+%\)\.",
         said,
     )
     assert float(changed[2]) > float(changed[1])
