@@ -17,7 +17,7 @@ def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) 
 
     copies : The number of copies that exist at once, :math:`c`. [1]
     rows : The number of tokens whose logits are computed, :math:`n`. [1]
-    vocabulary : The columns of the output head, :math:`V`. [1]
+    vocabulary : The columns of the output head, or the keys that an indexer scores, :math:`V`. [1]
 
     Source: llama.cpp reserves them for a micro-batch: they are 250.5 of the 258.5 MiB that it logs
     as the compute buffer of Llama 3 8B.
@@ -26,6 +26,28 @@ def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) 
     250.5
     """
     return LOGIT_BYTES * floats(copies) * rows * vocabulary
+
+
+def partial_results(
+    *, copies: ArrayLike, splits: ArrayLike, rows: ArrayLike, width: ArrayLike
+) -> Array:
+    r"""Compute the memory for partial results of attention at 32 bits. [byte]
+
+    .. math:: M = 4 \, c \, s \, n \, w
+
+    copies : The number of copies that exist at once, :math:`c`. [1]
+    splits : The number of splits of a sequence, each with its own result, :math:`s`. [1]
+    rows : The number of tokens in the step, :math:`n`. [1]
+    width : The columns of all heads, :math:`w`. [1]
+
+    Source: out_accum of hopper/flash_api.cpp in FlashAttention 3; vLLM has up to 32 splits while it
+    captures CUDA graphs (github.com/vllm-project/vllm/pull/25274). The latent heads of DeepSeek-V3
+    have 128 x 512 columns.
+
+    >>> float(partial_results(copies=1, splits=32, rows=512, width=128 * 512)) / 2**30
+    4.0
+    """
+    return LOGIT_BYTES * floats(copies) * splits * rows * width
 
 
 def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> Array:

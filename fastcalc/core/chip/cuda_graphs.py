@@ -8,10 +8,15 @@ from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.catalogue.schema.models import Attention
 from fastcalc.core.chip.kernel_buffers import indexer_of, merged_tokens
 from fastcalc.core.model.workload import Workload
-from fastcalc.formulas.reserve import captured_graphs, graph_memory, largest_capture, prompt_graphs
+from fastcalc.formulas.reserve import (
+    captured_graphs,
+    graph_memory,
+    largest_capture,
+    logits_memory,
+    partial_results,
+    prompt_graphs,
+)
 from fastcalc.formulas.types import ArrayLike
-
-_SCORE_BYTES = 4.0
 
 
 @once
@@ -57,19 +62,16 @@ def _graphs_with_prompts(rows: float, largest: float) -> float:
 
 
 def graph_bytes(
-    software: DeclaredParameters[ArrayLike],
-    work: Workload,
-    sequences: float,
-    drafted: float,
-    longest: float,
+    software: DeclaredParameters[ArrayLike], work: Workload, rows: float, drafted: float
 ) -> tuple[float, float]:
     """Compute the memory of CUDA graphs that tensor-parallel ranks divide, and the rest. [byte]
 
-    sequences : The maximum number of sequences per step.
+    Buffers of decode steps are not included.
+
+    rows : The maximum number of tokens in a decode-only step.
     drafted : The number of draft tokens per sequence and step.
-    longest : The tokens of the longest sequence.
     """
-    rows, largest = sequences * (1.0 + drafted), float(software.largest_graph)
+    largest = float(software.largest_graph)
     fixed = graph_memory(
         graphs=graph_count(rows, largest),
         cut=cut_graphs(software, work.model, rows),
@@ -79,8 +81,7 @@ def graph_bytes(
     )
     half = float(graph_row_bytes(software, work.model, rows)) / 2.0
     workspace = float(software.narrow_cache_memory) * has_workspace(software, work, drafted)
-    splits, scores = decode_buffers(software, work, rows, longest)
-    return half + splits, float(fixed) + half + workspace + scores
+    return half, float(fixed) + half + workspace
 
 
 def decode_buffers(
@@ -88,14 +89,36 @@ def decode_buffers(
 ) -> tuple[float, float]:
     """Compute the buffers of graphs of decode steps: those that ranks divide, and the rest. [byte]
 
-    FlashAttention 3 holds a partial result for each split of a sequence, at 32 bits. It does not
-    read 8-bit caches of latent attention (FlashAttnMLAImpl of mla/flashattn_mla.py, vLLM 0.29). An
-    indexer holds a score for each token or merged group of the longest sequence.
-
     rows : The maximum number of tokens in a decode-only step.
     longest : The tokens of the longest sequence.
     """
-    captured = min(rows, float(largest_capture(sequences=rows, largest=software.largest_graph)))
+    copies, captured = software.graph_buffer_copies, decode_rows(software, rows)
+    width, scored = decode_columns(software, work, longest)
+    of_splits = partial_results(
+        copies=copies, splits=software.graph_splits, rows=captured, width=width
+    )
+    return float(of_splits), float(logits_memory(copies=copies, rows=captured, vocabulary=scored))
+
+
+def decode_rows(software: DeclaredParameters[ArrayLike], rows: float) -> float:
+    """Count the tokens of the largest CUDA graph of a decode-only step.
+
+    rows : The maximum number of tokens in such a step.
+    """
+    return min(rows, float(largest_capture(sequences=rows, largest=software.largest_graph)))
+
+
+def decode_columns(
+    software: DeclaredParameters[ArrayLike], work: Workload, longest: float
+) -> tuple[float, float]:
+    """Count the columns of partial results and of an indexer's scores in a decode step.
+
+    FlashAttention 3 holds a partial result for each split of a sequence. It does not read 8-bit
+    caches of latent attention (FlashAttnMLAImpl of mla/flashattn_mla.py, vLLM 0.29). An indexer
+    holds a score for each token or merged group of the longest sequence.
+
+    longest : The tokens of the longest sequence.
+    """
     is_flash = widest_head(work.model) <= float(software.flash_columns)
     is_narrow = work.formats.kv.cache_bytes <= 1.0
     width = scored = 0.0
@@ -106,8 +129,7 @@ def decode_buffers(
             width = max(width, (not is_narrow) * attention.heads * attention.kv_rank)
         elif isinstance(attention, Attention) and is_flash:
             width = max(width, attention.heads * (attention.value_dim or attention.head_dim))
-    of_row = float(software.graph_buffer_copies) * captured * _SCORE_BYTES
-    return of_row * float(software.graph_splits) * width, of_row * scored
+    return width * bool(software.graph_splits), scored
 
 
 def has_workspace(software: DeclaredParameters[ArrayLike], work: Workload, drafted: float) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
-from fastcalc.core.chip.cuda_graphs import graph_bytes
+from fastcalc.core.chip.cuda_graphs import decode_buffers, graph_bytes
 from fastcalc.core.chip.kernel_buffers import (
     context_buffers,
     encoder_buffers,
@@ -41,6 +41,7 @@ class KeptMemory:
         image or a clip; these never coincide.
     runtime, joined : The memory for runtime and libraries, and the addition for multiple chips.
     graphs : The memory of all CUDA graphs.
+    buffers : The buffers of graphs of decode steps, whose size is counted rather than estimated.
     """
 
     sampling: ArrayLike
@@ -49,12 +50,21 @@ class KeptMemory:
     runtime: ArrayLike
     joined: ArrayLike
     graphs: ArrayLike
+    buffers: ArrayLike
 
     @property
     def total(self) -> ArrayLike:
-        """The memory that the engine does not leave to weights and KV cache, in bytes."""
+        """The expected memory that the engine does not leave to weights and KV cache, in bytes."""
+        return self.at(1.0)
+
+    def at(self, reserves: float) -> ArrayLike:
+        """Compute this memory if all that is estimated differs from what is expected. [byte]
+
+        reserves : The ratio of the estimated memory to its expected value.
+        """
         peak = activation_peak(sampling=self.sampling, layer=self.layer)
-        return np.maximum(peak, self.encoder) + self.runtime + self.joined + self.graphs
+        estimated = np.maximum(peak, self.encoder) + self.runtime + self.joined + self.graphs
+        return reserves * estimated + self.buffers
 
 
 @dataclass(frozen=True)
@@ -74,9 +84,10 @@ class Reserve:
         experts, in bytes.
     encoder : The memory for encoding the largest image or clip: bytes divided among tensor-parallel
         ranks, and bytes that are not, in bytes.
-    graphs : The memory of CUDA graphs: bytes divided among tensor-parallel ranks, and bytes that
-        are not, in bytes.
-    below, above : The factors by which the actual reserve may be smaller or larger.
+    graphs, buffers : The memory of CUDA graphs and of their buffers for decode steps: bytes divided
+        among tensor-parallel ranks, and bytes that are not, in bytes.
+    below, above : The factors by which the actual reserve may be smaller or larger, without these
+        buffers.
     """
 
     sampling: float = 0.0
@@ -90,6 +101,7 @@ class Reserve:
     replica: float = 0.0
     encoder: tuple[float, float] = (0.0, 0.0)
     graphs: tuple[float, float] = (0.0, 0.0)
+    buffers: tuple[float, float] = (0.0, 0.0)
     below: float = 1.0
     above: float = 1.0
 
@@ -108,13 +120,12 @@ class Reserve:
         layer = np.maximum(_largest(self.layers, tp), self.compiled * is_alone)
         joined = (self.joined + self.rank * np.asarray(ranks)) * (np.asarray(ranks) > 1)
         joined = joined + self.replica * replicas if self.replica else joined
-        encoder, graphs = (
+        encoder, graphs, buffers = (
             divided / np.asarray(tp) + undivided if divided else undivided
-            for divided, undivided in (self.encoder, self.graphs)
+            for divided, undivided in (self.encoder, self.graphs, self.buffers)
         )
-        return KeptMemory(
-            self.sampling + workspace, layer + workspace, encoder, self.alone, joined, graphs
-        )
+        sampling = self.sampling + workspace
+        return KeptMemory(sampling, layer + workspace, encoder, self.alone, joined, graphs, buffers)
 
 
 NOTHING = Reserve()
@@ -167,6 +178,7 @@ def reserve_of(
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     longest = longest or float(model.max_context or 0)
     sequences, tokens = start_rows(software, tier, longest)
+    decoded = sequences * (1.0 + drafted)
     # Models with a vision encoder embed tokens outside of compiled code.
     compiled = software.embedding_copies * (not outside_core(model).get("vision"))
     experts = streams(software.keeps_expert_buffers, tokens, expert_widths(model))
@@ -200,7 +212,8 @@ def reserve_of(
         rank=float(software.rank_memory),
         replica=float(software.replica_memory),
         encoder=encoder if has_encoder else (0.0, 0.0),
-        graphs=graph_bytes(software, work, sequences, drafted, longest),
+        graphs=graph_bytes(software, work, decoded, drafted),
+        buffers=decode_buffers(software, work, decoded, longest),
         below=stated.below if stated else 1.0,
         above=stated.above if stated else 1.0,
     )

@@ -271,7 +271,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
         reserves : The ratio of the engine's reserve to its expected value.
         """
-        reserved = reserves * self.reserved if reserves else 0.0
+        reserved = self.kept.at(reserves) if reserves else 0.0
         return self.machine.usable(self.layout.chips, reserved)
 
     @property
@@ -446,7 +446,8 @@ class Site(LegalLayouts):
     def _usable(self, chips: float) -> list[ArrayLike]:
         """Compute the memory of each tier that split layers are certain to get, in bytes."""
         reserve = self.machine.reserve
-        return self.machine.usable(chips, reserve.above * reserve.on(chips, chips, 0, chips).total)
+        kept = reserve.on(chips, chips, 0, chips)
+        return self.machine.usable(chips, kept.at(reserve.above))
 
     def _chips_for(self, needed: float, tiers: Sequence[int], copied: float) -> float:
         """Count the chips whose memories in the given tiers fit a number of bytes.

@@ -155,7 +155,7 @@ def _kept(location: Location) -> str:
         max(((float(np.asarray(value)), when) for value, when in peaks), key=lambda peak: peak[0]),
         (float(np.asarray(memory.runtime)), "for its runtime"),
         (float(np.asarray(memory.joined)), "for communication between chips"),
-        (float(np.asarray(memory.graphs)), "for CUDA graphs"),
+        (float(np.asarray(memory.graphs + memory.buffers)), "for CUDA graphs"),
     )
     purposes = [(size(value), purpose) for value, purpose in terms if value]
     terms_text = f": {listed([' '.join(pair) for pair in purposes])}"
@@ -167,7 +167,7 @@ def _kept(location: Location) -> str:
     )
     if stated is None:
         return f" and reserves {size(total)}{terms_text}"
-    low, high = size(total / reserve.below), size(total * reserve.above)
+    low, high = (size(float(memory.at(times))) for times in (1.0 / reserve.below, reserve.above))
     basis = f"The range is from {stated.basis}"
     return f" and reserves {size(total)} ({low} to {high}){terms_text}. {basis}"
 

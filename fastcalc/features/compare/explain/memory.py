@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from fastcalc.core.chip.cuda_graphs import (
     cut_graphs,
     cut_layers,
-    decode_buffers,
+    decode_columns,
+    decode_rows,
     graph_count,
     has_states,
     has_workspace,
@@ -100,19 +101,19 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         "runtime", memory.runtime, "B", (numbers.setting("runtime_memory") + of_step + counters)
     )
     joined = equation("communication", memory.joined, "B", _joined(placement, numbers))
-    graphs = equation(
-        "CUDA graphs",
-        memory.graphs,
-        "B",
-        _graphs(placement, numbers, rows.sequences * (1.0 + machine.memory.drafted), length),
-    )
+    decoded = rows.sequences * (1.0 + machine.memory.drafted)
+    graphs = equation("CUDA graphs", memory.graphs, "B", _graphs(placement, numbers, decoded))
+    of_buffers = _buffers(placement, numbers, decode_rows(machine.software, decoded), length)
+    buffers = equation("buffers of decode graphs", memory.buffers, "B", of_buffers)
     summands = [line for line in (activations, runtime, joined, graphs) if line.result.value]
-    yield from (*([workspace] if workspace.result.value else []), *peaks, *summands)
-    total_kept = equation("reserve", memory.total, "B", total(line.answer for line in summands))
-    yield total_kept
+    counted = [buffers] if buffers.result.value else []
+    yield from (*([workspace] if workspace.result.value else []), *peaks, *summands, *counted)
+    estimated = total(line.answer for line in summands)
+    yield equation("reserve", memory.total, "B", _with(estimated, buffers.answer))
     if (reserve.below, reserve.above) != (1.0, 1.0):
-        yield named("smallest reserve", "B", total_kept.answer / number(reserve.below))
-        yield named("largest reserve", "B", total_kept.answer * number(reserve.above))
+        smallest, most = estimated / number(reserve.below), estimated * number(reserve.above)
+        yield named("smallest reserve", "B", _with(smallest, buffers.answer))
+        yield named("largest reserve", "B", _with(most, buffers.answer))
 
 
 def _with(term: Term, added: Term) -> Term:
@@ -143,11 +144,23 @@ def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
     return logits * vocabulary * number(LOGIT_BYTES, "B") + states
 
 
-def _graphs(placement: Placement, numbers: Numbers, rows: float, length: float) -> Term:
+def _buffers(placement: Placement, numbers: Numbers, rows: float, length: float) -> Term:
+    """Return the buffers of graphs of decode steps: partial results and scores, in bytes.
+
+    rows : The tokens of the largest of these graphs.
+    length : The tokens of the longest sequence.
+    """
+    width, scored = decode_columns(placement.machine.software, placement.work, length)
+    of_column = numbers.setting("graph_buffer_copies") * number(rows) * number(LOGIT_BYTES, "B")
+    of_splits = of_column * numbers.setting("graph_splits") * number(width)
+    of_rank = of_splits / number(placement.layout.tp)
+    return _with(of_rank, of_column * number(scored)) if width else of_column * number(scored)
+
+
+def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
     """Return the memory of CUDA graphs: per graph, layer split and row of states, in bytes.
 
     rows : The maximum number of tokens in a decode-only step.
-    length : The tokens of the longest sequence.
     """
     largest = float(placement.machine.software.largest_graph)
     work, graphs = placement.work, number(graph_count(rows, largest))
@@ -157,9 +170,6 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float, length: float) 
     memory = graphs * numbers.setting("graph_memory") + cuts * numbers.setting("graph_layer_memory")
     if has_workspace(placement.machine.software, work, placement.machine.memory.drafted):
         memory = _with(memory, numbers.setting("narrow_cache_memory"))
-    splits, scores = decode_buffers(placement.machine.software, work, rows, length)
-    if splits or scores:
-        memory = memory + number(splits, "B") / number(placement.layout.tp) + number(scores, "B")
     row = numbers.setting("graph_row_memory")
     if not has_states(work.model) or not row.value:
         return memory

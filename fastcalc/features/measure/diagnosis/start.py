@@ -64,7 +64,7 @@ class Start:
         """The expected cache memory per chip: lower end, expected, upper end, in bytes."""
         placed, reserve = self.placement, self.placement.machine.reserve
         low, middle, high = (
-            max(float(placed.available) - (times - 1.0) * float(placed.reserved), 0.0)
+            max(float(placed.available_beside(times)), 0.0)
             for times in (reserve.above, 1.0, 1.0 / reserve.below)
         )
         return low, middle, high
