@@ -25,6 +25,13 @@ FUNCTIONS = [
 PUBLISHED = [
     # 1,024 sequences of gpt-oss: 1,024 x 201,088 x 4 B a copy.
     ("logits_memory", {"copies": 2, "rows": 1024, "vocabulary": 201_088}, 1_647_312_896, 0),
+    # Two buffers of 64 heads of 128 columns, as in Qwen3 32B.
+    (
+        "partial_results",
+        {"copies": 2, "splits": 32, "rows": 512, "width": 64 * 128},
+        2.0**30,
+        0,
+    ),
     # A step of 16,384 tokens of Llama 3.1 8B takes 1.44 GiB under vLLM 0.31.
     (
         "stream_memory",

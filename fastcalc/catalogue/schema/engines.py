@@ -378,7 +378,7 @@ class Engine(NamedEntry):
         return LoweredShare(usual.si, on_chip.si)
 
     def on(self, *groups: str | None) -> Parameters:
-        """Return the parameters for a chip. The most specific group takes precedence."""
+        """Return the parameters for a chip and a model. The last group takes precedence."""
         return _on(self, groups)
 
 

@@ -290,6 +290,10 @@ Uncounted = Literal[
 """The keys that affect bytes and FLOPs but cannot be verified by counting parameters."""
 
 
+DENSE = "dense-models"
+"""The name in engine files for models without experts and recurrent states."""
+
+
 class Model(NamedEntry):
     """A language model by its architecture or by the published data of a closed model.
 
@@ -404,6 +408,17 @@ class Model(NamedEntry):
             attentions = (block.attention for block in self.blocks)
             columns = sum({_rotary_width(each) for each in attentions})
         return float((self.max_context or 0) * columns)
+
+    @property
+    @once
+    def groups(self) -> tuple[str, ...]:
+        """The groups for which engines may have separate values."""
+        is_dense = all(
+            isinstance(block.ffn, DenseFFN | None)
+            and not isinstance(block.attention, LinearAttention)
+            for block in self.blocks
+        )
+        return (DENSE,) if self.blocks and is_dense else ()
 
     @property
     def is_minimal(self) -> bool:

@@ -248,9 +248,14 @@ def chips_filled(ranks: ArrayLike, of_chip: int) -> ArrayLike:
     return ranks if of_chip == 1 else np.ceil(np.asarray(ranks) / of_chip)
 
 
-def parameters_on(engine: Engine, hardware: Hardware) -> EngineParameters:
-    """Look up the parameters of an engine on a chip, which chips of the same groups share."""
-    return _parameters_of(engine, hardware.groups)
+def parameters_on(
+    engine: Engine, hardware: Hardware, models: tuple[str, ...] = ()
+) -> EngineParameters:
+    """Look up the parameters of an engine on a chip, which chips of the same groups share.
+
+    models : The groups of the model.
+    """
+    return _parameters_of(engine, (*hardware.groups, *models))
 
 
 @once
@@ -267,7 +272,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     regions = work.layers if hardware.execution == "spatial" else 1.0
     in_order = partial(sorted, key=lambda tier: tier.order(regions))
     tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
-    prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
+    prefix, software = memory.prefix_tier, parameters_on(engine, hardware, work.model.groups)
     encoder_bytes = _encoder_bytes(engine, software, work, memory)
     draft, unread_bytes = None, encoder_bytes
     if memory.draft is not None:

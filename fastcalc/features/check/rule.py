@@ -12,6 +12,7 @@ from fastcalc.catalogue.faults import Severity
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.reader import Path_, read
 from fastcalc.catalogue.schema.hardware import BRIDGED
+from fastcalc.catalogue.schema.models import DENSE
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.features.check.document import Sheet, WrittenNumber
 
@@ -56,11 +57,11 @@ class RuleContext:
 
     @cached_property
     def architectures(self) -> frozenset[bytes]:
-        """The architectures, chip types and link types that hardware files use."""
+        """The groups of chips and models for which engine files may have separate values."""
         texts = Catalogue(dict(self.folders)).texts("hardware").values()
         return frozenset(
             word for text in texts for word in re.findall(rb"(?:architecture|kind): (.*)\n", text)
-        ) | {BRIDGED.encode()}
+        ) | {BRIDGED.encode(), DENSE.encode()}
 
     def catalogue(self, file: str, entry_type: Kind) -> Catalogue:
         """Load the catalogue of entries that a file may refer to."""

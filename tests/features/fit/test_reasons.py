@@ -153,7 +153,7 @@ def test_where_ranks_are_stated_more_of_them_are_advised(model, chip, ranks):
 
 
 def test_next_is_the_start_with_the_two_changes_that_it_needs(capsys, monkeypatch):
-    asked = "fit kimi-k2 --on h200-sxm --engine vllm --tp 8 --max-model-len 25000"
+    asked = "fit kimi-k2 --on h200-sxm --engine vllm --tp 8 --max-model-len 60000"
     stopped = run_once(*asked.split(), capsys=capsys, monkeypatch=monkeypatch)
     command = stopped.out.strip().splitlines()[-1].removeprefix("next: fastcalc ")
     assert command.startswith(f"{asked} --kv fp8 --gpu-memory-utilization 0.9")

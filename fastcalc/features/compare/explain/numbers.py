@@ -31,7 +31,7 @@ class Numbers:
     def __init__(self, placement: AnyPlacement) -> None:
         self.work, self.machine = placement.work, placement.machine
         hardware = self.machine.hardware
-        self._settings = self.machine.engine.on(*hardware.groups)
+        self._settings = self.machine.engine.on(*hardware.groups, *self.work.model.groups)
 
     def setting(self, name: str) -> Term:
         """Return an engine parameter, or its default if the file omits it."""
