@@ -31,7 +31,8 @@ class StartCheck:
     def room(self) -> float:
         """The chip memory left for caches, negative if there is none. [byte]"""
         placement = self.placement
-        return float(placement.available - (self.times - 1.0) * placement.reserved)
+        more = placement.kept.at(self.times) - placement.reserved
+        return float(placement.available - more)
 
     @cached_property
     def is_failed(self) -> bool:

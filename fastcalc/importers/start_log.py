@@ -139,6 +139,8 @@ _LINES: tuple[tuple[str, str, str, Callable[[str], float | str | None]], ...] = 
     ("max_total_num_tokens=", _NUMBER, "tokens", _count),
     ("Maximum concurrency for ", rf"{_NUMBER} tokens", "length", _count),
     ("sing max model len ", _NUMBER, "length", _count),
+    ("max_seq_len=", _NUMBER, "length", _count),
+    ("max seq len (", _NUMBER, "length", _count),
     ("context_len=", _NUMBER, "length", _count),
     ("Maximum concurrency for ", rf"[\d,]+ tokens per request: {_NUMBER}x", "at_once", _plain),
     ("equivalent to --gpu-memory-utilization=", rf"{_NUMBER} without", "equivalent", _plain),

@@ -189,7 +189,7 @@ def test_an_engine_applies_to_a_release_of_the_one_that_it_extends(tmp_path, cat
     assert own.engine("vllm-0.19+eager").bases == (
         "eager",
         "vllm-0.19",
-        "vllm-0.28",
+        "vllm-0.25",
         "vllm-0.32",
         "vllm",
         "gpu",

@@ -273,6 +273,7 @@ def test_graphs_of_decode_steps_have_partial_results_on_hopper(engine, copies):
     rest = found.reserved - splits
     assert found.kept.at(1.5) == pytest.approx(1.5 * rest + splits)
     assert found.available - found.available_beside(1.5) == pytest.approx(0.5 * rest)
+    assert found.available - StartCheck(found, 1.5).room == pytest.approx(0.5 * rest)
 
 
 def test_the_runner_of_dense_models_reserves_no_graphs_up_to_version_0_28():

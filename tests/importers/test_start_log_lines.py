@@ -43,6 +43,8 @@ def read(tmp_path, text, head=VLLM):
         (VLLM, "Maximum concurrency for 40,000 tokens per request: 23.06x", "length", 40_000),
         (VLLM, "Maximum concurrency for 40,000 tokens per request: 23.06x", "at_once", 23.06),
         (VLLM, "Using max model len 4096", "length", 4096),
+        (VLLM, "with config: model='m', max_seq_len=4096, tensor_parallel_size=1", "length", 4096),
+        (VLLM, "one request with the model's max seq len (4096), (1 GiB KV", "length", 4096),
         (SGLANG, "max_total_num_tokens=5000, context_len=2048", "length", 2048),
         (VLLM, "equivalent to --gpu-memory-utilization=0.8048 without CUDA", "equivalent", 0.8048),
         (VLLM, "Using Flash Attention backend on V1 engine", "backend", "Flash Attention"),

@@ -80,13 +80,12 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     length = machine.memory.longest or float(work.model.max_context or 0)
     rows = start_rows(machine.software, largest_memory(machine.hardware), length)
     tp = placement.layout.tp
-    held, compiled = ([(0.0, part)] * (tp == 1) for part in (reserve.held, reserve.compiled))
-    slices = placement.layout.expert_slices
-    shared = _largest(slices, [*reserve.workspaces, *held])
+    held, compiled = _compiled(placement, numbers, rows)
+    shared = _largest(placement.layout.expert_slices, reserve.workspaces, held)
     workspace = named("shared buffers", "B", shared)
     sampled = _with(_sampling(work, numbers, rows), workspace.answer)
     sampling = equation("peak of sampling", memory.sampling, "B", sampled)
-    of_layer = _with(_largest(tp, [*reserve.layers, *compiled]), workspace.answer)
+    of_layer = _with(_largest(tp, reserve.layers, compiled), workspace.answer)
     layer = equation("peak of a layer", memory.layer, "B", of_layer)
     encoder = equation(
         "peak of image encoding", memory.encoder, "B", _largest(tp, [reserve.encoder])
@@ -119,6 +118,20 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
 def _with(term: Term, added: Term) -> Term:
     """Add a term that is not zero."""
     return term + added if added.value else term
+
+
+def _compiled(placement: Placement, numbers: Numbers, rows: StartRows) -> tuple[Term, Term]:
+    """Return how much buffers hold of the memory for compiling the model, and this memory. [B]"""
+    reserve, work, nothing = placement.machine.reserve, placement.work, number(0.0)
+    if placement.layout.tp > 1 or not reserve.compiled:
+        return nothing, nothing
+    table = numbers.counted(work.vocabulary, "vocabulary")
+    of_row = numbers.counted(work.sent_width, "hidden width") * number(ACTIVATION_BYTES, "B")
+    of_row = numbers.setting("embedding_copies") * of_row
+    return (
+        table * of_row if reserve.held else nothing,
+        (table + number(2.0) * number(rows.tokens)) * of_row,
+    )
 
 
 def _joined(placement: Placement, numbers: Numbers) -> Term:
@@ -178,10 +191,13 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
     return memory + graphs * row * largest_rows * half
 
 
-def _largest(ranks: int, pairs: Sequence[tuple[float, float]]) -> Term:
-    """Return the largest of several buffers, of which ranks divide the first part. [B]"""
+def _largest(ranks: int, pairs: Sequence[tuple[float, float]], *terms: Term) -> Term:
+    """Return the largest of several buffers, of which ranks divide the first part. [B]
+
+    terms : Buffers that ranks do not divide.
+    """
     buffers = [
         number(divided, "B") / number(ranks) + number(undivided, "B")
         for divided, undivided in pairs
     ]
-    return max(buffers, key=lambda term: term.value, default=number(0.0))
+    return max([*terms, *buffers], key=lambda term: term.value, default=number(0.0))
