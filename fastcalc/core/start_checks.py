@@ -31,8 +31,7 @@ class StartCheck:
     def room(self) -> float:
         """The chip memory left for caches, negative if there is none. [byte]"""
         placement = self.placement
-        more = placement.kept.at(self.times) - placement.reserved
-        return float(placement.available - more)
+        return float(placement.available + placement.reserved - placement.kept.at(self.times))
 
     @cached_property
     def is_failed(self) -> bool:

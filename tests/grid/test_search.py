@@ -134,10 +134,10 @@ def test_a_wafer_whose_price_no_longer_falls_is_on_the_frontier_once():
 
 
 def test_chips_on_which_a_server_only_may_start_are_on_no_frontier():
-    """gpt-oss-120b in 94.2% of two A100 of 40 GB: if vLLM reserves little; on more it surely does."""
+    """gpt-oss-120b in 93% of two A100 of 40 GB: if vLLM reserves little; on more it surely does."""
     chip = "a100-sxm-40gb"
     asked = scenario("gpt-oss-120b", chip, pricing=Pricing(user_prices={chip: 1.0}))
-    tight = limited(asked, "gpu_memory_utilization", 0.942)
+    tight = limited(asked, "gpu_memory_utilization", 0.93)
     assert frontier([tight], max_chips=2) == []
     assert {point.outcome.placement.layout.chips for point in frontier([asked], max_chips=4)} == {4}
     assert 2 not in {layout.chips for layout in Space(tight).layouts(2, 4, 8)}

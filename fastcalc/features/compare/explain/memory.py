@@ -110,9 +110,9 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     estimated = total(line.answer for line in summands)
     yield equation("reserve", memory.total, "B", _with(estimated, buffers.answer))
     if (reserve.below, reserve.above) != (1.0, 1.0):
-        smallest, most = estimated / number(reserve.below), estimated * number(reserve.above)
-        yield named("smallest reserve", "B", _with(smallest, buffers.answer))
-        yield named("largest reserve", "B", _with(most, buffers.answer))
+        low, high = estimated / number(reserve.below), estimated * number(reserve.above)
+        yield named("smallest reserve", "B", _with(low, buffers.answer))
+        yield named("largest reserve", "B", _with(high, buffers.answer))
 
 
 def _with(term: Term, added: Term) -> Term:
