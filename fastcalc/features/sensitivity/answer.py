@@ -122,13 +122,13 @@ class MovedBatch:
             return ""
         pair = self.goal.pair
         changes = [
-            f"{in_words(lever.number.path)} to {of_kind(value, lever.number.kind)}"
+            f"{in_words(lever.number.path)} to {of_kind(value, lever.number.kind)} "
+            f"({number(value / lever.number.value)}x)"
             for lever, value in zip(pair.levers, pair.values, strict=True)
         ]
         return (
             f"at batch {self.goal.scenario.batches[0]:,}, the smallest two-parameter change that "
-            f"reaches {_in_words(self.goal.target)} sets {listed(changes)}, each "
-            f"{number(pair.factor)} times better"
+            f"reaches {_in_words(self.goal.target)} sets {listed(changes)}"
         )
 
 
