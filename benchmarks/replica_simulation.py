@@ -51,8 +51,9 @@ class PassTimes:
         most = max(int(passes.batch[-1]) / group, 1.0)
         sequences = np.unique(np.geomspace(1.0, most, _SEQUENCES))
         stated = {part.name: getattr(load.mix, part.name) for part in fields(load.mix)}
-        each = Schedule(passes.placement, _EachPrompt(**stated), (sequences * group)[:, np.newaxis])
-        plain = Schedule(passes.placement, load.mix, sequences * group)
+        batches = np.minimum(sequences * group, passes.batch[-1])  # fewer than micro-batches
+        each = Schedule(passes.placement, _EachPrompt(**stated), batches[:, np.newaxis])
+        plain = Schedule(passes.placement, load.mix, batches)
         decode = np.ravel(plain.seconds(DECODE)) * np.ones(len(sequences))
         tokens = np.tile(np.geomspace(1.0, chunk, _TOKENS), (len(kinds.computed), 1))
         added = np.zeros((2, len(sequences), len(tokens), _TOKENS))

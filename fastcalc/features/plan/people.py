@@ -36,6 +36,9 @@ _FEWER = 4.0
 _ALONE = 1e-6
 """Rate so low that requests do not overlap. [1/s]"""
 
+_ROUNDING = 1e-9
+"""Relative difference up to which two rates differ only by rounding."""
+
 _ROUNDS = 16
 """Maximum number of rates to iterate over."""
 
@@ -230,12 +233,18 @@ def _settled_rate(people: People, fleet: Fleet) -> float:
     def made_at(rate: float) -> float:
         return people.rate(mean_request_s(fleet, rate))
 
-    # Bounds: the latency of a request on its own, and the latency at the resulting rate.
-    high = made_at(_ALONE)
-    low = made_at(high)
-    settled = last_positive(
-        lambda log_rate: log(made_at(exp(log_rate))) - log_rate, log(low), log(high), near=_NEAR
-    )
+    def excess(log_rate: float) -> float:
+        return log(made_at(exp(log_rate))) - log_rate
+
+    # Bounds: the latency of a request on its own, and the latency at the resulting rate. If the
+    # chips that serve first are slower than the others, latency falls as the rate rises.
+    low, high = 0.0, made_at(_ALONE)
+    while (made := made_at(high)) > high * (1.0 + _ROUNDING):
+        low, high = high, 2.0 * high
+    low = low or made
+    settled = last_positive(excess, log(low), log(high), near=_NEAR)
+    if settled == log(low) < log(high) and made_at(low) < low * (1.0 - _ROUNDING):
+        settled = last_positive(excess, log(_ALONE), log(low), near=_NEAR)
     return exp(settled)
 
 

@@ -319,6 +319,25 @@ def test_requests_take_as_long_as_users_of_that_rate_wait(monkeypatch):
     assert _settled_rate(alone, None) == pytest.approx((5.0**0.5 - 1.0) / 2.0, rel=3e-4)
 
 
+@every(
+    "alone,full,others,by_hand",
+    [(20.0, 20.0, 5.0, 3.4), (10.0, 10.0, 20.0, 2.75), (5.0, 30.0, 10.0, 8.0 / 3.0)],
+)
+def test_users_of_chips_that_differ_in_speed(monkeypatch, alone, full, others, by_hand):
+    """Those that serve first take 1 request/s, others the rest: 20 r + full + others (r - 1) = 100.
+
+    If others are faster, latency falls as the rate rises, and its least is not that of one request.
+    """
+    users = People(count=100.0, active=1.0, think=20.0, per_minute=1.0, peak=1.0)
+
+    def seconds(_, rate):
+        first = min(rate, 1.0)
+        return (first * (alone + (full - alone) * first) + others * (rate - first)) / rate
+
+    monkeypatch.setattr(closed_loop, "mean_request_s", seconds)
+    assert _settled_rate(users, None) == pytest.approx(by_hand, rel=1e-3)
+
+
 def test_the_mean_over_all_pools_is_by_their_requests(monkeypatch):
     """3 requests/s in shares of a quarter and three, and 1: twice as many on each at 8 in all."""
     pools = [pool(0.25, seconds=1.0), pool(0.75, seconds=2.0)], [pool(1.0, seconds=5.0)]
