@@ -206,11 +206,15 @@ class PlanAnswer(Answer):
         for allocation, pool in self.pools:
             owned = allocation.chips if allocation.is_owned else None
             names = tuple(kind.name for kind in pool.classes if kind.name)
-            for row in plan_records.unrounded(
-                pool.decision.plans[:count], pool.decision.service, self.typed, owned, names
-            ):
-                if not self.is_of_one_class:
-                    row["rank"] = len(rows) + 1
+            for rank, plan in enumerate(pool.decision.plans[:count], 1):
+                row = plan_records.record_of(
+                    plan,
+                    pool.decision.service,
+                    self.typed,
+                    rank=rank if self.is_of_one_class else len(rows) + 1,
+                    owned=owned,
+                    classes=names,
+                )
                 if (nearest := _nearest_limit(pool)) is not None:
                     row["service_ttft_ms"] = nearest * 1e3
                 if allocation.is_owned and row["api_break_even_tokens_per_month"]:

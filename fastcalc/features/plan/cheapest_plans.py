@@ -177,10 +177,11 @@ class _Search:
     def next_round(self, scored_grids: Iterable[list[Scored]]) -> None:
         """Add the deployments of the waiting grids, and queue gaps that may contain better ones."""
         decision = self.decision
+        add = decision.add if self.is_held else decision.add_best
         for scored in scored_grids:
             self.left.append(gaps_of(scored))
             for deployments in scored:
-                decision.add(deployments, keeps_options=self.is_held)
+                add(deployments)
         if self.enough is not None:
             is_found = decision.plans and decision.plans[0].cost <= self.enough
             self.left = [] if is_found else [gaps.below(self.enough) for gaps in self.left]

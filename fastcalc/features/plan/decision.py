@@ -199,11 +199,10 @@ class Decision:
         default=([], [], []), init=False, repr=False, compare=False
     )
 
-    def add(self, scored: Scored, *, keeps_options: bool = True) -> None:
-        """Add the deployments of a grid: the best, the near misses, and why the others lose.
-
-        keeps_options : Whether to keep all of them, for checks of percentiles.
-        """
+    def add(self, scored: Scored) -> None:
+        """Add the deployments of a grid: the best, the near misses, and why the others lose."""
+        if (key := self.add_best(scored)) is not None:
+            self.options.setdefault(key, []).append(scored)
         table = np.stack([*scored.misses.values()])
         is_missed = table > 1.0
         missed, largest_miss = is_missed.sum(axis=0), np.max(table, axis=0)
@@ -214,16 +213,19 @@ class Decision:
             self._relax(name, float(values.min(initial=inf)))
         self.reasons += Counter(counts | {"beaten": int((missed == 0).sum())})
         self.candidates += scored.unfit + len(scored.cost)
-        if (best := scored.best) is not None:
-            pool, scenario = scored.pool(best), scored.grid.scenario
-            taking = pool.scenario if pool else None
-            key = variant_of(scenario, is_disaggregated=pool is not None, taking=taking)
-            if keeps_options:
-                self.options.setdefault(key, []).append(scored)
-            known = self.best_by_variant.get(key)
-            if known is None or scored.order(best) < known.order:
-                self.best_by_variant[key] = plan_of(scored, best)
         self._add_misses(scored, np.where(missed > 0, largest_miss, inf))
+
+    def add_best(self, scored: Scored) -> Variant | None:
+        """Add only the best deployment of a grid, and return its variant if there is one."""
+        if (best := scored.best) is None:
+            return None
+        pool, scenario = scored.pool(best), scored.grid.scenario
+        taking = pool.scenario if pool else None
+        key = variant_of(scenario, is_disaggregated=pool is not None, taking=taking)
+        known = self.best_by_variant.get(key)
+        if known is None or scored.order(best) < known.order:
+            self.best_by_variant[key] = plan_of(scored, best)
+        return key
 
     def _add_misses(self, scored: Scored, largest_miss: Floats) -> None:
         """Keep the cheapest near miss, and the deployment closest to its limits.

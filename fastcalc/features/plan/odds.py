@@ -85,8 +85,7 @@ def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[st
     of_chip = decision.grids_to_lead(grids, chosen.scenario.hardware.id)
     return {
         name: value
-        for name, least_value in least_relaxed(of_chip, surely).items()
-        if name in ("ttft", "tpot")
+        for name, least_value in least_relaxed(of_chip, surely, ("ttft", "tpot")).items()
         if (value := enough(of_chip, surely, name, least_value)) is not None
     }
 

@@ -252,15 +252,16 @@ def _ranked(planned: "PlanAnswer", allocation: Allocation, *, wide: bool) -> Ite
 
 def tables_of(planned: "PlanAnswer", rows: Sequence[PlanRow], screen: Screen) -> list[TextTable]:
     """Build the table of plans or pools and, for several classes, of their latencies."""
-    records = [
-        row.cells | record
-        for row in rows
-        if row.is_shown
-        for record in plan_records.unrounded([row.plan], row.decision.service, planned.typed)
-    ]
     shown = columns_but(
         planned.service, hidden_columns(planned, rows, wide=screen.wide), wide=screen.wide
     )
+    hidden = plan_records.SLOW_KEYS.difference(column.key for column in shown)
+    records = [
+        row.cells
+        | plan_records.record_of(row.plan, row.decision.service, planned.typed, hidden=hidden)
+        for row in rows
+        if row.is_shown
+    ]
     fitting = with_formats(shown, records, has_fewer_bits=any(row.is_marked for row in rows))
     if planned.is_of_one_class:
         return [record_tables.table([_LABEL, *fitting], records, screen.width)]

@@ -138,10 +138,15 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
             return exact
     if not is_open:
         chosen = _sized_to_limits(scored, index, checks, max_cost=max_cost)
-    largest = _sized_to_limits(*places[-1], checks, chosen)
+    last, at = places[-1]
+    is_largest, largest = last.batch[at] == scored.batch[index], None
+    if chosen is None or not is_largest:
+        largest = _sized_to_limits(last, at, checks, chosen)
     if service.rate is None or held_limits(plan_of(scored, index), service) is None:
         return _best_held(chosen, largest)
-    best = _best_held(chosen or _sized_to_limits(scored, index, checks), largest)
+    if chosen is None and not is_largest:
+        chosen = _sized_to_limits(scored, index, checks)
+    best = _best_held(chosen, largest)
     return _smallest_on_fewest(places, checks, best, _most_replicas(scored, index, checks.most))
 
 

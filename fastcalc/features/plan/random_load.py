@@ -23,7 +23,7 @@ from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.service import Service
-from fastcalc.formulas.solving import bisect_integers, first_not_negative, last_positive
+from fastcalc.formulas.solving import first_not_negative, last_positive
 from fastcalc.kit.answer.numbers_as_text import number, stated_percent
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
@@ -289,7 +289,7 @@ class HeldLimits:
             trials.append(trials[-1] + 2 ** (len(trials) - 1))
         if not is_enough(trials[-1]):
             return 0
-        first, _ = bisect_integers(lambda index: is_enough(trials[index]), len(trials) - 1, 0)
+        first = next(index for index, count in enumerate(trials) if is_enough(count))
         return first_not_negative(margin_of, trials[first - 1], trials[first])
 
     def percentiles(self, name: str) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
 """Plans as records, and the details in a plan document."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -33,31 +33,39 @@ _RATES = (
 
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
     """Build one record per plan, in order."""
-    return [plainly(record) for record in unrounded(plans, service, typed)]
+    return [
+        plainly(record_of(plan, service, typed, rank=rank)) for rank, plan in enumerate(plans, 1)
+    ]
 
 
-def unrounded(
-    plans: Iterable[Plan],
+SLOW_KEYS = frozenset({"service_requests_per_s_most", "requests_in_flight"})
+"""Keys of values that take longer than all others."""
+
+
+def record_of(
+    plan: Plan,
     service: Service,
     typed: Typed,
+    *,
+    rank: int = 1,
     owned: int | None = None,
     classes: tuple[str, ...] = (),
-) -> list[Record]:
-    """Build unrounded records, for a table that rounds once.
+    hidden: Collection[str] = (),
+) -> Record:
+    """Build the unrounded record of a plan, for a table that rounds once.
 
-    owned : The number of owned chips of their type, if owned.
-    classes : Names of the request classes that they serve, if any.
+    owned : The number of owned chips of its type, if owned.
+    classes : Names of the request classes that it serves, if any.
+    hidden : Keys to leave out.
     """
-    rows = []
-    for rank, plan in enumerate(plans, 1):
-        command, *taking = commands_of(plan, typed)
-        point = RankedPlan(rank, plan, service, command, owned, next(iter(taking), None), classes)
-        (replica,) = records.unrounded([plan.replica])
-        replica["undetermined"] = undetermined(plan, service)
-        replica["low_confidence"] = low_confidence(plan, service)
-        record = replica | values(PLAN_COLUMNS, point)
-        rows.append({key: record[key] for key in KEYS})
-    return rows
+    command, *taking = commands_of(plan, typed)
+    point = RankedPlan(rank, plan, service, command, owned, next(iter(taking), None), classes)
+    (replica,) = records.unrounded([plan.replica])
+    replica["undetermined"] = undetermined(plan, service)
+    replica["low_confidence"] = low_confidence(plan, service)
+    columns = [column for column in PLAN_COLUMNS if column.key not in hidden]
+    record = replica | values(columns, point)
+    return {key: record[key] for key in KEYS if key not in hidden}
 
 
 def commands_of(plan: Plan, typed: Typed) -> list[str]:

@@ -1,6 +1,6 @@
 """Why a load is not served, and the smallest relaxation of each single limit that would help."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from math import inf, sqrt
@@ -222,12 +222,17 @@ def rentable_on_top(fleet: Fleet, rented: PoolSearch) -> Decision | None:
     return decision if decision.plans else None
 
 
-def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
+def least_relaxed(
+    grids: Sequence[Grid], service: Service, names: Collection[str] | None = None
+) -> dict[str, float]:
     """Find the value that each limit would need with the others unchanged, if that helps.
 
     Assumes that no value between two tried batches is lower than at both.
+
+    names : The limits to relax; all of them by default.
     """
-    limited = [name for name, limit in service.limits.items() if limit < inf]
+    limits = service.limits if names is None else {name: service.limits[name] for name in names}
+    limited = [name for name, limit in limits.items() if limit < inf]
     lowest = dict.fromkeys(limited, inf)
     gaps: list[tuple[str, Gaps]] = []
 

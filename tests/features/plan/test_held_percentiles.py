@@ -51,6 +51,7 @@ class Batches:
     service: object = SERVICE
     searched: float = 10.0
     replicas: dict = field(default_factory=lambda: dict.fromkeys(range(5), 10.0))
+    batch: tuple = (1.0, 2.0, 3.0, 4.0, 5.0)
 
     def order(self, _):
         return self.searched, 1.0, 0.0

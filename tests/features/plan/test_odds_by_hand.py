@@ -158,9 +158,9 @@ def relaxed(monkeypatch):
     """Which limits are relaxed, and the service for which they are searched."""
     asked = []
 
-    def least(grids, surely):
+    def least(grids, surely, names):
         asked.append((grids, surely))
-        return {"ttft": 1.0, "tpot": 2.0, "rate": 3.0}
+        return {name: {"ttft": 1.0, "tpot": 2.0, "rate": 3.0}[name] for name in names}
 
     monkeypatch.setattr(odds, "least_relaxed", least)
     monkeypatch.setattr(
@@ -187,7 +187,7 @@ def test_limits_of_latency_are_relaxed_on_the_chips_of_the_plan(relaxed):
 def test_a_relaxed_plan_costs_three_times_as_much_at_most(budget, within):
     with pytest.MonkeyPatch.context() as patch:
         asked = []
-        patch.setattr(odds, "least_relaxed", lambda _, surely: asked.append(surely) or {})
+        patch.setattr(odds, "least_relaxed", lambda _, surely, __: asked.append(surely) or {})
         decision = SimpleNamespace(
             service=replace(SERVICE, budget=budget), grids_to_lead=lambda *_: []
         )
