@@ -99,14 +99,18 @@ def _relaxed_means(answer: "PlanAnswer", decision: Decision, search: PoolSearch)
         decision.relaxed |= _by_chip(search, replace(service, in_nodes=False))
     if service.rate is None:
         return []
-    grids = [grid for grid in search.grids if may_meet(grid, service)]
-    alone = replace(search, grids_for=lambda *_: grids, shown=1)
-    throughput = alone.most_on(service, service.max_chips)
+    throughput = _most_of(replace(search, shown=1), service)
     rate = max((plan.requests for plan in throughput.in_order), default=0.0)
-    if 0.0 < rate < service.rate:  # chips without a price have more throughput, but form no plan
+    if 0.0 < rate < service.rate:
         sentences.append(load_within_limits(throughput, service))
         decision.relaxed |= {} if answer.request.users else {"rate": rate}
     return sentences
+
+
+def _most_of(search: PoolSearch, service: Service) -> Decision:
+    """Find the deployments of highest throughput within resource limits, on chips of known cost."""
+    grids = [grid for grid in search.grids if may_meet(grid, service)]
+    return replace(search, grids_for=lambda *_: grids).most_on(service, service.max_chips)
 
 
 def _by_chip(search: PoolSearch, service: Service) -> dict[str, float]:
@@ -129,14 +133,16 @@ def _owned(answer: "PlanAnswer", rented: PoolSearch) -> tuple[list[str], list[st
     """Describe the load that owned and rentable chips serve, with options that would suffice."""
     fleet = answer.fleet
     relaxed, requests = least_relaxed_of_fleet(fleet, rented), fleet.requests
-    on_top = rentable_on_top(fleet, rented)
+    on_top, most = rentable_on_top(fleet, rented), inf
     if on_top is not None:
-        requests += max(plan.requests for plan in on_top.in_order)
+        most = on_top.plans[0].requests
+        requests += most
         rented = rented.on_chips_of(on_top)
     if fleet.service.rate is not None and requests and answer.request.users is None:
         relaxed["rate"] = requests
     more_owned = [
-        option("own", f"{chip}={count}") for chip, count in fewest_owned(fleet, rented).items()
+        option("own", f"{chip}={count}")
+        for chip, count in fewest_owned(fleet, rented, most).items()
     ]
     limits = [limit_as_option(name, value, fleet.service) for name, value in relaxed.items()]
     options = [*more_owned, *limits]
@@ -185,18 +191,24 @@ def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> 
     return high
 
 
-def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
-    """Return how many chips of each owned type would suffice alone, by id, if any type does."""
+def fewest_owned(fleet: Fleet, rented: PoolSearch | None, most: float = inf) -> dict[str, int]:
+    """Return how many chips of each owned type would suffice alone, by id, if any type does.
+
+    most : The highest throughput of what may be rented. [1/s]
+    """
     fewest = dict[str, int]()
     if not fleet.is_within:  # more chips cost more
         return fewest
-    searched = rented and replace(rented, shown=1)
+    searched = rented and replace(rented, shown=0)
     for index, kind in enumerate(fleet.owned):
 
         def is_enough(nodes: int, index: int = index) -> bool:
             kinds = [*fleet.owned]
             kinds[index] = kinds[index].with_nodes(nodes, fleet.service)
             if not replace(fleet, owned=kinds, allocations=()).is_within:  # they cost too much
+                return False
+            rate = fleet.service.rate or 0.0
+            if most < rate and allocate(kinds, None, fleet.service).requests + most < rate:
                 return False
             return allocate(kinds, searched, fleet.service).is_enough
 
@@ -217,8 +229,8 @@ def rentable_on_top(fleet: Fleet, rented: PoolSearch) -> Decision | None:
     last = fleet.allocations[-1]
     if last.owned or last.plan or fleet.service.rate is None:
         return None
-    service = last.decision.service
-    decision = replace(rented, shown=1).most_on(service, service.max_chips)
+    service = replace(last.decision.service, any_weights=True, any_cache=True)
+    decision = _most_of(replace(rented, shown=0), service)
     return decision if decision.plans else None
 
 
@@ -340,6 +352,9 @@ def _gaps(group: Scored, service: Service, name: str, below: float) -> list[Gaps
 
 
 def may_meet(grid: Grid, service: Service) -> bool:
-    """Check whether a replica on the fewest chips is within limits on chips, budget and power."""
+    """Check whether a replica on the fewest chips is within limits on chips, budget and power.
+
+    Also False if a price or power that the service asks for is unknown.
+    """
     fewest = min((layout.chips for layout in grid.layouts), default=inf)
-    return fewest <= chips_within(service, grid.scenario)
+    return has_cost(grid.scenario, service) and fewest <= chips_within(service, grid.scenario)

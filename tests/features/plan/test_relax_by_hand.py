@@ -178,13 +178,31 @@ def owned(chips, name="a", node=None):
 )
 def test_the_fewest_owned_chips_that_would_do(monkeypatch, chips, node, needed, budget, found):
     def allocate(kinds, search, service):
-        assert search.shown == 1
+        assert search.shown == 0
         return SimpleNamespace(is_enough=kinds[0].chips >= needed)
 
     monkeypatch.setattr(relax, "allocate", allocate)
     fleet = Plan(service(in_nodes=True, budget=budget), owned=(owned(chips, node=node),))
     expected = {} if found is None else {"a": found}
     assert fewest_owned(fleet, SEARCH) == expected
+
+
+@every("most,searched", [(1.0, [3, 4]), (2.0, [2, 3, 4]), (inf, [2, 3, 4])])
+def test_fewer_chips_than_need_more_than_may_be_rented_are_not_searched(
+    monkeypatch, most, searched
+):
+    """Each owned chip serves 1 request/s of 4, and what is rented none after all."""
+    asked = []
+
+    def allocate(kinds, search, _):
+        if search is not None:
+            asked.append(kinds[0].chips)
+        return SimpleNamespace(requests=kinds[0].chips, is_enough=kinds[0].chips >= 4)
+
+    monkeypatch.setattr(relax, "allocate", allocate)
+    fleet = Plan(service(in_nodes=True), owned=(owned(1, node=None),))
+    assert fewest_owned(fleet, SEARCH, most) == {"a": 4}
+    assert sorted({*asked} - {5}) == searched
 
 
 def test_each_kind_of_chip_is_added_alone(monkeypatch):
@@ -217,10 +235,13 @@ def test_what_may_be_rented_on_top(monkeypatch, last, plans, is_on_top):
         return SimpleNamespace(plans=plans)
 
     monkeypatch.setattr(PoolSearch, "most_on", most_on)
+    monkeypatch.setattr(relax, "may_meet", lambda grid, _: grid == "g")
     share = SimpleNamespace(**last, decision=SimpleNamespace(service=left))
-    found = rentable_on_top(Plan(service(), allocations=(share,)), SEARCH)
+    rented = among(["g", "large"])
+    found = rentable_on_top(Plan(service(), allocations=(share,)), rented)
     assert (found is not None) is is_on_top
-    assert all(call == (["g"], left, 8, 1) for call in asked)
+    in_any_format = replace(left, any_weights=True, any_cache=True)
+    assert all(call == (["g"], in_any_format, 8, 0) for call in asked)
 
 
 STEPS = (0, 1, 3, 7, 15, 31, 63, 127)
@@ -344,12 +365,12 @@ def test_what_would_let_a_rented_deployment_in(monkeypatch):
 
 @every(
     "users,on_top,requests,rate",
-    [(None, None, 1.5, True), (None, [0.5, 2.0], 3.5, True), (9, None, 1.5, False)],
+    [(None, None, 1.5, True), (None, [2.0, 0.5], 3.5, True), (9, None, 1.5, False)],
 )
 def test_what_would_let_an_owned_fleet_in(monkeypatch, users, on_top, requests, rate):
     """1.5 requests/s of its own, and the most that may be rented on top."""
     plans = [SimpleNamespace(requests=each) for each in on_top or ()]
-    decision = SimpleNamespace(in_order=plans, of_each_chip=[]) if on_top else None
+    decision = SimpleNamespace(plans=plans, of_each_chip=[]) if on_top else None
     monkeypatch.setattr(relax, "least_relaxed_of_fleet", lambda *_: {"ttft": 3.0})
     monkeypatch.setattr(relax, "rentable_on_top", lambda *_: decision)
     monkeypatch.setattr(relax, "fewest_owned", lambda *_: {"h100": 9})
