@@ -15,9 +15,10 @@ from fastcalc.features.plan.columns import KEYS
 from fastcalc.features.plan.cost_notes import break_even
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.demand import typed_of
+from fastcalc.features.plan.headline import headline
 from fastcalc.features.plan.notes import notes_of
 from fastcalc.features.plan.odds import CONFIDENT
-from fastcalc.features.plan.page_tables import columns, rows_of, tables_of
+from fastcalc.features.plan.page_tables import columns, legend, rows_of, tables_of
 from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.request import FindPlans
@@ -36,8 +37,6 @@ from fastcalc.written import listed
 
 if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
-from fastcalc.features.plan.headline import headline
-from fastcalc.features.plan.page_tables import legend
 
 
 def _charge_all_owned(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation
-from fastcalc.features.plan.class_table import class_table
-from fastcalc.features.plan.columns import COLUMNS, UPPER
+from fastcalc.features.plan.class_table import OVER, class_table
+from fastcalc.features.plan.columns import COLUMNS, UPPER, WEAK
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.features.plan.phrases import cut
 from fastcalc.features.plan.ranked_plan import tpot_range
@@ -21,15 +21,8 @@ from fastcalc.kit.answer.answer import Screen
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.parts import TextTable
 from fastcalc.kit.answer.point_records import Record
-from fastcalc.written import many
-
-if TYPE_CHECKING:
-    from fastcalc.features.plan.answer import PlanAnswer
-from typing import TYPE_CHECKING
-
-from fastcalc.features.plan.class_table import OVER
-from fastcalc.features.plan.columns import WEAK
 from fastcalc.mentions import option
+from fastcalc.written import many
 
 if TYPE_CHECKING:
     from fastcalc.features.plan.answer import PlanAnswer
