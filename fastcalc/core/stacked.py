@@ -94,6 +94,8 @@ def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) 
     """
     numbers: Sequence[Any] = records
     first, column = numbers[0], numbers[0]
+    if isinstance(first, float) and len({*map(id, numbers)}) == 1:
+        return records[0]  # most parameters of an engine
     if isinstance(first, (tuple, list)):
         each = [joined(member, counts, axes=axes) for member in zip(*numbers, strict=True)]
         column = type(first)(*each) if hasattr(first, "_fields") else type(first)(each)
@@ -394,16 +396,19 @@ class _Stack:
         ]
         nothing = Memories(floats(0.0), floats(0.0))
         others = [terms._replace(at_once=nothing, in_turn=nothing) for terms in of_each]
-        return self.joined(others)._replace(
-            at_once=self._memories([terms.at_once for terms in of_each]),
-            in_turn=self._memories([terms.in_turn for terms in of_each]),
-        )
+        at_once = in_turn = self._memories([terms.at_once for terms in of_each])
+        if any(terms.in_turn is not terms.at_once for terms in of_each):
+            in_turn = self._memories([terms.in_turn for terms in of_each])
+        return self.joined(others)._replace(at_once=at_once, in_turn=in_turn)
 
     def _memories(self, of_each: Sequence[Memories]) -> Memories:
         """Join capacities and bandwidths, which have one element per memory on the last axis."""
         by_memory = []
         for numbers in zip(*of_each, strict=True):
-            columns = self.joined([tuple(np.moveaxis(number, -1, 0)) for number in numbers])
+            count = numbers[0].shape[-1]
+            columns = self.joined(
+                [tuple(number[..., at] for at in range(count)) for number in numbers]
+            )
             by_memory.append(np.stack(np.broadcast_arrays(*columns), axis=-1))
         return Memories(*by_memory)
 

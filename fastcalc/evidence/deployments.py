@@ -165,14 +165,22 @@ class PointDeployments:
             cache = cache_format(model, engine, hardware, weights, point.kv or None)
             work = workload(model, weights, cache)
             stated = Sharding(point.chips, point.tp, point.pp, point.ep, point.dp)
-            memory = memory_choice(self.catalogue, *point.memory)
-            memory = replace(memory, drafted=point.drafted, draft=self.draft)
+            memory = self._memory(point)
             runs = engine
             if refused_formats(engine, hardware, work):  # it is known to have run
                 runs = engine.model_copy(update={"refused": []})
             return Deployment(hardware, model, runs, work, stated, memory)
 
         return self._once(key, deployment)
+
+    def _memory(self, point: Point) -> MemoryChoice:
+        """Return the memories of a measurement, the same object for equal ones."""
+
+        def memory() -> MemoryChoice:
+            chosen = memory_choice(self.catalogue, *point.memory)
+            return replace(chosen, drafted=point.drafted, draft=self.draft)
+
+        return self._once(("memory", point.memory, point.drafted), memory)
 
     def _entries(self, point: Point) -> tuple[Hardware, Model, Engine]:
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
