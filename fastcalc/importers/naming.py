@@ -4,12 +4,13 @@ Names are accepted only if they are unambiguous. llama.cpp prints the type of a 
 (``llama_model_ftype_name`` in its ``src/llama-model-loader.cpp``).
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.names import files_in
@@ -34,7 +35,7 @@ class NameLookup:
     def _id(self, kind: Kind, text: str) -> str | None:
         """Return the id that a driver's or a hub's name means; None for files and unknown names."""
         entry = self.owners(kind)(text)
-        if entry or kind == "engines" or Path(text).exists():
+        if entry or kind == "engines" or os.path.exists(text):
             return entry
         return self.model(text) if kind == "models" else self.chip(text)
 
