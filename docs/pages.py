@@ -109,12 +109,13 @@ publication, such as an article or a benchmark site.
 
 {tests}
 
-- In cross-validation, the measurements of each publisher are predicted by a fit without them.
-- In the six blind tests, measurements were predicted before they were used in any other way.
-[Single tests](docs/evidence.md#scores-of-unseen-sources) differ a lot, from 1.19x and 88% in range
-to 1.39x and 65%. In the last one, the median error is 1.19x and 76% are in range.
-- Speeds are not fitted to the {aside:,} measurements in the first row, but the widths of ranges are
-fitted to {late} of them, so their {aside_share:.0f}% is optimistic.
+- In cross-validation, we leave out one publisher at a time, fit to the others, and predict what was
+left out.
+- In the six blind tests, we predicted each measurement before using it for anything else.
+[Individual tests](docs/evidence.md#scores-of-unseen-sources) vary widely, from 1.19x and 88% in
+range to 1.39x and 65%. In the last one, the median error is 1.19x and 76% are in range.
+- The {aside:,} measurements in the first row were never used to fit speeds. However, {late} of them
+were used to fit the widths of the ranges, so the {aside_share:.0f}% is optimistic.
 - {faster} faster than the hardware bound.
 - {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). The parameters of
 their engines are fitted to these {seen} measurements, so errors on other SRAM machines are probably

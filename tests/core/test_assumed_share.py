@@ -21,7 +21,7 @@ CASES = [
         "llama-3.1-70b --on wse-3",
         "wse-3: cerebras is assumed to use 90%",
     ),
-    ("llama-3.1-70b --on wse-3", "the memory; with 82% or less, the model fits on five"),
+    ("llama-3.1-70b --on wse-3", "the memory; with 82% or less, the model needs five"),
 ]
 
 

@@ -156,10 +156,11 @@ def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
         yield (
             f"the request rate of the file, {number(rate)} requests/s, is "
             f"{number(100.0 * rate / near.requests)}% of the capacity of {location.chips}. With "
-            "several replicas, this hit rate requires prefix-aware routing or a shared tier"
+            "several replicas, these hit rates require prefix-aware routing or a shared tier"
         )
     yield (
-        f"{chip}: after weights and the outputs of {batch} running requests, {size(near.size)} of "
+        f"{chip}: after weights and the KV cache of the outputs of {batch} running requests, "
+        f"{size(near.size)} of "
         f"{near.name} remain for the prefix cache; KV cache: "
         f"{size(deployment.bytes_per_token)} per token at the mean prompt length"
     )

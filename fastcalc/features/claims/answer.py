@@ -76,7 +76,7 @@ COLUMNS = (
 )
 """Columns of the Markdown table, which has a row per claim."""
 
-_OF_MAY = "claims with 'may': one plausible case is enough"
+_OF_MAY = "claims with 'may' are supported if one plausible case makes them true"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -102,7 +102,7 @@ class DecideAnswer(Answer):
         shared = Terms(**{"speed": 1.0, **self.decision.shared})  # the task in one line
         tokens, stated = f"{float(shared.tokens):,.0f} tokens", phrases(self.settings)
         task = [f"A run is {many(float(shared.steps), 'step')} of {tokens}", *stated]
-        task += [f"a month is {float(shared.hours):g} hours of one user"]
+        task += [f"per month, one user works {float(shared.hours):g} hours"]
         if self.decision.window is not None:
             task = [f"Window of {seconds(self.decision.window)} for {tokens}", *stated]
         yield from ("", "; ".join(task))
@@ -156,7 +156,7 @@ class DecideAnswer(Answer):
         )
         if math.isinf(decision.terms(decision.options[0]).look_away):
             after = option("look_away", "S")
-            yield f"the user waits for each run; {after} limits the wait to S seconds"
+            yield f"the user waits for each run to end; with {after}, only for S seconds"
         is_priced = any(row.offered("price") > 0.0 for row in offered)
         if is_priced and not any(float(row.terms.prompt) for row in offered):
             prompt = option("prompt")

@@ -46,7 +46,7 @@ class Steps(Request):
         ),
     ] = 0.0
     tool_seconds: Annotated[
-        float, flag("S", "Seconds of tool calls per step.", says="{:g} s of tools per step")
+        float, flag("S", "Seconds of tool calls per step.", says="{:g} s of tool calls per step")
     ] = 0.0
     retries: Annotated[
         int,

@@ -37,7 +37,7 @@ TRICKS = {
     "other-layout": "other layout",
     "more-chips": "more chips",
     "newer-hardware": "newer hardware",
-    "other-hardware": "other chip type",
+    "other-hardware": "older hardware",
     "fewer-bits": "quantization",
     "speculation": "speculation",
     "smaller-model": "other model",

@@ -61,7 +61,7 @@ _KEYS = {
     "context": "fits: most tokens of prompt and output together, for each of these users",
     "users": "fits: most concurrent users, each with that many tokens",
 }
-_KEY = "; tight: the most that could fit, if the engine reserves as little memory as possible"
+_KEY = "; tight: the most that fit if the engine reserves as little memory as is plausible"
 _KEY_OF_LAYOUT = "; layout: the one with the largest capacity"
 
 

@@ -118,9 +118,9 @@ def length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
         if length:
             until = f"set it to {int(length.value):,} or less"
         yield (
-            f"{name}: without {option('max_model_len')}, {scenario.engine.id} allows "
-            f"sequences of {scenario.memory.longest:,.0f} tokens and "
-            f"{'does not' if location.verdict == 'no' else 'may not'} start; {until}"
+            f"{name}: without {option('max_model_len')}, {scenario.engine.id} "
+            f"{'does not' if location.verdict == 'no' else 'may not'} start, because it must hold "
+            f"a sequence of {scenario.memory.longest:,.0f} tokens; {until}"
         )
     if others := names[MOST_LENGTHS:]:
         yield f"{listed(others)} may not start without {option('max_model_len')} either"
@@ -140,6 +140,6 @@ def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         (largest, where), *others = batches
         fits = listed([f"{largest} sequences {where}", *map(" ".join, others)])
         yield (
-            f"the largest batch assumes that {listed([*engines])} may reserve more memory for "
-            f"itself than expected; with the expected reserve, {fits}"
+            f"the largest batch leaves room in case {listed([*engines])} reserves more memory than "
+            f"expected; with the expected reserve, {fits}"
         )

@@ -108,9 +108,11 @@ def assumptions(members: Sequence[StartLocation]) -> Iterator[str]:
             yield limit
         elif flips is not None:
             counts = [
-                f"with {whole_percent(flip.share)} or {side}, the model fits on "
-                f"{_count(flip.chips)}"
-                for flip, side in ((flips.fewer, "more"), (flips.more, "less"))
+                f"with {whole_percent(flip.share)} or {side}, the model {verb} {_count(flip.chips)}"
+                for flip, side, verb in (
+                    (flips.fewer, "more", "fits on"),
+                    (flips.more, "less", "needs" if flips.more and flips.more.chips else "fits on"),
+                )
                 if flip is not None
             ]
             yield (

@@ -238,7 +238,7 @@ def _ranged_cost(point: FrontierPoint) -> Ranged:
 def name_of(run: _Run) -> str:
     """Name the chips of a group. Several chips are tied in price."""
     chips = listed(first_few(run.chips, _MOST_RUNS), "or")
-    return chips if len(run.chips) == 1 else f"{chips} at about the same price"
+    return chips if len(run.chips) == 1 else f"{chips} (too close to call)"
 
 
 def _offer(point: FrontierPoint) -> str:

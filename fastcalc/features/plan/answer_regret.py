@@ -132,7 +132,7 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
     if chosen.cost <= cheapest.cost:
         return
     text = (
-        f"at expected speeds, {cheapest.scenario.hardware.id} would be enough: "
+        f"if speeds are as expected, {cheapest.scenario.hardware.id} needs only "
         f"{chips_and_price(cheapest, service)}, with a {whole_percent(odds.chance)} {_CHANCE}"
     )
     if odds.chance >= NormalDist().cdf(service.deviations):
@@ -166,8 +166,8 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
     chips = f"{best.chips} rented {chip} chips" if best.chips > 1 else f"one rented {chip}"
     benchmark = f"a {best.minutes}-minute benchmark on {chips}"
     yield Note(
-        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper. On average, "
-        f"this saves about ${_rough(saved)} per month",
+        f"{benchmark} (${best.usd:,.2f}) may show that another plan is cheaper. The "
+        f"expected saving is about ${_rough(saved)} per month",
         weight,
     )
     server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"

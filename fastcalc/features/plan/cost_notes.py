@@ -133,7 +133,7 @@ def api_notes(
         note += (
             f". The chips are cheaper above {number(rate)} requests/s ({number(tokens / 1e6)} Mtok "
             f"per month, {of_capacity}). At {number(requests)} requests/s, both would cost the "
-            f"same if the chips were {number(bill / usd)} times as expensive or as slow"
+            f"same if the chips cost {number(bill / usd)} times as much"
         )
     yield note
 

@@ -290,8 +290,8 @@ _TERMS = {
     "80%": "80% range: of TPOT",
     "bound": "bound: roofline TPOT",
     "util.": "util.: load of a replica / its throughput",
-    "expected": "chips, TTFT, TPOT: at the slow speeds assumed for this confidence; chips "
-    "expected: chips needed at expected speeds",
+    "expected": f"chips, TTFT, TPOT: at speeds that servers exceed with the probability of "
+    f"{option('confidence')}; chips expected: chips needed at expected speeds",
 }
 """Explanations for ranked plans and fleets, by the column heading that must be shown."""
 
@@ -308,7 +308,7 @@ _IN_NODES = (
 )
 
 _QUANTIZED = (
-    f"*: quantized further than published, which may reduce quality; ranked first only if "
+    f"*: quantized further than published, which may reduce quality; never ranked first unless "
     f"{option('weights')} or {option('kv')} names the format"
 )
 

@@ -74,9 +74,10 @@ def level_runner_up(decision: Decision, *, is_sure: bool = False) -> str:
         return ""
     is_fleet, chip = decision.service.is_fleet, second.scenario.hardware.id
     count = f"{second.values['chips']:,.0f} " * is_fleet
+    of = "throughput" if is_fleet else AMOUNTS[decision.service.objective]
     is_priced = decision.service.objective == "usd" and not is_fleet
     price = f" ({_price(second, decision.service)})" * is_priced
-    return f"; {count}{chip}{price} {_may_win(decision)} (80% ranges overlap)"
+    return f"; {count}{chip}{price} {_may_win(decision)} (80% ranges of {of} overlap)"
 
 
 def _price(plan: Plan, service: Service) -> str:

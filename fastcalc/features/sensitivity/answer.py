@@ -28,7 +28,7 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag, option
 from fastcalc.written import listed, many
 
-_RANKS = ("Largest effect:", "Next:")
+_RANKS = ("Most effective chip or engine change:", "Next:")
 """Words before the parameters with the largest effects."""
 
 _WORTH = 0.05
@@ -70,7 +70,9 @@ class MovedBatch:
             if row.effect.lever.file != "model" and row.needed is not None
         ]
         if reaching:
-            return f"{today} The smallest change for {wanted}: {reaching[0]}."
+            return (
+                f"{today} The smallest chip or engine change that reaches {wanted}: {reaching[0]}."
+            )
         return f"{today} No parameter of chip or engine reaches {wanted} alone."
 
     def _today(self) -> str:
@@ -106,7 +108,7 @@ class MovedBatch:
         above = [f"{row.name} above {row.text(row.enough)}" for row in spare]
         faster = [row.name for row in spare if row.change("ttft") < 0.0]
         shorter = f". More {listed(faster, 'or')} would still shorten TTFT" if faster else ""
-        unused = f"decode would be at most 1% faster with {listed(above, 'or')}"
+        unused = f"not limiting decode (at most 1% faster): {listed(above, 'or')}"
         return f"{unused}{shorter}" if above else ""
 
     def _designed(self) -> Iterator[MovedNumber]:
@@ -185,12 +187,12 @@ _WIDE = pick("served_tokens_per_s_total_change path", COLUMNS)
 _PATHS = f"{option('wide')} adds the parameter names for {flag('set')}"
 _KEY = (
     "key: change: effect of raising the parameter by 10% (whole numbers by at least 1); "
-    "largest gain: highest tok/s that this parameter alone can reach / tok/s now; reached at: "
+    "largest gain: highest speed-up from this parameter alone; reached at: "
     f"value that gives 99% of that speed; {_PATHS}"
 )
 _TARGET_KEY = (
     f"key: value needed if only this parameter changes; -: no value reaches the target; "
-    f"best reached: with the best value of this parameter; {_PATHS}"
+    f"best reached: closest result, with the best value of this parameter; {_PATHS}"
 )
 
 _MARKS = {"*": "not in the file: a median is assumed"}

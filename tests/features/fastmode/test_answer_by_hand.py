@@ -237,7 +237,9 @@ def test_options_that_change_the_answers_follow_those_that_do_not():
     assert answer([SMALLER], same=(SMALLER,)).key() == (
         "key: each row: cheapest option of its technique"
     )
-    assert made.key().endswith("technique; *: may lower quality (other model or fewer bits)")
+    assert made.key().endswith(
+        "technique, without and with *; *: may lower quality (other model or fewer bits)"
+    )
 
 
 def test_a_wide_page_has_what_is_too_slow_and_the_factors():

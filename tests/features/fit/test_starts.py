@@ -722,8 +722,8 @@ def test_a_length_is_asked_for_where_vllm_would_stop_without_one(capsys, monkeyp
     ran = ask("rtx-4090")
     sentence = " ".join(ran.out.split())
     said = re.search(
-        r"rtx-4090: without --max-model-len, vllm allows sequences of 131,072 tokens and does not "
-        r"start; set it to ([0-9,]+) or less",
+        r"rtx-4090: without --max-model-len, vllm does not start, because it must hold a sequence of "
+        r"131,072 tokens; set it to ([0-9,]+) or less",
         sentence,
     )
     longest = int(said[1].replace(",", ""))
@@ -797,7 +797,7 @@ def test_where_no_length_is_certain_to_start_a_sentence_says_so(capsys, monkeypa
     asked = ("llama-3.1-70b", "--on", "h100-sxm", "--chips", "1", "--weights", "fp8")
     (note,) = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
     assert note.startswith("h100-sxm: without --max-model-len")  # it has one layout there
-    assert note.endswith("does not start; no length that holds these requests is certain to start.")
+    assert note.endswith("tokens; no length that holds these requests is certain to start.")
 
 
 @pytest.mark.parametrize(
@@ -821,7 +821,7 @@ def test_chips_that_start_a_server_are_those_that_the_batch_needs(
 def test_each_server_is_named_once_whatever_its_batches(capsys, monkeypatch):
     asked = ("deepseek-r1", "--on", "mi300x", "--tp", "4", "--batch", "1,70,71,106")
     (note,) = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
-    assert re.search(r"may not start; set it to 1\d\d,\d\d\d or less\.$", note)
+    assert re.search(r"may not start, .* tokens; set it to 1\d\d,\d\d\d or less\.$", note)
     chips = ["rtx-4090", "rtx-3090", "a10", "rtx-4080"]
     asked = ("llama-3.1-8b", "--engine", "vllm", "--on", ",".join(chips), "--batch", "1,2")
     *_, others = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
@@ -858,7 +858,7 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "The largest batch is 5." in said
     assert (
-        "vllm-0.7 may reserve more memory for itself than expected; with the expected reserve, 11 sequences fit on one h100-sxm."
+        "in case vllm-0.7 reserves more memory than expected; with the expected reserve, 11 sequences fit on one h100-sxm."
         in said
     )
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)

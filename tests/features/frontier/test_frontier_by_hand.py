@@ -43,7 +43,7 @@ def told(monkeypatch):
         (["a", "b"], "Cheapest: {0}, 1; fastest: b, 2. Cheapest chip by required speed: a up to 2.00 tokens/s, then b."),
         (
             ["a1", "a2", "a1", "b", "b", "c"],
-            "Cheapest: {0}, 1; fastest: c, 6. Cheapest chip by required speed: a1 or a2 at about the same price up to 4.00 tokens/s, b up to "
+            "Cheapest: {0}, 1; fastest: c, 6. Cheapest chip by required speed: a1 or a2 (too close to call) up to 4.00 tokens/s, b up to "
             "6.00, then c.",
         ),
         (
@@ -56,7 +56,7 @@ def told(monkeypatch):
         ),
         (
             ["a1", "a2", "a3", "a4", "a5", "a6", "b"],
-            "Cheapest: {0}, 1; fastest: b, 7. Cheapest chip by required speed: a1, a2, a3, a4 or 2 more at about the same price up to 7.00 tokens/s, then b.",
+            "Cheapest: {0}, 1; fastest: b, 7. Cheapest chip by required speed: a1, a2, a3, a4 or 2 more (too close to call) up to 7.00 tokens/s, then b.",
         ),
     ],
 )  # fmt: skip

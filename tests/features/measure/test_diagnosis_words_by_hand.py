@@ -68,11 +68,11 @@ def test_too_few_points_are_counted():
 def test_causes_that_are_not_named():
     findings = [finding(), finding(OTHER, 0.25), finding(RUNNING, 0.0, is_tested=False)]
     said = say.unnamed(diagnosis("differs", findings=findings, within=[OTHER]))
-    likely = f"Other possible causes, with probability: {HOST.name} 50%, {OTHER.name} alone 25%"
+    likely = f"Other possible causes of slowness, with probability: {HOST.name} 50%, {OTHER.name} alone 25%"
     assert said == f"{likely}. No measurement tests {RUNNING.name}"
     # Memory that a log shows to be enough needs no test, and one chip has no links.
     said = say.unnamed(diagnosis("differs", findings=findings, has_room=True))
-    assert said.endswith(f". The log rules out {RUNNING.name}")
+    assert said.endswith(". The log shows enough KV cache for all requests")
     assert "No measurement tests" not in said
     links = [finding(LINKS, 0.0, is_tested=False)]
     assert say.unnamed(diagnosis("differs", findings=links)) == ""

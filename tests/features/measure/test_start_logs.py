@@ -261,7 +261,7 @@ def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch
     assert answer["logged"][0][0].startswith("enforce_eager makes TPOT")
     assert answer._answer.details()["points_verdict"] == "nothing"
     lines = render(answer._answer.page(Screen(80)), 80).splitlines()
-    assert "The log rules out KV-cache capacity" in " ".join(lines)
+    assert "The log shows enough KV cache" in " ".join(lines)
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
 

@@ -55,7 +55,7 @@ def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     text = words(fastcalc(*PLAN, "--confidence", 90).out)
     first, _, rest = text.partition("rice per chip-hour")
     assert ", with a 90% chance of meeting the limits" in first
-    enough = "At expected speeds, mi355x would be enough: 3 chips, $6,461 per month, with a "
+    enough = "If speeds are as expected, mi355x needs only 3 chips, $6,461 per month, with a "
     assert enough in rest
     assert " expected " in text.partition("- key")[0]
     for wrong in (49.9, 99.5):
@@ -72,9 +72,9 @@ def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc)
     node = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "5/s", "--confidence", 90)
     document = json.loads(fastcalc(*node, "--format", "json").out)
     assert document["records"][0]["chips_expected"] == document["records"][0]["chips_total"]
-    assert "At expected speeds" not in words(fastcalc(*node).out)
+    assert "If speeds are as expected" not in words(fastcalc(*node).out)
     singly = words(fastcalc(*node, "--rate", "30/s", "--by", "chip").out)
-    assert "At expected speeds, h100-sxm would be enough: " in singly
+    assert "If speeds are as expected, h100-sxm needs only " in singly
 
 
 @pytest.mark.thorough

@@ -117,7 +117,7 @@ def test_no_two_kinds_of_notes_share_a_weight():
 
 CROSSING = (
     ". The chips are cheaper above 0.500 requests/s (2,628 Mtok per month, {share}). At 2.00 "
-    "requests/s, both would cost the same if the chips were 4.00 times as expensive or as slow"
+    "requests/s, both would cost the same if the chips cost 4.00 times as much"
 )
 
 
@@ -236,12 +236,14 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     found = decision(best, second)
     said = phrases.times_the_cost(found, second)
     assert said == "1.50 times the cost" + " (may be cheaper)" * is_tied
-    in_headline = "; second-chip ($5,256 per month) may be cheaper (80% ranges overlap)" * is_tied
+    in_headline = (
+        "; second-chip ($5,256 per month) may be cheaper (80% ranges of cost overlap)" * is_tied
+    )
     assert phrases.level_runner_up(found) == in_headline
     assert phrases.level_runner_up(decision(best)) == ""
     # The same words on a screen of a fleet, whose runner-up is told by its chips.
     of_fleet = decision(best, second, service=replace(SERVICE, is_fleet=True))
-    in_headline = "; 2 second-chip may sustain more (80% ranges overlap)" * is_tied
+    in_headline = "; 2 second-chip may sustain more (80% ranges of throughput overlap)" * is_tied
     assert phrases.level_runner_up(of_fleet) == in_headline
     (next_chip,) = [
         note for note in notes.decision_notes(found, [best], [best]) if "Second-best" in note.text
@@ -843,7 +845,7 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
     benchmark = (
         f"A 15-minute benchmark on 2 rented second-chip chips (${usd + 234.0:,.2f}) may show that "
-        "another plan is cheaper. On average, this saves about "
+        "another plan is cheaper. The expected saving is about "
     )
     said = f"{benchmark}$830 per month."
     if not pays:

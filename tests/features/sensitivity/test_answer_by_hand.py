@@ -67,7 +67,7 @@ def test_ten_per_cent_more_of_each_number(effects):
     assert lines[:2] == [
         "At batch 1,000 one made-up-chip gives each user 50.0 tokens/s (range undetermined); "
         "compute-bound.",
-        "Largest effect: 1% more peak bf16 raises speed by 0.50%.",
+        "Most effective chip or engine change: 1% more peak bf16 raises speed by 0.50%.",
     ]
     start = next(at for at, line in enumerate(lines) if line.startswith("parameter now"))
     assert lines[start + 1 : start + 1 + len(LINES)] == LINES
@@ -111,7 +111,7 @@ def test_what_has_no_effect_is_listed_and_what_an_engine_s_number_means(effects)
     assert "memory.M.capacity" not in idle
     assert "Price per chip-hour: made-up-chip $3.60 (terms not stated)." in notes
     assert any(
-        note.startswith("Decode would be at most 1% faster with M bandwidth above ")
+        note.startswith("Not limiting decode (at most 1% faster): M bandwidth above ")
         for note in notes
     )
     assert any("(parameters.decode_layer_floor): Latency floor of a layer in decode" in note for note in notes)  # fmt: skip
@@ -123,7 +123,7 @@ def test_what_has_no_effect_is_listed_and_what_an_engine_s_number_means(effects)
 def test_a_target_is_reached_by_one_number_or_by_the_least_change_of_two(reached):
     """2.5 ms of floors or products beside 10; both 1.6 times better, or 8 times from 100 ms."""
     text = " ".join(str(reached).split())
-    change = "The smallest change for 80.0 tokens/s: "
+    change = "The smallest chip or engine change that reaches 80.0 tokens/s: "
     assert f"{change}decode latency floor per layer of 250 us (now 1 ms)." in text
     assert f"{change}peak bf16 of 3.6 TFLOP/s (now 100 GFLOP/s)." in text
     notes = [as_flags(note) for note in reached.notes]

@@ -42,7 +42,7 @@ def test_the_two_largest_levers_of_chip_and_engine_are_named():
         row("c", elasticity=0.3),
     ]  # fmt: skip
     first, second = batch(*rows).buys()
-    assert first == "Largest effect: 1% more a raises speed by 0.50%."
+    assert first == "Most effective chip or engine change: 1% more a raises speed by 0.50%."
     assert second == "Next: 1% less b raises speed by 0.050%."
     # 0.049% are not worth a sentence, and what fits nowhere has no effect.
     assert batch(row("a", elasticity=0.049), row("b", elasticity=nan)).buys() == []
@@ -55,7 +55,7 @@ def test_three_parameters_of_a_chip_that_saturate_nearest_are_named():
     ]
     rows += [row("e", enough=1.0), row("f", enough=1.0, is_spare=True, file="engine")]
     assert batch(*rows).saturated() == (
-        "decode would be at most 1% faster with b above 2 u, c above 3 u or d above 4 u. More c or d "
+        "not limiting decode (at most 1% faster): b above 2 u, c above 3 u or d above 4 u. More c or d "
         "would still shorten TTFT"
     )
     assert batch(row("a")).saturated() == ""
@@ -90,7 +90,7 @@ def lever(path, kind, value):
         # The nearest, whether more or less of it is needed.
         (
             [row("a", needed=4.0, factor=4.0), row("b", needed=0.5, factor=0.5), row("c", needed=3.0, factor=3.0), row("d", needed=9.0, factor=9.0)],
-            "The smallest change for 200 tokens/s: b of 0.5 u (now 1 u).",
+            "The smallest chip or engine change that reaches 200 tokens/s: b of 0.5 u (now 1 u).",
         ),
     ],
 )  # fmt: skip
@@ -125,7 +125,11 @@ def test_rows_without_effect_are_not_shown_and_with_a_target_the_nearest_comes_f
 
 
 def test_without_a_target_the_largest_lever_stands_in_the_headline():
-    assert batch(row("a")).headline().startswith("Today. Largest effect: 1% more a ")
+    assert (
+        batch(row("a"))
+        .headline()
+        .startswith("Today. Most effective chip or engine change: 1% more a ")
+    )
     assert batch(row("a", elasticity=0.0)).headline() == "Today."
 
 

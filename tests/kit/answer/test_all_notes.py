@@ -14,7 +14,7 @@ NOTES = [
     (("frontier", *H100), [], [PRICES, "Evaluated: practical layouts of one replica on up to --max-chips chips"]),
     thorough(
         ("sensitivity", *H100),
-        ["Decode would be at most 1% faster with "],
+        ["Not limiting decode (at most 1% faster): "],
         [PRICES, "Without effect here: ", "Host time per sequence and step (parameters.sequence_overhead): "],
     ),
     (
