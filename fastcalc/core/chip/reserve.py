@@ -180,9 +180,9 @@ def reserve_of(
     sequences, tokens = start_rows(software, tier, longest)
     decoded = sequences * (1.0 + drafted)
     # Models with a vision encoder embed tokens outside of compiled code.
-    compiled = software.embedding_copies * (not outside_core(model).get("vision"))
+    copies = software.embedding_copies * (not outside_core(model).get("vision"))
     experts = streams(software.keeps_expert_buffers, tokens, expert_widths(model))
-    kept = compiled * software.counts_segments * bool(experts)
+    kept = copies * software.counts_segments * bool(experts)
     stated = (engine.ranges or {}).get("reserve")
     stored = logits_memory(copies=software.stored_logits, rows=sequences, vocabulary=vocabulary)
     alone = float(software.runtime_memory + software.chunk_memory * tokens + stored)
@@ -198,9 +198,7 @@ def reserve_of(
             *streams(software.layer_buffers, tokens, padded_widths(software, model)),
             *context_buffers(software, model, longest, sequences),
         ),
-        compiled=float(
-            stream_memory(copies=compiled, tokens=vocabulary + 2.0 * tokens, width=hidden)
-        ),
+        compiled=float(stream_memory(copies=copies, tokens=vocabulary + 2 * tokens, width=hidden)),
         workspaces=(
             *experts,
             *indexer_buffers(software, model, longest),
