@@ -305,7 +305,7 @@ class InferAnswer(Answer):
         which = f"any one of these ({listed(nouns, 'or')})" if len(leading) > 1 else nouns[0]
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"if the provider published {which}, a guess among the explanations would be right "
+            f"if the provider published {which}, a guess would be right "
             f"in {chance_then}% of cases instead of {now}%"
         )
 

@@ -65,7 +65,7 @@ class MovedBatch:
         if all(row.factor == 1.0 for row in self.rows):
             return f"{today} {wanted} is already reached."
         reaching = [
-            f"{row.name} of {row.text(row.needed)} (now {row.text(row.value)})"
+            f"{row.name} of {row.text(row.needed)}"
             for row in sorted(self.rows, key=_distance)
             if row.effect.lever.file != "model" and row.needed is not None
         ]

@@ -663,7 +663,7 @@ def test_a_start_that_memory_limits_says_which_speed_was_asked_for(fastcalc):
         fastcalc("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "4", "--format", "json").out
     )
     assert held["records"][0]["max_batch"] == 204
-    note = "instead of 20.0, because the largest batch on four h100-sxm is 197"
+    note = "instead of 20.0, because the largest batch on four h100-sxm is 204"
     assert note in words(fastcalc(*request, "20", "--notes").out)
     assert "but no larger batch" not in words(
         fastcalc(*request, "20", "--chips", "8", "--notes").out

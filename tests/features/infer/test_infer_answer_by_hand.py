@@ -109,7 +109,7 @@ def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
     which = rf"any one of these \({sentence}\)" if " or " in sentence else sentence
     assert re.fullmatch(
-        f"if the provider published {which}, a guess among the explanations would be right "
+        f"if the provider published {which}, a guess would be right "
         r"in 7\d*% of cases instead of 50%",
         note,
     )

@@ -90,7 +90,7 @@ def lever(path, kind, value):
         # The nearest, whether more or less of it is needed.
         (
             [row("a", needed=4.0, factor=4.0), row("b", needed=0.5, factor=0.5), row("c", needed=3.0, factor=3.0), row("d", needed=9.0, factor=9.0)],
-            "The smallest chip or engine change that reaches 200 tokens/s: b of 0.5 u (now 1 u).",
+            "The smallest chip or engine change that reaches 200 tokens/s: b of 0.5 u.",
         ),
     ],
 )  # fmt: skip
