@@ -130,8 +130,8 @@ class Parameters(_Declared):
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
     """Merge parameters. Later values replace earlier ones."""
-    given = {name: value for override in later for name, value in override.given.items()}
-    return first.model_copy(update=given) if given else first
+    changed = {name: value for override in later for name, value in override.given.items()}
+    return first.model_copy(update=changed) if changed else first
 
 
 _KINDS_OF_ATTENTION = {"latent": "mla", "compressed": "compressed"}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -50,7 +50,11 @@ class Place(NamedTuple):
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     """Evaluate a deployment at the given batches. Each batch must fit."""
-    evaluated = SOLVED.ask(_question(_scenario(catalogue, place, tuple(batches.tolist()))))
+    counts = tuple(batches.tolist())
+    scenario = _scenario(catalogue, place, counts)
+    # Caches may forget a scenario before it is asked for again, so equal ones are one question.
+    entries = id(scenario.hardware), id(scenario.model), id(scenario.engine)
+    evaluated = SOLVED.ask(_Question((*entries, *place[2:], *counts), scenario))
     if isinstance(evaluated, InputError):
         raise evaluated
     assert isinstance(evaluated, Outcome)
@@ -67,20 +71,21 @@ def outcomes_of(catalogue: Catalogue, deployments: Iterable[Place], batch: float
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Question:
-    """A request to evaluate a scenario, which is the identical object each time."""
+    """A request to evaluate a scenario.
 
-    scenario: Scenario
+    key : What distinguishes the scenario from others: its entries, deployment and batches.
+    """
+
+    key: tuple[object, ...]
+    scenario: Scenario = field(compare=False)
 
     def answer_all(self, questions: Sequence[Question]) -> Sequence[Outcome | InputError]:
         """Evaluate each requested scenario, or return its error."""
         return solve_each(
             question.scenario for question in questions if isinstance(question, _Question)
         )
-
-
-_question = once(_Question)
 
 
 @once
@@ -104,7 +109,7 @@ def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
 
 @once
 def _scenario(catalogue: Catalogue, deployment: Place, batches: tuple[float, ...]) -> Scenario:
-    """Build the scenario of a deployment, returning the identical object each time."""
+    """Build the scenario of a deployment."""
     if not all(int(count) in LIMITS["chips"] for count in (*batches, deployment.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(deployment.on)

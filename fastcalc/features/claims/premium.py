@@ -6,7 +6,7 @@ published for servers of closed models. The same step is computed with several f
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -52,12 +52,27 @@ class Case:
     machine, work : One of the chips, and the model in its formats.
     chips : The number of chips, which also communicate.
     context : Tokens per sequence.
+    chip : The chip type as the catalogue has it.
     """
 
     machine: Machine
     work: Workload
     chips: float
     context: float
+    chip: Hardware
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        """What distinguishes a case from others: caches may forget it before it is asked again."""
+        formats = self.work.weight_format, self.work.formats.kv.cache_bytes
+        entries = id(self.chip), id(self.work.model)
+        return *entries, *formats, self.chips, self.context
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Case) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
     @property
     def name(self) -> str:
@@ -224,8 +239,9 @@ def cases(catalogue: Catalogue, served: Served) -> list[Case]:
         entry = catalogue.model(model)
         caches = "fp8" if weights == "fp8" and not workload(entry).latent_layers else None
         work = workload(entry, None if weights == "native" else weights, caches)
-        unit = machine(_whole(catalogue.hardware(name)), _ANY, work, OWN_MEMORY)
-        served_cases.append(_case(unit, work, float(number), float(context)))
+        chip = catalogue.hardware(name)
+        unit = machine(_whole(chip), _ANY, work, OWN_MEMORY)
+        served_cases.append(Case(unit, work, float(number), float(context), chip))
     return served_cases
 
 
@@ -233,9 +249,6 @@ def cases(catalogue: Catalogue, served: Served) -> list[Case]:
 def _whole(chip: Hardware) -> Hardware:
     """Treat a chip as one device, even if its cores run as several ranks."""
     return chip.model_copy(update={"ranks": None})
-
-
-_case = lru_cache(maxsize=256)(Case)  # the work in a case does not depend on the software
 
 
 def engine_of(software: Software) -> EngineParameters:

@@ -222,8 +222,8 @@ class Decision:
         pool, scenario = scored.pool(best), scored.grid.scenario
         taking = pool.scenario if pool else None
         key = variant_of(scenario, is_disaggregated=pool is not None, taking=taking)
-        known = self.best_by_variant.get(key)
-        if known is None or scored.order(best) < known.order:
+        previous = self.best_by_variant.get(key)
+        if previous is None or scored.order(best) < previous.order:
             self.best_by_variant[key] = plan_of(scored, best)
         return key
 

@@ -133,16 +133,16 @@ def _owned(answer: "PlanAnswer", rented: PoolSearch) -> tuple[list[str], list[st
     """Describe the load that owned and rentable chips serve, with options that would suffice."""
     fleet = answer.fleet
     relaxed, requests = least_relaxed_of_fleet(fleet, rented), fleet.requests
-    on_top, most = rentable_on_top(fleet, rented), inf
+    on_top, rentable = rentable_on_top(fleet, rented), inf
     if on_top is not None:
-        most = on_top.plans[0].requests
-        requests += most
+        rentable = on_top.plans[0].requests
+        requests += rentable
         rented = rented.on_chips_of(on_top)
     if fleet.service.rate is not None and requests and answer.request.users is None:
         relaxed["rate"] = requests
     more_owned = [
         option("own", f"{chip}={count}")
-        for chip, count in fewest_owned(fleet, rented, most).items()
+        for chip, count in fewest_owned(fleet, rented, rentable).items()
     ]
     limits = [limit_as_option(name, value, fleet.service) for name, value in relaxed.items()]
     options = [*more_owned, *limits]
@@ -191,10 +191,10 @@ def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> 
     return high
 
 
-def fewest_owned(fleet: Fleet, rented: PoolSearch | None, most: float = inf) -> dict[str, int]:
+def fewest_owned(fleet: Fleet, rented: PoolSearch | None, rentable: float = inf) -> dict[str, int]:
     """Return how many chips of each owned type would suffice alone, by id, if any type does.
 
-    most : The highest throughput of what may be rented. [1/s]
+    rentable : The highest throughput of what may be rented. [1/s]
     """
     fewest = dict[str, int]()
     if not fleet.is_within:  # more chips cost more
@@ -208,7 +208,7 @@ def fewest_owned(fleet: Fleet, rented: PoolSearch | None, most: float = inf) -> 
             if not replace(fleet, owned=kinds, allocations=()).is_within:  # they cost too much
                 return False
             rate = fleet.service.rate or 0.0
-            if most < rate and allocate(kinds, None, fleet.service).requests + most < rate:
+            if rentable < rate and allocate(kinds, None, fleet.service).requests + rentable < rate:
                 return False
             return allocate(kinds, searched, fleet.service).is_enough
 

@@ -177,12 +177,14 @@ def _short_of(placement: Placement, batch: float) -> str:
     reserve = machine.reserve
     low, high = (_left(placement, times) for times in (reserve.above, 1.0 / reserve.below))
     chip = "one chip needs" if chips == 1 else f"{counted(chips, 'chips')} need"
-    each = " per chip" * (chips > 1)
+    per_chip = " per chip" * (chips > 1)
     total, smallest, largest = sizes_apart(needed.total, low, high)
     left = f"at most {largest} for them"
     if needed.total <= high:
         left = f"{smallest} to {largest} for them, depending on its memory reserve"
-    return f"{chip} {total}{each} for weights and caches{needed.details}; {engine} leaves {left}"
+    return (
+        f"{chip} {total}{per_chip} for weights and caches{needed.details}; {engine} leaves {left}"
+    )
 
 
 def _in_each_memory(location: Location) -> str:

@@ -131,11 +131,12 @@ def file_of(text: str) -> Path | None:
         raise InputError(
             f"{option('out', shown(text))} ends like a folder but must be a file; remove the ending"
         )
-    if not os.path.isdir(folder := os.path.dirname(text) or "."):
+    path = Path(text)
+    if not os.path.isdir(folder := str(path.parent)):
         raise InputError(
             f"{option('out', shown(text))} cannot be written: no folder is called {shown(folder)}"
         )
-    return None if text == "-" else Path(text)
+    return None if text == "-" else path
 
 
 def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> str:  # noqa: A002

@@ -17,6 +17,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fastcalc as fc
 from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
@@ -1271,3 +1272,10 @@ def test_all_notes_count_the_claims_that_the_table_leaves_out(fastcalc):
     left_out = "The table has 11 of 82 claims"
     assert left_out in fastcalc("claims", "--notes").out
     assert left_out not in fastcalc("claims", "--wide").out
+
+
+@pytest.mark.parametrize("claim", ["4", "48"])
+def test_a_claim_is_judged_even_if_no_cache_keeps_its_questions(claim, monkeypatch):
+    """A file of twenty claims can ask for more scenarios than caches hold."""
+    monkeypatch.setattr("fastcalc.catalogue.once._MOST", 8)
+    assert "undetermined" in str(fc.claims(explain=claim))

@@ -56,12 +56,12 @@ def test_engines_that_differ(outcomes, sentences):
 
 
 def test_drafts_are_told_where_there_are_some(monkeypatch):
-    monkeypatch.setattr(notes, "drafters", lambda _: {"m": "with a draft model"})
+    monkeypatch.setattr(notes, "drafters", lambda _: {"m": "uses a draft model"})
     assert [*notes._drafts([outcome()])] == []
     (said,) = notes._drafts([outcome(drafted=3.0)])
     assert said == (
         "Speculation: with 3 draft tokens and an acceptance rate of 0.75, a step generates 2.50 "
-        "tokens; m: with a draft model"
+        "tokens. m uses a draft model"
     )
 
 

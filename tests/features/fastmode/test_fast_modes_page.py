@@ -561,7 +561,10 @@ def test_the_cheapest_chip_by_speed_is_that_of_frontier(detail, capsys, monkeypa
     for asked, before in (
         ("deepseek-r1 --on h200-sxm,gb200,wse-3 --context 65536", "by cloud price: "),
         ("deepseek-r1 --on h200-sxm,gb200,wse-3 --context 65536 --price-basis tco", "it is "),
-        ("gpt-oss-120b --on h100-sxm,gb200 --max-chips 8", "`gpt-oss-120b` by cloud price is "),
+        (
+            "gpt-oss-120b --on h100-sxm,gb200 --max-chips 8",
+            "For `gpt-oss-120b`, the cheapest chip by cloud price is ",
+        ),
     ):
         printed = words(run("frontier", *asked.split(), capsys=capsys, monkeypatch=monkeypatch).out)
         level = re.search(
