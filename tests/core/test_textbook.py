@@ -80,7 +80,7 @@ def test_claims_take_it(chip, model, shares, luck):
     work, numbers = decode(chip, model, Layout(), batch, context)
     unit = machine(chip, made_up.engine(), workload(model), OWN_MEMORY)
     single, several = (
-        Case(unit, workload(model), chips, context).step(np.array([batch]), shares)
+        Case(unit, workload(model), chips, context, chip).step(np.array([batch]), shares)
         for chips in (1.0, 8.0)
     )
     assert single.seconds[0] == pytest.approx(float(textbook_step(work, numbers, shares).seconds))

@@ -207,7 +207,7 @@ def idle_chips(fleet: Fleet) -> Iterator[str]:
     loaded = [allocation.owned for allocation in fleet.allocations]
     idle = [kind for kind in fleet.owned if kind not in loaded]
     if idle:
-        chips = listed([f"all {kind.chips:,} {kind.hardware.id}" for kind in idle])
+        chips = listed([f"{kind.chips:,} of {kind.chips:,} {kind.hardware.id}" for kind in idle])
         yield f"Idle: {chips}; the load goes to chips in the order of {option('own')}"
 
 

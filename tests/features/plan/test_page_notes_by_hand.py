@@ -48,7 +48,7 @@ def test_owned_chips_that_the_load_does_not_reach_are_idle():
     first, second = (SimpleNamespace(hardware=SimpleNamespace(id=name), chips=8) for name in "ab")
     made = fleet(part(pool(), owned=first), owned=(first, second))
     assert [*cost_notes.idle_chips(made)] == [
-        f"Idle: all 8 b; the load goes to chips in the order of {option('own')}"
+        f"Idle: 8 of 8 b; the load goes to chips in the order of {option('own')}"
     ]
 
 
