@@ -103,7 +103,9 @@ class SectionedCommand(TyperCommand):
         by_name = {name: option for option in options for name in option.opts}
         for word, after in zip_longest(words, flags[1:]):
             option = by_name.get(word)
-            if option and not option.is_flag and (after is None or after in by_name):
+            if not option or option.is_flag or ctx.resilient_parsing:  # while completing a word
+                continue
+            if after is None or after in by_name:
                 raise InputError(f"{word} needs a value, {option.metavar}: {option.help}")
         for option in options:
             count = sum(map(flags.count, option.opts))

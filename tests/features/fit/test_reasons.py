@@ -22,7 +22,7 @@ DETAILS = rf"(?: \({SIZE} and {SIZE} of cache for one sequence of [\d,]+ tokens\
 COUNT = r"(\w+|[\d,]+) chips?"
 
 NEEDS = re.compile(
-    rf"needs {SIZE}(?: for weights and caches)?{DETAILS}(?:, and|;) [\w.-]+ leaves (?:at most )?{SIZE}(?: to {SIZE})?"
+    rf"needs? {SIZE}(?: per chip)?(?: for weights and caches)?{DETAILS}(?:, and|;) [\w.-]+ leaves (?:at most )?{SIZE}(?: to {SIZE})?"
 )
 OF_MANY = re.compile(rf"{SIZE}{DETAILS} needs (at least )?{COUNT} \({SIZE} usable each\)")
 TOO_LARGE = re.compile(rf"{SIZE}{DETAILS} does not fit \({SIZE} usable per chip\)")

@@ -510,7 +510,9 @@ def overlapping(texts, renderer):
         thorough("step", 8, 6, "print"),
     ],
 )
-def test_no_name_number_or_key_covers_another_or_is_cut_off(kind, count, width, style):
+def test_no_name_number_or_key_covers_another_or_is_cut_off(kind, count, width, style, monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    monkeypatch.setitem(matplotlib.rcParams, "text.hinting", "no_hinting")  # as files are drawn
     agg = pytest.importorskip("matplotlib.backends.backend_agg")
     chart = highlighted(
         (of_steps if kind == "step" else of_outcomes)
