@@ -286,6 +286,14 @@ def test_the_runner_of_dense_models_reserves_no_graphs_up_to_version_0_28():
     assert experts.runtime == pytest.approx(0.13 * 2**30)
 
 
+def test_a_draft_model_is_run_by_the_runner_that_reserves_graphs():
+    """One MiB for each of 102 graphs, and 0.3 MiB for each of the 64 layers of 51 split graphs."""
+    memory = MemoryChoice(draft=Catalogue().model("qwen3-0.6b"))
+    settings = {"weights": "bf16", "memory": memory}
+    kept = placed("qwen3-32b", "h100-sxm", "vllm-0.28", **settings).placement.kept
+    assert kept.graphs == pytest.approx((102 + 51 * 64 * 0.3) * 2.0**20)
+
+
 def test_graphs_of_decode_steps_have_the_scores_of_indexers():
     """Two buffers of 512 rows with a 32-bit score for each token of the longest sequence, and for
     every fourth one of DeepSeek V4; wider heads than 256 columns have no buffer of splits."""

@@ -272,7 +272,9 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     regions = work.layers if hardware.execution == "spatial" else 1.0
     in_order = partial(sorted, key=lambda tier: tier.order(regions))
     tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
-    prefix, software = memory.prefix_tier, parameters_on(engine, hardware, work.model.groups)
+    # With a draft model, vLLM runs dense models as it runs the others.
+    groups = () if memory.draft else work.model.groups
+    prefix, software = memory.prefix_tier, parameters_on(engine, hardware, groups)
     encoder_bytes = _encoder_bytes(engine, software, work, memory)
     draft, unread_bytes = None, encoder_bytes
     if memory.draft is not None:
