@@ -37,8 +37,8 @@ def weaknesses(engine: Engine, hardware: Hardware) -> Iterator[str]:
         return
     if not publishers_on(engine, hardware):
         yield (
-            f"{widths.unseen:.3g} times as wide, because {engine.id} is fitted to no decode "
-            "measurement of this chip"
+            f"the range is {widths.unseen:.3g} times as wide, because {engine.id} is fitted to no "
+            "decode measurement of this chip"
         )
 
 

@@ -145,7 +145,7 @@ def _why_not_fewer(location: Location) -> str:
         return _does_not_start(fewer)
     if fewer is not None and fewer.max_batch < batch <= fewer.edge_max_batch:
         enough = f"{counted(chips, 'chips')} are enough for any memory reserve"
-        return f"{enough}. {_short_of(fewer, batch)}"
+        return f"{enough}; {_short_of(fewer, batch)}"
     if fewer is not None and fewer.edge_batch >= batch:
         return engine_limit(location)
     if fewer is not None and fewer.layout.chips >= fewest:
