@@ -221,12 +221,12 @@ def test_a_word_or_a_sign_leaves_a_setting_open(tmp_path):
 
 @every("words", sorted({words for words, *_ in _LINES} | {"model='", "model    ", "'", "["}))
 def test_a_long_line_of_a_log_takes_time_in_proportion(words, tmp_path):
-    """Twice 200 kB of what begins a pattern: quadratic, that would take seconds."""
+    """200 kB of what begins a pattern: in a quadratic one that takes minutes."""
     path = tmp_path / "s.log"
     path.write_text(VLLM + words * (200_000 // len(words)) + "\n")
     start = time.process_time()
     read_start(path)
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < 20.0
 
 
 def test_a_pipe_may_be_looked_at_twice(tmp_path, capsys, monkeypatch):
