@@ -68,8 +68,10 @@ class PassTimes:
         """Return the time of a pass that decodes so many sequences on its fullest lane. [s]"""
         return float(np.interp(count, self.sequences, self.decode))
 
-    def seconds(self, count: int, taken: Sequence[tuple[int, int]], lanes: int) -> float:
+    def seconds(self, count: int, taken: Sequence[tuple[int, int]], lanes: float) -> float:
         """Return the time of a pass with prompt tokens of kinds, as (kind, tokens), on some lanes.
+
+        lanes : the prompt tokens of all lanes over those of the fullest [1]
 
         What several kinds add is what so many tokens of each alone would, by their shares.
         """
@@ -218,7 +220,8 @@ class _Group:
         count = max(len(lane.decoding) for lane in lanes)
         longest = max(taken, key=lambda tokens: sum(size for _, size in tokens))
         if longest:
-            until, step = 1, times.seconds(count, longest, sum(map(bool, taken)))
+            total = sum(size for tokens in taken for _, size in tokens)
+            until, step = 1, times.seconds(count, longest, total / sum(s for _, s in longest))
         else:
             step = times.decoding(count)
             firsts = [lane.decoding[0][0] for lane in lanes if lane.decoding]

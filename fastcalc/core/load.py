@@ -43,6 +43,9 @@ MOST_PROMPTS = 0.8
 """The maximum fraction of time spent on prefill. Above it, prompts queue behind each other longer
 than their squared lengths suggest."""
 
+MOST_PROMPTS_IN_LOCKSTEP = 0.6
+"""The same for attention replicas that step together: long steps gather prompts on all of them."""
+
 ROOM_FOR_CHANCE = 0.8
 """The maximum fraction of a replica's capacity that can be used with reliable percentiles: slightly
 below `MOST_BUSY`, since randomly varying requests occupy slots slightly longer."""
@@ -241,7 +244,12 @@ class RandomLoad:
     def is_known(self) -> bool:
         """Whether percentiles can be trusted at this utilization."""
         is_calm = self.utilization <= MOST_BUSY and self.queued <= MOST_QUEUED
-        return is_calm and self.prompt_share <= MOST_PROMPTS
+        return is_calm and self.prompt_share <= self.most_prompts
+
+    @property
+    def most_prompts(self) -> float:
+        """The maximum fraction of time spent on prefill at which percentiles can be trusted."""
+        return MOST_PROMPTS if self._replicas == 1 else MOST_PROMPTS_IN_LOCKSTEP
 
     @property
     def queued(self) -> float:
@@ -386,19 +394,21 @@ class RandomLoad:
         passes = Schedule(self.passes.placement, self.mix, batch, self.passes.attention)
         # The same user has no other request in flight.
         others = max(1.0 - 1.0 / max(self.rate * self.cycle, 1.0), _ALONE)
-        others_prefill = 0.0  # on other attention replicas, per step
+        busy, added = 0.0, 0.0  # chance that the group prefills in a step, and what it adds
         if self._replicas > 1:
-            with_any = float(np.ravel(passes.lumps / passes.steps)[0])
-            own = with_any * float(np.ravel(passes.prefilling_replicas)[0]) / self._replicas
-            others_prefill = (with_any - own) * float(np.ravel(passes.seconds(PROMPTS))[0])
+            seldom = 1.0 - float(np.ravel(passes.passes_at_random)[0])
+            busy = 1.0 - seldom ** (self._replicas - 1)
+            added = float(np.ravel(passes.seconds(PROMPTS))[0])
         return PrefillQueue(
             rate=self._lane_rate * others,
             share=requests.share,
             tokens=requests.computed,
             chunk=float(self.passes.machine.software.prompt_chunk),
-            step=self._begun.step + others_prefill,
+            step=self._begun.step,
             pass_seconds=passes.prefill_seconds,
             occupied=1.0 - float(self._found[0]),
+            group_busy=busy,
+            group_seconds=added,
         )
 
     @cached_property

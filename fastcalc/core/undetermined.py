@@ -49,7 +49,7 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     if _is_known_for_one_user(machine):
         yield (
             f"no public benchmark shows {machine.hardware.id} serving several users; the low "
-            "end of the range assumes that total throughput stays at that of a single user"
+            "end of the range assumes that total throughput does not grow with the batch"
         )
 
 

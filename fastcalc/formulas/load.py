@@ -4,7 +4,8 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
-_SELDOM = 1e-9  # minimum share of steps in which a replica prefills
+_SELDOM, _OFTEN = 1e-9, 0.98  # least and most of the steps in which a replica prefills
+_PROMPTS = 16  # most prompts of a replica per step: four times the mean at `_OFTEN`
 
 
 def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
@@ -43,6 +44,33 @@ def prefilling_replicas(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
     own = np.clip(floats(passes), _SELDOM, 1.0)
     none = replicas * np.log1p(-np.minimum(own, 1.0 - _SELDOM))
     return floats(replicas * own / -np.expm1(none))
+
+
+def longest_replica(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
+    r"""Compute the prompts of the fullest replica in a step relative to a mean one's. [1]
+
+    .. math:: \frac{s}{a \, (1 - (1 - s)^d)} \sum_{k \ge 0} \left(1 - F(k)^d\right), \quad
+        a = -\ln(1 - s)
+
+    replicas : The number of attention replicas that step together, :math:`d`. [1]
+    passes : The fraction of steps in which a replica prefills, :math:`s`. [1]
+
+    Only replicas and steps with prompts count. The prompts of a replica are Poisson distributed,
+    with the distribution function :math:`F`. Source: the mean of the largest of independent counts,
+    as in H. A. David, H. N. Nagaraja, "Order statistics," 2003, sec. 3.1.
+
+    >>> float(longest_replica(replicas=1, passes=0.5))
+    1.0
+    """
+    share = np.clip(floats(passes), _SELDOM, _OFTEN)
+    arriving = -np.log1p(-share)
+    chances, below, fullest = np.exp(-arriving), 0.0 * share, 0.0 * share
+    for count in range(_PROMPTS):
+        below = below + chances
+        fullest = fullest + 1.0 - below**replicas
+        chances = chances * arriving / (count + 1.0)
+    busy = -np.expm1(replicas * np.log1p(-share))
+    return floats(np.maximum(fullest / busy * share / arriving, 1.0))
 
 
 def slot_wait_regularity(

@@ -139,7 +139,7 @@ def test_records_and_assumptions_say_it(fastcalc):
 def test_the_table_says_what_is_drafted_and_by_whom(fastcalc):
     text = words(fastcalc("compare", "deepseek-r1", "--on", "h200-sxm", "--speculate", "2.58").out)
     assert "a step generates 2.58 tokens" in text
-    assert "deepseek-r1 uses its own multi-token-prediction module" in text
+    assert "deepseek-r1 drafts with its own multi-token-prediction module" in text
     assert "--speculate 2.58" in text.split("next:")[1]
 
 
@@ -151,7 +151,7 @@ def test_drafts_take_no_time_under_the_hardware_bound():
     plain, drafting = (answer.records[0]["tokens_per_s_per_user"] for answer in answers)
     assert plain == drafting
     (phrase,) = answers[1].assumptions["speculation"]["drafters"].values()
-    assert phrase.startswith("uses x/foo-8b to draft; each draft token takes no time with ideal")
+    assert phrase.startswith("drafts with x/foo-8b; each draft token takes no time with ideal")
 
 
 def test_fit_keeps_room_for_what_is_drafted(fastcalc):

@@ -372,6 +372,10 @@ PUBLISHED = [
     ("prefilling_replicas", {"replicas": 4, "passes": 0.5}, 32 / 15, 1e-12),
     ("prefilling_replicas", {"replicas": 4, "passes": 0.0}, 1.0, 1e-8),
     ("prefilling_replicas", {"replicas": 4, "passes": 1.0}, 4.0, 1e-8),
+    # The larger of two Poisson counts of mean ln 2 is 1.11174 on average: over 3 / 4 x 2 ln 2.
+    ("longest_replica", {"replicas": 2, "passes": 0.5}, 1.0691461246, 1e-9),
+    ("longest_replica", {"replicas": 1, "passes": 0.5}, 1.0, 1e-12),
+    ("longest_replica", {"replicas": 8, "passes": 0.0}, 1.0, 1e-8),
     # Half of (1 + 3 / 2): outputs overlap for half of their length, as exponential ones do.
     ("clustered_spread", {"prompts": 0.5, "overlap": 0.5}, 1.25, 1e-12),
     ("clustered_spread", {"prompts": 0.0, "overlap": 1.0}, 1.0, 1e-12),

@@ -36,7 +36,7 @@ from fastcalc.core.step.spatial import spatial_pass
 from fastcalc.core.step.step import expected_step, head_in_first_memory
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.traffic import Speculation, Traffic
-from fastcalc.formulas.load import prefilling_replicas
+from fastcalc.formulas.load import longest_replica, prefilling_replicas
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
@@ -47,6 +47,10 @@ OWN = "as measured"
 """The component that corrects step times by the deployment's own measurements."""
 
 _ROUNDING = 1e-9
+
+# How far the fullest attention replica exceeds a mean one, relative to prompts spread by chance:
+# each goes to the replica with the fewest requests (``python -m benchmarks.plan_limits``).
+_UNEVEN = 0.5
 
 
 def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
@@ -122,14 +126,21 @@ class Schedule:
     @cached_property
     def prefilling_replicas(self) -> ArrayLike:
         """The number of attention replicas that prefill in the same step, if any do."""
-        is_random = isinstance(self.traffic, Mix) and self.traffic.is_random
-        return self._prefilling_at_random if is_random else self.placement.layout.dp
+        return self._prefilling_at_random if self._is_random else self.placement.layout.dp
+
+    @property
+    def _is_random(self) -> bool:
+        return isinstance(self.traffic, Mix) and self.traffic.is_random
 
     @property
     def _prefilling_at_random(self) -> Array:
         """The mean number of replicas that prefill per step if prompts arrive at random."""
-        own = self.streams * self.traffic.computed_prompt / (self.lump * self.steps)
-        return prefilling_replicas(replicas=self.placement.layout.dp, passes=own)
+        return prefilling_replicas(replicas=self.placement.layout.dp, passes=self.passes_at_random)
+
+    @property
+    def passes_at_random(self) -> Array:
+        """The fraction of steps in which a replica prefills if prompts arrive at random."""
+        return self.streams * self.traffic.computed_prompt / (self.lump * self.steps)
 
     @property
     def prompts_in_turn(self) -> Array:
@@ -281,9 +292,19 @@ class Schedule:
 
     @property
     def _mixed_rows(self) -> PassInput:
-        """The sequences and prompt tokens of a mixed step in steady state."""
-        replicas = self.prefilling_replicas
-        return self._rows(self.streams, self.expert_sequences, self.lump, replicas)
+        """The sequences and prompt tokens of a mixed step in steady state.
+
+        If prompts arrive at random, a step takes as long as on the replica with most of them.
+        """
+        replicas, longest = self.prefilling_replicas, floats(1.0)
+        if self._is_random and np.any(self.placement.layout.dp > 1):
+            limit = np.maximum(self.machine.software.prompt_chunk / self.lump, 1.0)
+            fullest = longest_replica(
+                replicas=self.placement.layout.dp, passes=self.passes_at_random
+            )
+            longest = np.minimum(1.0 + _UNEVEN * (fullest - 1.0), limit)
+            replicas = np.maximum(replicas / longest, 1.0)
+        return self._rows(self.streams, self.expert_sequences, self.lump * longest, replicas)
 
     def _one_prefilling(self, tokens: ArrayLike) -> PassInput:
         """The prompt tokens of one sequence of a lane, while the others decode."""

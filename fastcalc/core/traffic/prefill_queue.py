@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fastcalc.core.traffic.waits import NO_CHANCE, binned
-from fastcalc.formulas.types import Floats, Ints, floats
+from fastcalc.formulas.types import Floats, Ints
 
 _FEWEST, _MOST = 8, 48  # quanta in the tokens of a full step
 _STATES = 256  # approximate maximum number of waiting quanta
@@ -37,6 +37,9 @@ class PrefillQueue:
     step : The time of a step without prompt tokens, in seconds.
     pass_seconds : The function that gives step times for an array of prompt tokens [1] ->. [s]
     occupied : The probability that a step is running when a request arrives.
+    group_busy, group_seconds : The probability that other attention replicas, which step together
+        with this lane, prefill in a step, and the time that they then add to a decode step. [1],
+        [s]
     """
 
     rate: float
@@ -46,6 +49,8 @@ class PrefillQueue:
     step: float
     pass_seconds: Callable[[Floats], Floats]
     occupied: float = 1.0
+    group_busy: float = 0.0
+    group_seconds: float = 0.0
 
     @cached_property
     def _full(self) -> float:
@@ -75,13 +80,18 @@ class PrefillQueue:
         tokens = np.concatenate([[1.0], np.arange(1, self._parts + 1) * self._part])
         return tokens, np.maximum(self.pass_seconds(tokens), self.step)
 
+    def _until_all_prefilled(self, seconds: Floats) -> Floats:
+        """Compute the time of steps that last until all attention replicas are done. [s]"""
+        longer = np.maximum(self.step + self.group_seconds - seconds, 0.0)
+        return np.asarray(seconds + self.group_busy * longer)
+
     def _seconds(self, tokens: Floats) -> Floats:
-        return np.interp(tokens, *self._levels)
+        return self._until_all_prefilled(np.interp(tokens, *self._levels))
 
     @cached_property
     def _types(self) -> Floats:
         """The time of a step with 0, 1, 2, ... quanta, in seconds."""
-        return np.concatenate([[self.step], self._levels[1][1:]])
+        return self._until_all_prefilled(np.concatenate([[self.step], self._levels[1][1:]]))
 
     @cached_property
     def _transform(self) -> Floats:
@@ -189,7 +199,8 @@ class PrefillQueue:
     def alone(self, tokens: float) -> float:
         """Compute the prefill time of a prompt with nothing ahead of it, in seconds."""
         full = np.ceil(tokens / self._full) - 1.0
-        return float(full * self._types[-1] + self._seconds(floats(tokens - full * self._full)))
+        last = np.interp(tokens - full * self._full, *self._levels)
+        return float(full * self._levels[1][-1] + last)
 
 
 def _stationary(moves: Floats, down: int) -> Floats:

@@ -159,10 +159,10 @@ def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
             "several replicas, these hit rates require prefix-aware routing or a shared tier"
         )
     yield (
-        f"{chip}: after weights and the KV cache of the outputs of {batch} running requests, "
-        f"{size(near.size)} of "
-        f"{near.name} remain for the prefix cache; KV cache: "
-        f"{size(deployment.bytes_per_token)} per token at the mean prompt length"
+        f"{chip}: the prefix cache, which also holds the prompts of running requests, has "
+        f"{size(near.size)} of {near.name}; weights and the outputs of {batch} running requests "
+        f"take the rest. KV cache per token at the mean prompt length: "
+        f"{size(deployment.bytes_per_token)}"
     )
     reuse = deployment.reuse
     yield _ASSUMED if isinstance(reuse, SharedPrefixes) else _REPLAYED.format(reuse.block)

@@ -23,7 +23,7 @@ from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.kit.answer.record_tables import words
 from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
-from fastcalc.written import many
+from fastcalc.written import listed, many
 
 _WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": ""}
 
@@ -59,7 +59,7 @@ def computed_lines(judged: Judged, *, is_brief: bool = False) -> list[str]:
         stated = criterion(tested, is_brief=is_brief)
         if len(tested.unit) > _LONG_UNIT:
             stated = stated.replace(f" {tested.unit}", "")
-        lines.append(f"{quantity}: {over_assumptions(tested)} (claim: {stated})")
+        lines.append(f"{quantity}: {over_assumptions(tested)} (true if {stated})")
     return lines
 
 
@@ -75,8 +75,6 @@ COLUMNS = (
     words("computed", lambda judged: " ".join(computed_lines(judged)) or "-"),
 )
 """Columns of the Markdown table, which has a row per claim."""
-
-_OF_MAY = "claims with 'may' are supported if one plausible case makes them true"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,8 +92,8 @@ class ClaimsAnswer(Answer):
     def body(self, screen: Screen) -> Iterator[Part]:
         """Yield the number of claims per verdict, then each claim with its verdict and numbers."""
         counts = Counter(judged.verdict for judged in self.judged)
-        listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
-        yield f"{many(len(self.judged), 'claim')}: {listed}."
+        verdicts = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
+        yield f"{many(len(self.judged), 'claim')}: {verdicts}."
         groups = self.groups()
         headings = ["Claims about how fast modes work", "All other claims"]
         headings = headings if len(groups) > 1 else [""]
@@ -147,8 +145,14 @@ class ClaimsAnswer(Answer):
         """Return the key to the verdicts."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
-        may = any(judged.check and judged.check.check.may for judged in self.judged)
-        return f"key: {'; '.join([*meanings, *[_OF_MAY] * may])}"
+        possible = [
+            judged.claim.id
+            for judged in self.judged
+            if judged.check and judged.check.check.may and judged.verdict == "supported"
+        ]
+        enough = f"{listed(possible)}: supported, as one plausible case is enough for a possibility"
+        meanings += [enough] * bool(possible)
+        return f"key: {'; '.join(meanings)}"
 
     def next_command(self) -> str:
         """Suggest the command that explains the first claim with a number."""

@@ -18,7 +18,7 @@ _MOST_NAMED = 4
 _MOST_TIMES = 8
 """Largest ratio of chip counts at which a comparison at equal counts is suggested."""
 
-_LEVEL = {"speed": "Speed", "cost": "Price"}
+_BEST = {"speed": "Fastest", "cost": "Cheapest"}
 
 _LINE = 100
 """Maximum width of a headline in characters. Clauses that do not fit are dropped."""
@@ -195,7 +195,7 @@ def _level(statement: Statement) -> str:
         for row, amount in zip(rows, amounts, strict=True)
     ]
     sentences_of = [
-        f"{_LEVEL[statement.figure]}{at} is too close to call: {listed(first_few(names, count))}"
+        f"{_BEST[statement.figure]}{at}: uncertain, {listed(first_few(names, count), 'or')}"
         for count in range(_MOST_NAMED, 1, -1)
     ]
     shortest = sentences_of[-1].replace(" per user", "")

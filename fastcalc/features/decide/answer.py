@@ -156,7 +156,7 @@ class DecideAnswer(Answer):
         )
         if math.isinf(decision.terms(decision.options[0]).look_away):
             after = option("look_away", "S")
-            yield f"the user waits for each run to end; with {after}, only for S seconds"
+            yield f"the user waits until a run ends, or with {after} for at most S seconds"
         is_priced = any(row.offered("price") > 0.0 for row in offered)
         if is_priced and not any(float(row.terms.prompt) for row in offered):
             prompt = option("prompt")

@@ -37,7 +37,7 @@ TRICKS = {
     "other-layout": "other layout",
     "more-chips": "more chips",
     "newer-hardware": "newer hardware",
-    "other-hardware": "older hardware",
+    "other-hardware": "other hardware",
     "fewer-bits": "quantization",
     "speculation": "speculation",
     "smaller-model": "other model",

@@ -227,7 +227,7 @@ class Base:
             change = "" if cut is None or cut == self.layout else str(cut) or "one chip"
             options.append(option_of(trick, change, reach, self.speed))
         if not other_layouts:
-            options[1] = Option("other-layout", "", why_not="there is none")
+            options[1] = Option("other-layout", "", why_not="no other layout exists")
         return options
 
     def on_other_machines(self) -> list[Option]:

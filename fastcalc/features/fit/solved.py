@@ -61,7 +61,7 @@ _KEYS = {
     "context": "fits: most tokens of prompt and output together, for each of these users",
     "users": "fits: most concurrent users, each with that many tokens",
 }
-_KEY = "; tight: the most that fit if the engine reserves as little memory as is plausible"
+_KEY = "; tight: the most that fit if the engine needs little memory beside the KV cache"
 _KEY_OF_LAYOUT = "; layout: the one with the largest capacity"
 
 
@@ -190,7 +190,7 @@ def _sentence(solutions: Sequence[Solution]) -> str:
             if unknown == "users" and edge > 1:
                 subject, is_plural = f"Up to {edge:,} users of {model} with {tokens}", True
             verb = "fit" if is_plural else "fits"
-            condition = "the engine reserves as little memory as possible"
+            condition = "the engine needs little memory beside the KV cache"
             if all(solution.location.is_share_uncertain for solution in tight):
                 condition = "the system leaves enough memory free"
             return f"{subject} {verb} on {chips} only if {condition}."

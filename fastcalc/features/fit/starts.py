@@ -140,6 +140,6 @@ def expected_batches(locations: Sequence[Location]) -> Iterator[str]:
         (largest, where), *others = batches
         fits = listed([f"{largest} sequences {where}", *map(" ".join, others)])
         yield (
-            f"the largest batch leaves room in case {listed([*engines])} reserves more memory than "
-            f"expected; with the expected reserve, {fits}"
+            f"the largest batch allows for {listed([*engines])} needing more memory beside the KV "
+            f"cache than expected; if it needs as much as expected, {fits}"
         )

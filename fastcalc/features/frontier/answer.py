@@ -188,7 +188,7 @@ def verdict(points: Sequence[FrontierPoint]) -> list[str]:
         return [sentence]
     if len(runs) == 1:
         names = listed(first_few(runs[0].chips, _MOST_RUNS))
-        return [sentence, f"At speeds in between, the prices of {names} are too close to call."]
+        return [sentence, f"At speeds in between, it is uncertain which of {names} is cheapest."]
     if len(runs) > _MOST_RUNS:
         chips = dict.fromkeys(chip for run in runs for chip in run.chips)
         chips_text = listed(first_few([*chips], _MOST_RUNS))
@@ -238,7 +238,7 @@ def _ranged_cost(point: FrontierPoint) -> Ranged:
 def name_of(run: _Run) -> str:
     """Name the chips of a group. Several chips are tied in price."""
     chips = listed(first_few(run.chips, _MOST_RUNS), "or")
-    return chips if len(run.chips) == 1 else f"{chips} (too close to call)"
+    return chips if len(run.chips) == 1 else f"{chips} (uncertain)"
 
 
 def _offer(point: FrontierPoint) -> str:

@@ -204,7 +204,7 @@ class InferAnswer(Answer):
             if combination.is_minimal:
                 first, *techniques = (NOUNS[technique] for technique in combination.region.tricks)
                 noun_phrase = first + f" together with {listed(techniques)}" * bool(techniques)
-                noun_phrase += " (weak match)" * combination.region.is_thin
+                noun_phrase += " (few matches)" * combination.region.is_thin
                 (joint if techniques else alone).append(noun_phrase)
         words = listed([f"by {phrase}" for phrase in alone + joint], "or")
         sentence = f"the fast tier could be explained {words}"
@@ -305,8 +305,8 @@ class InferAnswer(Answer):
         which = f"any one of these ({listed(nouns, 'or')})" if len(leading) > 1 else nouns[0]
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"if the provider published {which}, a guess would be right "
-            f"in {chance_then}% of cases instead of {now}%"
+            f"a guess among these {count} explanations is right in {now}% of cases; it would be "
+            f"right in {chance_then}% if the provider published {which}"
         )
 
     def next_command(self) -> str:

@@ -87,11 +87,7 @@ def unnamed(diagnosis: Diagnosis) -> str:
     if all((one.point.chips or one.point.tp or 1) == 1 for one in diagnosis.predictions):
         excluded.add(LINKS)
     untested = [f.term.name for f in not_named if not f.is_tested and f.term not in excluded]
-    sentences = (
-        [f"Other possible causes of slowness, with probability: {', '.join(likely)}"]
-        if likely
-        else []
-    )
+    sentences = [f"Other possible causes, by probability: {', '.join(likely)}"] if likely else []
     if untested:
         sentences += [f"No measurement tests {listed(untested, 'or')}"]
     if has_room:

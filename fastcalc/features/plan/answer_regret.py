@@ -132,8 +132,9 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
     if chosen.cost <= cheapest.cost:
         return
     text = (
-        f"if speeds are as expected, {cheapest.scenario.hardware.id} needs only "
-        f"{chips_and_price(cheapest, service)}, with a {whole_percent(odds.chance)} {_CHANCE}"
+        f"sized for expected speeds instead, {cheapest.scenario.hardware.id} needs only "
+        f"{chips_and_price(cheapest, service)}, but meets the latency limits with a chance of "
+        f"{whole_percent(odds.chance)}"
     )
     if odds.chance >= NormalDist().cdf(service.deviations):
         cap = whole_percent(service.utilization)

@@ -290,8 +290,8 @@ _TERMS = {
     "80%": "80% range: of TPOT",
     "bound": "bound: roofline TPOT",
     "util.": "util.: load of a replica / its throughput",
-    "expected": f"chips, TTFT, TPOT: at speeds that servers exceed with the probability of "
-    f"{option('confidence')}; chips expected: chips needed at expected speeds",
+    "expected": f"chips, TTFT, TPOT: for slow servers; {option('confidence')} is the chance that "
+    "yours are faster; chips expected: chips needed at expected speeds",
 }
 """Explanations for ranked plans and fleets, by the column heading that must be shown."""
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from fastcalc.core.load import (
     MOST_BUSY,
-    MOST_PROMPTS,
     MOST_QUEUED,
     ROOM_FOR_CHANCE,
     SHARES,
@@ -68,7 +67,7 @@ def in_words(load: RandomLoad, name: str) -> str:
         lower = min(floor(load.utilization * 20.0 - 1e-9) / 20.0, ROOM_FOR_CHANCE)
         shares = (
             ("utilization is {}", load.utilization, MOST_BUSY),
-            ("prefill takes {} of the time", load.prompt_share, MOST_PROMPTS),
+            ("prefill takes {} of the time", load.prompt_share, load.most_prompts),
             ("{} of the requests queue for a slot", load.queued, MOST_QUEUED),
         )
         causes = [

@@ -105,10 +105,10 @@ class MovedBatch:
         spare = [row for row in self._designed() if row.is_spare]
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
-        above = [f"{row.name} above {row.text(row.enough)}" for row in spare]
+        above = [f"{row.name} {row.text(row.enough)}" for row in spare]
         faster = [row.name for row in spare if row.change("ttft") < 0.0]
         shorter = f". More {listed(faster, 'or')} would still shorten TTFT" if faster else ""
-        unused = f"not limiting decode (at most 1% faster): {listed(above, 'or')}"
+        unused = f"values above these speed up decode by at most 1%: {listed(above)}"
         return f"{unused}{shorter}" if above else ""
 
     def _designed(self) -> Iterator[MovedNumber]:

@@ -7,6 +7,10 @@ from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.numbers_as_text import parameters, size
 from fastcalc.kit.answer.why_so_many import why
 from fastcalc.mentions import option
+from fastcalc.written import listed
+
+_NAMED = 4
+"""Maximum number of chips that are named beside their weight formats."""
 
 
 def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
@@ -15,11 +19,18 @@ def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
     outcomes : The outcomes of one model; the weight format may differ from chip to chip.
     phrases : The phrases for the settings that differ from their defaults.
     """
-    works = [outcome.placement.work for outcome in outcomes]
-    weights = dict.fromkeys(f"{work.short_format} {size(work.weight_bytes)}" for work in works)
+    weights = dict[str, dict[str, None]]()  # with the chips that use them
+    for outcome in outcomes:
+        work, chip = outcome.placement.work, outcome.scenario.hardware.id
+        weights.setdefault(f"{work.short_format} {size(work.weight_bytes)}", {})[chip] = None
+    if len(weights) > 1 and sum(map(len, weights.values())) <= _NAMED:
+        formats = [f"{text} on {listed([*chips])}" for text, chips in weights.items()]
+    else:
+        formats = [*weights]
+    work = outcomes[0].placement.work
     model_text = (
-        f"{outcomes[0].scenario.model.heading}: {parameters(works[0].total_parameters)} "
-        f"parameters, {' or '.join(weights)}"
+        f"{outcomes[0].scenario.model.heading}: {parameters(work.total_parameters)} "
+        f"parameters, {' or '.join(formats)}"
     )
     return "; ".join([model_text, requests_of(outcomes[0]), *phrases])
 

@@ -227,14 +227,14 @@ def drafters(outcomes: Sequence[Outcome]) -> dict[str, str]:
     for scenario in (outcome.scenario for outcome in outcomes):
         draft, cost = scenario.memory.draft, "the time of one layer"
         if draft:
-            name, cost = draft.name, "one of its steps"
+            verb, cost = f"drafts with {draft.name}", "one of its steps"
         elif scenario.model.mtp:
-            name = "its own multi-token-prediction module"
+            verb = "drafts with its own multi-token-prediction module"
         else:
-            name = "a one-layer head (assumed)"
+            verb = "is assumed to draft with a head of one layer (EAGLE or MTP)"
         if scenario.engine.is_bound:
             cost = f"no time with {scenario.engine.id}, which ignores drafting"
-        by_model[scenario.model.id] = f"uses {name} to draft; each draft token takes {cost}"
+        by_model[scenario.model.id] = f"{verb}; each draft token takes {cost}"
     return by_model
 
 

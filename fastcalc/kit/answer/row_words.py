@@ -62,7 +62,7 @@ class TableRow(NamedTuple):
         return self.speed if figure == "speed" else self.cost
 
 
-TIED = "too close to call: the 80% range of the ratio includes 1"
+TIED = "uncertain: the 80% range of the ratio includes 1"
 """Key entry for tables whose headline reports a tie."""
 
 

@@ -203,6 +203,18 @@ def test_who_finds_others_waits_for_what_is_left_of_their_pass():
     assert chances[times > 1.008].sum() == pytest.approx(0.05, rel=1e-6)
 
 
+def test_a_pass_lasts_until_other_attention_replicas_have_prefilled():
+    """In half of all passes they do, for 3 s: 0 s without a prompt of its own, and 1 s with one."""
+    group = {"group_busy": 0.5, "group_seconds": 3.0}
+    found = queue(occupied=1.0, **group)
+    times, chances = found.until_taken_in(1000.0)
+    # Half of a pass of 1.5 s is left, and its own pass takes 1 s or 3 s.
+    assert times @ chances == pytest.approx(0.75 + 2.0, rel=1e-6)
+    # A request that finds no other takes the 1 s of its prompt.
+    times, chances = queue(occupied=0.0, **group).until_taken_in(1000.0)
+    assert times @ chances == pytest.approx(1.0, rel=1e-6)
+
+
 @every("rate", [0.3, 1.0, 2.0])
 def test_a_pass_without_a_token_budget_computes_all_prompts_that_wait(rate):
     """Passes of 1 s follow while any prompt arrives in one, e^rate of them, then 1 / rate s without."""

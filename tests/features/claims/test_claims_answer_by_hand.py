@@ -124,9 +124,9 @@ def test_a_line_has_its_criterion_without_a_long_unit_twice():
     claimed, concluded = a_test((3.0,), "s"), a_test((3.0,), "tokens/s")
     judged = SimpleNamespace(tested=[claimed, concluded], conclusion=concluded)
     first, second = answer.computed_lines(judged)
-    assert first.startswith("The time: 3 s (claim: ")
+    assert first.startswith("The time: 3 s (true if ")
     assert first.endswith("2 s)")
-    assert second.startswith("The time: 3 tokens/s (claim: ")
+    assert second.startswith("The time: 3 tokens/s (true if ")
     assert second.endswith(" 2)")
 
 
@@ -146,7 +146,7 @@ def test_a_brief_line_gives_the_test_that_decides(outcomes, line):
         one.outcome, one.quantity = outcome, name
     judged = SimpleNamespace(tested=tests, conclusion=tests[1])
     (brief,) = answer.computed_lines(judged, is_brief=True)
-    assert brief == f"{line.capitalize()}: 2 s (claim: 2 s)"
+    assert brief == f"{line.capitalize()}: 2 s (true if 2 s)"
 
 
 def book(topics):

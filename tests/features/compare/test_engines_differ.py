@@ -31,7 +31,8 @@ def test_the_heading_states_each_size_of_the_weights(fastcalc):
         for chips in ("l40s", "rtx-5090", "l40s,rtx-5090")
     }
     assert headings["l40s"] != headings["rtx-5090"]
-    assert headings["l40s,rtx-5090"] == f"{headings['l40s']} or {headings['rtx-5090']}"
+    both = f"{headings['l40s']} on l40s or {headings['rtx-5090']} on rtx-5090"
+    assert headings["l40s,rtx-5090"] == both
 
 
 def test_formats_are_left_out_where_they_are_the_same(fastcalc):

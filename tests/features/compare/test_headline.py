@@ -176,12 +176,12 @@ def test_a_headline_compares_like_with_like(seed):
         assert " does not fit on " in text
         return
     check_statement(stated.fastest, rows, "speed", SPEED, max)
-    assert bool(re.search("Speed.* is too close to call: ", text)) == stated.fastest.is_level
+    assert bool(re.search("Fastest[^.]*: uncertain, ", text)) == stated.fastest.is_level
     assert ("Fastest:" in text) == (stated.has_rivals and not stated.fastest.is_level)
     priced = [row for row in rows if row[COST] is not None]
     if stated.has_rivals and priced:
         check_statement(stated.cheapest, priced, "cost", COST, min)
-        assert bool(re.search("Price.* is too close to call: ", text)) == stated.cheapest.is_level
+        assert bool(re.search("Cheapest[^.]*: uncertain, ", text)) == stated.cheapest.is_level
         assert ("Cheapest:" in text) != stated.cheapest.is_level
         if stated.cheapest.comparison is not None:  # with the next cheapest chip
             chips = {row["hardware"] for row in priced}
@@ -387,7 +387,7 @@ def test_what_moves_a_number_stands_in_the_heading(fastcalc):
 def test_a_page_has_the_sentence_of_a_first_screen(fastcalc, tmp_path):
     request, page = ("compare", "glm-4.7", "--on", "h200-sxm,wse-3"), tmp_path / "page.html"
     sentence = words(fastcalc(*request).out).partition(" GLM-4.7:")[0]
-    assert re.search(r"give \d\d\.\d\. Price.* is too close to call", sentence)
+    assert re.search(r"give \d\d\.\d\. Cheapest.*: uncertain", sentence)
     assert fastcalc(*request, "-o", page).code == 0
     assert escape(sentence) in words(page.read_text(encoding="utf-8"))
 
@@ -400,7 +400,7 @@ def test_the_page_opens_with_the_same_sentence(fastcalc, tmp_path):
     assert escape(sentence) in words(page.read_text(encoding="utf-8"))
 
 
-LEVEL = " (too close to call)"
+LEVEL = " (uncertain)"
 OFFER = (
     r"est: ([\w,]+) ([\w.-]+), ([\d.,]+\??) tokens/s(?: per user)? at "
     r"\$([\d,]*\d(?:\.\d+)?)"

@@ -46,8 +46,8 @@ def _plain(monkeypatch):
         (Statement("speed", (A,), (TWO,)), "Fastest: a at batch 8, 100 tokens/s per user; two b give 100 at batch 16."),
         (Statement("speed", (A,), (B, C), compared(A, B)), "Fastest: a at batch 8, 100 tokens/s per user, 2.0x (range undetermined) as fast as b."),
         (Statement("speed", (A,), (B, C), compared(A, C)), "Fastest: a at batch 8, 100 tokens/s per user, 2.0x (range undetermined) as fast as c; b gives 99."),
-        (Statement("speed", (A, B)), "Speed at batch 8 is too close to call: a (100 tokens/s per user) and b (99)."),
-        (Statement("speed", (A, TWO)), "Speed is too close to call: a at batch 8 (100 tokens/s per user) and two b at batch 16 (100)."),
+        (Statement("speed", (A, B)), "Fastest at batch 8: uncertain, a (100 tokens/s per user) or b (99)."),
+        (Statement("speed", (A, TWO)), "Fastest: uncertain, a at batch 8 (100 tokens/s per user) or two b at batch 16 (100)."),
     ],
 )  # fmt: skip
 def test_the_fastest(statement, sentence):
@@ -65,7 +65,7 @@ def test_the_fastest(statement, sentence):
         (Statement("cost", (A,), (B,), compared(B, row("a", batch=8, usd=2.0))), "Cheapest: a at batch 8, $0.50/Mtok; at batch 8, b costs 2.0x (range undetermined) as much."),
         (Statement("cost", (A,), (B,), compared(B, C)), "Cheapest: a at batch 8, $0.50/Mtok; at batch 8, b costs 2.0x (range undetermined) as much as c."),
         (Statement("cost", (A,), (B,), compared(B, C, is_level=True)), "Cheapest: a at batch 8, $0.50/Mtok; at batch 8, b is tied with c."),
-        (Statement("cost", (A, B)), "Price at batch 8 is too close to call: a ($0.50/Mtok) and b ($1.50)."),
+        (Statement("cost", (A, B)), "Cheapest at batch 8: uncertain, a ($0.50/Mtok) or b ($1.50)."),
     ],
 )  # fmt: skip
 def test_the_cheapest(statement, sentence):
@@ -143,7 +143,7 @@ def test_clauses_that_do_not_fit_in_a_hundred_characters_are_dropped():
     assert say._in_a_line([first, "y" * 8, "z"]) == first
     names = tuple(row(name * 20) for name in "abcd")
     said = say._level(Statement("speed", names))
-    assert said.endswith("and 2 more")
+    assert said.endswith("or 2 more")
     assert len(say._level(Statement("speed", tuple(row(name) for name in "abcd")))) < 100
 
 

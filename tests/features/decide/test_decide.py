@@ -421,7 +421,7 @@ def test_looking_away_flips_it_where_a_hand_says(decided, fastcalc):
     (looks,) = [one for one in worth["break_even"] if one["parameter"] == "look-away"]
     assert (looks["now"], looks["winner"], looks["side"]) == (None, "slow", "below")
     assert looks["value"] == pytest.approx(4 + 0.09 / (72 / 3600))
-    assert "The user waits for each run" in words(fastcalc(*options, "--notes").out)
+    assert "The user waits until a run ends" in words(fastcalc(*options, "--notes").out)
     timed = decided(*options)
     (looks,) = [one for one in timed["break_even"] if one["parameter"] == "look-away"]
     assert (looks["value"], looks["winner"]) == (pytest.approx(4), "slow")

@@ -160,7 +160,7 @@ MORE = Option("more-chips", "dp2", point(6000, chips=2))
 NEWER = Option("newer-hardware", "second-chip", point(3000, hardware=SECOND))
 OPTIONS = [
     SMALLER,
-    Option("other-layout", "", why_not="there is none"),
+    Option("other-layout", "", why_not="no other layout exists"),
     MORE,
     NEWER,
     Option("newer-hardware", "third-chip", why_not="at most 20 tokens/s", fastest=20.0),
@@ -238,7 +238,7 @@ def test_options_that_change_the_answers_follow_those_that_do_not():
         "key: each row: cheapest option of its technique"
     )
     assert made.key().endswith(
-        "technique, without and with *; *: may lower quality (other model or fewer bits)"
+        "technique; *: cheaper, but may lower quality (other model or fewer bits)"
     )
 
 
@@ -249,7 +249,7 @@ def test_a_wide_page_has_what_is_too_slow_and_the_factors():
     assert [(row[0], row[-1]) for row in rows_of(parts)] == [
         ("today", "compute"),
         ("smaller batch", "compute"),
-        ("other layout", "not enough: there is none"),
+        ("other layout", "not enough: no other layout exists"),
         ("more chips", "dp2; compute"),
         ("newer hardware", "second-chip; compute"),
         ("quantization", "fp8 *; compute"),
@@ -322,7 +322,11 @@ def test_records_compare_each_option_with_today():
     assert smaller["cost_multiple"] == pytest.approx(1.2)
     assert (smaller["batch_ratio"], more["batch_ratio"]) == (3.0, 1.5)
     assert newer["cost_multiple"] == pytest.approx(2.4)
-    assert (layout["cannot"], layout["compare"], layout["speedup"]) == ("there is none", None, None)
+    assert (layout["cannot"], layout["compare"], layout["speedup"]) == (
+        "no other layout exists",
+        None,
+        None,
+    )
     start = "fastcalc compare made-up-model --on"
     for row, rest in (
         (today, "made-up-chip --engine made-up-engine --prompt 1 --output 1 --batch 9000 --tp 1 --pp 1 --ep 1 --dp 1"),

@@ -383,4 +383,4 @@ def test_a_change_of_layout_is_named_where_there_is_one(reached, change, monkeyp
     assert [option.trick for option in options] == ["smaller-batch", "other-layout", "more-chips"]
     assert {option.change for option in options} == {change}
     base.up_to_today = list
-    assert Base.on_todays_chips(base)[1].why_not == "there is none"
+    assert Base.on_todays_chips(base)[1].why_not == "no other layout exists"

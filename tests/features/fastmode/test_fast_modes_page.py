@@ -568,7 +568,7 @@ def test_the_cheapest_chip_by_speed_is_that_of_frontier(detail, capsys, monkeypa
     ):
         printed = words(run("frontier", *asked.split(), capsys=capsys, monkeypatch=monkeypatch).out)
         level = re.search(
-            r"At speeds in between, the prices of (\S+) and (\S+) are too close to call", printed
+            r"At speeds in between, it is uncertain which of (\S+) and (\S+) is cheapest", printed
         )
         cheapest = re.search(
             r"Cheapest chip by required speed: (\S+) up to ([\d.,]+) tokens/s", printed

@@ -629,7 +629,7 @@ def test_notes_are_of_columns_on_the_screen_and_of_chips_that_miss_the_target(fa
         .split(", ")
     )
     table = text.partition(" today ")[2].partition(" - key: ")[0]
-    assert "older hardware" in missed
+    assert "other hardware" in missed
     assert all(f" {name} " not in table for name in missed)
 
 

@@ -173,13 +173,13 @@ ASKED = "with 200 tokens"
         ),
         (
             [solved("users", 0, "memory", edge=1)],
-            f"One user of made-up-model {ASKED} fits on one a only if the engine reserves "
-            "as little memory as possible.",
+            f"One user of made-up-model {ASKED} fits on one a only if the engine needs "
+            "little memory beside the KV cache.",
         ),
         (
             [solved("users", 0, "memory"), solved("users", 0, "memory", edge=3, chip="b")],
             f"Up to 3 users of made-up-model {ASKED} fit on one b only if the "
-            "engine reserves as little memory as possible.",
+            "engine needs little memory beside the KV cache.",
         ),
         (
             [solved("context", 0, "memory"), solved("context", 0, "memory", chip="b")],
@@ -187,8 +187,8 @@ ASKED = "with 200 tokens"
         ),
         (
             [solved("context", 0, "memory", edge=9)],
-            "4 users of made-up-model fit on one a only if the engine reserves "
-            "as little memory as possible.",
+            "4 users of made-up-model fit on one a only if the engine needs "
+            "little memory beside the KV cache.",
         ),
         (
             [solved("users", 400, "memory"), solved("users", 800, "memory", kv="fp8")],

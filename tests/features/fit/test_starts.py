@@ -858,7 +858,7 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "The largest batch is 5." in said
     assert (
-        "in case vllm-0.7 reserves more memory than expected; with the expected reserve, 11 sequences fit on one h100-sxm."
+        "vllm-0.7 needing more memory beside the KV cache than expected; if it needs as much as expected, 11 sequences fit on one h100-sxm."
         in said
     )
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)

@@ -83,7 +83,7 @@ def test_the_page_has_combinations_of_two_techniques_and_the_smallest_that_suffi
         ),
         (
             [region(BATCH, samples=7, is_thin=True, at_edge=["batch_ratio"])],
-            "The fast tier could be explained by a smaller batch (weak match).",
+            "The fast tier could be explained by a smaller batch (few matches).",
         ),
     ],
 )
@@ -109,8 +109,8 @@ def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
     which = rf"any one of these \({sentence}\)" if " or " in sentence else sentence
     assert re.fullmatch(
-        f"if the provider published {which}, a guess would be right "
-        r"in 7\d*% of cases instead of 50%",
+        r"a guess among these 2 explanations is right in 50% of cases; it would be right in 7\d*% "
+        f"if the provider published {which}",
         note,
     )
 

@@ -68,7 +68,7 @@ def test_too_few_points_are_counted():
 def test_causes_that_are_not_named():
     findings = [finding(), finding(OTHER, 0.25), finding(RUNNING, 0.0, is_tested=False)]
     said = say.unnamed(diagnosis("differs", findings=findings, within=[OTHER]))
-    likely = f"Other possible causes of slowness, with probability: {HOST.name} 50%, {OTHER.name} alone 25%"
+    likely = f"Other possible causes, by probability: {HOST.name} 50%, {OTHER.name} alone 25%"
     assert said == f"{likely}. No measurement tests {RUNNING.name}"
     # Memory that a log shows to be enough needs no test, and one chip has no links.
     said = say.unnamed(diagnosis("differs", findings=findings, has_room=True))

@@ -55,7 +55,7 @@ def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     text = words(fastcalc(*PLAN, "--confidence", 90).out)
     first, _, rest = text.partition("rice per chip-hour")
     assert ", with a 90% chance of meeting the limits" in first
-    enough = "If speeds are as expected, mi355x needs only 3 chips, $6,461 per month, with a "
+    enough = "Sized for expected speeds instead, mi355x needs only 3 chips, $6,461 per month, but "
     assert enough in rest
     assert " expected " in text.partition("- key")[0]
     for wrong in (49.9, 99.5):
@@ -72,7 +72,7 @@ def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc)
     node = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "5/s", "--confidence", 90)
     document = json.loads(fastcalc(*node, "--format", "json").out)
     assert document["records"][0]["chips_expected"] == document["records"][0]["chips_total"]
-    assert "If speeds are as expected" not in words(fastcalc(*node).out)
+    assert "Sized for expected speeds" not in words(fastcalc(*node).out)
     singly = fastcalc(*node, "--rate", "30/s", "--by", "chip", "--format", "json").out
     best = json.loads(singly)["records"][0]
     assert best["chips_expected"] < best["chips_total"]

@@ -186,7 +186,7 @@ def test_keys_of_plans(key, has_expected, says):
         "mix": answer(part(pool(expected=expected)), classes=TWO),
     }[key]
     text = key_of(made, *[("chips", "expected")] * has_expected)
-    assert ("chips, TTFT, TPOT: at speeds that servers exceed with" in text) is says
+    assert ("chips, TTFT, TPOT: for slow servers" in text) is says
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
 
@@ -835,9 +835,11 @@ def test_why_a_confidence_takes_more_chips(cost, chance, deviations, words):
     assert len(notes) == (words is not None)
     for note in notes:
         text = as_flags(note.written)
-        assert text.startswith("if speeds are as expected, made-up-chip needs only 2 chips, ")
+        assert text.startswith(
+            "sized for expected speeds instead, made-up-chip needs only 2 chips, "
+        )
         percent, _, rest = words.partition("%")
-        assert text.endswith(f"{percent}% chance of meeting the latency limits{rest}")
+        assert text.endswith(f"meets the latency limits with a chance of {percent}%{rest}")
         assert note.weight == Weight.ODDS
 
 

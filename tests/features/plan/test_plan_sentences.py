@@ -359,6 +359,7 @@ def loaded(is_known):
         is_known=is_known,
         utilization=0.9,
         prompt_share=0.25,
+        most_prompts=0.8,
         queued=0.0123,
         percentiles=lambda: percentiles,
     )

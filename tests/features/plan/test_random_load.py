@@ -119,5 +119,7 @@ def test_a_note_says_each_time_of_the_slowest():
     ],
 )
 def test_percentiles_are_said_up_to_each_limit(queued, prompts, utilization, is_known):
-    load = SimpleNamespace(queued=queued, prompt_share=prompts, utilization=utilization)
+    load = SimpleNamespace(
+        queued=queued, prompt_share=prompts, utilization=utilization, most_prompts=0.8
+    )
     assert RandomLoad.is_known.fget(load) is is_known

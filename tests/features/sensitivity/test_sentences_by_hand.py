@@ -55,7 +55,7 @@ def test_three_parameters_of_a_chip_that_saturate_nearest_are_named():
     ]
     rows += [row("e", enough=1.0), row("f", enough=1.0, is_spare=True, file="engine")]
     assert batch(*rows).saturated() == (
-        "not limiting decode (at most 1% faster): b above 2 u, c above 3 u or d above 4 u. More c or d "
+        "values above these speed up decode by at most 1%: b 2 u, c 3 u and d 4 u. More c or d "
         "would still shorten TTFT"
     )
     assert batch(row("a")).saturated() == ""
