@@ -27,7 +27,7 @@ MODELS += ("deepseek-r1", "qwen3-235b-a22b")
 CHIPS = ("h100-sxm", "h200-sxm", "b200", "mi300x", "l40s", "a100-sxm-80gb", "mi355x", "l4")
 PROMPTS = (200, 500, 1000, 2000, 4000, 8000, 16000)
 OUTPUTS = (50, 100, 300, 500, 1000)
-REQUESTS = 8_000
+REQUESTS = 24_000
 """Requests of a replica that are simulated. [1]"""
 
 _SPREAD = 0.5

@@ -226,13 +226,15 @@ def extended(document: Document, base: Document) -> Document:
     engine precede inherited rows, unless the list is empty. An engine parameter also overrides
     inherited values for individual chips. Measured deployments are combined, unless the document
     has fitted values, which change the predictions behind measured rows. Without a name of its own,
-    the document gets the inherited name with its own id.
+    the document gets the inherited name with its own id. Inherited values keep their sources; one
+    whose name the document gives to another source is renamed.
     """
     moved: dict[Path_, Path_] = {}
     parents, own = base.mapping(), document.mapping()
     inherited = {key: item for key, item in parents.items() if key not in _NEVER_INHERITED}
     if "name" in parents and "id" in own:
         inherited["name"] = f"{parents['name']} ({own['id']})"
+    inherited = _with_sources_apart(inherited, own.get("sources"), str(parents.get("id")))
     if isinstance(groups := inherited.get("architectures"), dict):
         parameters = document.mapping("parameters")  # specified for all chips
         inherited["architectures"] = {
@@ -260,6 +262,35 @@ def extended(document: Document, base: Document) -> Document:
         return merged
 
     return replace(document, data=data, values=places(document.values), keys=places(document.keys))
+
+
+def _with_sources_apart(inherited: dict[str, Json], own: Json, base: str) -> dict[str, Json]:
+    """Rename inherited sources whose names a document gives to other sources."""
+    sources = inherited.get("sources")
+    if not (isinstance(sources, dict) and isinstance(own, dict)):
+        return inherited
+    renamed = {
+        name: f"{name} of {base}"
+        for name, source in sources.items()
+        if name in own and own[name] != source
+    }
+
+    def cited(value: Json) -> Json:
+        if isinstance(value, list):
+            return [cited(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        return {
+            key: renamed.get(item, item)
+            if key in ("source", "shape_source") and isinstance(item, str)
+            else cited(item)
+            for key, item in value.items()
+        }
+
+    if not renamed:
+        return inherited
+    kept = {renamed.get(name, name): source for name, source in sources.items()}
+    return {key: cited(value) for key, value in inherited.items()} | {"sources": kept}
 
 
 def _ended_last(rows: list[Json]) -> list[Json]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS, Point
-from fastcalc.evidence.points import Points, points_in
+from fastcalc.evidence.points import Points, Skipped, points_in
 from fastcalc.evidence.text_files import lines_of, opened, text_in
 from fastcalc.importers.naming import NameLookup, checkpoint_format
-from fastcalc.importers.setup import option_given
+from fastcalc.importers.setup import option_given, unclear_format
 from fastcalc.written import listed, shown
 
 if TYPE_CHECKING:
@@ -70,18 +70,18 @@ def read(
 
 
 def csv_points(path: Path, stream: BufferedReader, names: NameLookup) -> Points:
-    """Read a CSV of measurements, in which models may have the names of repositories."""
+    """Read a CSV of measurements, with names of repositories and of drivers for chips."""
     measured = points_in(str(path), lines_of(str(path), stream), names.ranks)
-    return replace(measured, points=[_with_id(point, names) for point in measured.points])
-
-
-def _with_id(point: Point, names: NameLookup) -> Point:
-    """Replace the repository of a model by its catalogue id, and add the format in its name.
-
-    Rows of unknown models, and of formats that the name leaves open, stay as they are.
-    """
-    model = names.id("models", point.model)
-    if model is None or names.owners("models")(point.model):
-        return point
-    stored = point.weights or checkpoint_format(point.model)
-    return point if stored is None else replace(point, model=model, weights=stored)
+    points, skipped = list[Point](), [*measured.skipped]
+    for point in measured.points:
+        chip = names.id("hardware", point.hardware) or point.hardware
+        is_listed = names.owners("models")(point.model)
+        model = None if is_listed else names.id("models", point.model)  # of a repository's name
+        stored = point.weights or (checkpoint_format(point.model) if model else "")
+        if stored is None:
+            why = unclear_format(point.model, "it in the column weights")
+            skipped.append(Skipped(point.id, point.line, why))
+        else:
+            called = model or point.model
+            points.append(replace(point, hardware=chip, model=called, weights=stored))
+    return replace(measured, points=points, skipped=tuple(skipped))

@@ -108,11 +108,13 @@ def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
     return ranks_of
 
 
-def unclear_format(called: str) -> str:
-    """Return the message for a model whose name does not determine its number format."""
-    return f"the number format of '{shown(called)}' is not clear from its name: give " + option(
-        "weights"
-    )
+def unclear_format(called: str, instead: str = "") -> str:
+    """Return the message for a model whose name does not determine its number format.
+
+    instead : How to give the format, by default with ``--weights``.
+    """
+    instead = instead or option("weights")
+    return f"the number format of '{shown(called)}' is not clear from its name: give {instead}"
 
 
 def no_model(called: str) -> str:

@@ -49,6 +49,44 @@ def test_a_child_that_only_extends_has_every_field_of_its_parent(own, catalogue,
         assert (name, different) == (name, [])
 
 
+def test_an_inherited_number_keeps_its_source(catalogue):
+    """Also where a child gives the name of that source to another one."""
+    inherited = 0
+    for name in catalogue.names("engines"):
+        stated = read(Path(catalogue.find(name, "engines"))).mapping()
+        if "extends" not in stated:
+            continue
+        child, parent = catalogue.engine(name), catalogue.engine(stated["extends"])
+        numbers = dict(child.parameters)
+        for key, from_parent in parent.parameters:
+            number = numbers[key]
+            if from_parent and from_parent.source and key not in stated.get("parameters", {}):
+                assert child.sources[number.source] == parent.sources[from_parent.source], (
+                    name,
+                    key,
+                )
+                inherited += 1
+    assert inherited > 500
+
+
+def test_a_source_of_the_same_name_is_another_one(own):
+    source = "{{title: {}, url: 'https://a.example/{}', accessed: '2026-11-01'}}"
+    entries = own(
+        "engines",
+        old="name: Old\nfitted_on: nothing\nparameters:\n"
+        "  bandwidth_fraction: {value: 0.5, source: log}\n"
+        "  compute_fraction: {value: 0.25, source: log}\n"
+        f"sources: {{log: {source.format('Old log', 'old')}}}\n",
+        new="extends: old\nparameters: {compute_fraction: {value: 0.5, source: log}}\n"
+        f"sources: {{log: {source.format('New log', 'new')}}}\n",
+    )
+    found = entries.engine("new")
+    titles = {
+        name: found.sources[number.source].title for name, number in found.parameters if number
+    }
+    assert titles == {"bandwidth_fraction": "Old log", "compute_fraction": "New log"}
+
+
 @pytest.mark.parametrize(
     "engine", sweep(names("engines"), lambda engine: engine not in ("vllm", "cerebras"))
 )
@@ -235,7 +273,9 @@ def test_a_file_extends_an_engine_joined_with_a_variant(own, tmp_path):
     beside = tmp_path / "beside.yaml"
     (tmp_path / "other.yaml").write_text("id: other\nextends: vllm-0.19\n")
     beside.write_text("id: beside\nextends: other+eager\n")
-    assert Catalogue().engine(str(beside)).parameters == joined.parameters
+    numbers = {key: number.text for key, number in joined.parameters if number}
+    found = Catalogue().engine(str(beside)).parameters
+    assert {key: number.text for key, number in found if number} == numbers
     assert not [fault for fault in check([beside]).faults if fault.severity == "error"]
     circle = own("engines", mine="extends: mine+eager\n")
     with pytest.raises(InputError, match="entries extend each other in a circle"):

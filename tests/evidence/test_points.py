@@ -371,7 +371,6 @@ def test_ranks_fit_the_chips_or_the_cores_of_that_chip(tmp_path, hardware, chips
         ("Qwen/Qwen3-8B-FP8", "", ("qwen3-8b", "fp8")),
         ("Qwen/Qwen3-8B", "int8", ("qwen3-8b", "int8")),
         ("Qwen/Qwen3-8B-GPTQ-Int4", "", ("qwen3-8b", "gptq-int4-g128")),
-        ("mine/Qwen3-8B-int4", "", ("mine/Qwen3-8B-int4", "")),  # which of the int4 formats?
         ("nobody/Such-8B", "", ("nobody/Such-8B", "")),
         ("qwen3-8b", "", ("qwen3-8b", "")),
     ],
@@ -382,6 +381,22 @@ def test_a_row_may_call_its_model_as_a_hub_does(tmp_path, model, weights, expect
     for source in (path, tmp_path):
         (point,) = any_file.read(source, catalogue=Catalogue()).demand()
         assert (point.model, point.weights) == expected
+
+
+def test_a_row_of_a_repository_whose_format_is_not_clear_is_skipped(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text(f"{HEADER}\n{line(model='mine/Qwen3-8B-int4', weights='')}\n")
+    read = any_file.read(path, catalogue=Catalogue())
+    (skipped,) = read.skipped
+    assert (read.points, skipped.line) == ([], 2)
+    assert "'mine/Qwen3-8B-int4' is not clear from its name: give it in" in skipped.reason
+
+
+def test_a_row_may_call_its_chip_as_its_driver_does(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text(f"{HEADER}\n{line(hardware='NVIDIA H100 80GB HBM3')}\n")
+    (point,) = any_file.read(path, catalogue=Catalogue()).demand()
+    assert point.hardware == "h100-sxm"
 
 
 def test_ranks_of_a_chip_that_no_file_describes_are_left_to_the_prediction():

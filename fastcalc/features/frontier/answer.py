@@ -181,7 +181,7 @@ def verdict(points: Sequence[FrontierPoint]) -> list[str]:
     slow, fast = points[0], points[-1]
     if len(points) == 1:
         return [f"Cheapest and fastest: {_offer(slow)}."]
-    fastest = _offer(fast).replace(" per user", "")
+    fastest = _offer(fast).replace(" tokens/s", "").replace("/Mtok", "")
     sentence = f"Cheapest: {_offer(slow)}; fastest: {fastest}."
     runs = runs_of(points)
     if len(runs) == 1 and len(runs[0].chips) == 1:
@@ -199,7 +199,7 @@ def verdict(points: Sequence[FrontierPoint]) -> list[str]:
     ]
     reach[0] += " tokens/s"
     cheapest = f"{', '.join(reach)}, then {name_of(runs[-1])}"
-    return [sentence, f"Cheapest chip by required speed: {cheapest}."]
+    return [sentence, f"Cheapest by speed: {cheapest}."]
 
 
 _MOST_RUNS = 4
@@ -244,4 +244,4 @@ def name_of(run: _Run) -> str:
 def _offer(point: FrontierPoint) -> str:
     (record,) = _records([point])
     speed, price = record_tables.user_speed(record), record_tables.output_price(record)
-    return f"{named_chips(point.outcome)}, {speed} tokens/s per user at {price}/Mtok"
+    return f"{named_chips(point.outcome)}, {speed} tokens/s at {price}/Mtok"

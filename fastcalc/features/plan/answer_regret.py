@@ -78,7 +78,7 @@ def tipping_point_records(verdict: Verdict) -> list[Record] | None:
     ]
 
 
-_CHANCE = "chance of meeting the latency limits"
+CHANCE = "chance of meeting the latency limits"
 
 _MATTERS = 0.01
 """Fraction of the cost above which regret appears on the first screen."""
@@ -94,7 +94,7 @@ def chance_of_limits(verdict: Verdict) -> str:
     odds = verdict.odds
     if odds is None or verdict.decision.service.deviations:
         return ""
-    return f"; {whole_percent(odds.chance)} {_CHANCE}"
+    return f"; {whole_percent(odds.chance)} {CHANCE}"
 
 
 def odds_notes(verdict: Verdict) -> Iterator[Note]:

@@ -10,6 +10,7 @@ from fastcalc.core.outcome import each_warning
 from fastcalc.core.own_formats import own_formats
 from fastcalc.features.plan.allocation import Allocation
 from fastcalc.features.plan.answer_regret import (
+    CHANCE,
     chance_of_limits,
     odds_notes,
     regret_notes,
@@ -37,6 +38,7 @@ from fastcalc.features.plan.latency_notes import (
     slow_end,
     unlimited_ttft,
 )
+from fastcalc.features.plan.odds import chance_by_percentiles, has_odds
 from fastcalc.features.plan.phrases import (
     AMOUNTS,
     Weight,
@@ -113,6 +115,10 @@ def notes_of_allocation(
     yield from weighted(Weight.BUSY, busy(chosen, service))
     if allocation.is_owned:
         yield from weighted(Weight.OWNED, _more_in_fewer_bits(allocation))
+        is_open = planned.is_of_one_class and not service.deviations and has_odds(chosen, service)
+        if is_open and (likely := chance_by_percentiles(chosen, service)):
+            owned = chosen.scenario.hardware.id
+            yield Note(f"owned {owned}: {whole_percent(likely)} {CHANCE}", Weight.ODDS)
         return
     if (unlike := decision.on_unlike_chips) is not None:
         assert unlike.prefill_scenario is not None

@@ -55,13 +55,10 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
     of the best plan at expected speeds, and the best plan is the more confident one.
     """
     service, expected = decision.service, decision.expected or decision
-    has_limits = min(service.ttft, service.tpot) < inf
-    if not (grids and has_limits and service.rate and expected.plans) or service.is_fleet:
+    if not (grids and service.rate and expected.plans) or service.is_fleet:
         return None
     chosen = expected.plans[0]
-    if not service.is_random:
-        return None
-    if chosen.replica.estimate.low is None or chosen.prefill_scenario is not None:
+    if not has_odds(chosen, service):
         return None
     chance = _chance(chosen, expected, grids)
     if decision.expected is None and chance >= CONFIDENT / 100.0:
@@ -69,6 +66,13 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
     confident = decision.plans[0] if decision.expected else _confident_plan(decision, grids)
     is_dear = confident is None or confident.cost >= DEAR * chosen.cost
     return Odds(chance, confident, _relaxed(chosen, decision, grids) if is_dear else {})
+
+
+def has_odds(chosen: Plan, service: Service) -> bool:
+    """Whether a plan has latency limits, random arrivals, and a speed range on one chip type."""
+    has_limits = min(service.ttft, service.tpot) < inf and service.is_random
+    has_range = chosen.replica.estimate.low is not None and chosen.prefill_scenario is None
+    return has_limits and has_range
 
 
 def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[str, float]:
@@ -95,18 +99,29 @@ def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
 
     Utilization may then exceed `Service.utilization`, which leaves headroom, but not 1.
     """
-    by_search = _holds_by_search(chosen, decision, grids)
-    by_percentiles = [*_of_larger_batches(chosen, decision.service)]
+    chance = chance_by_percentiles(chosen, decision.service)
+    return _chance_that(_holds_by_search(chosen, decision, grids)) if chance is None else chance
+
+
+def chance_by_percentiles(chosen: Plan, service: Service) -> float | None:
+    """Return the probability that a plan meets its limits, or None without percentiles.
+
+    The plan may use more slots if its chips are slower than expected.
+    """
+    by_batch = [*_of_larger_batches(chosen, service)]
 
     def holds(deviations: float) -> bool:
-        if not by_percentiles:
-            return by_search(deviations)
         slower = (
             limits.slowed(float(np.ravel(plan.replica.estimate.slowed(deviations).slowness)[0]))
-            for plan, limits in by_percentiles
+            for plan, limits in by_batch
         )
         return any(limits.load.utilization < 1.0 and limits.are_met for limits in slower)
 
+    return _chance_that(holds) if by_batch else None
+
+
+def _chance_that(holds: Callable[[float], bool]) -> float:
+    """Return the probability of the slowest speed at which limits hold, in steps of 3%."""
     if holds(_MOST):
         return NormalDist().cdf(_MOST)
     deviations, _ = bisect(

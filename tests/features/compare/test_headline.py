@@ -445,7 +445,7 @@ def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
     check_offer(slow, min(rows, key=lambda row: row["usd_per_mtok_output"]))
     for match in fast:
         check_offer(match, max(rows, key=lambda row: row["tokens_per_s_per_user"]))
-    _, is_named, runs = sentence.partition("Cheapest chip by required speed: ")
+    _, is_named, runs = sentence.partition("Cheapest by speed: ")
     if not is_named:
         return
     runs = runs.partition(". ")[0].rstrip(".")
